@@ -37,8 +37,10 @@ Part = tuple[ConfigRange, Finding]
 class Sifter:
     """Works through one range after the other, as long as decisions are left."""
 
-    def __init__(self, evidence: Evidence, most: int) -> None:
+    def __init__(self, evidence: Evidence, most: int, *, spares: bool = True) -> None:
+        """``spares``: what a leader may have decided without end offsets isn't contradicted."""
         self._evidence = evidence
+        self._spares = spares
         self._most = most
         self._certain = not evidence.doubts
         self._matches = False
@@ -91,12 +93,11 @@ class Sifter:
     def _sticky(self, part: ConfigRange, standbys: int) -> tuple[list[Part], bool]:
         """Ask a sticky assignor, which knows of no lags and no warm-ups."""
         found = self._ask(part, standbys, 1, 0, certain=self._certain)
-        if found is Finding.CONTRADICTED and self._evidence.is_explained_without_ends(
-            part.algorithm, standbys
-        ):
+        spared = self._spares and found is Finding.CONTRADICTED
+        if spared and self._evidence.is_explained_without_ends(part.algorithm, standbys):
             self.is_spared, found = True, Finding.UNSURE
         copies = self._evidence.copies(part.algorithm, standbys)
-        deals = part.algorithm.assignor == "sticky"
+        deals = part.algorithm.assignor != "public_sticky"
         return [(part, found)], deals and self._certain and copies > self._evidence.copies_given
 
     def _available(self, part: ConfigRange, standbys: int) -> tuple[list[Part], bool]:

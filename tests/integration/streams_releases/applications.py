@@ -17,15 +17,21 @@ from caughtup.demo.cluster.topics import create_topics
 from caughtup.models.assignment.releases import NEWEST, Release
 from tests.support.kafka.topics import whole_topic
 from tests.support.oracles import Oracle, compile_java, running_oracle
-from tests.support.releases import RELEASES, release_classpath
+from tests.support.releases import RELEASES as PUBLISHED
+from tests.support.releases import release_classpath
 from tests.support.service import Service, wait_for
 
+#: Releases that run here: the one that all else is held against as well.
+RELEASES = {**PUBLISHED, "4.3.1": NEWEST}
 SOURCE = Path(__file__).parent / "java" / "ReleasedApplication.java"
 PARTITIONS, RECORDS, KEYS = 4, 2_000, 200
 _STRINGS = "org.apache.kafka.common.serialization.Serdes$StringSerde"
 _INTERNAL = "org.apache.kafka.streams.processor.internals.assignment."
 _PUBLIC = "org.apache.kafka.streams.processor.assignment.assignors.StickyTaskAssignor"
 _ZONES = ("a", "b", "c")
+_STRATEGY = "rack.aware.assignment.strategy"
+#: Of brokers that have racks, as the instances of applications have that go by them.
+RACKED_BROKERS = {"broker.rack": "rack{node}"}
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,7 @@ class Variation:
     since: Release = Release.V2_8
     tagged: bool = False
     racked: bool = False
-    sticky: str = ""
+    assignor: str = ""
 
     def properties(self, version: str, instance: int) -> dict[str, str]:
         """Return what an instance of a release is configured with."""
@@ -45,11 +51,13 @@ class Variation:
         if self.tagged:
             found |= {"client.tag.zone": _ZONES[instance], "rack.aware.assignment.tags": "zone"}
         if self.racked:
-            found["client.rack"] = f"rack{instance}"
-        if self.sticky == "internal":
-            legacy = "Legacy" if RELEASES.get(version, NEWEST) == NEWEST else ""
+            found["client.rack"] = f"rack{1 + instance % 2}"
+        if self.assignor == "sticky":
+            legacy = "Legacy" if RELEASES[version] == NEWEST else ""
             found["internal.task.assignor.class"] = f"{_INTERNAL}{legacy}StickyTaskAssignor"
-        elif self.sticky:
+        elif self.assignor == "fallback_prior":
+            found["internal.task.assignor.class"] = f"{_INTERNAL}FallbackPriorTaskAssignor"
+        elif self.assignor:
             found["task.assignor.class"] = _PUBLIC
         return found
 
@@ -61,10 +69,16 @@ def _variations() -> Iterator[Variation]:
         yield Variation(name, dict(zip(numbers, map(str, values), strict=True)))
     one = {"num.standby.replicas": "1", "acceptable.recovery.lag": "10"}
     yield Variation("client tags", one, Release.V3_2, tagged=True)
-    racks = {"rack.aware.assignment.strategy": "min_traffic"}
-    yield Variation("racks", one | racks, Release.V3_5_2, racked=True)
-    yield Variation("internal sticky", one, sticky="internal")
-    yield Variation("public sticky", one, Release.V3_7, sticky="public")
+    traffic, balanced = {_STRATEGY: "min_traffic"}, {_STRATEGY: "balance_subtopology"}
+    yield Variation("racks, min_traffic", one | traffic, Release.V3_5_2, racked=True)
+    yield Variation("internal sticky", one, assignor="sticky")
+    yield Variation("public sticky", one, Release.V3_7, assignor="public_sticky")
+    yield Variation("racks, balance_subtopology", one | balanced, Release.V3_7, racked=True)
+    costs = {f"rack.aware.assignment.{name}_cost": "1" for name in ("traffic", "non_overlap")}
+    yield Variation("racks, costs 1 and 1", one | traffic | costs, Release.V3_5_2, racked=True)
+    everything = {"tagged": True, "racked": True}
+    yield Variation("racks and client tags", one | traffic, Release.V3_5_2, **everything)
+    yield Variation("fallback", one, assignor="fallback_prior")
 
 
 VARIATIONS = tuple(_variations())
@@ -114,7 +128,7 @@ def play(
             return {*ask.ask({"do": "states"}).values()} <= {"RUNNING", "REBALANCING"}
 
         for group in groups:
-            create_topics(cluster, {f"{group}-in": PARTITIONS})
+            create_topics(cluster, {f"{group}-in": PARTITIONS}, replicas=1)
             produce(cluster, f"{group}-in", RECORDS, keys=KEYS)
         start(0)
         time.sleep(seconds / 3)
@@ -149,6 +163,7 @@ def _config(cluster: EmbeddedCluster, directory: Path, group: str, name: str) ->
         "default.key.serde": _STRINGS,
         "default.value.serde": _STRINGS,
         "num.stream.threads": "1",
+        "replication.factor": "1",
         "commit.interval.ms": "500",
         "cache.max.bytes.buffering": "0",
         "probing.rebalance.interval.ms": "60000",

@@ -23,11 +23,10 @@ from caughtup.models.learning.ranges import (
     Algorithm,
     ConfigRange,
     Span,
-    Told,
     bounded,
-    possible,
 )
 from caughtup.models.learning.retold import retold
+from caughtup.models.learning.told import Told, possible
 from caughtup.models.parameters import STRATEGY, TAGS, ApplicationParameters
 from caughtup.models.records.keys import encode_group
 from caughtup.models.records.learned_configs import FORMAT, LearnedRecord, read_learned

@@ -67,7 +67,7 @@ def draw_truth(
 ) -> Truth:
     """Draw configs that one of the releases accepts."""
     release = rng.choice(releases) if len(releases) > 1 else releases[0]
-    assignor = rng.choice(["high_availability"] * 6 + ["sticky", "public_sticky"])
+    assignor = rng.choice(["high_availability"] * 8 + ["sticky", "public_sticky", "fallback_prior"])
     strategies = ["none", "min_traffic", "balance_subtopology"] if racked else ["none"]
     if release < NEWEST:
         assignor = "sticky" if assignor == "public_sticky" else assignor
