@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 import uuid
 from collections import Counter
@@ -45,6 +46,17 @@ class Variation:
     racked: bool = False
     assignor: str = ""
 
+    @property
+    def truth(self) -> dict[str, str]:
+        """Return the configs that decisions may tell; those that its assignor reads."""
+        found = {"assignor": self.assignor or "high_availability"}
+        found["num.standby.replicas"] = self.configs["num.standby.replicas"]
+        if self.assignor:
+            return found
+        found |= {_STRATEGY: "none", "rack.aware.assignment.tags": "none"}
+        found |= {"max.warmup.replicas": "2", **self.configs}
+        return found | ({"rack.aware.assignment.tags": "zone"} if self.tagged else {})
+
     def properties(self, version: str, instance: int) -> dict[str, str]:
         """Return what an instance of a release is configured with."""
         found = dict(self.configs)
@@ -86,11 +98,24 @@ VARIATIONS = tuple(_variations())
 
 @dataclass
 class Outcome:
-    """What was found of an application's generations: each one's result, and why."""
+    """What was found of an application's generations: each one's result, and why.
+
+    ``known`` has each config's values in words, but for those that are assumed.
+    """
 
     release: str
     variation: Variation
     found: dict[int, tuple[str, str]]
+    known: Mapping[str, str] = field(default_factory=dict)
+
+    def wrong(self) -> dict[str, str]:
+        """Return the configs of which the values that are known don't have the true one."""
+        truth = self.variation.truth
+        return {
+            name: text
+            for name, text in self.known.items()
+            if name in truth and not _has(text, truth[name])
+        }
 
     def results(self, after: int = 0) -> Counter[str]:
         """Count the results but for the first generations."""
@@ -141,7 +166,9 @@ def play(
             ask.ask({"do": "close", "name": f"{group}-1"})
         say(f"{version}: one gone")
         time.sleep(seconds)
-    return [Outcome(version, one, _found(cluster, service, group)) for group, one in groups.items()]
+    return [
+        Outcome(version, one, *_found(cluster, service, group)) for group, one in groups.items()
+    ]
 
 
 @contextmanager
@@ -173,9 +200,15 @@ def _config(cluster: EmbeddedCluster, directory: Path, group: str, name: str) ->
     }
 
 
-def _found(cluster: EmbeddedCluster, service: Service, group: str) -> dict[int, tuple[str, str]]:
-    """Return what the service published of a group's generations, the last word on each."""
+def _found(
+    cluster: EmbeddedCluster, service: Service, group: str
+) -> tuple[dict[int, tuple[str, str]], dict[str, str]]:
+    """Return what the service published of a group's generations, the last word on each.
+
+    And what it knows of its configs by the last one.
+    """
     found: dict[int, tuple[str, str]] = {}
+    known: dict[str, str] = {}
     for message in whole_topic(cluster, service.topic("recommended-assignments")):
         value = message.value()
         if value is None:
@@ -184,7 +217,22 @@ def _found(cluster: EmbeddedCluster, service: Service, group: str) -> dict[int, 
         if record["group"] == group:
             leader = record["leader"]
             found[record["generation"]] = leader["result"], leader.get("why", "")
-    return dict(sorted(found.items()))
+            known = {
+                one["name"]: one["values"]
+                for one in record["inputs"].get("configs", ())
+                if one["provenance"] != "assumed"
+            }
+    return dict(sorted(found.items())), known
+
+
+def _has(text: str, value: str) -> bool:
+    """Return whether a value is among those that a config can have, in words."""
+    for low, high, least, one in re.findall(r"(\d+) to (\d+)|(\d+) or more|([^\s]+)", text):
+        if value == one or (low and int(low) <= int(value) <= int(high)):
+            return True
+        if least and int(value) >= int(least):
+            return True
+    return False
 
 
 def rows(outcomes: Sequence[Outcome]) -> Iterator[str]:
@@ -198,6 +246,8 @@ def rows(outcomes: Sequence[Outcome]) -> Iterator[str]:
         cells = (one.release, one.variation.name, str(all_.total()), *counts, determined)
         yield "| " + " | ".join(cells) + " |"
     for one in outcomes:
+        known = ", ".join(f"{name} {text}" for name, text in one.known.items())
+        yield f"{one.release}, {one.variation.name}: wrong {one.wrong()}; known: {known}"
         for number, (result, why) in one.found.items():
             if result != "match":
                 yield f"{one.release}, {one.variation.name}, generation {number}: {result}: {why:.300}"

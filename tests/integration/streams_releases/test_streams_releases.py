@@ -21,11 +21,12 @@ ONE_STANDBY = VARIATIONS[1]
 
 
 def check(outcomes: list[Outcome]) -> None:
-    """Nothing is a mismatch, and something was decided."""
+    """Nothing is a mismatch, something was decided, and no wrong value is known."""
     print("\n".join(rows(outcomes)))
     for one in outcomes:
         assert one.found, one
         assert not one.results()["mismatch"], one
+        assert not one.wrong(), one
 
 
 def test_an_application_of_an_old_release_is_understood_without_settings(

@@ -44,8 +44,13 @@ class Truth:
     def is_among(self, hypotheses: Hypotheses) -> bool:
         """Return whether it is one of the hypotheses; what its assignor doesn't read may be any."""
         reads = self.assignor == "high_availability"
+        by_racks = reads or self.assignor == "sticky"
         own = ConfigRange(
-            Algorithm(self.assignor, self.tags if reads else (), self.strategy, self.costs),
+            Algorithm(
+                self.assignor,
+                self.tags if reads else (),
+                *((self.strategy, self.costs) if by_racks else ("none", None)),
+            ),
             Span(self.standbys, self.standbys),
             *((Span(self.warm_ups, self.warm_ups), Span(self.lag, self.lag)) if reads else ()),
             releases=Span(self.release, self.release),
