@@ -56,4 +56,4 @@ def _changelogs(group: str, line: Mapping[str, Any]) -> Iterator[str]:
     whence = printable(line["changelogs_from"])
     yield f"{mark}[applications.{toml_value(group)}.changelogs]  # {whence}"
     for subtopology, topics in line["changelogs"].items():
-        yield f"{mark}{int(subtopology)} = {toml_value(topics)}"
+        yield f"{mark}{toml_value(subtopology)} = {toml_value(topics)}"

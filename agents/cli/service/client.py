@@ -71,7 +71,12 @@ class ServiceClient:
     def configs(self) -> list[dict[str, Any]]:
         """Return the lines of what is known of all applications' configs."""
         lines = self._having("/api/configs", "group")
-        whole = all(line.keys() >= _OF_A_CONFIG for line in lines if "name" in line)
+        whole = all(
+            isinstance(line.get("changelogs", {}), dict)
+            if "name" not in line
+            else line.keys() >= _OF_A_CONFIG
+            for line in lines
+        )
         return lines if whole else [self._decoded(b"")]
 
     def safe(
