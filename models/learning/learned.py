@@ -39,9 +39,9 @@ from caughtup.models.parameters import STRATEGY, TAGS
 _MOST_OF_SUSPECTED = MOST_DECISIONS // 4
 #: Client tags of which any may be those that standbys are spread over.
 _MOST_KEYS = 4
-#: A leader that got no end offsets so often in a row counts as having the fallback assignor, which
-#: it gives way to: more often nobody happens not to get any.
-_MOST_WITHOUT_ENDS = 5
+#: A leader that got no end offsets so often counts as having the fallback assignor, which it gives
+#: way to, if that one explains all other generations, too.
+_MOST_WITHOUT_ENDS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Learned:
     explains that one and the later ones, from ``suspected_since`` on, and ``hypotheses`` stay as
     they were: it may have been an odd one. The second one settles it. ``probing`` bounds
     ``probing.rebalance.interval.ms``, None where no generation showed it. ``without_ends`` counts
-    the last generations that only a leader without end offsets can have decided.
+    the generations that only a leader without end offsets can have decided.
     """
 
     told: Told = UNTOLD
@@ -127,9 +127,7 @@ def learn(
     )
     spares = learned.without_ends < _MOST_WITHOUT_ENDS
     sifted = sift(learned.hypotheses or (), evidence, spares=spares)
-    if not evidence.doubts:
-        count = learned.without_ends + 1 if sifted.without_ends else 0
-        learned = replace(learned, without_ends=count)
+    learned = replace(learned, without_ends=learned.without_ends + sifted.without_ends)
     if sifted.left:
         learned, verdict = _explained(learned, sifted, evidence)
     else:
@@ -230,7 +228,12 @@ def _contradicted(
         names = in_doubt(before, within)
         if still:
             after = replace(
-                learned, hypotheses=within, since=since, suspected=(), suspected_since=None
+                learned,
+                hypotheses=within,
+                since=since,
+                suspected=(),
+                suspected_since=None,
+                without_ends=0,
             )
         why = f"from generation {since} on: {said(names, before, within)}"
         return after, _doubting("undetermined", why, sifted, names)

@@ -188,7 +188,7 @@ class LearnedRecord(Record, omit_defaults=True):
         the next rebalance; absent where none did.
     changelogs: the subtopology of each changelog of which names and widths don't tell it, but what
         copies had of it did.
-    without_ends: so many of the last generations only a leader without end offsets can have decided.
+    without_ends: so many generations only a leader without end offsets can have decided.
     """
 
     group: Group
