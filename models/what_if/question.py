@@ -55,6 +55,12 @@ class Group:
         """Return its instances as they are."""
         return running_instances(self.generation, self.rows)
 
+    @property
+    def static_members(self) -> bool:
+        """Whether every stream thread has a ``group.instance.id``."""
+        members = list(self.generation.members())
+        return bool(members) and all(one.instance_id is not None for one in members)
+
     def timings(self) -> Timings:
         """Return Kafka's timings, with the session timeout that the group's members have."""
         members = list(self.generation.members())
@@ -69,6 +75,7 @@ class Group:
         config: Mapping[str, Any],
         restore_per_second: float,
         waits_for_thread: bool,
+        static_members: bool,
     ) -> Application:
         """Describe it, with some configs changed. Raises ScenarioError for what Kafka refuses."""
         scenario = self.decided.inputs.scenario
@@ -82,17 +89,22 @@ class Group:
             writes=self.speeds.writes,
             restore_per_second=restore_per_second,
             waits_for_thread=waits_for_thread,
+            static_members=static_members or self.static_members,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How a plan is played: what is other than it is, and by which protocol."""
+    """How a plan is played: what is other than it is, and by which protocol.
+
+    ``static_members``: as if every thread had a ``group.instance.id``; else as the group is.
+    """
 
     assignor: str | None = None
     config: tuple[tuple[str, Any], ...] = ()
     eager: bool = False
     waits_for_thread: bool = False
+    static_members: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +169,7 @@ def _played(
         config=dict(setting.config),
         restore_per_second=rate,
         waits_for_thread=setting.waits_for_thread,
+        static_members=setting.static_members,
     )
     return simulate(
         replace(application, eager=setting.eager),

@@ -55,6 +55,7 @@ def named(group: Group, answer: Answer) -> str:
     words += [setting.assignor] if setting.assignor else []
     words += [f"{name}={value}" for name, value in setting.config]
     words += ["eager"] if setting.eager else []
+    words += ["static members"] if setting.static_members else []
     return ", ".join(words)
 
 

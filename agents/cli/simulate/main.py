@@ -87,6 +87,12 @@ _ROLLING = "rolling"
     is_flag=True,
     help="No task of a thread runs while one restores, as in Kafka Streams up to 3.7.",
 )
+@click.option(
+    "--static",
+    "static_members",
+    is_flag=True,
+    help="As if every member had a group.instance.id. [default: as the group's are]",
+)
 @click.option("--best", is_flag=True, help="Try the configs and orders that matter, and compare.")
 @click.option(
     "--step", type=Span(), help="How much time a column of the drawing is. [default: what fits]"
@@ -113,6 +119,7 @@ def simulate(  # the options of one command
     assignors: tuple[str, ...],
     protocol: str,
     before_3_8: bool,
+    static_members: bool,
     best: bool,
     step: float | None,
     html: Path | None,
@@ -140,7 +147,7 @@ def simulate(  # the options of one command
         leave_group,
     )
     settings = [
-        Setting(one, changed_configs(changes), protocol == "eager", before_3_8)
+        Setting(one, changed_configs(changes), protocol == "eager", before_3_8, static_members)
         for one in (assignors or (None,))
     ]
     answers = _answers(found, plan, settings, best=best)

@@ -8,6 +8,7 @@ from typing import Any
 
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.partition_assignor.assignment import assign_partitions
+from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.partition_assignor.rebalance import Member, Rebalance
 from caughtup.models.simulation.coordinator import ClassicCoordinator, GroupState
 from caughtup.models.simulation.streams.instance import Instance
@@ -73,31 +74,35 @@ class StreamsRun:
         instance = self.instances[name]
         self.stage.mark("start", f"{name} starts")
         self._threads[name] = [
-            StreamThread(self.stage, instance, member_id, self._ask)
-            for member_id in instance.start()
+            StreamThread(self.stage, instance, number, member_id, self._ask)
+            for number, member_id in enumerate(instance.start(), start=1)
         ]
         for thread in self._threads[name]:
             self.coordinator.join(thread)
 
     def resume(self, running: Sequence[RunningInstance], generation: int) -> None:
         """Begin with instances that are in a stable group; the first thread of all leads it."""
+        given: dict[str, MemberAssignment] = {}
         for one in running:
             instance = self.add(
                 one.name, one.process, len(one.threads), tags=one.tags, rack=one.rack
             )
+            instance.start()
             threads = self._threads[one.name] = []
             assigned = {
                 task for thread in one.threads for task in (*thread.active, *thread.standby)
             }
-            for member_id, has in zip(instance.start(), one.threads, strict=True):
-                thread = StreamThread(self.stage, instance, member_id, self._ask)
+            for number, has in enumerate(one.threads, start=1):
+                member_id = instance.members[number - 1]
+                thread = StreamThread(self.stage, instance, number, member_id, self._ask)
                 thread.resume(has.active, has.standby, one.offset_sums, has.next_rebalance_ms)
                 threads.append(thread)
+                given[member_id] = self._given(has)
             for task, at in one.offset_sums.items():
                 if task not in assigned:
                     instance.leave_state(task, at, checkpoint=True)
         members = self.running_threads()
-        self.coordinator.resume(members, generation, members[0].member_id)
+        self.coordinator.resume(members, generation, members[0].member_id, given)
 
     def stop(self, name: str, *, leave_group: bool = False) -> None:
         """Stop an instance in order: states are checkpointed.
@@ -146,6 +151,17 @@ class StreamsRun:
             if runs
         }
 
+    def _given(self, has: RunningThread) -> MemberAssignment:
+        """Return the assignment that a thread has at a story's start."""
+        sources = self.tasks.sources
+        read = sorted((one, task) for task in has.active for one in sources[task])
+        return MemberAssignment(
+            partitions=tuple(one for one, _ in read),
+            active=tuple(task for _, task in read),
+            standby={task: sources[task] for task in sorted(has.standby)},
+            next_rebalance_ms=has.next_rebalance_ms,
+        )
+
     def _end(self, name: str, *, checkpoint: bool, leave_group: bool) -> None:
         self.instances[name].end()
         for thread in self._threads.pop(name, ()):
@@ -180,7 +196,7 @@ class StreamsRun:
                 subtopologies=application.subtopologies,
                 partitions=application.partitions,
                 new_topics=frozenset(),
-                replicas={},
+                replicas=application.replicas,
                 end_offsets=changelog_ends(self.tasks, self.stage.ends.sums()),
                 committed={},
                 members=members,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from caughtup.models.assignment.configs import Configs
@@ -34,6 +34,8 @@ class Application:
     task that need not restore takes to run. ``waits_for_thread``: no task of a thread runs while
     one of its actives restores, as until Kafka 3.7. ``eager``: members give up all that they have
     before they join again, as before Kafka 2.4. ``cleanup_delay_ms`` is ``state.cleanup.delay.ms``.
+    ``static_members``: each thread has a ``group.instance.id``. ``replicas`` has the rack of each
+    partition's replicas, for assignments by rack; clients' racks are their instances'.
     """
 
     subtopologies: Mapping[int, Subtopology]
@@ -48,6 +50,8 @@ class Application:
     waits_for_thread: bool = False
     eager: bool = False
     cleanup_delay_ms: int = 600_000
+    static_members: bool = False
+    replicas: Mapping[TopicPartition, Sequence[str | None]] = field(default_factory=dict)
 
     def tasks(self) -> TaskPartitions:
         """Return the tasks and their partitions."""
