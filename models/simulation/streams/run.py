@@ -51,6 +51,7 @@ class StreamsRun:
         self.tasks = self.stage.tasks
         self.instances: dict[str, Instance] = {}
         self._threads: dict[str, list[StreamThread]] = {}
+        self._grown: set[TaskId] = set()
         self.coordinator = ClassicCoordinator(
             self.time, self._decide, application.timings, self._completed
         )
@@ -178,10 +179,17 @@ class StreamsRun:
         self.stage.mark("rebalance", f"generation {generation}: {len(members)} members")
 
     def _growth_changed(self, task: TaskId) -> None:
+        """Let copies of a task look again at what is due, those of many tasks together at once."""
+        if not self._grown:
+            self.time.after(0, self._replan)
+        self._grown.add(task)
+
+    def _replan(self) -> None:
         for threads in self._threads.values():
             for thread in threads:
-                if task in thread.restoration:
+                if not self._grown.isdisjoint(thread.standby):
                     thread.restoration.replan()
+        self._grown.clear()
 
     def _decide(self, leader: str, said: Mapping[str, Any]) -> Mapping[str, Any]:
         members: tuple[Member, ...] = tuple(said.values())
@@ -200,5 +208,6 @@ class StreamsRun:
                 end_offsets=changelog_ends(self.tasks, self.stage.ends.sums()),
                 committed={},
                 members=members,
-            )
+            ),
+            self.tasks,
         )

@@ -24,6 +24,7 @@ class Stage:
         self.application = application
         self.epoch_ms = epoch_ms
         self.tasks = application.tasks()
+        self._names = {task: str(task) for task in self.tasks.sources}
         self.time = VirtualTime()
         self.line = TimeLine()
         self.ends = Ends(self.time, application.changelogs, growth_changed)
@@ -32,7 +33,7 @@ class Stage:
 
     def does(self, task: TaskId, client: str, activity: Activity | None) -> None:
         """Note what a client's copy of a task does."""
-        self.line.does(self.time.now_ms, str(task), client, activity)
+        self.line.does(self.time.now_ms, self._names[task], client, activity)
 
     def mark(self, kind: str, what: str) -> None:
         """Note that something happened."""
