@@ -56,6 +56,11 @@ class ClassicCoordinator:
         """Member ids, in the order in which they joined the group."""
         return list(self._members)
 
+    @property
+    def stable(self) -> bool:
+        """Whether every member has its assignment, and no rebalance goes on."""
+        return self.state is GroupState.STABLE
+
     def resume(
         self,
         members: Iterable[Member],

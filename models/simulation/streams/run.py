@@ -10,11 +10,12 @@ from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.partition_assignor.assignment import assign_partitions
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.partition_assignor.rebalance import Member, Rebalance
-from caughtup.models.simulation.coordinator import ClassicCoordinator, GroupState
+from caughtup.models.simulation.coordinator import ClassicCoordinator
+from caughtup.models.simulation.streams.coordinated import CoordinatedGroup, assignment_of
 from caughtup.models.simulation.streams.instance import Instance
 from caughtup.models.simulation.streams.stage import Stage
 from caughtup.models.simulation.streams.thread import StreamThread
-from caughtup.models.simulation.streams.topology import Application, changelog_ends
+from caughtup.models.simulation.streams.topology import Application, Protocol, changelog_ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,10 @@ class StreamsRun:
         self.instances: dict[str, Instance] = {}
         self._threads: dict[str, list[StreamThread]] = {}
         self._grown: set[TaskId] = set()
-        self.coordinator = ClassicCoordinator(
-            self.time, self._decide, application.timings, self._completed
+        self.coordinator = (
+            ClassicCoordinator(self.time, self._decide, application.timings, self._completed)
+            if application.protocol is Protocol.CLASSIC
+            else CoordinatedGroup(self.time, application, self.tasks, self._completed)
         )
 
     def add(
@@ -98,7 +101,9 @@ class StreamsRun:
                 thread = StreamThread(self.stage, instance, number, member_id, self._ask)
                 thread.resume(has.active, has.standby, one.offset_sums, has.next_rebalance_ms)
                 threads.append(thread)
-                given[member_id] = self._given(has)
+                given[member_id] = assignment_of(
+                    self.tasks, has.active, has.standby, has.next_rebalance_ms
+                )
             for task, at in one.offset_sums.items():
                 if task not in assigned:
                     instance.leave_state(task, at, checkpoint=True)
@@ -133,7 +138,7 @@ class StreamsRun:
     @property
     def calm(self) -> bool:
         """Whether the group is stable and no active restores."""
-        return self.coordinator.state is GroupState.STABLE and not any(
+        return self.coordinator.stable and not any(
             thread.restoration.restoring for thread in self.running_threads()
         )
 
@@ -151,17 +156,6 @@ class StreamsRun:
             for task, runs in thread.active.items()
             if runs
         }
-
-    def _given(self, has: RunningThread) -> MemberAssignment:
-        """Return the assignment that a thread has at a story's start."""
-        sources = self.tasks.sources
-        read = sorted((one, task) for task in has.active for one in sources[task])
-        return MemberAssignment(
-            partitions=tuple(one for one, _ in read),
-            active=tuple(task for _, task in read),
-            standby={task: sources[task] for task in sorted(has.standby)},
-            next_rebalance_ms=has.next_rebalance_ms,
-        )
 
     def _end(self, name: str, *, checkpoint: bool, leave_group: bool) -> None:
         self.instances[name].end()
