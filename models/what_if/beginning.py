@@ -46,27 +46,25 @@ def speeds(copies: Iterable[CopyAssessment]) -> Speeds:
 
 
 def application_of(
-    generation: StreamsGeneration,
+    sources: Mapping[str, int],
     scenario: CompactScenario,
-    rows: Sequence[TaskCopy],
+    known_ends: Mapping[TaskId, int],
     *,
     assignor: str,
     configs: Configs,
     timings: Timings,
     writes: Mapping[TaskId, float],
     restore_per_second: float,
-    waits_for_thread: bool = False,
-    static_members: bool = False,
 ) -> Application:
-    """Describe an application as its last generation and what was read of it since show it.
+    """Describe an application as a scenario and what was read of it since show it.
 
-    ``rows`` is its task table. ``restore_per_second``: offsets that a stream thread restores.
+    ``sources`` are its source topics, with the subtopology of each; ``known_ends`` are end offset
+    sums that were read since. ``restore_per_second``: offsets that a stream thread restores.
     """
-    sources = generation.source_topics
-    ends = {task: max(scenario.greatest_lags.get(task, 0), 0) for task in scenario.tasks}
-    for row in rows:
-        if row.end_offset_sum is not None and row.task in ends:
-            ends[row.task] = max(ends[row.task], row.end_offset_sum)
+    ends = {
+        task: max(scenario.greatest_lags.get(task, 0), known_ends.get(task, 0), 0)
+        for task in scenario.tasks
+    }
     topics: dict[int, set[str]] = {}
     widths: dict[str, int] = {}
     stateful: dict[int, set[str]] = {}
@@ -99,8 +97,6 @@ def application_of(
         assignor=assignor,
         configs=configs,
         timings=timings,
-        waits_for_thread=waits_for_thread,
-        static_members=static_members,
         replicas=scenario.replicas,
     )
 
