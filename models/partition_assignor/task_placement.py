@@ -64,7 +64,7 @@ def assignor_scenario(
     assignor: str,
 ) -> Scenario:
     """Put together what an assignor is given."""
-    readers = tasks.readers()
+    readers = tasks.readers
     given: list[AssignorClient] = []
     for process, client in sorted(clients.items()):
         active, standby = client.previous_tasks(readers)

@@ -27,8 +27,11 @@ class Group(Protocol):
 class Worker:
     """A worker, whose member id is its name and how often it has started.
 
-    ``eager``: it stops all of its work before it joins again, as with protocol 0.
+    ``eager``: it stops all of its work before it joins again, as with protocol 0. Connect has no
+    static members.
     """
+
+    instance_id: str | None = None
 
     def __init__(self, group: Group, name: str, *, eager: bool) -> None:
         self._group = group
