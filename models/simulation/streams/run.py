@@ -30,6 +30,7 @@ class RunningInstance:
     """An instance at a story's start.
 
     ``offset_sums``: how far each of its copies is, and each state on disk; not of actives that run.
+    ``flushed``: how far its copies were when they were opened, where that is known.
     """
 
     name: str
@@ -38,6 +39,7 @@ class RunningInstance:
     offset_sums: Mapping[TaskId, int] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
     rack: str | None = None
+    flushed: Mapping[TaskId, float] = field(default_factory=dict)
 
 
 class StreamsRun:
@@ -85,6 +87,7 @@ class StreamsRun:
             instance = self.add(
                 one.name, one.process, len(one.threads), tags=one.tags, rack=one.rack
             )
+            instance.flushed.update(one.flushed)
             threads = self._threads[one.name] = []
             assigned = {
                 task for thread in one.threads for task in (*thread.active, *thread.standby)
@@ -109,9 +112,9 @@ class StreamsRun:
         self._end(name, checkpoint=True, leave_group=leave_group)
 
     def kill(self, name: str, *, keep_state: bool = True) -> None:
-        """Kill an instance: its states are as they were checkpointed, or lost with its disk."""
+        """Kill an instance: its states are as they were flushed last, or lost with its disk."""
         self.stage.mark("kill", f"{name} is killed")
-        self._end(name, checkpoint=keep_state, leave_group=False)
+        self._end(name, checkpoint=False, leave_group=False)
         if not keep_state:
             self.instances[name].lose_states()
 

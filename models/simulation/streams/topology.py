@@ -34,6 +34,9 @@ class Application:
     task that need not restore takes to run. ``waits_for_thread``: no task of a thread runs while
     one of its actives restores, as until Kafka 3.7. ``eager``: members give up all that they have
     before they join again, as before Kafka 2.4. ``cleanup_delay_ms`` is ``state.cleanup.delay.ms``.
+    ``flush_offsets``: so much of a state is in memory only at most, and lost when the instance is
+    killed. Until Kafka 4.2 a checkpoint was written each 10,000 offsets; since 4.3 RocksDB keeps
+    the offsets itself, and flushes each 16 MB of a store.
     """
 
     subtopologies: Mapping[int, Subtopology]
@@ -48,6 +51,7 @@ class Application:
     waits_for_thread: bool = False
     eager: bool = False
     cleanup_delay_ms: int = 600_000
+    flush_offsets: int = 10_000
 
     def tasks(self) -> TaskPartitions:
         """Return the tasks and their partitions."""
