@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from caughtup.models.assignors.following.follower import Patience
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.partition_assignor.assignment import assign_partitions
 from caughtup.models.partition_assignor.rebalance import Member, Rebalance
 from caughtup.models.simulation.coordinator import ClassicCoordinator, GroupState
+from caughtup.models.simulation.streams.follower import Follower
 from caughtup.models.simulation.streams.instance import Instance
 from caughtup.models.simulation.streams.stage import Stage
 from caughtup.models.simulation.streams.thread import StreamThread
@@ -52,6 +54,7 @@ class StreamsRun:
         self.tasks = self.stage.tasks
         self.instances: dict[str, Instance] = {}
         self._threads: dict[str, list[StreamThread]] = {}
+        self._follower = Follower(self.time, application.follower or Patience())
         self.coordinator = ClassicCoordinator(
             self.time, self._decide, application.timings, self._completed
         )
@@ -99,6 +102,7 @@ class StreamsRun:
             for task, at in one.offset_sums.items():
                 if task not in assigned:
                     instance.leave_state(task, at, checkpoint=True)
+        self._follower.knows(instance.process for instance in self.instances.values())
         members = self.running_threads()
         self.coordinator.resume(members, generation, members[0].member_id)
 
@@ -173,7 +177,8 @@ class StreamsRun:
     def _decide(self, leader: str, said: Mapping[str, Any]) -> Mapping[str, Any]:
         members: tuple[Member, ...] = tuple(said.values())
         application = self.application
-        return assign_partitions(
+        follower = self._follower if application.follower else None
+        assigned = assign_partitions(
             Rebalance(
                 name=None,
                 assignor=application.assignor,
@@ -187,5 +192,7 @@ class StreamsRun:
                 end_offsets=changelog_ends(self.tasks, self.stage.ends.sums()),
                 committed={},
                 members=members,
-            )
+            ),
+            decide=follower.decide if follower else None,
         )
+        return follower.asking(assigned, self.stage.epoch_ms) if follower else assigned

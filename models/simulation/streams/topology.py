@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from caughtup.models.assignment.configs import Configs
+from caughtup.models.assignors.following.follower import Patience
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.partition_assignor.rebalance import Subtopology
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions, group_partitions
@@ -36,7 +37,8 @@ class Application:
     before they join again, as before Kafka 2.4. ``cleanup_delay_ms`` is ``state.cleanup.delay.ms``.
     ``flush_offsets``: so much of a state is in memory only at most, and lost when the instance is
     killed. Until Kafka 4.2 a checkpoint was written each 10,000 offsets; since 4.3 RocksDB keeps
-    the offsets itself, and flushes each 16 MB of a store.
+    the offsets itself, and flushes each 16 MB of a store. ``follower``: the leader follows what
+    ``assignor`` recommends, with this patience.
     """
 
     subtopologies: Mapping[int, Subtopology]
@@ -52,6 +54,7 @@ class Application:
     eager: bool = False
     cleanup_delay_ms: int = 600_000
     flush_offsets: int = 10_000
+    follower: Patience | None = None
 
     def tasks(self) -> TaskPartitions:
         """Return the tasks and their partitions."""

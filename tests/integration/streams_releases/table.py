@@ -7,12 +7,7 @@ import tempfile
 from pathlib import Path
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from tests.integration.streams_releases.applications import (
-    VARIATIONS,
-    Outcome,
-    play,
-    rows,
-)
+from tests.integration.streams_releases.applications import VARIATIONS, Outcome, play, rows
 from tests.support.releases import RELEASES
 from tests.support.service import Service
 
