@@ -109,6 +109,8 @@ class SlowApplication(ClosedOnExit):
         self._stop = threading.Event()
         self._load: threading.Thread | None = None
         self.load_per_task = 0.0
+        #: What a thread is known to restore, offsets a second; None before that was measured.
+        self.restore_rate: float | None = None
 
     @property
     def changelog(self) -> str:
@@ -164,7 +166,14 @@ class SlowApplication(ClosedOnExit):
 
     def group(self) -> Group | None:
         """Look at the group as ``caughtup simulate`` does."""
-        return group_of(self._looks.look(NoProgress()), self.name, now_ms())
+        rate = self.restore_rate
+        known = None if rate is None else (rate, rate)
+        return group_of(self._looks.look(NoProgress()), self.name, now_ms(), known)
+
+    def members(self) -> int:
+        """Return how many instances the group's last generation has."""
+        group = self.group()
+        return 0 if group is None else len(group.generation.clients)
 
     def running(self, group: Group) -> list[RunningInstance]:
         """Return the group's instances with what their listeners know: where states were opened."""
@@ -212,10 +221,12 @@ class SlowApplication(ClosedOnExit):
             self._load.join()
         self.streams.close()
 
-    def joined_ms(self, name: str) -> int:
+    def joined_ms(self, name: str) -> int | None:
         """Return when an instance first asked to join the group, by its own log (ms)."""
         output = self.streams._instances[name].process.output()
-        line = next(line for line in output.splitlines() if "(Re-)joining group" in line)
+        line = next((one for one in output.splitlines() if "(Re-)joining group" in one), None)
+        if line is None:
+            return None
         return round(datetime.fromisoformat(line[:23].replace(",", ".")).timestamp() * 1_000)
 
     def _directory(self, name: str) -> Path:

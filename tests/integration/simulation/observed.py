@@ -65,6 +65,14 @@ def stood_still(written: Sequence[int], since_ms: int, until_ms: int) -> tuple[i
     return sum(end - start for start, end in long), max((end for _, end in long), default=since_ms)
 
 
+def longest_still(times: Mapping[int, Sequence[int]], since_ms: int) -> int:
+    """Return the longest time (ms) since a moment that any task didn't write."""
+    return max(
+        (later - one for at in times.values() for one, later in pairwise(at) if later > since_ms),
+        default=0,
+    )
+
+
 def written_times(
     cluster: EmbeddedCluster, topic: str, since_ms: int, until_ms: int
 ) -> dict[int, list[int]]:

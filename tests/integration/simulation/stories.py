@@ -10,7 +10,7 @@ from statistics import median
 from caughtup.demo.story.truth import group_history
 from caughtup.models.assignors.following.follower import Patience
 from caughtup.models.simulation.membership import Timings
-from caughtup.models.simulation.streams.plan import Plan, carry_out, new_process, settled
+from caughtup.models.simulation.streams.plan import new_process, settled
 from caughtup.models.simulation.streams.run import StreamsRun
 from caughtup.models.simulation.streams.topology import Application, Changelog
 from caughtup.models.simulation.time_line import Mark
@@ -43,6 +43,8 @@ CONFIGS: Mapping[str, Mapping[str, str]] = {
 }
 #: A killed instance comes back after so long, and one that is restarted: ms, with a JVM's start.
 _DOWN_MS = 3_000
+_LOOK_MS = 250
+NEW = NAMES[3]
 _MOST_MS = 30 * 60_000
 #: What RocksDB keeps of a store in memory, by Kafka Streams' own settings of it.
 FLUSH_BYTES = 16 << 20
@@ -53,24 +55,29 @@ class Rates:
     """What was measured before any story.
 
     ``restore``: offsets a second that a thread restores; ``restore_start_ms``: from a generation
-    until states of it begin to be restored; ``start_ms``: from an instance's start until it joins;
-    ``stop_ms``: from an orderly stop until the others have a generation without it.
+    until states of it begin to be restored.
     """
 
     restore: float
     restore_start_ms: int
-    start_ms: int
-    stop_ms: int
+
+
+#: For how long each instance that started was away before, or on its way (ms), in their order.
+Away = Mapping[str, int]
 
 
 @dataclass(frozen=True)
 class Story:
-    """What happens: to the real application, and in virtual time."""
+    """What happens: to the real application, and in virtual time.
+
+    For how long an instance is away, of which a JVM's start is most, is part of the story: what
+    really happened says it.
+    """
 
     name: str
     of: str
-    real: Callable[[SlowApplication], None]
-    simulated: Callable[[StreamsRun, Rates], Callable[[], bool]]
+    real: Callable[[SlowApplication], Away]
+    simulated: Callable[[StreamsRun, Away], Callable[[], bool]]
 
 
 @dataclass(frozen=True)
@@ -96,55 +103,77 @@ class Told:
         return task, apart[task]
 
 
-def add_one(app: SlowApplication) -> None:
-    app.start(NAMES[3])
+def add_one(app: SlowApplication) -> Away:
+    """Start a fourth instance."""
+    began = now_ms()
+    app.start(NEW)
+    return {NEW: joined(app, NEW) - began}
 
 
-def simulated_add(run: StreamsRun, rates: Rates) -> Callable[[], bool]:
-    name = NAMES[3]
-    run.add(name, new_process(run, 1))
-    run.time.after(rates.start_ms, lambda: run.start(name))
-    return lambda: run.instances[name].answers
+def simulated_add(run: StreamsRun, away: Away) -> Callable[[], bool]:
+    """Start a fourth instance in virtual time."""
+    run.add(NEW, new_process(run, 1))
+    run.time.after(away[NEW], lambda: run.start(NEW))
+    return lambda: run.instances[NEW].answers
 
 
-def roll(app: SlowApplication) -> None:
+def roll(app: SlowApplication) -> Away:
     """Restart one after the other, each once all tasks are processed again."""
+    away = {}
     for name in NAMES[:3]:
         waited("all run", app.running_well, 300)
+        began = now_ms()
         app.stop(name)
         time.sleep(_DOWN_MS / 1_000)
         app.start(name)
-        waited(f"{name} has joined", lambda: len(app.streams.threads(app_last(app))) > 0, 60)
+        away[name] = joined(app, name) - began
     waited("all run", app.running_well, 300)
+    return away
 
 
-def app_last(app: SlowApplication) -> str:
-    return app.streams.instances[-1]
+def simulated_roll(run: StreamsRun, away: Away) -> Callable[[], bool]:
+    """Restart in virtual time, when the real ones would: once all tasks are processed again."""
+    waiting = list(away)
 
+    def look() -> None:
+        back = all(run.instances[name].answers for name in away)
+        if back and run.calm and run.processed == run.tasks.sources.keys():
+            name = waiting.pop(0)
+            run.stop(name, leave_group=True)
+            run.time.after(away[name], lambda: run.start(name))
+        if waiting:
+            run.time.after(_LOOK_MS, look)
 
-def simulated_roll(run: StreamsRun, rates: Rates) -> Callable[[], bool]:
-    down_ms = rates.stop_ms + _DOWN_MS + rates.start_ms
-    return carry_out(run, Plan(restart=NAMES[:3], down_ms=down_ms, leave_group=True))
+    look()
+    return lambda: not waiting and all(run.instances[name].answers for name in away)
 
 
 def killing(
     *, keep_state: bool
-) -> tuple[Callable[[SlowApplication], None], Callable[[StreamsRun, Rates], Callable[[], bool]]]:
+) -> tuple[Callable[[SlowApplication], Away], Callable[[StreamsRun, Away], Callable[[], bool]]]:
+    """Return a kill after which the instance comes back, and the same in virtual time."""
     name = NAMES[2]
 
-    def real(app: SlowApplication) -> None:
+    def real(app: SlowApplication) -> Away:
+        began = now_ms()
         app.kill(name)
         if not keep_state:
             app.lose_disk(name)
         time.sleep(_DOWN_MS / 1_000)
         app.start(name)
+        return {name: joined(app, name) - began}
 
-    def simulated(run: StreamsRun, rates: Rates) -> Callable[[], bool]:
+    def simulated(run: StreamsRun, away: Away) -> Callable[[], bool]:
         run.kill(name, keep_state=keep_state)
-        run.time.after(_DOWN_MS + rates.start_ms, lambda: run.start(name))
+        run.time.after(away[name], lambda: run.start(name))
         return lambda: run.instances[name].answers
 
     return real, simulated
+
+
+def joined(app: SlowApplication, name: str) -> int:
+    """Return when an instance that was started asked to join (ms)."""
+    return waited(f"{name} joins", lambda: app.joined_ms(name), 120)
 
 
 STORIES = (
@@ -162,10 +191,9 @@ def measure(app: SlowApplication) -> Rates:
     name = NAMES[2]
     began = now_ms()
     app.stop(name)
-    waited("the others run all", lambda: app.running_well() and two(app), 300)
+    waited("the others run all", lambda: app.running_well() and app.members() == 2, 300)
     group = app.group()
     assert group is not None
-    stop_ms = group.generation.as_of_ms - began
     waited("they restored all", lambda: all(one.reached_ms for one in app.copies(began)), 300)
     rates, starts = [], []
     for instance in app.streams.instances:
@@ -179,15 +207,9 @@ def measure(app: SlowApplication) -> Rates:
         rates.append(sum(one.behind for one in own) * 1_000 / took_ms)
         starts.append(first - group.generation.as_of_ms)
     app.lose_disk(name)
-    began = now_ms()
     app.start(name)
     app.settle()
-    return Rates(median(rates), round(median(starts)), app.joined_ms(name) - began, stop_ms)
-
-
-def two(app: SlowApplication) -> bool:
-    group = app.group()
-    return group is not None and len(group.generation.clients) == 2
+    return Rates(median(rates), round(median(starts)))
 
 
 def application_of(group: Group, rates: Rates, per_second: float, of: str) -> Application:
@@ -213,14 +235,9 @@ def application_of(group: Group, rates: Rates, per_second: float, of: str) -> Ap
     )
 
 
-def play(
-    app: SlowApplication, story: Story, group: Group, rates: Rates
-) -> tuple[Figures, tuple[Mark, ...]]:
-    """Play a story in virtual time, from the group as it is."""
-    application = application_of(group, rates, app.load_per_task, story.of)
-    run = StreamsRun(application, epoch_ms=now_ms())
-    run.resume(app.running(group), group.generation.generation)
-    done = story.simulated(run, rates)
+def play(run: StreamsRun, story: Story, away: Away) -> tuple[Figures, tuple[Mark, ...]]:
+    """Play a story in virtual time."""
+    done = story.simulated(run, away)
     run.time.run(10_000)
     while run.time.now_ms < _MOST_MS and not (done() and settled(run)):
         run.time.run(run.time.now_ms + 1_000)
@@ -232,16 +249,17 @@ def play(
 
 
 def tell(app: SlowApplication, story: Story, rates: Rates) -> Told:
-    """Simulate a story, then do it, and return both."""
+    """Do a story, play it from how the group was before, and return both."""
     group = app.settle()
     before = group.generation.generation
-    if story.real is add_one:
-        ids = StreamsRun(application_of(group, rates, 1.0, story.of))
-        ids.resume(group.running(), before)
-        app.set_process_id(NAMES[3], new_process(ids, 1))
-    simulated, played = play(app, story, group, rates)
     began = now_ms()
-    story.real(app)
+    run = StreamsRun(application_of(group, rates, app.load_per_task, story.of), epoch_ms=began)
+    run.resume(app.running(group), before)
+    if story.real is add_one:
+        app.set_process_id(NEW, new_process(run, 1))
+    began = now_ms()
+    away = story.real(app)
+    simulated, played = play(run, story, away)
     after = app.settle().generation
     ended = now_ms()
     times = written_times(app.cluster, app.changelog, began - 5_000, ended)
@@ -252,7 +270,7 @@ def tell(app: SlowApplication, story: Story, rates: Rates) -> Told:
     real = Figures(
         {f"0_{number}": one for number, (one, _) in still.items()},
         last - began,
-        sum(one.from_nothing for one in copies),
+        sum(one.start == 0 for one in copies),
         after.generation - before,
     )
     history = group_history(app.cluster, app.name).generations
@@ -264,7 +282,7 @@ def tell(app: SlowApplication, story: Story, rates: Rates) -> Told:
     happened += [
         Mark(
             one.started_ms - began,
-            "copy" if one.from_nothing else "state",
+            "copy" if one.start == 0 else "state",
             f"{one.role} 0_{one.partition} from {one.start} to {one.loaded or one.end}"
             f" until {(one.reached_ms or 0) - began}: {one.ending}",
         )
