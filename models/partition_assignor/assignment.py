@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
+from caughtup.models.assignment.decision import Decision
+from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.partition_assignor.clients import clients_of
 from caughtup.models.partition_assignor.end_offset_sums import sum_end_offsets, unknown_sums
 from caughtup.models.partition_assignor.group_assignment import assign_group
@@ -23,11 +26,15 @@ _HOSTS_FROM, _STANDBY_HOSTS_FROM, _NEXT_REBALANCE_FROM = 2, 6, 7
 
 
 def assign_partitions(
-    rebalance: Rebalance, tasks: TaskPartitions | None = None
+    rebalance: Rebalance,
+    tasks: TaskPartitions | None = None,
+    *,
+    decide: Callable[[Scenario], Decision] | None = None,
 ) -> dict[str, MemberAssignment]:
     """Assign every member its partitions and tasks, as the leader of its release does.
 
-    ``tasks`` are those of the rebalance's topology, where somebody made them before. Returns the
+    ``tasks`` are those of the rebalance's topology, where somebody made them before. ``decide`` is
+    a public assignor that decides instead of the rebalance's. Returns the
     assignments by member id. Raises ScenarioError where Kafka's leader fails.
     Source: StreamsPartitionAssignor.assign.
     """
@@ -38,14 +45,14 @@ def assign_partitions(
     ends = unknown_sums(tasks.changelogs) if sums is None else sums
     lags = {process: client.lags(ends) for process, client in clients.items()}
     assignor = assignor_in_charge(rebalance, lags_known=sums is not None)
-    decision = place_tasks(rebalance, tasks, clients, lags, assignor)
+    decision = place_tasks(rebalance, tasks, clients, lags, assignor, decide)
     members = assign_group(
         clients,
         tasks,
         lags,
         decision,
         probing=(rebalance.leader, _probing_ms(rebalance)),
-        from_hash_map=assignor == PUBLIC_STICKY,
+        from_hash_map=assignor == PUBLIC_STICKY or decide is not None,
         release=rebalance.release,
     )
     active_by_host, standby_by_host = partitions_by_host(clients, decision, tasks)

@@ -49,6 +49,10 @@ class Worker:
         self.member_id = f"{self.name}-{self._starts}"
         self.answers = True
 
+    def begin(self, work: ConnectorsAndTasks) -> None:
+        """Run some work at a story's start."""
+        self._run(work)
+
     def stop(self) -> None:
         """End, and all of its work with it."""
         self.answers = False

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from caughtup.models.assignors.following.follower import Patience
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.partition_assignor.assignment import assign_partitions
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.partition_assignor.rebalance import Member, Rebalance
 from caughtup.models.simulation.coordinator import ClassicCoordinator
 from caughtup.models.simulation.streams.coordinated import CoordinatedGroup, assignment_of
+from caughtup.models.simulation.streams.follower import Follower
 from caughtup.models.simulation.streams.instance import Instance
 from caughtup.models.simulation.streams.stage import Stage
 from caughtup.models.simulation.streams.thread import StreamThread
@@ -32,6 +34,7 @@ class RunningInstance:
     """An instance at a story's start.
 
     ``offset_sums``: how far each of its copies is, and each state on disk; not of actives that run.
+    ``flushed``: how far its copies were when they were opened, where that is known.
     """
 
     name: str
@@ -40,6 +43,7 @@ class RunningInstance:
     offset_sums: Mapping[TaskId, int] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
     rack: str | None = None
+    flushed: Mapping[TaskId, float] = field(default_factory=dict)
 
 
 class StreamsRun:
@@ -53,6 +57,7 @@ class StreamsRun:
         self.instances: dict[str, Instance] = {}
         self._threads: dict[str, list[StreamThread]] = {}
         self._grown: set[TaskId] = set()
+        self._follower = Follower(self.time, application.follower or Patience())
         self.coordinator = (
             ClassicCoordinator(self.time, self._decide, application.timings, self._completed)
             if application.protocol is Protocol.CLASSIC
@@ -92,6 +97,7 @@ class StreamsRun:
                 one.name, one.process, len(one.threads), tags=one.tags, rack=one.rack
             )
             instance.start()
+            instance.flushed.update(one.flushed)
             threads = self._threads[one.name] = []
             assigned = {
                 task for thread in one.threads for task in (*thread.active, *thread.standby)
@@ -107,6 +113,7 @@ class StreamsRun:
             for task, at in one.offset_sums.items():
                 if task not in assigned:
                     instance.leave_state(task, at, checkpoint=True)
+        self._follower.knows(instance.process for instance in self.instances.values())
         members = self.running_threads()
         self.coordinator.resume(members, generation, members[0].member_id, given)
 
@@ -120,9 +127,9 @@ class StreamsRun:
         self._end(name, checkpoint=True, leave_group=leave_group)
 
     def kill(self, name: str, *, keep_state: bool = True) -> None:
-        """Kill an instance: its states are as they were checkpointed, or lost with its disk."""
+        """Kill an instance: its states are as they were flushed last, or lost with its disk."""
         self.stage.mark("kill", f"{name} is killed")
-        self._end(name, checkpoint=keep_state, leave_group=False)
+        self._end(name, checkpoint=False, leave_group=False)
         if not keep_state:
             self.instances[name].lose_states()
 
@@ -188,7 +195,8 @@ class StreamsRun:
     def _decide(self, leader: str, said: Mapping[str, Any]) -> Mapping[str, Any]:
         members: tuple[Member, ...] = tuple(said.values())
         application = self.application
-        return assign_partitions(
+        follower = self._follower if application.follower else None
+        assigned = assign_partitions(
             Rebalance(
                 name=None,
                 assignor=application.assignor,
@@ -204,4 +212,6 @@ class StreamsRun:
                 members=members,
             ),
             self.tasks,
+            decide=follower.decide if follower else None,
         )
+        return follower.asking(assigned, self.stage.epoch_ms) if follower else assigned
