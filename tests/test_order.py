@@ -61,6 +61,7 @@ MODELS = (
     "reading",
     "records",
     "connect_clusters",
+    "spark_queries",
     "state",
     "what_if",
 )
