@@ -21,6 +21,7 @@ from caughtup.agents.views.reassignments import (
     page_reassignment,
     verdict_counts,
 )
+from caughtup.agents.views.spark import checkpoint_problems
 from caughtup.models.state.cluster import ClusterState
 
 SCHEMA = 1
@@ -84,6 +85,7 @@ def page_steps(
         "groups_not_told": {**state.watching.counts(), "limited": limited},
         "applications": applications,
         "connect": connect,
+        "checkpoint_problems": checkpoint_problems(state),
         "streams": progress_rows(state.pipeline, now_ms),
         **reassignment_view(state, now_ms),
     }
