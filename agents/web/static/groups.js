@@ -17,7 +17,7 @@ const STATUS = {
 const SEVERITY = Object.keys(STATUS);
 
 /** Describe the groups that fare worst, of those whose name holds `search`. */
-export function groups(state, search) {
+export function groups(state, search, nowMs) {
   const all = state.groups ?? [];
   const wanted = search.toLowerCase();
   const found = all.filter((each) => each.group.toLowerCase().includes(wanted)).sort(worstFirst);
@@ -30,12 +30,14 @@ export function groups(state, search) {
     shown.length
       ? h("div", { class: "scroll" }, h("table", { class: "rows groups" },
         head(["Group", "Status"], ["Lag", "In time"]),
-        h("tbody", null, shown.map((each) => rows(each, largest)))))
+        h("tbody", null, shown.map((each) => rows(each, largest, nowMs)))))
       : h("p", { class: "quiet" }, all.length ? "No group's name holds that."
         : state.ready ? "No group has committed yet." : "Not read yet."),
     found.length > shown.length && h("p", { class: "quiet" },
       `${count(found.length - shown.length)} more that fare no worse than these.`),
-    notTold(state.groups_not_told));
+    notTold(state.groups_not_told),
+    (state.checkpoint_problems ?? []).map((each) => h("p", { key: `checkpoint ${each.checkpoint}`, class: "because" },
+      `The checkpoint ${each.checkpoint} can't be read: ${each.why}.`)));
 }
 
 /** Say how many groups are left out, and why; nothing where all are there. */
@@ -49,7 +51,7 @@ function notTold(counts) {
 }
 
 /** Describe a group in two rows: its figures; what it is and, where it isn't well, why. */
-function rows(each, largest) {
+function rows(each, largest, nowMs) {
   const why = each.status !== "ok" && each.why;
   return [
     h("tr", { key: `group ${each.group}` },
@@ -59,16 +61,21 @@ function rows(each, largest) {
         h("span", { class: "progress", "--share": largest ? ((each.lag ?? 0) / largest).toFixed(3) : 0 })),
       h("td", { class: "number", title: "the age of its oldest unread record" }, age(each))),
     h("tr", { key: `about ${each.group}`, class: "about" }, h("td", { colspan: 4 },
-      why && h("span", { class: "because" }, why), h("span", { class: "quiet" }, kind(each)))),
+      why && h("span", { class: "because" }, why), h("span", { class: "quiet" }, kind(each, nowMs)))),
   ];
 }
 
-/** What it is, how large, how often it was dealt anew: classic, 2 members, 12 partitions, generation 4. */
-const kind = (each) => [
+/**
+ * What it is, how large, how often it was dealt anew: classic, 2 members, 12 partitions, generation 4;
+ * of a query of Spark's the last batch that it committed: spark, 12 partitions, batch 41, 8 s ago.
+ */
+const kind = (each, nowMs) => [
   each.group_type,
   known(each.members) && plural(each.members, "member"),
   known(each.partitions) && plural(each.partitions, "partition"),
   known(each.generation) && `generation ${each.generation}`,
+  known(each.batch) && `batch ${each.batch}`,
+  known(each.batch_ms) && `${duration(Math.max(0, nowMs - each.batch_ms) / 1000)} ago`,
 ].filter(Boolean).join(", ");
 
 function status(verdict) {

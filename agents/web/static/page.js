@@ -47,7 +47,7 @@ function draw() {
         state.ready ? "No Kafka Streams application has joined a group yet." : "Reading who is there."),
       workers.length > 0 && h("h2", { key: "connect", class: "unseen" }, "Connect"),
       workers.map((each) => connect(each, ui, now()))),
-    h("div", { key: "side", class: "side" }, reassignments(state, now()), groups(state, ui.search),
+    h("div", { key: "side", class: "side" }, reassignments(state, now()), groups(state, ui.search, now()),
       streams(state, now()), faults(state, now())),
   ]);
   document.title = title(apps);
