@@ -11,6 +11,7 @@ import faust
 from faust.app.base import BootStrategy
 
 from caughtup.agents.assessor import Assessor
+from caughtup.agents.checkpoints.reader import CheckpointReader
 from caughtup.agents.configuration.secret_files import SecretFiles
 from caughtup.agents.connect.reader import ConnectReader
 from caughtup.agents.connect.watcher import ConnectWatcher
@@ -169,6 +170,8 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     app.service(Forgetter(state, health, recommended, learned))
     app.service(ConnectReader(settings, health, state))
     app.service(ConnectWatcher(state, health, movements))
+    if settings.spark_checkpoints:
+        app.service(CheckpointReader(settings, health, state))
     app.service(ends)
     app.service(moves)
     if settings.lag_interval:

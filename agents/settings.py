@@ -5,64 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
     PrivateAttr,
-    create_model,
     field_validator,
     model_validator,
 )
 
+from caughtup.agents.application_settings import ApplicationConfig, parameters_of
 from caughtup.agents.watching_settings import WatchingSettings, separated
-from caughtup.models.parameters import DEFAULTS, MINIMUMS, MOST_TAGS, TAGS, ApplicationParameters
+from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.records.topics import DEFAULT_PREFIX
 from caughtup.models.watching import WatchPatterns
 
 #: A host's name or an IPv4 address, or an IPv6 address in brackets, and a port if it isn't 9092.
 _ADDRESS = re.compile(r"(?:[^\s:/\[\],]+|\[[0-9A-Fa-f:.%\w]+\])(?::([0-9]{1,5}))?")
-
-ApplicationConfig: type[BaseModel] = create_model(
-    "ApplicationConfig",
-    __config__=ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False),
-    changelogs=(
-        dict[int, tuple[str, ...]] | None,
-        Field(
-            default=None,
-            description="Its changelog topics by subtopology; inferred where left out.",
-            examples=[{0: ["orders-latest-changelog"]}],
-        ),
-    ),
-    tags=(
-        tuple[str, ...] | None,
-        Field(
-            default=None,
-            alias=TAGS,
-            max_length=MOST_TAGS,
-            description="The client tags over which its standbys are spread.",
-            examples=[["zone"]],
-        ),
-    ),
-    assignor=(
-        Literal["high_availability", "sticky", "public_sticky"] | None,
-        Field(
-            default=None,
-            description="What deals its tasks, as `caughtup assign` calls it.",
-            examples=["high_availability"],
-        ),
-    ),
-    **{
-        name.replace(".", "_"): (
-            int | None,
-            Field(default=None, alias=name, ge=MINIMUMS[name], examples=[default]),
-        )
-        for name, default in DEFAULTS.items()
-    },  # type: ignore[call-overload]
-)
 
 
 class Settings(WatchingSettings):
@@ -215,10 +176,4 @@ class Settings(WatchingSettings):
 
     def parameters(self) -> dict[str, ApplicationParameters]:
         """Return the applications' assignor parameters, as the models have them."""
-        found = {}
-        for name, application in self.applications.items():
-            given: dict[str, Any] = application.model_dump(by_alias=True, exclude_none=True)
-            changelogs = given.pop("changelogs", None)
-            tags, assignor = given.pop(TAGS, None), given.pop("assignor", None)
-            found[name] = ApplicationParameters(given, changelogs, tags, assignor)
-        return found
+        return {name: parameters_of(one) for name, one in self.applications.items()}

@@ -9,6 +9,8 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
 
 from caughtup.models.lag.objectives import Objectives
+from caughtup.models.spark_queries.entries import read_entry
+from caughtup.models.spark_queries.look import GROUP_PREFIX
 from caughtup.models.watching import SPARK_DRIVERS, WatchPatterns
 
 Granularity = Literal["partition", "topic", "group"]
@@ -49,6 +51,15 @@ def _are_objectives(given: tuple[str, ...]) -> tuple[str, ...]:
             _are_patterns((pattern,))
         except ValueError as error:
             raise ValueError(str(error).replace("entry 1", f"entry {number}")) from None
+    return given
+
+
+def _are_checkpoints(given: tuple[str, ...]) -> tuple[str, ...]:
+    for number, entry in enumerate(given, 1):
+        try:
+            read_entry(entry)
+        except ValueError as error:
+            raise ValueError(f"entry {number} {error}") from None
     return given
 
 
@@ -115,6 +126,20 @@ class WatchingSettings(BaseModel):
         "whole name the regular expression fits, the first one that does; an alert goes by it.",
         examples=[["orders-.*=60", ".*=900"]],
     )
+    spark_checkpoints: Annotated[
+        tuple[str, ...], BeforeValidator(separated), AfterValidator(_are_checkpoints)
+    ] = Field(
+        default=(),
+        description="[NAME=]URI: checkpoints of Spark Structured Streaming, or folders under which "
+        "they lie, up to three deep; each query is shown as the group spark:NAME, or by its folder.",
+        examples=[["/data/checkpoints", "orders=s3://bucket/orders-checkpoint"]],
+    )
+    spark_checkpoints_interval: float = Field(
+        default=10.0,
+        ge=1,
+        le=20,
+        description="Seconds between two looks at these checkpoints.",
+    )
     legacy_status_values: bool = Field(
         default=False,
         description="Write statuses of metrics with spaces, as in dead target, as before this "
@@ -150,4 +175,5 @@ class WatchingSettings(BaseModel):
             self.watch_topics,
             self.ignore_topics,
             (SPARK_DRIVERS, re.escape(application_id)),
+            (rf"(?s:{re.escape(GROUP_PREFIX)}.*)",) if self.spark_checkpoints else (),
         )

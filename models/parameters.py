@@ -22,8 +22,12 @@ MINIMUMS: Mapping[str, int] = {
 #: The config that names the client tags over which standbys are spread; empty unless given.
 TAGS = "rack.aware.assignment.tags"
 MOST_TAGS = 5
-#: The config by which tasks are assigned by rack; what else it needs isn't in any record.
+#: The config by which tasks are assigned by rack, and what that goes by.
 STRATEGY = "rack.aware.assignment.strategy"
+TRAFFIC_COST = "rack.aware.assignment.traffic_cost"
+NON_OVERLAP_COST = "rack.aware.assignment.non_overlap_cost"
+#: These two, of which each may be left to the assignor.
+RackCosts = tuple[int | None, int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +36,17 @@ class ApplicationParameters:
 
     ``config``: assignor configs by Kafka's names, those given only. ``changelogs``: subtopology →
     changelog topics; None where the operator didn't say, so that it is to be inferred. ``tags``
-    are the ``rack.aware.assignment.tags`` and ``assignor`` is what decides, as scenarios call it,
-    None where the operator didn't say.
+    are the ``rack.aware.assignment.tags``, ``assignor`` is what decides, as scenarios call it, and
+    ``strategy`` the ``rack.aware.assignment.strategy``, None where the operator didn't say.
+    ``costs`` are those of traffic and of what isn't where it was.
     """
 
     config: Mapping[str, int] = field(default_factory=dict)
     changelogs: Mapping[int, tuple[str, ...]] | None = None
     tags: tuple[str, ...] | None = None
     assignor: str | None = None
+    strategy: str | None = None
+    costs: RackCosts = (None, None)
 
     def value(self, name: str) -> int:
         """Return a config's value, or Kafka's default."""
@@ -54,6 +61,6 @@ class ApplicationParameters:
         assumed = [name for name in DEFAULTS if name not in self.config]
         if tagged and self.tags is None:
             assumed.append(TAGS)
-        if racked:
+        if racked and self.strategy is None:
             assumed.append(STRATEGY)
         return tuple(sorted(assumed))

@@ -44,7 +44,8 @@ class WatchPatterns(NamedTuple):
     """Regular expressions for whole names. Without one for a kind of names, all are watched.
 
     What is ignored isn't watched whatever else says so, and ``folded`` are groups that nobody asked
-    for by a pattern of ``groups``.
+    for by a pattern of ``groups``. ``reserved`` names are those of groups that aren't Kafka's: what
+    Kafka has by such a name is ignored.
     """
 
     groups: tuple[str, ...] = ()
@@ -52,6 +53,7 @@ class WatchPatterns(NamedTuple):
     topics: tuple[str, ...] = ()
     ignored_topics: tuple[str, ...] = ()
     folded: tuple[str, ...] = ()
+    reserved: tuple[str, ...] = ()
 
 
 class Watching:
@@ -63,9 +65,9 @@ class Watching:
     def __init__(self, patterns: WatchPatterns | None = None, always: Collection[str] = ()) -> None:
         given = patterns or WatchPatterns()
         self._always = frozenset(always)
-        self._groups, self._ignored_groups, self._topics, self._ignored_topics, self._folded = (
-            [re.compile(pattern) for pattern in of_kind] for of_kind in given
-        )
+        compiled = ([re.compile(pattern) for pattern in of_kind] for of_kind in given)
+        self._groups, self._ignored_groups, *others = compiled
+        self._topics, self._ignored_topics, self._folded, self._reserved = others
         self._everything = not any(given)
         self._reason = lru_cache(_NAMES)(self._find_reason)
         self._topic = lru_cache(_NAMES)(self._find_topic)
@@ -87,6 +89,10 @@ class Watching:
         elif len(self._seen) < _COUNTED:
             self._seen[group] = reason
         return False
+
+    def made(self, group: str) -> bool:
+        """Return whether a group is watched that isn't Kafka's, and has a reserved name."""
+        return self._named_reason(group) is None
 
     def topic(self, topic: str) -> bool:
         """Return whether a topic is watched."""
@@ -129,6 +135,11 @@ class Watching:
         return None if self._reason(group) is None and self._topic(topic) else group
 
     def _find_reason(self, group: str) -> Reason | None:
+        if _matches(self._reserved, group):
+            return "ignored"
+        return self._named_reason(group)
+
+    def _named_reason(self, group: str) -> Reason | None:
         if group in self._always:
             return None
         if _matches(self._ignored_groups, group):

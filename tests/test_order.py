@@ -62,6 +62,7 @@ MODELS = (
     "reading",
     "records",
     "connect_clusters",
+    "spark_queries",
     "state",
     "what_if",
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from caughtup.agents.checkpoints.reading import CheckpointLooks
 from caughtup.agents.clock import now_ms
 from caughtup.agents.end_offsets import apply_record
 from caughtup.agents.kafka.answered import REQUEST_SECONDS
@@ -28,6 +29,7 @@ from caughtup.models.records.topics import (
     RECOMMENDATIONS,
 )
 from caughtup.models.state.cluster import ClusterState
+from caughtup.models.state.spark_looks import apply_looks
 from caughtup.models.watching import Watching
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
@@ -62,6 +64,7 @@ class ClusterLooks:
         watching = Watching(settings.watching(), groups)
         self._state = ClusterState(cluster, settings.parameters(), watching)
         FaultLog().attach(self._state)
+        self._checkpoints = CheckpointLooks(settings.spark_checkpoints)
         self._readable = ReadableEnds(settings, self._state)
         self._positions: dict[int, int] | None = None
 
@@ -72,6 +75,10 @@ class ClusterLooks:
             self._positions = {}
             self._read_own_topics(progress)
         self._read_groups(progress)
+        for _ in apply_looks(
+            state, self._checkpoints.look(state.spark.known(), now_ms()), now_ms()
+        ):
+            pass
         found = list_end_offsets(self._admin, state.wanted_topics()).found
         racked = state.racked_topics()
         if racked is not None:

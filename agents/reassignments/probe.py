@@ -183,7 +183,15 @@ class ReassignmentsProbe(Service):
         known = self._published.ongoing.get(partition) or self._known.get(partition)
         since_ms, original = known.began(observation, cluster) if known else (None, None)
         self._known[partition] = KnownReassignment(observation, since_ms, original)
-        return ReassignmentRecord.from_observation(observation, since_ms, original)
+        return self._judged(ReassignmentRecord.from_observation(observation, since_ms, original))
+
+    def _judged(self, record: ReassignmentRecord) -> ReassignmentRecord:
+        """Add what was last worked out of a reassignment to its record."""
+        partition = record.topic_partition
+        tracked = self._state.reassignments.ongoing.get(partition)
+        if tracked is not None:
+            record.judge(self._state.reassignment_watch.find(partition, tracked))
+        return record
 
     async def _unlisted(self, partition: TopicPartition, found: Round) -> list[Awaitable[object]]:
         """Publish what became of a partition; return what to wait for if that was its end."""
@@ -195,7 +203,7 @@ class ReassignmentsProbe(Service):
         if not self._endings.is_over(known, info):
             record = ReassignmentRecord.from_observation(known.observation, *began)
             record.as_of_ms, record.unlisted = as_of_ms, True
-            await self._send(record)
+            await self._send(self._judged(record))
             return []
         if partition not in self._published.ongoing:
             # It ended while the service was down, whose tracker learns of it by this.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from caughtup.models.decisions.inputs.known_configs import KnownConfig
@@ -24,6 +25,37 @@ def config_lines(state: ClusterState, group: str) -> list[dict[str, Any]]:
     configs = configs_of(state, group)
     fields = config_fields(configs)
     return [{**line, "known": one.source} for line, one in zip(fields, configs, strict=True)]
+
+
+def application_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:
+    """Yield a line of an application's changelogs, if any were found, and one for each config."""
+    yield {
+        "group": group,
+        "from_one_generation": from_one_generation(state, group),
+        **_changelogs(state, group),
+    }
+    for line in config_lines(state, group):
+        yield {"group": group, **line}
+
+
+def _changelogs(state: ClusterState, group: str) -> dict[str, Any]:
+    """Return by subtopology what is restored from where, and how far that is known."""
+    application = state.applications.get(group)
+    decided = None if application is None else application.decided
+    if decided is None:
+        return {}
+    found: dict[str, set[str]] = {}
+    inputs = decided.inputs
+    for task, one in sorted(inputs.scenario.tasks.items()):
+        found.setdefault(str(task.subtopology), set()).update(p.topic for p in one.changelogs)
+    if not any(found.values()):
+        return {}
+    known = decided.exact.result == "match" or inputs.changelogs_from != "inferred"
+    return {
+        "changelogs": {number: sorted(topics) for number, topics in found.items()},
+        "changelogs_from": inputs.changelogs_from,
+        "changelogs_known": known,
+    }
 
 
 def from_one_generation(state: ClusterState, group: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from caughtup.agents.views.copies import present
+from caughtup.agents.views.spark import query_fields
 from caughtup.models.lag.assessment import AT_THE_END, Assessed
 from caughtup.models.lag.group_lag import group_lag
 from caughtup.models.state.cluster import ClusterState
@@ -34,6 +35,7 @@ def group_summary(state: ClusterState, group: str) -> dict[str, Any]:
         why=judged.reason if judged else None,
         lag_seconds=seconds,
         lag_seconds_method=method,
+        **query_fields(state, group),
     )
 
 

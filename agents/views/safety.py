@@ -8,8 +8,9 @@ from typing import Any
 from caughtup.models.copies.warmups import CopyAssessment
 from caughtup.models.ids import TaskId
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.what_if.question import Group, Setting
+from caughtup.models.what_if.question import Group
 from caughtup.models.what_if.safety import Safety, safe_to_stop
+from caughtup.models.what_if.setting import Setting
 
 
 def asked_of(

@@ -1,4 +1,4 @@
-"""``/api/lag``, ``/api/reassignments`` and ``/api/connect``: what commands print as JSON, an object a line.
+"""``/api/lag``, ``/api/configs`` and others: what commands print as JSON, an object a line.
 
 A look at the cluster knows no rhythm and no past; the service does, and answers with the same
 lines.
@@ -14,6 +14,7 @@ import msgspec
 from aiohttp import web
 
 from caughtup.agents.process.turns import in_turns
+from caughtup.agents.views.configs import application_lines
 from caughtup.agents.views.connect_lines import connect_lines
 from caughtup.agents.views.lag_lines import lag_lines
 from caughtup.agents.views.reassignment_lines import reassignment_lines
@@ -36,6 +37,7 @@ class Lines:
         app.router.add_get("/api/lag", self._lag)
         app.router.add_get("/api/reassignments", self._reassignments)
         app.router.add_get("/api/connect", self._connect)
+        app.router.add_get("/api/configs", self._configs)
 
     async def _lag(self, request: web.Request) -> web.StreamResponse:
         """Answer with the lines of groups, in the order of ``?group=NAME&group=…``; else of all."""
@@ -51,6 +53,17 @@ class Lines:
         known = self._state.connect.groups
         groups = dict.fromkeys(request.query.getall("group", [])) or sorted(known)
         return await self._answer(request, self._connect_of(list(groups)))
+
+    async def _configs(self, request: web.Request) -> web.StreamResponse:
+        """Answer with what is known of applications' configs: of ``?group=NAME``, else of all."""
+        known = self._state.applications
+        groups = dict.fromkeys(request.query.getall("group", [])) or sorted(known)
+        return await self._answer(request, self._configs_of(g for g in groups if g in known))
+
+    def _configs_of(self, groups: Iterable[str]) -> Iterator[dict[str, Any]]:
+        for group in groups:
+            with self._state.faults.isolated(_FAULTS, group, self._clock()):
+                yield from application_lines(self._state, group)
 
     def _connect_of(self, groups: Iterable[str]) -> Iterator[dict[str, Any]]:
         for group in groups:

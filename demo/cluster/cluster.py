@@ -51,8 +51,8 @@ class EmbeddedCluster(ClosedOnExit):
 
     A context manager: entering starts the nodes and waits until all are ready; leaving ends them
     and removes their data. The first ``controllers`` nodes are controllers as well as brokers.
-    ``broker_properties`` overrides any broker configuration. With ``processes`` of its caller the
-    cluster lives in that one's directory, and its caller ends it.
+    ``broker_properties`` overrides any broker configuration, and may have the ``{node}``'s id in
+    it. With ``processes`` of its caller the cluster lives in that one's directory and is ended by it.
     """
 
     def __init__(
@@ -190,7 +190,8 @@ class EmbeddedCluster(ClosedOnExit):
         data = directory / "data"
         config = directory / "server.properties"
         properties = server_properties(node, self._ports, self._controllers, self.security, data)
-        config.write_text(properties_text(properties | self._overrides))
+        own = {name: text.replace("{node}", str(node)) for name, text in self._overrides.items()}
+        config.write_text(properties_text(properties | own))
         java, arguments = java_command(directory, HEAP_MEGABYTES)
         meta = data / "meta.properties"
         self._running[node] = self.processes.start(

@@ -14,7 +14,7 @@ import org.apache.kafka.streams.processor.assignment.ProcessId;
  *
  * <p>Nothing that a record says counts here, only what the leader sees itself: a recommendation
  * with a new name, or one that moves tasks to and fro, is no news. Times are in ms on a clock that
- * never goes back. followers/python/follow_ups.py has the same.
+ * never goes back. models/assignors/following/follow_ups.py has the same.
  */
 final class FollowUpCounter {
     private final Following.Patience patience;

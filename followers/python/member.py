@@ -13,7 +13,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from caughtup.followers.python.copies import Copies, Resume
-from caughtup.followers.python.follow_ups import FollowerInputs, FollowUpCounter
 from caughtup.followers.python.group_snapshot import read_group
 from caughtup.followers.python.kafka.connection import Connection
 from caughtup.followers.python.kafka.log_ends import LogEnds
@@ -25,6 +24,7 @@ from caughtup.followers.python.rebalance import decide_rebalance, keep_in_place
 from caughtup.followers.python.settings import FollowerSettings
 from caughtup.followers.python.topology import Topology
 from caughtup.models.assignment.configs import read_configs
+from caughtup.models.assignors.following.follow_ups import FollowerInputs, FollowUpCounter
 from caughtup.models.assignors.following.follower import later_ms
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import ProcessId, TaskId

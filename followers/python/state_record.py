@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from caughtup.followers.python.follow_ups import FollowerInputs
 from caughtup.followers.python.topology import Topology
 from caughtup.models.assignment.scenario import Client, Scenario
+from caughtup.models.assignors.following.follow_ups import FollowerInputs
 from caughtup.models.assignors.following.follower import FOLLOWED, FollowerDecision, Patience
 from caughtup.models.assignors.following.recommendation import FollowedRecommendation
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition

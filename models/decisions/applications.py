@@ -21,7 +21,7 @@ from caughtup.models.faults.isolation import Faults, Isolation
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.learning.learned import Learned
-from caughtup.models.learning.ranges import Told
+from caughtup.models.learning.told import Told
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.tasks.positions import TaskPositions
 

@@ -31,7 +31,7 @@ from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.learning.known_inputs import with_known_configs
 from caughtup.models.learning.learned import Learned, Verdict, learn
 from caughtup.models.learning.provenance import chosen
-from caughtup.models.learning.ranges import possible
+from caughtup.models.learning.told import possible
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ from typing import NamedTuple
 from caughtup.models.decisions.last_by_group import MOST_GROUPS
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.learning.learned import Learned
-from caughtup.models.learning.ranges import Told, bounded
+from caughtup.models.learning.ranges import bounded
 from caughtup.models.learning.retold import retold
+from caughtup.models.learning.told import Told
 
 
 class LearnedUntil(NamedTuple):

@@ -152,7 +152,8 @@ def _due(undecided: UndecidedGeneration, now_ms: int) -> DueGeneration | Waiting
         undecided.placed,
     )
     inputs = replace(inputs, replicas=undecided.replicas)
-    if generation.is_racked and undecided.replicas is None:
+    told = undecided.parameters.strategy
+    if generation.is_racked and undecided.replicas is None and told != "none":
         doubt = f"{STRATEGY}: all clients have racks, and nobody looked up those of replicas"
         inputs = replace(inputs, unknown=(*inputs.unknown, doubt))
     if state is not None:

@@ -46,6 +46,8 @@ class StreamsMember:
     session_timeout_ms: int = 45_000
     latest_version: int = VERSIONS[-1]
     """The newest version of subscriptions that its release writes."""
+    instance_id: str | None = None
+    """Its ``group.instance.id``; None of one that isn't static."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +229,7 @@ def _read_member(
         assignment=given,
         session_timeout_ms=member.session_timeout_ms,
         latest_version=max(info.version, info.latest_supported_version),
+        instance_id=member.group_instance_id,
     )
 
 

@@ -33,7 +33,8 @@ class Sifted:
     ``findings`` are those there were, and ``doubts`` say why some of them are neither matches nor
     contradicted. ``decision`` is that of one that matches, or else of the first one asked, None
     without any; ``differences`` say how that one differs. ``releases_differ``: some of them decide
-    what the leader did, and others don't.
+    what the leader did, and others don't. ``without_ends``: only the fallback assignor decides it,
+    or others without end offsets.
     """
 
     left: Hypotheses
@@ -42,22 +43,29 @@ class Sifted:
     decision: Decision | None
     differences: tuple[str, ...]
     releases_differ: bool = False
+    without_ends: bool = False
 
 
-def sift(hypotheses: Hypotheses, evidence: Evidence, most: int = MOST_DECISIONS) -> Sifted:
+def sift(
+    hypotheses: Hypotheses,
+    evidence: Evidence,
+    most: int = MOST_DECISIONS,
+    *,
+    spares: bool = True,
+) -> Sifted:
     """Hold hypotheses against a generation, with so many more decisions at most.
 
     Of a large group fewer are made.
 
     A part of them is dropped only where what it decides differs for certain, no input is unknown,
-    and the leader can't have decided without end offsets.
+    and the leader can't have decided without end offsets, unless that isn't to spare any.
     """
     most = min(most, max(_LEAST_DECISIONS, _MOST_LAGS // max(1, evidence.lags)))
-    sifter = Sifter(evidence, evidence.decisions + most)
+    sifter = Sifter(evidence, evidence.decisions + most, spares=spares)
     parts = [*sifter.parts(hypotheses)]
     doubts = list(evidence.doubts)
     spared: dict[Span, Span] = {}
-    if any(finding is Finding.CONTRADICTED for _, finding in parts):
+    if spares and any(finding is Finding.CONTRADICTED for _, finding in parts):
         for releases in {one.releases for one, _ in parts}:
             span = _standbys_of_a_fallback(evidence, parts, releases)
             if span is not None:
@@ -71,6 +79,7 @@ def sift(hypotheses: Hypotheses, evidence: Evidence, most: int = MOST_DECISIONS)
     if spared or sifter.is_spared:
         doubts.append("its leader may not have had end offsets, and decided without")
     findings = frozenset(finding for _, finding in parts)
+    matched = {one.algorithm.assignor for one, finding in parts if finding is Finding.MATCH}
     by_release: dict[Span, set[Finding]] = {}
     for one, finding in parts:
         by_release.setdefault(one.releases, set()).add(finding)
@@ -85,6 +94,7 @@ def sift(hypotheses: Hypotheses, evidence: Evidence, most: int = MOST_DECISIONS)
         sifter.decision,
         sifter.texts,
         len({Finding.MATCH in found for found in by_release.values()}) > 1,
+        matched == {"fallback_prior"} and bool(spared or sifter.is_spared),
     )
 
 

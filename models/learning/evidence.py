@@ -26,6 +26,9 @@ from caughtup.models.partition_assignor.clients import Client, clients_of
 from caughtup.models.partition_assignor.task_orders import leader_orders
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
 
+#: Those that go by the orders of a leader's collections.
+_STICKY = {"sticky": decide_sticky, "fallback_prior": decide_fallback_prior}
+
 
 class Evidence:
     """One generation on the wire, decided again under any configs.
@@ -247,8 +250,8 @@ class Evidence:
             scenario = with_racks(scenario, algorithm, self._inputs, self._processes)
         if algorithm.assignor == "public_sticky":
             return decide_public_sticky(scenario, arrival=tuple(self._processes))
-        if algorithm.assignor == "sticky":
-            return decide_sticky(scenario, self._leader_orders(algorithm.release))
+        if algorithm.assignor in _STICKY:
+            return _STICKY[algorithm.assignor](scenario, self._leader_orders(algorithm.release))
         return decide(scenario)
 
     def _compare(

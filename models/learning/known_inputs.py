@@ -13,14 +13,8 @@ from caughtup.models.learning.contradiction import in_doubt, text_of
 from caughtup.models.learning.learned import Learned, tag_keys, told_names
 from caughtup.models.learning.probing import PROBING
 from caughtup.models.learning.provenance import chosen, known_configs
-from caughtup.models.learning.ranges import (
-    LAG,
-    STANDBYS,
-    Algorithm,
-    agreeing,
-    allowing,
-    possible,
-)
+from caughtup.models.learning.ranges import LAG, STANDBYS, Algorithm, agreeing
+from caughtup.models.learning.told import allowing, possible
 from caughtup.models.learning.unknown_ends import limits_by_task
 from caughtup.models.parameters import DEFAULTS, STRATEGY, TAGS
 from caughtup.models.partition_assignor.clients import clients_of

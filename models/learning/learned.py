@@ -30,23 +30,18 @@ from caughtup.models.learning.leaders_release import (
     under_releases,
 )
 from caughtup.models.learning.probing import probing_interval
-from caughtup.models.learning.ranges import (
-    OTHER_COSTS,
-    UNTOLD,
-    Hypotheses,
-    Span,
-    Told,
-    agreeing,
-    allowing,
-    possible,
-)
+from caughtup.models.learning.ranges import Hypotheses, Span, agreeing
 from caughtup.models.learning.sifter import Finding
-from caughtup.models.parameters import TAGS
+from caughtup.models.learning.told import OTHER_COSTS, UNTOLD, Told, allowing, any_costs, possible
+from caughtup.models.parameters import STRATEGY, TAGS
 
 #: Decisions about a suspicion of each generation that the hypotheses explain.
 _MOST_OF_SUSPECTED = MOST_DECISIONS // 4
 #: Client tags of which any may be those that standbys are spread over.
 _MOST_KEYS = 4
+#: A leader that got no end offsets so often counts as having the fallback assignor, which it gives
+#: way to, if that one explains all other generations, too.
+_MOST_WITHOUT_ENDS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +53,8 @@ class Learned:
     decision was matched. Where a generation contradicts all of them, ``suspected`` is what
     explains that one and the later ones, from ``suspected_since`` on, and ``hypotheses`` stay as
     they were: it may have been an odd one. The second one settles it. ``probing`` bounds
-    ``probing.rebalance.interval.ms``, None where no generation showed it.
+    ``probing.rebalance.interval.ms``, None where no generation showed it. ``without_ends`` counts
+    the generations that only a leader without end offsets can have decided.
     """
 
     told: Told = UNTOLD
@@ -68,6 +64,7 @@ class Learned:
     suspected: Hypotheses = ()
     suspected_since: int | None = None
     probing: Span | None = None
+    without_ends: int = 0
 
     @property
     def possible(self) -> Hypotheses:
@@ -128,7 +125,9 @@ def learn(
         hypotheses=under_releases(learned.hypotheses or (), releases, likely),
         suspected=under_releases(learned.suspected, releases, likely),
     )
-    sifted = sift(learned.hypotheses or (), evidence)
+    spares = learned.without_ends < _MOST_WITHOUT_ENDS
+    sifted = sift(learned.hypotheses or (), evidence, spares=spares)
+    learned = replace(learned, without_ends=learned.without_ends + sifted.without_ends)
     if sifted.left:
         learned, verdict = _explained(learned, sifted, evidence)
     else:
@@ -210,7 +209,7 @@ def _contradicted(
     still = sift(learned.suspected, evidence).left if learned.suspected else ()
     racked = evidence.generation.is_racked
     every = under_releases(
-        possible(UNTOLD, keys, racked=racked, costs=OTHER_COSTS),
+        possible(UNTOLD, keys, racked=racked, costs=any_costs(learned.told)),
         leaders_releases(evidence.generation),
         leaders_releases(evidence.generation),
     )
@@ -229,7 +228,12 @@ def _contradicted(
         names = in_doubt(before, within)
         if still:
             after = replace(
-                learned, hypotheses=within, since=since, suspected=(), suspected_since=None
+                learned,
+                hypotheses=within,
+                since=since,
+                suspected=(),
+                suspected_since=None,
+                without_ends=0,
             )
         why = f"from generation {since} on: {said(names, before, within)}"
         return after, _doubting("undetermined", why, sifted, names)
@@ -246,5 +250,6 @@ def _doubting(result: str, why: str, sifted: Sifted, names: tuple[str, ...]) -> 
 
 def told_names(told: Told) -> tuple[str, ...]:
     """Name the configs that hypotheses are about and that the settings tell."""
-    besides = {TAGS: told.tags, ASSIGNOR: told.assignor}
-    return tuple(name for name in NAMES if name in told.configs or besides.get(name) is not None)
+    besides = {TAGS: told.tags is not None, ASSIGNOR: told.assignor is not None}
+    besides[STRATEGY] = told.tells_racks
+    return tuple(name for name in NAMES if name in told.configs or besides.get(name))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from caughtup.models.decisions.inputs.known_configs import KnownConfig
 from caughtup.models.learning.contradiction import ASSIGNOR, NAMES, WOULD_TELL, is_open, text_of
@@ -16,10 +16,11 @@ from caughtup.models.learning.ranges import (
     ConfigRange,
     Hypotheses,
     Span,
-    possible,
 )
-from caughtup.models.parameters import DEFAULTS, STRATEGY, TAGS
+from caughtup.models.learning.told import possible
+from caughtup.models.parameters import DEFAULTS, NON_OVERLAP_COST, STRATEGY, TAGS, TRAFFIC_COST
 
+_TELLS_COSTS = "the application's own configs: their ratio is one of a few that were tried"
 _TELLS_PROBING = "a warm-up, and a record that is read as soon as it is written"
 
 
@@ -31,32 +32,56 @@ def known_configs(
     ``tag_keys`` are the client tags that all members have, None where nobody looked. Of racks
     nothing is said where they can't matter.
     """
-    hypotheses = learned.possible or possible(learned.told, ())
+    hypotheses = learned.possible or possible(learned.told, (), racked=learned.told.tells_racks)
     keys = {key for one in hypotheses for key in one.algorithm.tags}.union(tag_keys or ())
     racked = any(one.algorithm.strategy != "none" for one in hypotheses)
     everything = possible(learned.told, keys, racked=racked)
     going_on = chosen(hypotheses)
-    told = told_names(learned.told)
+    told = set(told_names(learned.told)) - ({STRATEGY} if learned.told.strategy is None else set())
     values: Mapping[str, int | str] = {
         STANDBYS: going_on.standbys.low,
         WARM_UPS: going_on.warm_ups.low,
         LAG: going_on.lag.low,
         TAGS: ",".join(going_on.algorithm.tags),
         ASSIGNOR: going_on.algorithm.assignor,
-        STRATEGY: going_on.algorithm.strategy,
+        STRATEGY: learned.told.strategy or going_on.algorithm.strategy,
     }
     found: list[KnownConfig] = []
-    for name in NAMES if racked else NAMES[:-1]:
+    for name in NAMES if racked or STRATEGY in told else NAMES[:-1]:
         text = text_of(name, hypotheses)
         learnt = text != text_of(name, everything)
         untagged = name == TAGS and tag_keys is not None and not keys
         provenance = "learned" if learnt else "read" if untagged else "assumed"
         if name in told:
             provenance = "told"
+        if name == STRATEGY:
+            text = learned.told.strategy or _strategies(hypotheses)
         generations = learned.explained if provenance == "learned" else 0
         tells = WOULD_TELL[name] if is_open(name, hypotheses) else ""
         found.append(KnownConfig(name, text, values[name], provenance, generations, tells))
-    return (*found, _probing(learned))
+    return (*found, *_costs(learned, hypotheses, going_on), _probing(learned))
+
+
+def _strategies(hypotheses: Hypotheses) -> str:
+    return " or ".join(sorted({one.algorithm.strategy for one in hypotheses}))
+
+
+def _costs(
+    learned: Learned, hypotheses: Hypotheses, going_on: ConfigRange
+) -> Iterator[KnownConfig]:
+    """Say what assigning by racks goes by where that isn't the assignor's own for certain.
+
+    Of costs that nobody told only some ratios are tried.
+    """
+    pairs = [one.algorithm.costs for one in hypotheses if one.algorithm.costs is not None]
+    for place, name in enumerate((TRAFFIC_COST, NON_OVERLAP_COST)):
+        told = learned.told.costs[place]
+        if told is not None:
+            yield KnownConfig(name, str(told), told, "told")
+        elif going_on.algorithm.costs is not None and learned.told.costs == (None, None):
+            text = " or ".join(sorted({str(pair[place]) for pair in pairs}))
+            value = going_on.algorithm.costs[place]
+            yield KnownConfig(name, text, value, "learned", learned.explained, _TELLS_COSTS)
 
 
 def _probing(learned: Learned) -> KnownConfig:
@@ -96,7 +121,9 @@ def chosen(hypotheses: Hypotheses) -> ConfigRange:
 def _distance(one: ConfigRange) -> tuple[int, int, int, int, int]:
     return (
         ASSIGNORS.index(one.algorithm.assignor),
-        len(one.algorithm.tags) + (one.algorithm.strategy != "none"),
+        len(one.algorithm.tags)
+        + (one.algorithm.strategy != "none")
+        + (one.algorithm.costs is not None),
         _off(one, STANDBYS),
         _off(one, WARM_UPS),
         _off(one, LAG),

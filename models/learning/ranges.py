@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import combinations
 from typing import NamedTuple
 
 from caughtup.models.assignment.releases import NEWEST, Release
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs
 from caughtup.models.offsets import LONG_MAX
-from caughtup.models.parameters import MOST_TAGS, ApplicationParameters
 
 #: Java's ``Integer.MAX_VALUE``, the most standbys and warm-ups that Kafka accepts.
 INT_MAX = (1 << 31) - 1
 #: The assignors that Kafka Streams can be configured with and that are decided again here, as
 #: scenarios call them.
-ASSIGNORS = ("high_availability", "sticky", "public_sticky")
+ASSIGNORS = ("high_availability", "sticky", "public_sticky", "fallback_prior")
 STANDBYS, WARM_UPS, LAG = "num.standby.replicas", "max.warmup.replicas", "acceptable.recovery.lag"
 #: No config: which release of Kafka Streams decides, by its family.
 RELEASE = "release"
@@ -50,9 +48,6 @@ ANY: Mapping[str, Span] = {
 ANY_RELEASE = Span(min(Release), NEWEST)
 #: Whatever ranges have spans of.
 SPANS: Mapping[str, Span] = {**ANY, RELEASE: ANY_RELEASE}
-#: Costs of rack-aware assignment, of traffic and of what isn't where it was, that are tried where
-#: an assignor's own don't explain what is seen: hardly anybody sets any, and only their ratio counts.
-OTHER_COSTS = (Costs(1, 0), Costs(1, 1), Costs(1, 10), Costs(10, 1))
 
 
 class Algorithm(NamedTuple):
@@ -126,77 +121,6 @@ class ConfigRange:
 Hypotheses = tuple[ConfigRange, ...]
 #: Ranges that are kept of one application; of more, those of an algorithm are taken together.
 MOST_RANGES = 256
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What the operator told: configs by Kafka's names, tags and the assignor, None if untold."""
-
-    configs: Mapping[str, int]
-    tags: tuple[str, ...] | None = None
-    assignor: str | None = None
-
-    @classmethod
-    def of(cls, parameters: ApplicationParameters) -> Told:
-        """Return what an application's settings tell.
-
-        Whoever tells all three numbers, two of which only the high availability assignor reads,
-        tells that it decides, unless they name another.
-        """
-        configs = dict(parameters.config)
-        tags = None if parameters.tags is None else tuple(sorted(parameters.tags))
-        assignor = parameters.assignor
-        if assignor is None and configs.keys() >= ANY.keys():
-            assignor = ASSIGNORS[0]
-        return cls(configs, tags, assignor)
-
-
-#: Nothing is told.
-UNTOLD = Told({})
-
-
-def possible(
-    told: Told, keys: Iterable[str], *, racked: bool = False, costs: Sequence[Costs] = ()
-) -> Hypotheses:
-    """Return all hypotheses that agree with what was told.
-
-    ``keys`` are the client tags that all members have; Kafka refuses to start with others.
-    ``racked``: all members have a rack; otherwise Kafka assigns nothing by racks. ``costs`` are
-    those that may have been set besides the assignors' own.
-    """
-    spans = {
-        name: Span(told.configs[name], told.configs[name]) if name in told.configs else span
-        for name, span in ANY.items()
-    }
-    tags = [told.tags] if told.tags is not None else _choices(sorted(keys))
-    assignors = ASSIGNORS if told.assignor is None else (told.assignor,)
-    algorithms = (
-        Algorithm(assignor, own, *rack_aware)
-        for assignor in assignors
-        for own in (tags if assignor == "high_availability" else [()])
-        for rack_aware in (("none", None), *(_rack_aware(costs) if racked else ()))
-    )
-    return tuple(
-        ConfigRange(one, spans[STANDBYS], spans[WARM_UPS], spans[LAG], one.releases)
-        for one in algorithms
-    )
-
-
-def _rack_aware(costs: Sequence[Costs]) -> Iterator[tuple[str, Costs | None]]:
-    for own in (None, *costs):
-        for strategy in ("min_traffic", "balance_subtopology"):
-            yield strategy, own
-
-
-def _choices(keys: Sequence[str]) -> list[tuple[str, ...]]:
-    return [own for n in range(min(len(keys), MOST_TAGS) + 1) for own in combinations(keys, n)]
-
-
-def allowing(told: Told, hypotheses: Hypotheses) -> Hypotheses:
-    """Return all hypotheses that agree with what was told, as far as others know what there is."""
-    keys = {key for one in hypotheses for key in one.algorithm.tags}
-    racked = any(one.algorithm.strategy != "none" for one in hypotheses)
-    return possible(told, keys, racked=racked, costs=OTHER_COSTS)
 
 
 def agreeing(hypotheses: Hypotheses, others: Hypotheses) -> Hypotheses:

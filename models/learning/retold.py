@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from caughtup.models.learning.learned import Learned
-from caughtup.models.learning.ranges import Told, agreeing, allowing
+from caughtup.models.learning.ranges import agreeing
+from caughtup.models.learning.told import Told, allowing
 
 
 def retold(learned: Learned, told: Told) -> Learned:
@@ -21,6 +22,8 @@ def retold(learned: Learned, told: Told) -> Learned:
         told.configs.items() >= before.configs.items()
         and before.tags in (None, told.tags)
         and before.assignor in (None, told.assignor)
+        and before.strategy in (None, told.strategy)
+        and all(a in (None, b) for a, b in zip(before.costs, told.costs, strict=True))
     )
     if not adds or learned.hypotheses is None:
         return Learned(told)

@@ -37,8 +37,10 @@ Part = tuple[ConfigRange, Finding]
 class Sifter:
     """Works through one range after the other, as long as decisions are left."""
 
-    def __init__(self, evidence: Evidence, most: int) -> None:
+    def __init__(self, evidence: Evidence, most: int, *, spares: bool = True) -> None:
+        """``spares``: what a leader may have decided without end offsets isn't contradicted."""
         self._evidence = evidence
+        self._spares = spares
         self._most = most
         self._certain = not evidence.doubts
         self._matches = False
@@ -91,12 +93,14 @@ class Sifter:
     def _sticky(self, part: ConfigRange, standbys: int) -> tuple[list[Part], bool]:
         """Ask a sticky assignor, which knows of no lags and no warm-ups."""
         found = self._ask(part, standbys, 1, 0, certain=self._certain)
-        if found is Finding.CONTRADICTED and self._evidence.is_explained_without_ends(
-            part.algorithm, standbys
-        ):
-            self.is_spared, found = True, Finding.UNSURE
+        gives_way = part.algorithm.assignor == "fallback_prior"
+        spared = (self._spares or gives_way) and found is Finding.CONTRADICTED
+        if spared and self._evidence.is_explained_without_ends(part.algorithm, standbys):
+            self.is_spared = self.is_spared or not gives_way
+            # A leader that gives way to it has no end offsets, and deals threads without.
+            found = self._matching(part, standbys, 1, 0) if gives_way else Finding.UNSURE
         copies = self._evidence.copies(part.algorithm, standbys)
-        deals = part.algorithm.assignor == "sticky"
+        deals = part.algorithm.assignor != "public_sticky"
         return [(part, found)], deals and self._certain and copies > self._evidence.copies_given
 
     def _available(self, part: ConfigRange, standbys: int) -> tuple[list[Part], bool]:
@@ -200,10 +204,7 @@ class Sifter:
                     return Finding.CONTRADICTED
             differences = evidence.differences(algorithm, standbys, warm_ups, lag)
         if not differences:
-            if not self._matches:
-                self._matches, self.texts = True, ()
-                self.decision = evidence.decide(algorithm, standbys, warm_ups, lag)
-            return Finding.MATCH
+            return self._matching(part, standbys, warm_ups, lag)
         if self.decision is None:
             self._note(
                 evidence.decide(algorithm, standbys, warm_ups, lag),
@@ -212,6 +213,12 @@ class Sifter:
         if certain and any(one.certain for one in differences):
             return Finding.CONTRADICTED
         return Finding.UNSURE
+
+    def _matching(self, part: ConfigRange, standbys: int, warm_ups: int, lag: int) -> Finding:
+        if not self._matches:
+            self._matches, self.texts = True, ()
+            self.decision = self._evidence.decide(part.algorithm, standbys, warm_ups, lag)
+        return Finding.MATCH
 
     def _note(self, decision: Decision, texts: tuple[str, ...]) -> None:
         if self.decision is None:

@@ -33,7 +33,7 @@ def assign_group(
     leave TreeSets. ``release`` is the leader's. Hosts are left out. Raises ScenarioError where Kafka's leader fails.
     Source: StreamsPartitionAssignor.computeNewAssignment.
     """
-    readers = tasks.readers()
+    readers = tasks.readers
     owned = frozenset(one for client in clients.values() for one in client.owner)
     leader, probing_ms = probing
     members: dict[str, MemberAssignment] = {}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.partition_assignor.rebalance import Subtopology
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TaskPartitions:
     """The tasks of a topology, in TaskId order, and their partitions, sorted.
 
@@ -20,16 +21,17 @@ class TaskPartitions:
     sources: Mapping[TaskId, tuple[TopicPartition, ...]]
     changelogs: Mapping[TaskId, tuple[TopicPartition, ...]]
 
-    @property
+    @cached_property
     def stateful(self) -> tuple[TaskId, ...]:
         """Name the tasks with state."""
         return tuple(self.changelogs)
 
-    @property
+    @cached_property
     def stateless(self) -> tuple[TaskId, ...]:
         """Name the tasks without state."""
         return tuple(task for task in self.sources if task not in self.changelogs)
 
+    @cached_property
     def readers(self) -> Mapping[TopicPartition, TaskId]:
         """Return which task reads a source partition."""
         return {one: task for task, partitions in self.sources.items() for one in partitions}

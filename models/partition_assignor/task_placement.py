@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from caughtup.models.assignment.decision import Decision
 from caughtup.models.assignment.placement import Placement
@@ -40,12 +40,15 @@ def place_tasks(
     clients: Mapping[ProcessId, Client],
     lags: Mapping[ProcessId, Mapping[TaskId, int]],
     assignor: str,
+    other: Callable[[Scenario], Decision] | None = None,
 ) -> Decision:
     """Decide which process gets which tasks. ``clients`` are in the order in which they were met.
 
-    Raises ScenarioError as the assignors do.
+    By ``other`` where there is one. Raises ScenarioError as the assignors do.
     """
     scenario = assignor_scenario(rebalance, tasks, clients, lags, assignor)
+    if other is not None:
+        return other(scenario)
     arrival = tuple(clients)
     if assignor == PUBLIC_STICKY:
         return decide_public_sticky(scenario, arrival=arrival)
@@ -64,7 +67,7 @@ def assignor_scenario(
     assignor: str,
 ) -> Scenario:
     """Put together what an assignor is given."""
-    readers = tasks.readers()
+    readers = tasks.readers
     given: list[AssignorClient] = []
     for process, client in sorted(clients.items()):
         active, standby = client.previous_tasks(readers)

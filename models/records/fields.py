@@ -38,6 +38,8 @@ Offsets = Annotated[int, msgspec.Meta(ge=0, le=_LONG_MAX), _unit("offsets")]
 Lag = Annotated[int, msgspec.Meta(ge=-3, le=_LONG_MAX), _unit("offsets")]
 Bytes = Annotated[int, msgspec.Meta(ge=0, le=_LONG_MAX), _unit("bytes")]
 BytesPerSecond = Annotated[int, msgspec.Meta(ge=0, le=_LONG_MAX), _unit("bytes/s")]
+#: The same as a trend has it: a copy may shrink.
+BytesTrend = Annotated[float, msgspec.Meta(ge=-1e30, le=1e30), _unit("bytes/s")]
 Count = Annotated[int, msgspec.Meta(ge=0, le=_LONG_MAX)]
 Long = Annotated[int, msgspec.Meta(ge=-_LONG_MAX - 1, le=_LONG_MAX)]
 Partition = Annotated[int, msgspec.Meta(ge=0, le=_INT_MAX)]
@@ -60,7 +62,8 @@ TriggerSeconds = Annotated[float, msgspec.Meta(ge=0, le=366 * 86_400), _unit("s"
 #: The same of who measures rates, over a quarter of an hour at most.
 RatesTriggerSeconds = Annotated[float, msgspec.Meta(ge=0, le=3_600), _unit("s")]
 #: Any other time. Kafka's longest interval is 3e8 years.
-Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e30), _unit("s")]
+MOST_SECONDS = 1e30
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=MOST_SECONDS), _unit("s")]
 SignedSeconds = Annotated[float, msgspec.Meta(ge=-1e30, le=1e30), _unit("s")]
 OffsetsPerSecond = Annotated[float, msgspec.Meta(ge=-1e30, le=1e30), _unit("offsets/s")]
 #: How far a rate may be off.

@@ -39,7 +39,8 @@ class PartitionLine(Part, tag_field="kind", tag="partition"):
     topic: the partition's topic.
     partition: its number.
     has_commit: whether the group ever committed an offset of it.
-    group_type: what kind of group it is; absent where it isn't known.
+    group_type: what kind of group it is, ``spark`` for a query of Structured Streaming; absent where
+        it isn't known.
     committed: what the group committed last.
     end_offset: the log's end.
     last_stable_offset: up to where a read_committed consumer reads.
@@ -60,7 +61,9 @@ class PartitionLine(Part, tag_field="kind", tag="partition"):
     topic: Topic
     partition: Partition
     has_commit: bool
-    group_type: Literal["classic", "consumer", "streams", "share", "connect"] | Absent = ABSENT
+    group_type: Literal["classic", "consumer", "streams", "share", "connect", "spark"] | Absent = (
+        ABSENT
+    )
     committed: Offset | Absent = ABSENT
     end_offset: Offset | Absent = ABSENT
     last_stable_offset: Offset | Absent = ABSENT

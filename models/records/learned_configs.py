@@ -22,8 +22,8 @@ from caughtup.models.learning.ranges import (
     ConfigRange,
     Hypotheses,
     Span,
-    Told,
 )
+from caughtup.models.learning.told import Told
 from caughtup.models.parameters import MOST_TAGS
 from caughtup.models.records.decoding import (
     BAD_TYPE,
@@ -56,7 +56,7 @@ from caughtup.models.records.keys import decode_group
 Strategy = Literal["none", "min_traffic", "balance_subtopology"]
 #: A family of releases, by its first one.
 Family = Literal["V2_8", "V3_0", "V3_2", "V3_3", "V3_5_2", "V3_7"]
-Assignor = Literal["high_availability", "sticky", "public_sticky"]
+Assignor = Literal["high_availability", "sticky", "public_sticky", "fallback_prior"]
 Tags = Annotated[list[Name], msgspec.Meta(max_length=MOST_TAGS)]
 _Number = Annotated[int, msgspec.Meta(ge=0, le=INT_MAX)]
 _TwoNumbers = Annotated[list[_Number], msgspec.Meta(min_length=2, max_length=2)]
@@ -72,23 +72,42 @@ class ToldRecord(Part, omit_defaults=True):
     configs: the numbers, by Kafka's names.
     tags: ``rack.aware.assignment.tags``; absent where they weren't told.
     assignor: what decides, as ``caughtup assign`` calls it; absent where it wasn't told.
+    strategy: ``rack.aware.assignment.strategy``; absent where it wasn't told.
+    traffic_cost: ``rack.aware.assignment.traffic_cost``; absent where it wasn't told.
+    non_overlap_cost: ``rack.aware.assignment.non_overlap_cost``; absent where it wasn't told.
     """
 
     configs: dict[Name, Long]
     tags: Tags | Absent = ABSENT
     assignor: Assignor | Absent = ABSENT
+    strategy: Strategy | Absent = ABSENT
+    traffic_cost: Int | Absent = ABSENT
+    non_overlap_cost: Int | Absent = ABSENT
 
     @classmethod
     def from_told(cls, told: Told) -> ToldRecord:
         """Write down what was told."""
         tags = None if told.tags is None else list(told.tags)
         assignor: Assignor | None = told.assignor  # type: ignore[assignment]
-        return cls(dict(told.configs), or_absent(tags), or_absent(assignor))
+        strategy: Strategy | None = told.strategy  # type: ignore[assignment]
+        return cls(
+            dict(told.configs),
+            or_absent(tags),
+            or_absent(assignor),
+            or_absent(strategy),
+            *map(or_absent, told.costs),
+        )
 
     def to_told(self) -> Told:
         """Return what was told."""
         tags = or_none(self.tags)
-        return Told(self.configs, None if tags is None else tuple(tags), or_none(self.assignor))
+        return Told(
+            self.configs,
+            None if tags is None else tuple(tags),
+            or_none(self.assignor),
+            or_none(self.strategy),
+            (or_none(self.traffic_cost), or_none(self.non_overlap_cost)),
+        )
 
 
 class RangeRecord(Part, omit_defaults=True):
@@ -169,6 +188,7 @@ class LearnedRecord(Record, omit_defaults=True):
         the next rebalance; absent where none did.
     changelogs: the subtopology of each changelog of which names and widths don't tell it, but what
         copies had of it did.
+    without_ends: so many generations only a leader without end offsets can have decided.
     """
 
     group: Group
@@ -182,6 +202,7 @@ class LearnedRecord(Record, omit_defaults=True):
     suspected_since: Generation | Absent = ABSENT
     probing_rebalance_interval_ms: _TwoTimes | Absent = ABSENT
     changelogs: dict[Topic, _Number] = no_entries()
+    without_ends: Count = 0
 
     @classmethod
     def from_learned(cls, group: str, known: LearnedUntil) -> LearnedRecord:
@@ -201,6 +222,7 @@ class LearnedRecord(Record, omit_defaults=True):
             suspected_since=or_absent(learned.suspected_since),
             probing_rebalance_interval_ms=or_absent(probing),
             changelogs=dict(known.placed),
+            without_ends=learned.without_ends,
         )
 
     def to_learned(self) -> LearnedUntil:
@@ -217,6 +239,7 @@ class LearnedRecord(Record, omit_defaults=True):
             suspected=_read(or_none(self.suspected) or []),
             suspected_since=or_none(self.suspected_since),
             probing=None if probing is None else _span("probing", probing),
+            without_ends=self.without_ends,
         )
         return LearnedUntil(learned, self.generation, self.as_of_ms, self.changelogs)
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.observation import PartitionObservation
+from caughtup.models.reassignments.watch import AssessedReassignment
 from caughtup.models.records.decoding import RecordFormat, require_agreement
 from caughtup.models.records.fields import (
+    MOST_SECONDS,
     Broker,
     Brokers,
     Bytes,
+    BytesTrend,
     Epoch,
+    Name,
     Offset,
     Partition,
     Record,
+    Seconds,
     TimeMs,
     Topic,
     no_entries,
@@ -43,6 +48,12 @@ class ReassignmentRecord(Record, omit_defaults=True):
     original: the replicas that there were then; since schema 2.
     unlisted: whether the controller no longer lists it, though metadata doesn't show yet how it
         ended; since schema 2.
+    verdict: how it fared when it was last assessed, mostly at the observation before; absent before
+        the first time and at its end.
+    cause: why, in a word, where the verdict has a cause.
+    rate_bytes_per_second: what the added replicas copy, all together.
+    eta_seconds: until the last of them is there.
+    never: whether it never is, as things are: then ``eta_seconds`` is absent.
     """
 
     topic: Topic
@@ -63,6 +74,11 @@ class ReassignmentRecord(Record, omit_defaults=True):
     since_ms: TimeMs | None = None
     original: Brokers | None = None
     unlisted: bool = False
+    verdict: Name | None = None
+    cause: Name | None = None
+    rate_bytes_per_second: BytesTrend | None = None
+    eta_seconds: Seconds | None = None
+    never: bool = False
 
     @property
     def key(self) -> bytes:
@@ -100,6 +116,18 @@ class ReassignmentRecord(Record, omit_defaults=True):
             since_ms=since_ms,
             original=original,
         )
+
+    def judge(self, assessed: AssessedReassignment | None) -> None:
+        """Add what was worked out of the reassignment, as far as that is known."""
+        if assessed is None:
+            return
+        self.verdict, self.cause = assessed.verdict.verdict, assessed.verdict.cause
+        rate, eta = assessed.figures.rate_bytes, assessed.figures.eta
+        if rate is not None and abs(rate) <= MOST_SECONDS:
+            self.rate_bytes_per_second = float(rate)
+        if eta is not None and eta.seconds >= 0:
+            self.never = eta.seconds > MOST_SECONDS
+            self.eta_seconds = None if self.never else eta.seconds
 
     def to_observation(self) -> PartitionObservation:
         """Return the observation that was written."""

@@ -1,17 +1,18 @@
 """The classic group coordinator in virtual time: joins, syncs, and members that fall silent.
 
 Members are told of a rebalance by their next heartbeat, and the last of them to join again, or the
-rebalance timeout, ends the waiting. Source: Kafka's group coordinator (``prepareRebalance``,
-``completeJoin``) and ``AbstractCoordinator`` in its clients.
+rebalance timeout, ends the waiting. A static member that starts anew within its session timeout
+takes its own place. Source: Kafka's group coordinator (``prepareRebalance``, ``completeJoin``,
+``updateStaticMemberThenRebalanceOrCompleteJoin``) and ``AbstractCoordinator`` in its clients.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from caughtup.models.simulation.known_members import Known, take_over
 from caughtup.models.simulation.membership import Decide, Member, Timings
 from caughtup.models.simulation.virtual_time import Event, VirtualTime
 
@@ -23,17 +24,6 @@ class GroupState(StrEnum):
     PREPARING = "PreparingRebalance"
     COMPLETING = "CompletingRebalance"
     STABLE = "Stable"
-
-
-@dataclass(slots=True)
-class _Known:
-    member: Member
-    #: When it was last sure to be heard; heartbeats follow from there, each interval.
-    heard_ms: int
-    joined: Any = None
-    has_joined: bool = False
-    expiry: Event | None = None
-    rejoin: Event | None = None
 
 
 class ClassicCoordinator:
@@ -54,7 +44,7 @@ class ClassicCoordinator:
         self._decide = decide
         self._timings = timings
         self._completed = completed
-        self._members: dict[str, _Known] = {}
+        self._members: dict[str, Known] = {}
         self._waiting: Event | None = None
         self._initial_until_ms: int | None = None
         self.state = GroupState.EMPTY
@@ -66,10 +56,27 @@ class ClassicCoordinator:
         """Member ids, in the order in which they joined the group."""
         return list(self._members)
 
-    def resume(self, members: Iterable[Member], generation: int, leader: str) -> None:
-        """Begin with a group that is stable: these are its members, who were just heard."""
+    @property
+    def stable(self) -> bool:
+        """Whether every member has its assignment, and no rebalance goes on."""
+        return self.state is GroupState.STABLE
+
+    def resume(
+        self,
+        members: Iterable[Member],
+        generation: int,
+        leader: str,
+        assignments: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Begin with a group that is stable: these are its members, who were just heard.
+
+        ``assignments`` are what static members were given, by member id.
+        """
         for member in members:
-            self._members[member.member_id] = _Known(member, self._time.now_ms)
+            known = self._members[member.member_id] = Known(member, self._time.now_ms)
+            if member.instance_id is not None:
+                known.joined = member.subscription()
+                known.assignment = (assignments or {}).get(member.member_id)
         self.generation, self.leader = generation, leader
         self.state = GroupState.STABLE
 
@@ -115,10 +122,15 @@ class ClassicCoordinator:
     def _join(self, member: Member) -> None:
         if not member.answers:
             return
-        known = self._members.get(member.member_id)
+        known = self._members.get(member.member_id) or self._take_over(member)
         new = known is None
         if known is None:
-            known = self._members[member.member_id] = _Known(member, self._time.now_ms)
+            known = self._members[member.member_id] = Known(member, self._time.now_ms)
+        elif known.member is not member:
+            known.member = member
+            if self.state is GroupState.STABLE:
+                self._give_again(known)
+                return
         if known.rejoin is not None:  # it learned of the rebalance while this was on its way
             known.rejoin.cancel()
             known.rejoin = None
@@ -135,6 +147,27 @@ class ClassicCoordinator:
                 self._complete_if_all_joined()
         else:
             self._prepare()
+
+    def _take_over(self, member: Member) -> Known | None:
+        """Let a static member that starts anew take its own place, and return what is known of it."""
+        taken = take_over(self._members, member)
+        if taken is None:
+            return None
+        former_id, known = taken
+        if self.leader == former_id:
+            self.leader = member.member_id
+        return known
+
+    def _give_again(self, known: Known) -> None:
+        """Answer a static member in a stable group: its own assignment again, and no rebalance."""
+        known.heard_ms, known.joined = self._time.now_ms, known.member.subscription()
+        member, generation, assignment = known.member, self.generation, known.assignment
+
+        def synced() -> None:
+            if generation == self.generation and member.answers and assignment is not None:
+                member.assigned(generation, assignment)
+
+        self._time.after(2 * self._timings.request_ms, synced)
 
     def _wait_for_more(self) -> None:
         """Wait the initial delay once more, as each new member makes an empty group do."""
@@ -163,7 +196,7 @@ class ClassicCoordinator:
                 self._rejoin_after(known, beat_in_ms + self._timings.poll_ms)
         self._complete_if_all_joined()
 
-    def _rejoin_after(self, known: _Known, delay_ms: int) -> None:
+    def _rejoin_after(self, known: Known, delay_ms: int) -> None:
         due_ms = self._time.now_ms + delay_ms
         if known.rejoin is not None and known.rejoin.at_ms <= due_ms:
             return
@@ -171,7 +204,7 @@ class ClassicCoordinator:
             known.rejoin.cancel()
         known.rejoin = self._time.at(due_ms, lambda: self._rejoin(known))
 
-    def _rejoin(self, known: _Known) -> None:
+    def _rejoin(self, known: Known) -> None:
         known.rejoin = None
         if known.member.answers:
             known.member.prepare()
@@ -182,23 +215,30 @@ class ClassicCoordinator:
             self._complete()
 
     def _complete(self) -> None:
-        """End the waiting: who has not joined is out, and the leader decides."""
+        """End the waiting: who has not joined is out, unless static, and the leader decides."""
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None
         self._initial_until_ms = None
-        for member_id in [name for name, known in self._members.items() if not known.has_joined]:
-            self._forget(member_id)
+        for member_id, known in list(self._members.items()):
+            if not known.has_joined and known.member.instance_id is None:
+                self._forget(member_id)
         if not self._members:
             self.state, self.leader = GroupState.EMPTY, None
             return
+        joined = [name for name, known in self._members.items() if known.has_joined]
+        if not joined:  # static members only, until their sessions end
+            self._waiting = self._time.after(self._timings.rebalance_timeout_ms, self._complete)
+            return
         self.state = GroupState.COMPLETING
         self.generation += 1
-        if self.leader not in self._members:
-            self.leader = next(iter(self._members))
+        if self.leader not in joined:
+            self.leader = joined[0]
         generation, leader = self.generation, self.leader
         said = {name: known.joined for name, known in self._members.items()}
         for known in self._members.values():
+            if not known.has_joined:
+                continue
             known.has_joined, known.heard_ms = False, self._time.now_ms
             if not known.member.answers:
                 self._expire_at(known, self._time.now_ms + self._timings.session_timeout_ms)
@@ -221,11 +261,12 @@ class ClassicCoordinator:
         self.state = GroupState.STABLE
         assignments = self._decide(leader, said)
         for name, known in list(self._members.items()):
+            known.assignment = assignments.get(name)
             if name in assignments and known.member.answers:
                 known.heard_ms = self._time.now_ms
                 known.member.assigned(generation, assignments[name])
 
-    def _expire_at(self, known: _Known, at_ms: int) -> None:
+    def _expire_at(self, known: Known, at_ms: int) -> None:
         if known.expiry is not None:
             known.expiry.cancel()
         member_id = known.member.member_id

@@ -27,10 +27,12 @@ class Timings:
 class Member(Protocol):
     """What the coordinator needs of a member.
 
-    ``answers`` is whether its process runs, so that it sends heartbeats.
+    ``answers`` is whether its process runs, so that it sends heartbeats. ``instance_id`` is its
+    ``group.instance.id``, None of a member that isn't static.
     """
 
     member_id: str
+    instance_id: str | None
 
     @property
     def answers(self) -> bool:

@@ -37,6 +37,7 @@ from caughtup.models.reassignments.events import ReassignmentEvents
 from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
 from caughtup.models.reassignments.watch import ReassignmentWatch
 from caughtup.models.recent.recent import Recent
+from caughtup.models.spark_queries.table import SparkQueries
 from caughtup.models.state.wanted_topics import racked_topics, wanted_topics
 from caughtup.models.tasks.positions import TaskPositions
 from caughtup.models.watching import Watching, is_end
@@ -78,6 +79,7 @@ class ClusterState:
         self.replicas: Mapping[TopicPartition, Sequence[str | None]] = {}
         self.applications = Applications(parameters, self.faults)
         self.connect = ConnectClusters()
+        self.spark = SparkQueries()
         self.assessments = Assessments()
         self.recent = Recent()
         self.watches = CopyWatches(self.ends, self.commits, self.positions, self.rates)
@@ -105,7 +107,7 @@ class ClusterState:
             apply_past(self.commits, commits)
             self.commits.note_all()
         else:
-            self._apply_live(commits, seen_ms)
+            self.apply_commits(commits, seen_ms)
         self._learn_topic_ids(commits)
         classic = read_classic_groups(batch.groups) if read is None else read
         for group, found in watching.classic(classic).items():
@@ -160,8 +162,8 @@ class ClusterState:
         if renamed or (before is None) != (ends is None):
             self.groups.forget_owners()
 
-    def _apply_live(self, commits: CommitColumns, now_ms: int) -> None:
-        """Apply commits; one that fails is forgotten and counted."""
+    def apply_commits(self, commits: CommitColumns, now_ms: int) -> None:
+        """Apply commits as they are made; one that fails is forgotten and counted."""
 
         def forget(group: str, partition: TopicPartition, error: Exception) -> None:
             self.faults.note("commits", group, error, now_ms)
@@ -241,6 +243,8 @@ class ClusterState:
 
     def group_type(self, group: str) -> str | None:
         """Name the kind of a group; None when only its commits are known."""
+        if group in self.spark.queries:
+            return "spark"
         membership = self.groups.membership(group)
         return None if membership is None else membership.group_type
 
@@ -251,9 +255,12 @@ class ClusterState:
     def assess(self, group: str, now_ms: int, read_ms: int | None = None) -> Iterator[object]:
         """Work out anew how a group and its copies fare, a step at a time.
 
-        ``read_ms`` as in ``Assessments.assess``. The caller may let others have their turn between
-        two steps. A group that can't be worked out is unknown, and its copies aren't watched.
+        ``read_ms`` as in ``Assessments.assess``; of a query of Spark's its checkpoint counts. The
+        caller may let others have their turn between two steps. A group that can't be worked out is
+        unknown, and its copies aren't watched.
         """
+        if (query := self.spark.queries.get(group)) is not None:
+            read_ms = query.looked_ms
         with self.faults.isolated(
             "assessment", group, now_ms, lambda error: self.assessments.fail(group, error)
         ):

@@ -46,40 +46,44 @@ def speeds(copies: Iterable[CopyAssessment]) -> Speeds:
 
 
 def application_of(
-    generation: StreamsGeneration,
+    sources: Mapping[str, int],
     scenario: CompactScenario,
-    rows: Sequence[TaskCopy],
+    known_ends: Mapping[TaskId, int],
     *,
     assignor: str,
     configs: Configs,
     timings: Timings,
     writes: Mapping[TaskId, float],
     restore_per_second: float,
-    waits_for_thread: bool = False,
 ) -> Application:
-    """Describe an application as its last generation and what was read of it since show it.
+    """Describe an application as a scenario and what was read of it since show it.
 
-    ``rows`` is its task table. ``restore_per_second``: offsets that a stream thread restores.
+    ``sources`` are its source topics, with the subtopology of each; ``known_ends`` are end offset
+    sums that were read since. ``restore_per_second``: offsets that a stream thread restores.
     """
-    ends = {task: max(scenario.greatest_lags.get(task, 0), 0) for task in scenario.tasks}
-    for row in rows:
-        if row.end_offset_sum is not None and row.task in ends:
-            ends[row.task] = max(ends[row.task], row.end_offset_sum)
+    ends = {
+        task: max(scenario.greatest_lags.get(task, 0), known_ends.get(task, 0), 0)
+        for task in scenario.tasks
+    }
     topics: dict[int, set[str]] = {}
     widths: dict[str, int] = {}
-    stateful: set[int] = set()
-    for topic, subtopology in generation.source_topics.items():
+    stateful: dict[int, set[str]] = {}
+    for topic, subtopology in sources.items():
         topics.setdefault(subtopology, set()).add(topic)
         widths[topic] = 0
     for task, one in scenario.tasks.items():
         if one.stateful:
-            stateful.add(task.subtopology)
+            own = {log.topic for log in one.changelogs} - sources.keys()
+            stateful.setdefault(task.subtopology, set()).update(own)
         for topic in topics.get(task.subtopology, ()):
             widths[topic] = max(widths[topic], task.partition + 1)
     return Application(
         subtopologies={
             number: Subtopology(
-                tuple(sorted(own)), (f"changelogs of {number}",) if number in stateful else ()
+                tuple(sorted(own)),
+                tuple(sorted(stateful[number] or {f"changelogs of {number}"}))
+                if number in stateful
+                else (),
             )
             for number, own in topics.items()
         },
@@ -93,7 +97,7 @@ def application_of(
         assignor=assignor,
         configs=configs,
         timings=timings,
-        waits_for_thread=waits_for_thread,
+        replicas=scenario.replicas,
     )
 
 

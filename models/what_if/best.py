@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from caughtup.models.simulation.streams.plan import Plan
-from caughtup.models.what_if.question import Answer, Group, Setting, ask
+from caughtup.models.what_if.question import Answer, ask
+from caughtup.models.what_if.setting import Playable, Setting
 
 _STANDBYS = "num.standby.replicas"
 _WARMUPS = "max.warmup.replicas"
 _LAG = "acceptable.recovery.lag"
 
 
-def best_plans(group: Group, plan: Plan, setting: Setting) -> list[Answer]:
+def best_plans(group: Playable, plan: Plan, setting: Setting) -> list[Answer]:
     """Play a plan under the configs and in the orders that matter, and return the frontier.
 
     The frontier: nothing else stands still for less time with as few offsets copied. The plan as
@@ -47,9 +48,9 @@ def _plans(plan: Plan) -> list[Plan]:
     return orders
 
 
-def _configs(group: Group, setting: Setting) -> list[tuple[tuple[str, int], ...]]:
+def _configs(group: Playable, setting: Setting) -> list[tuple[tuple[str, int], ...]]:
     """Return the configs to try, those that somebody set fixed."""
-    now = group.decided.inputs.scenario.config
+    now = group.config
     fixed = dict(setting.config)
     lag = now.get(_LAG, 10_000)
     choices = {

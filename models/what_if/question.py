@@ -26,6 +26,7 @@ from caughtup.models.what_if.beginning import (
     running_instances,
     speeds,
 )
+from caughtup.models.what_if.setting import AS_IT_IS, Playable, Setting, as_played
 
 #: Assignors as scenarios call them, by what exact mode calls them; a follower moves as recommended.
 _ASSIGNORS = {**{kafkas: ours for ours, kafkas in CLASSES.items()}, FOLLOWER: RECOMMENDED}
@@ -55,6 +56,27 @@ class Group:
         """Return its instances as they are."""
         return running_instances(self.generation, self.rows)
 
+    @property
+    def epoch(self) -> int:
+        """Its generation."""
+        return self.generation.generation
+
+    @property
+    def leaves(self) -> bool:
+        """Kafka Streams doesn't leave its group when it is closed."""
+        return False
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """Its configs, as far as they are known."""
+        return self.decided.inputs.scenario.config
+
+    @property
+    def static_members(self) -> bool:
+        """Whether every stream thread has a ``group.instance.id``."""
+        members = list(self.generation.members())
+        return bool(members) and all(one.instance_id is not None for one in members)
+
     def timings(self) -> Timings:
         """Return Kafka's timings, with the session timeout that the group's members have."""
         members = list(self.generation.members())
@@ -62,37 +84,20 @@ class Group:
             return Timings()
         return Timings(session_timeout_ms=max(one.session_timeout_ms for one in members))
 
-    def application(
-        self,
-        *,
-        assignor: str | None,
-        config: Mapping[str, Any],
-        restore_per_second: float,
-        waits_for_thread: bool,
-    ) -> Application:
-        """Describe it, with some configs changed. Raises ScenarioError for what Kafka refuses."""
+    def application(self, setting: Setting, restore_per_second: float) -> Application:
+        """Describe it as it is to be played. Raises ScenarioError for what Kafka refuses."""
         scenario = self.decided.inputs.scenario
-        return application_of(
-            self.generation,
+        application = application_of(
+            self.generation.source_topics,
             scenario,
-            self.rows,
-            assignor=assignor or _ASSIGNORS.get(self.decided.exact.assignor, KAFKAS),
-            configs=read_configs({**scenario.config, **config}),
+            {row.task: row.end_offset_sum for row in self.rows if row.end_offset_sum is not None},
+            assignor=setting.assignor or _ASSIGNORS.get(self.decided.exact.assignor, KAFKAS),
+            configs=read_configs({**scenario.config, **dict(setting.config)}),
             timings=self.timings(),
             writes=self.speeds.writes,
             restore_per_second=restore_per_second,
-            waits_for_thread=waits_for_thread,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """How a plan is played: what is other than it is, and by which protocol."""
-
-    assignor: str | None = None
-    config: tuple[tuple[str, Any], ...] = ()
-    eager: bool = False
-    waits_for_thread: bool = False
+        return as_played(replace(application, static_members=self.static_members), setting)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +142,7 @@ class UnknownClientError(CaughtupError):
     """A plan names a client that the group doesn't have."""
 
 
-def ask(group: Group, plan: Plan, setting: Setting = Setting()) -> Answer:
+def ask(group: Playable, plan: Plan, setting: Setting = AS_IT_IS) -> Answer:
     """Play a plan on a group.
 
     Raises UnknownClientError, and ScenarioError for a config that Kafka refuses.
@@ -150,19 +155,13 @@ def ask(group: Group, plan: Plan, setting: Setting = Setting()) -> Answer:
 
 
 def _played(
-    group: Group, running: Sequence[RunningInstance], plan: Plan, setting: Setting, rate: float
+    group: Playable, running: Sequence[RunningInstance], plan: Plan, setting: Setting, rate: float
 ) -> Simulated:
-    application = group.application(
-        assignor=setting.assignor,
-        config=dict(setting.config),
-        restore_per_second=rate,
-        waits_for_thread=setting.waits_for_thread,
-    )
     return simulate(
-        replace(application, eager=setting.eager),
+        group.application(setting, rate),
         running,
         plan,
-        generation=group.generation.generation,
+        generation=group.epoch,
         epoch_ms=group.now_ms,
     )
 

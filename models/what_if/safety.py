@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from caughtup.models.durations import duration
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.simulation.streams.plan import Plan
-from caughtup.models.what_if.question import Answer, Group, Setting, ask
+from caughtup.models.what_if.question import Answer, Group, ask
+from caughtup.models.what_if.setting import Setting
 
 
 @dataclass(frozen=True, slots=True)

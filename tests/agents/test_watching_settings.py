@@ -91,3 +91,32 @@ def test_the_services_own_group_is_folded_away_whatever_its_name_is() -> None:
     found = Watching(load_settings().watching())
     assert not found.takes("lag.service")
     assert found.takes("lag-service")
+
+
+@pytest.mark.parametrize(
+    ("entry", "line"),
+    [
+        ("checkpoints", "is not [NAME=]URI, nor [NAME=]/FOLDER"),
+        (
+            "ftp://host/a",
+            (
+                "is of ftp:, which can't be read;"
+                " file: and s3, s3a, gs, gcs, abfs, abfss, hdfs, viewfs: can"
+            ),
+        ),
+        ("s3://me:secret@bucket/a", "has a password in it, which would be shown"),
+    ],
+)
+def test_checkpoints_that_cannot_be_read_are_refused(entry: str, line: str) -> None:
+    said = refusal(f'spark_checkpoints = ["/data/ok", "{entry}"]')
+    assert said == f"setting spark_checkpoints: entry 2 {line} (caughtup.toml)"
+
+
+def test_names_of_queries_are_reserved_where_there_are_checkpoints() -> None:
+    Path("caughtup.toml").write_text("")
+    assert Watching(load_settings().watching()).takes("spark:orders")
+    Path("caughtup.toml").write_text('spark_checkpoints = ["orders=/data/orders"]')
+    found = Watching(load_settings().watching())
+    assert not found.takes("spark:orders")
+    assert found.made("spark:orders")
+    assert found.takes("spark-orders")

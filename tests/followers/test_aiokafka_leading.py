@@ -12,12 +12,12 @@ import msgspec
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from caughtup.followers.python.follow_ups import FollowerInputs
 from caughtup.followers.python.group_snapshot import read_group
 from caughtup.followers.python.members import Members
 from caughtup.followers.python.rebalance import RebalanceDecision, decide_rebalance, keep_in_place
 from caughtup.followers.python.topology import TopicGroup, Topology
 from caughtup.models.assignment.compact import CompactScenario, scenario_fields
+from caughtup.models.assignors.following.follow_ups import FollowerInputs
 from caughtup.models.assignors.following.follower import FOLLOWED, GIVEN_UP, Patience
 from caughtup.models.assignors.following.objection import Objection
 from caughtup.models.assignors.following.recommendation import read_followed

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from caughtup.followers.python.follow_ups import FollowUpCounter
 from caughtup.models.assignment.scenario import parse_scenario
+from caughtup.models.assignors.following.follow_ups import FollowUpCounter
 from caughtup.models.assignors.following.follower import (
     FollowerDecision,
     Patience,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -14,13 +14,14 @@ from caughtup.agents.cli.configs.settings_file import settings_table
 from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.lag.main import NOTHING_MATCHED
 from caughtup.agents.cli.lag.rows import CONFIG_COLUMNS, config_cells, named
-from caughtup.agents.cli.lag.sources import LookedAt
 from caughtup.agents.cli.options import connection_options, format_option, settings_of
+from caughtup.agents.cli.service.options import service_of, service_options
 from caughtup.agents.cli.snapshot import read_snapshot
 from caughtup.agents.progress import Progress
-from caughtup.agents.views.configs import from_one_generation
+from caughtup.agents.views.configs import application_lines
 from caughtup.models.security.kafka import Client
-from caughtup.models.state.cluster import ClusterState
+
+Line = dict[str, Any]
 
 
 @click.command(
@@ -28,11 +29,13 @@ from caughtup.models.state.cluster import ClusterState
     epilog=examples(
         "caughtup configs -b broker:9092",
         "caughtup configs -b broker:9092 orders --toml >> caughtup.toml",
+        "caughtup configs --service http://127.0.0.1:8080 --toml",
     ),
 )
 @click.argument("groups", nargs=-1, metavar="[GROUP]...")
 @click.option("--toml", is_flag=True, help="As a settings file that can be pasted.")
 @click.option("--wide", "-w", is_flag=True, help="Whole names and all columns.")
+@service_options
 @connection_options
 @format_option
 def configs(
@@ -44,39 +47,47 @@ def configs(
 
     A GROUP may be a pattern such as 'orders-*'. From one look at a cluster little can be learned:
     a service that runs learns from every generation, and what it knows is read from its topic.
+    --service asks it itself, which needs no right to read that.
     Exits 3 when no GROUP is a Kafka Streams application whose leader assigns its tasks.
     """
-    state = read_snapshot(settings_of(connection, (Client.LIBRDKAFKA,)), Progress())
-    found = named(sorted(state.applications), groups)
+    service = service_of(connection)
+    known = _look(connection) if service is None else service.configs()
+    by_group: dict[str, list[Line]] = {}
+    for line in known:
+        by_group.setdefault(line["group"], []).append(line)
+    found = named(by_group, groups)
     for name in groups:
         if not named(found, [name]):
             why = "is no Kafka Streams application whose leader assigns its tasks"
             click.echo(f"caughtup: {printable(name)} {why}", err=True)
     if not found:
         sys.exit(NOTHING_MATCHED)
-    for line in _printed(state, found, toml=toml, json=output == "json", wide=wide):
+    lines_of = {group: by_group[group] for group in found}
+    for line in _printed(lines_of, toml=toml, json=output == "json", wide=wide):
         click.echo(line)
 
 
+def _look(connection: dict[str, Any]) -> list[Line]:
+    """Look at the cluster, and return what a service would answer."""
+    state = read_snapshot(settings_of(connection, (Client.LIBRDKAFKA,)), Progress())
+    groups = sorted(state.applications)
+    return [line for group in groups for line in application_lines(state, group)]
+
+
 def _printed(
-    state: ClusterState, groups: list[str], *, toml: bool, json: bool, wide: bool
+    found: Mapping[str, Sequence[Line]], *, toml: bool, json: bool, wide: bool
 ) -> Iterator[str]:
     if toml:
-        for group in groups:
-            yield settings_table(state, group)
+        for group, own in found.items():
+            yield settings_table(group, own)
         return
+    configs = [line for own in found.values() for line in own if "name" in line]
     if json:
-        for group in groups:
-            for line in LookedAt(state).configs([group]):
-                yield msgspec.json.encode(line).decode()
+        for line in configs:
+            yield msgspec.json.encode(line).decode()
         return
-    yield from lines(
-        CONFIG_COLUMNS,
-        config_cells(LookedAt(state).configs(groups)),
-        Output.of_stdout(wide=wide),
-        {},
-    )
-    young = [group for group in groups if from_one_generation(state, group)]
+    yield from lines(CONFIG_COLUMNS, config_cells(configs), Output.of_stdout(wide=wide), {})
+    young = [g for g, own in found.items() if any(one.get("from_one_generation") for one in own)]
     if young:
         what = "one generation" if len(young) == 1 else "one generation each"
         yield ""

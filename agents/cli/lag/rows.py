@@ -8,6 +8,8 @@ from math import inf
 from typing import Any, NamedTuple
 
 from caughtup.agents.cli.columns import Column
+from caughtup.agents.clock import now_ms
+from caughtup.models.durations import duration
 from caughtup.models.lag.verdict import SEVERITY
 
 UNKNOWN = "unknown"
@@ -143,7 +145,16 @@ def group_rows(summaries: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
             str(found.get("members", "")),
             str(found.get("group_type") or ""),
         )
-        yield Row(cells, found.get("why", ""), (found["group"], "", 0), lag, seconds, verdict)
+        why = found.get("why", "") + _last_batch(found)
+        yield Row(cells, why, (found["group"], "", 0), lag, seconds, verdict)
+
+
+def _last_batch(found: Mapping[str, Any]) -> str:
+    """Say when a query of Spark's committed its last batch; nothing of another group."""
+    if found.get("batch_ms") is None:
+        return ""
+    ago = duration(max(0, now_ms() - found["batch_ms"]) / 1000)
+    return f"; batch {found['batch']} was committed {ago} ago"
 
 
 def partition_rows(lines: Iterable[Mapping[str, Any]]) -> Iterator[Row]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ from caughtup.agents.progress import Progress
 from caughtup.agents.views.configs import config_lines
 from caughtup.agents.views.groups import group_summary
 from caughtup.agents.views.lag_lines import lag_lines
+from caughtup.agents.views.spark import checkpoint_problems
 from caughtup.models.state.cluster import ClusterState
 
 
@@ -49,10 +50,10 @@ class LookedAt:
     """The lag as a command saw it itself."""
 
     where = "on this cluster"
-    unready = ()
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
+        self.unready = unread_checkpoints(checkpoint_problems(state))
 
     def groups(self) -> list[str]:
         """Return the groups' names."""
@@ -86,7 +87,8 @@ class Asked:
         self._groups = {found["group"]: found for found in state["groups"]}
         self._applications = state["applications"]
         self.where = f"at {service.url}"
-        self.unready = state["unready"]
+        problems = state.get("checkpoint_problems", ())  # an older service has none
+        self.unready = [*state["unready"], *unread_checkpoints(problems)]
 
     def groups(self) -> list[str]:
         """Return the groups' names."""
@@ -109,6 +111,11 @@ class Asked:
             if application["group"] in groups
             for line in application.get("configs", ())
         )
+
+
+def unread_checkpoints(problems: Iterable[Mapping[str, str]]) -> list[str]:
+    """Say which of Spark's checkpoints can't be read."""
+    return [f"{one['checkpoint']} of Spark: {one['why']}" for one in problems]
 
 
 def looking(looks: ClusterLooks) -> Look:

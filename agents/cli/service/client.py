@@ -23,6 +23,8 @@ _MOST_BYTES, _MOST_LINE_BYTES = 1 << 30, 1 << 24
 _PIECE_BYTES = 1 << 16
 #: A request's line may have 8 KiB.
 _MOST_QUERY = 6_000
+#: What a line of a config has.
+_OF_A_CONFIG = {"name", "values", "value", "provenance", "known"}
 
 
 class ServiceClient:
@@ -64,12 +66,18 @@ class ServiceClient:
 
     def connect(self) -> list[dict[str, Any]]:
         """Return the lines of all Connect groups."""
-        lines = list(self._lines("/api/connect"))
-        return (
-            lines
-            if all("group" in line and "kind" in line for line in lines)
-            else [self._decoded(b"")]
+        return self._having("/api/connect", "group", "kind")
+
+    def configs(self) -> list[dict[str, Any]]:
+        """Return the lines of what is known of all applications' configs."""
+        lines = self._having("/api/configs", "group")
+        whole = all(
+            isinstance(line.get("changelogs", {}), dict)
+            if "name" not in line
+            else line.keys() >= _OF_A_CONFIG
+            for line in lines
         )
+        return lines if whole else [self._decoded(b"")]
 
     def safe(
         self, group: str, client: str, within_seconds: float, *, leave_group: bool
@@ -80,6 +88,11 @@ class ServiceClient:
         path = f"/api/groups/{quote(group, safe='')}/safe?{asked}"
         found = self._decoded(b"".join(self._pieces(path)))
         return found if "safe" in found else self._decoded(b"")
+
+    def _having(self, path: str, *names: str) -> list[dict[str, Any]]:
+        """Return lines, all of which have fields of these names."""
+        lines = list(self._lines(path))
+        return lines if all(line.keys() >= {*names} for line in lines) else [self._decoded(b"")]
 
     def _lines(self, path: str) -> Iterator[dict[str, Any]]:
         rest = b""

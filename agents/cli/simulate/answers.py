@@ -7,7 +7,8 @@ from typing import Any
 
 from caughtup.models.durations import duration
 from caughtup.models.simulation.streams.plan import Simulated
-from caughtup.models.what_if.question import Answer, Group
+from caughtup.models.what_if.question import Answer
+from caughtup.models.what_if.setting import Playable
 
 #: The columns beside what was played.
 FIGURES = (
@@ -21,7 +22,7 @@ FIGURES = (
 )
 
 
-def cells(group: Group, answer: Answer) -> list[str]:
+def cells(group: Playable, answer: Answer) -> list[str]:
     """Return a played plan as a row: what it was, then its figures."""
     fast, slow = answer.fast.figures, answer.slow.figures
     known = answer.restoring_known or not answer.slow.offsets_restored
@@ -39,7 +40,7 @@ def cells(group: Group, answer: Answer) -> list[str]:
     ]
 
 
-def named(group: Group, answer: Answer) -> str:
+def named(group: Playable, answer: Answer) -> str:
     """Say in a few words what was played."""
     plan, setting = answer.plan, answer.setting
     words = [f"+{plan.add}"] if plan.add else []
@@ -55,6 +56,8 @@ def named(group: Group, answer: Answer) -> str:
     words += [setting.assignor] if setting.assignor else []
     words += [f"{name}={value}" for name, value in setting.config]
     words += ["eager"] if setting.eager else []
+    words += [f"{setting.protocol} protocol"] if setting.protocol else []
+    words += ["static members"] if setting.static_members else []
     return ", ".join(words)
 
 
@@ -70,13 +73,14 @@ def remarks(answers: Sequence[Answer]) -> list[str]:
     return found
 
 
-def answer_fields(group: Group, answer: Answer) -> dict[str, Any]:
+def answer_fields(group: Playable, answer: Answer) -> dict[str, Any]:
     """Return a played plan as one JSON object."""
     return {
         "group": group.name,
         "played": named(group, answer),
         "assignor": answer.setting.assignor,
         "config": dict(answer.setting.config),
+        "protocol": answer.setting.protocol,
         "restoring_known": answer.restoring_known,
         "fast": _fields(answer.fast),
         "slow": _fields(answer.slow),

@@ -14,14 +14,30 @@ from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.options import Span, connection_options, format_option
 from caughtup.agents.cli.simulate.answers import FIGURES, answer_fields, cells, remarks
 from caughtup.agents.cli.simulate.drawings import html_page, terminal_drawing
-from caughtup.agents.cli.simulate.options import changed_configs, rate_option, read_group, refuse
+from caughtup.agents.cli.simulate.options import (
+    changed_configs,
+    rate_option,
+    read_playable,
+    refuse,
+)
+from caughtup.agents.cli.simulate.scenario_file import read_recorded_group
 from caughtup.models.assignors.registry import ASSIGNORS
 from caughtup.models.errors import CaughtupError
 from caughtup.models.simulation.streams.plan import Plan
+from caughtup.models.simulation.streams.topology import Protocol
 from caughtup.models.what_if.best import best_plans
-from caughtup.models.what_if.question import Answer, Group, Setting, ask
+from caughtup.models.what_if.consumer_group import ASSIGNORS as CONSUMER_ASSIGNORS
+from caughtup.models.what_if.question import Answer, ask
+from caughtup.models.what_if.setting import Playable, Setting
 
 _ROLLING = "rolling"
+#: Protocols by the names that people give, and who assigns on them; None: as the group is.
+_PROTOCOLS = {
+    "cooperative": None,
+    "eager": None,
+    "streams": Protocol.STREAMS,
+    "consumer": Protocol.CONSUMER,
+}
 
 
 @click.command(
@@ -31,9 +47,17 @@ _ROLLING = "rolling"
         "caughtup simulate orders --restart rolling --set num.standby.replicas=1",
         "caughtup simulate orders --add 1 --assignor high_availability --assignor minimal_movement",
         "caughtup simulate orders --restart rolling --best --restore-rate 20000",
+        "caughtup simulate orders --add 1 --protocol streams --restore-rate 20000",
+        "caughtup simulate --scenario scenarios.jsonl --add 1 --restore-rate 20000",
     ),
 )
-@click.argument("group")
+@click.argument("group", required=False)
+@click.option(
+    "--scenario",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Play the group of this file, and not one of a cluster: the last scenario in it (of "
+    "GROUP), as `caughtup assign` reads them, or the last row of recorded generations.",
+)
 @click.option("--add", type=click.IntRange(1, 1_000), metavar="N", help="Start N more instances.")
 @click.option(
     "--remove", "stop", multiple=True, metavar="CLIENT", help="Stop an instance. May be repeated."
@@ -71,21 +95,27 @@ _ROLLING = "rolling"
     "--assignor",
     "assignors",
     multiple=True,
-    type=click.Choice(sorted(ASSIGNORS)),
-    help="Who decides; several are shown side by side. [default: the group's own]",
+    type=click.Choice(sorted((*ASSIGNORS, *CONSUMER_ASSIGNORS))),
+    help="Who decides; several are shown side by side. uniform and range are consumer groups'. "
+    "[default: the group's own]",
 )
 @click.option(
     "--protocol",
-    type=click.Choice(["cooperative", "eager"]),
-    default="cooperative",
-    show_default=True,
-    help="The group's rebalance protocol.",
+    type=click.Choice([*_PROTOCOLS]),
+    help="As if the group were on this one: streams (KIP-1071) and consumer (KIP-848) are those "
+    "whose coordinator assigns. [default: the group's own, cooperative where a leader assigns]",
 )
 @click.option(
     "--before-3.8",
     "before_3_8",
     is_flag=True,
     help="No task of a thread runs while one restores, as in Kafka Streams up to 3.7.",
+)
+@click.option(
+    "--static",
+    "static_members",
+    is_flag=True,
+    help="As if every member had a group.instance.id. [default: as the group's are]",
 )
 @click.option("--best", is_flag=True, help="Try the configs and orders that matter, and compare.")
 @click.option(
@@ -100,7 +130,8 @@ _ROLLING = "rolling"
 @connection_options
 @format_option
 def simulate(  # the options of one command
-    group: str,
+    group: str | None,
+    scenario: Path | None,
     add: int | None,
     stop: tuple[str, ...],
     kill: tuple[str, ...],
@@ -111,8 +142,9 @@ def simulate(  # the options of one command
     leave_group: bool,
     changes: tuple[str, ...],
     assignors: tuple[str, ...],
-    protocol: str,
+    protocol: str | None,
     before_3_8: bool,
+    static_members: bool,
     best: bool,
     step: float | None,
     html: Path | None,
@@ -120,7 +152,9 @@ def simulate(  # the options of one command
     output: str,
     **connection: Any,
 ) -> None:
-    """Play a change to a Kafka Streams application, in virtual time, from how it is now.
+    """Play a change to a Kafka Streams application, in virtual time, from how it is now, or from
+    how a scenario has it; or to a consumer group, whose partitions are played as tasks without
+    state.
 
     Says for how long each task would stand still, how many states are copied, how many rebalances
     it takes and when it is balanced; decisions are those of Kafka's own assignors. Nothing is
@@ -128,7 +162,13 @@ def simulate(  # the options of one command
     """
     if not (add or stop or kill or restart):
         raise click.UsageError("say what is to happen: --add, --remove, --kill or --restart")
-    found = read_group(group, connection, restore_rate)
+    assigned_by = _PROTOCOLS.get(protocol or "")
+    if scenario is not None:
+        found: Playable = _from_file(scenario, group, restore_rate)
+    elif group is not None:
+        found = read_playable(group, connection, restore_rate, assigned_by)
+    else:
+        raise click.UsageError("say which GROUP, or a file with its --scenario")
     plan = Plan(
         add or 0,
         stop,
@@ -137,10 +177,17 @@ def simulate(  # the options of one command
         round(down_seconds * 1_000),
         at_once,
         keep_state,
-        leave_group,
+        leave_group or found.leaves,
     )
     settings = [
-        Setting(one, changed_configs(changes), protocol == "eager", before_3_8)
+        Setting(
+            one,
+            changed_configs(changes),
+            protocol == "eager",
+            before_3_8,
+            static_members,
+            assigned_by,
+        )
         for one in (assignors or (None,))
     ]
     answers = _answers(found, plan, settings, best=best)
@@ -153,13 +200,24 @@ def simulate(  # the options of one command
         html.write_text(html_page(found.name, answers), encoding="utf-8")
 
 
+def _from_file(path: Path, group: str | None, restore_rate: tuple[float, float] | None) -> Playable:
+    try:
+        return read_recorded_group(path, group, restore_rate)
+    except CaughtupError as error:
+        refuse(error.message)
+    except OSError as problem:
+        refuse(f"cannot read {path}: {problem.strerror}")
+
+
 def _restarted(given: Sequence[str], clients: Sequence[str]) -> tuple[str, ...]:
     """Return who is restarted, in order: ``rolling`` stands for all."""
     named = [one for one in given if one != _ROLLING]
     return tuple(clients) if len(named) < len(given) else tuple(dict.fromkeys(named))
 
 
-def _answers(group: Group, plan: Plan, settings: Sequence[Setting], *, best: bool) -> list[Answer]:
+def _answers(
+    group: Playable, plan: Plan, settings: Sequence[Setting], *, best: bool
+) -> list[Answer]:
     try:
         if best:
             return [answer for setting in settings for answer in best_plans(group, plan, setting)]
@@ -168,7 +226,7 @@ def _answers(group: Group, plan: Plan, settings: Sequence[Setting], *, best: boo
         refuse(error.message)
 
 
-def _print(group: Group, answers: Sequence[Answer], step: float | None) -> None:
+def _print(group: Playable, answers: Sequence[Answer], step: float | None) -> None:
     columns = [Column("PLAYED", name=True), *(Column(name, right=True) for name in FIGURES)]
     rows = [cells(group, answer) for answer in answers]
     for line in lines(columns, rows, Output.of_stdout(wide=False), {}):

@@ -14,7 +14,10 @@ from caughtup.agents.cli.snapshot import read_snapshot
 from caughtup.agents.clock import now_ms
 from caughtup.agents.progress import Progress
 from caughtup.models.security.kafka import Client
+from caughtup.models.simulation.streams.topology import Protocol
+from caughtup.models.what_if.consumer_group import consumer_group_of
 from caughtup.models.what_if.question import Group, group_of
+from caughtup.models.what_if.setting import Playable
 
 
 class Rate(click.ParamType):
@@ -56,6 +59,30 @@ def read_group(name: str, connection: dict[str, Any], restore: tuple[float, floa
             "tasks, or it is just being rebalanced"
         )
     return group
+
+
+def read_playable(
+    name: str,
+    connection: dict[str, Any],
+    restore: tuple[float, float] | None,
+    protocol: Protocol | None,
+) -> Playable:
+    """Read a group from the cluster: an application, or consumers that their coordinator assigns.
+
+    Ends the command where it is neither. ``protocol``: which one somebody wants it played on.
+    """
+    state = read_snapshot(settings_of(connection, (Client.LIBRDKAFKA,)), Progress(), [name])
+    moment_ms = now_ms()
+    found = group_of(state, name, moment_ms, restore) or consumer_group_of(
+        state, name, moment_ms, as_if=protocol is Protocol.CONSUMER
+    )
+    if found is None:
+        refuse(
+            f"{name} is no Kafka Streams application of this cluster whose leader assigns its "
+            "tasks, or it is just being rebalanced; nor is it a consumer group (of consumers on "
+            "the classic protocol one may be made: --protocol consumer)"
+        )
+    return found
 
 
 def refuse(what: str) -> NoReturn:

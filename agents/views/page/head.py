@@ -9,6 +9,7 @@ import msgspec
 import caughtup
 from caughtup.agents.process.health import Health
 from caughtup.agents.views.copies import present
+from caughtup.agents.views.spark import checkpoint_problems
 from caughtup.models.state.cluster import ClusterState
 
 #: Failures that the page lists, the newest.
@@ -41,6 +42,7 @@ def left_out(state: ClusterState) -> dict[str, Any]:
             for topic, refusal in sorted(state.refused.newest.items())
         ],
         "faults": [fault._asdict() for fault in state.faults.newest()[:FAULTS_SHOWN]],
+        "checkpoint_problems": checkpoint_problems(state),
         "set_aside": [aside._asdict() for aside in state.set_aside.newest()[:FAULTS_SHOWN]],
     }
 

@@ -18,6 +18,7 @@ from caughtup.agents.web.metrics.pipeline import PIPELINE_FAMILIES
 from caughtup.agents.web.metrics.process import BUILD_FAMILIES
 from caughtup.agents.web.metrics.reassignments import REASSIGNMENT_FAMILIES, REASSIGNMENT_TOTALS
 from caughtup.agents.web.metrics.service import SERVICE_FAMILIES
+from caughtup.agents.web.metrics.spark import SPARK_FAMILIES
 from caughtup.agents.web.metrics.tasks import TASK_FAMILIES
 from caughtup.models.state.cluster import ClusterState
 
@@ -35,6 +36,7 @@ FAMILIES = (
     *APPLICATION_FAMILIES,
     *COPY_FAMILIES,
     *CONNECT_FAMILIES,
+    *SPARK_FAMILIES,
 )
 #: What closes a whole text in OpenMetrics' format.
 _OPENMETRICS_END = b"# EOF\n"
@@ -79,7 +81,7 @@ def _families(scrape: Scrape) -> Iterator[Family]:
     if _is_active(health):
         yield from (*REASSIGNMENT_TOTALS, *PIPELINE_FAMILIES)
     if health.is_alive:
-        yield from (*APPLICATION_FAMILIES, *COPY_FAMILIES, *CONNECT_FAMILIES)
+        yield from (*APPLICATION_FAMILIES, *COPY_FAMILIES, *CONNECT_FAMILIES, *SPARK_FAMILIES)
 
 
 def _is_active(health: Health) -> bool:

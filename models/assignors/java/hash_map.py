@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Generic, TypeVar
 
@@ -36,10 +36,20 @@ class JavaHashMap(Generic[K]):
         self, hash_code: Callable[[K], int], table: int = 16, keys: Iterable[K] = ()
     ) -> None:
         self._hash_code = hash_code
-        self._buckets: list[list[tuple[int, K]] | JavaTreeBin[K]] = [[] for _ in range(table)]
-        self._size = 0
-        for key in keys:
-            self.add(key)
+        added = list(keys)
+        hashes = [_spread(code % _WORD) for code in map(hash_code, added)]
+        uncrowded = _table_without_crowds(table, hashes)
+        self._size = 0 if uncrowded is None else len(added)
+        self._buckets: list[list[tuple[int, K]] | JavaTreeBin[K]] = [
+            [] for _ in range(uncrowded or table)
+        ]
+        if uncrowded is None:
+            for key in added:
+                self.add(key)
+        else:
+            places: list[list[tuple[int, K]]] = self._buckets  # type: ignore[assignment]
+            for entry in zip(hashes, added, strict=True):
+                places[entry[0] & uncrowded - 1].append(entry)
 
     def __len__(self) -> int:
         return self._size
@@ -79,9 +89,7 @@ class JavaHashMap(Generic[K]):
 
     def _entry(self, key: K) -> tuple[int, K]:
         """Pair a key with its hash as the table uses it: signed, its halves folded together."""
-        unsigned = self._hash_code(key) % _WORD
-        spread = unsigned ^ unsigned >> 16
-        return (spread - _WORD if spread >= _SIGN else spread, key)
+        return _spread(self._hash_code(key) % _WORD), key
 
     def _double(self) -> None:
         """Split each bucket in two: what stays, and what goes to the upper half of the table."""
@@ -131,6 +139,30 @@ def task_hash_code_of(release: Release) -> Callable[[TaskId], int]:
 def subtopology_hash_code_of(release: Release) -> Callable[[int], int]:
     """Return the hash code of what subtopologies are kept by: before 3.0 their numbers."""
     return subtopology_hash_code if release >= Release.V3_0 else int
+
+
+def _spread(unsigned: int) -> int:
+    """Return a hash as the table uses it, of a hash code of 32 bits without a sign."""
+    spread = unsigned ^ unsigned >> 16
+    return spread - _WORD if spread >= _SIGN else spread
+
+
+def _table_without_crowds(table: int, hashes: Sequence[int]) -> int | None:
+    """Return how large a table is in the end if no bucket ever becomes a tree; None if one may.
+
+    Then keys stand in each bucket in the order in which they were added, however often it doubled.
+    """
+    while True:
+        room = table * 3 // 4
+        if min(len(hashes), room + 1) >= _TREE_FROM:
+            counts = [0] * table
+            for one in hashes[: room + 1]:
+                counts[one & table - 1] += 1
+            if max(counts) >= _TREE_FROM:
+                return None
+        if len(hashes) <= room:
+            return table
+        table *= 2
 
 
 def _in_order(bucket: list[tuple[int, K]] | JavaTreeBin[K]) -> list[tuple[int, K]]:

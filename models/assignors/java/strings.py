@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from operator import mul
 
-from caughtup.models.assignors.java.hash_map import JavaHashMap, copied_table, grown_table
+from caughtup.models.assignors.java.hash_map import JavaHashMap, copied_table
 
 _WORD = (1 << 32) - 1
 #: 31 to the power of 0, 1, 2 and so on: what a character of a string counts, from its end.
@@ -26,15 +26,16 @@ def utf16(text: str) -> bytes:
     return text.encode("utf-16-be", "surrogatepass")
 
 
-def in_hash_map_order(texts: Iterable[str], maps: int = 1) -> list[str]:
+def in_hash_map_order(texts: Iterable[str], maps: int = 1, capacity: int = 16) -> list[str]:
     """Order different strings as a HashMap walks its keys, to which they were added like that.
 
-    Of several ``maps`` each was filled by a walk through the one before.
+    Of several ``maps`` each was filled by a walk through the one before. ``capacity`` is the
+    initial one that they were made with.
     """
     order = list(texts)
     codes = {text: hash_code(text) for text in order}
     for _ in range(maps):
-        order = _walk(order, codes, grown_table(0))
+        order = _walk(order, codes, 1 << max(capacity - 1, 0).bit_length())
     return order
 
 
@@ -77,7 +78,9 @@ def _walk(texts: list[str], codes: Mapping[str, int], table: int) -> list[str]:
         by_key = {utf16(text): text for text in texts}
         walked = JavaHashMap[bytes](lambda key: codes[by_key[key]], table, by_key)
         return [by_key[key] for key in walked]
-    mask = max(table, grown_table(len(texts))) - 1
+    while len(texts) > table * 3 // 4:
+        table *= 2
+    mask = table - 1
     buckets = {text: one & mask for text, one in zip(texts, spread, strict=True)}
     return sorted(texts, key=buckets.__getitem__)
 

@@ -15,6 +15,7 @@ CLASSES: Mapping[str, str] = {
     KAFKAS: ASSIGNOR,
     "sticky": "LegacyStickyTaskAssignor",
     "public_sticky": "StickyTaskAssignor",
+    "fallback_prior": "FallbackPriorTaskAssignor",
 }
 #: What followers call their assignor.
 FOLLOWER = "FollowingTaskAssignor"

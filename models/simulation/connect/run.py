@@ -15,6 +15,7 @@ from caughtup.models.simulation.coordinator import ClassicCoordinator
 from caughtup.models.simulation.membership import Timings
 from caughtup.models.simulation.time_line import Activity, TimeLine
 from caughtup.models.simulation.virtual_time import VirtualTime
+from caughtup.models.wire.connect_protocol import ConnectorsAndTasks
 
 #: A Connect worker's own defaults where they differ from a consumer's.
 WORKER_TIMINGS = Timings(session_timeout_ms=10_000, rebalance_timeout_ms=60_000)
@@ -66,6 +67,23 @@ class ConnectRun:
         self.line.mark(self.time.now_ms, "start", f"{name} starts")
         worker.start()
         self.coordinator.join(worker)
+
+    def resume(
+        self, owned: Mapping[str, ConnectorsAndTasks], leader: str, generation: int = 1
+    ) -> None:
+        """Begin with workers that are in a stable group and run what they own.
+
+        The leader has led before: what it assigned it remembers, and no delay.
+        """
+        for name, work in owned.items():
+            worker = self.workers[name] = Worker(self, name, eager=self._eager)
+            worker.start()
+            worker.begin(work)
+        self._leader = self.workers[leader].member_id
+        round_ = Round(self._epoch_ms, dict(self.connectors), dict(owned))
+        if not self._eager:
+            _, self._memory = decide_incremental(round_, NO_MEMORY, self._max_delay_ms)
+        self.coordinator.resume(self.workers.values(), generation, self._leader)
 
     def stop(self, name: str) -> None:
         """Stop a worker in order: it leaves the group."""

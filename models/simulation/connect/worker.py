@@ -27,8 +27,11 @@ class Group(Protocol):
 class Worker:
     """A worker, whose member id is its name and how often it has started.
 
-    ``eager``: it stops all of its work before it joins again, as with protocol 0.
+    ``eager``: it stops all of its work before it joins again, as with protocol 0. Connect has no
+    static members.
     """
+
+    instance_id: str | None = None
 
     def __init__(self, group: Group, name: str, *, eager: bool) -> None:
         self._group = group
@@ -45,6 +48,10 @@ class Worker:
         self._starts += 1
         self.member_id = f"{self.name}-{self._starts}"
         self.answers = True
+
+    def begin(self, work: ConnectorsAndTasks) -> None:
+        """Run some work at a story's start."""
+        self._run(work)
 
     def stop(self) -> None:
         """End, and all of its work with it."""

@@ -1,4 +1,7 @@
-"""End offset sums of changelogs as time goes on: they grow while their task is processed."""
+"""End offset sums of changelogs as time goes on: they grow while their task is processed.
+
+Its input doesn't wait for a task: one that stood still catches up with it when it goes on.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,7 @@ class Ends:
         self._changed = changed
         self._at = {task: float(one.end) for task, one in changelogs.items()}
         self._growing: dict[TaskId, int] = {}
+        self._stopped: dict[TaskId, int] = {}
 
     def __contains__(self, task: TaskId) -> bool:
         return task in self._at
@@ -43,13 +47,17 @@ class Ends:
         return self._changelogs[task].per_second / 1_000 if task in self._growing else 0.0
 
     def grow(self, task: TaskId, *, grows: bool) -> None:
-        """Let a task write, or stop it."""
+        """Let a task write, first of all what it missed, or stop it."""
         if task not in self._at or (task in self._growing) == grows:
             return
+        now_ms = self._time.now_ms
         if grows:
-            self._growing[task] = self._time.now_ms
+            missed_ms = now_ms - self._stopped.pop(task, now_ms)
+            self._at[task] += self._changelogs[task].per_second * missed_ms / 1_000
+            self._growing[task] = now_ms
         else:
             self._at[task] = self.end(task)
+            self._stopped[task] = now_ms
             del self._growing[task]
         if self._changelogs[task].per_second:
             self._changed(task)

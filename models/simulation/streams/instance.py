@@ -12,6 +12,7 @@ from caughtup.models.simulation.virtual_time import Event
 class Instance:
     """One process. ``states`` are those on disk that no thread has: offset sums by task.
 
+    ``flushed`` is how far those were that a thread has, when they were opened: a kill leaves that.
     ``answers`` is whether it runs: False once stopped, killed, or while paused. ``members`` are the
     member ids of its threads, the first of which reports what is on disk.
     """
@@ -33,6 +34,7 @@ class Instance:
         self.rack = rack
         self.answers = False
         self.states: dict[TaskId, float] = {}
+        self.flushed: dict[TaskId, float] = {}
         self.members: list[str] = []
         self.thread_count = threads
         self._starts = 0
@@ -61,11 +63,20 @@ class Instance:
         cleaning = self._cleaning.pop(task, None)
         if cleaning is not None:
             cleaning.cancel()
-        return self.states.pop(task, 0.0)
+        at = self.flushed[task] = self.states.pop(task, 0.0)
+        return at
 
     def leave_state(self, task: TaskId, at: float, *, checkpoint: bool) -> None:
-        """Leave a state on disk, which is cleaned up if nobody opens it for a while."""
-        if not checkpoint or at <= 0:
+        """Leave a state on disk, which is cleaned up if nobody opens it for a while.
+
+        Without ``checkpoint``, that is after a kill, what was in memory only is lost: where nobody
+        knows when it was opened, as much as can be.
+        """
+        every = self._stage.application.flush_offsets
+        flushed = self.flushed.pop(task, max(at - every, 0.0))
+        if not checkpoint:
+            at = flushed + (at - flushed) // every * every
+        if at <= 0:
             return
         self.states[task] = at
         self._cleaning[task] = self._stage.time.after(

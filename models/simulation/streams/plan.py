@@ -81,7 +81,7 @@ def simulate(
         endless = f"{error}; {_what_goes_round(run)}"
     until_ms = max(run.time.now_ms, 1)
     spans = tuple(run.line.spans(until_ms))
-    tasks = tuple(str(task) for task in run.tasks.sources)
+    tasks = tuple(run.stage.names.values())
     marks = tuple(run.line.marks)
     return Simulated(
         figures=figures(spans, marks, tasks, from_ms=0, until_ms=until_ms),
@@ -156,6 +156,6 @@ def _what_goes_round(run: StreamsRun) -> str:
     for mark in run.line.marks[-1_000:]:
         last[mark.kind] = last.get(mark.kind, 0) + 1
     kinds = ", ".join(f"{count} x {kind}" for kind, count in sorted(last.items()))
-    unprocessed = sorted(map(str, run.tasks.sources.keys() - run.processed))
+    unprocessed = sorted(run.stage.names[one] for one in run.tasks.sources.keys() - run.processed)
     still = f"; nobody processes {', '.join(unprocessed[:5])}" if unprocessed else ""
     return f"of the last {min(len(run.line.marks), 1_000)} happenings: {kinds}{still}"

@@ -120,11 +120,12 @@ class Restoration:
             reached = min(copy.at + share, self._ends.end(task))
             self.read += max(reached - copy.at, 0.0)
             copy.at = max(copy.at, reached)
-        for task, copy in self._copies.items():
-            if copy.at_end and not self._held_up():
-                end = self._ends.end(task)
-                self.read += end - copy.at
-                copy.at = end
+        if not self._held_up():
+            for task, copy in self._copies.items():
+                if copy.at_end:
+                    end = self._ends.end(task)
+                    self.read += end - copy.at
+                    copy.at = end
         self._moved_ms = now_ms
 
     def _held_up(self) -> bool:

@@ -6,14 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from caughtup.models.assignors.following.follower import Patience
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.partition_assignor.assignment import assign_partitions
+from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.partition_assignor.rebalance import Member, Rebalance
-from caughtup.models.simulation.coordinator import ClassicCoordinator, GroupState
+from caughtup.models.simulation.coordinator import ClassicCoordinator
+from caughtup.models.simulation.streams.coordinated import CoordinatedGroup, assignment_of
+from caughtup.models.simulation.streams.follower import Follower
 from caughtup.models.simulation.streams.instance import Instance
 from caughtup.models.simulation.streams.stage import Stage
 from caughtup.models.simulation.streams.thread import StreamThread
-from caughtup.models.simulation.streams.topology import Application, changelog_ends
+from caughtup.models.simulation.streams.topology import Application, Protocol, changelog_ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,7 @@ class RunningInstance:
     """An instance at a story's start.
 
     ``offset_sums``: how far each of its copies is, and each state on disk; not of actives that run.
+    ``flushed``: how far its copies were when they were opened, where that is known.
     """
 
     name: str
@@ -38,6 +43,7 @@ class RunningInstance:
     offset_sums: Mapping[TaskId, int] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
     rack: str | None = None
+    flushed: Mapping[TaskId, float] = field(default_factory=dict)
 
 
 class StreamsRun:
@@ -50,8 +56,12 @@ class StreamsRun:
         self.tasks = self.stage.tasks
         self.instances: dict[str, Instance] = {}
         self._threads: dict[str, list[StreamThread]] = {}
-        self.coordinator = ClassicCoordinator(
-            self.time, self._decide, application.timings, self._completed
+        self._grown: set[TaskId] = set()
+        self._follower = Follower(self.time, application.follower or Patience())
+        self.coordinator = (
+            ClassicCoordinator(self.time, self._decide, application.timings, self._completed)
+            if application.protocol is Protocol.CLASSIC
+            else CoordinatedGroup(self.time, application, self.tasks, self._completed)
         )
 
     def add(
@@ -73,31 +83,39 @@ class StreamsRun:
         instance = self.instances[name]
         self.stage.mark("start", f"{name} starts")
         self._threads[name] = [
-            StreamThread(self.stage, instance, member_id, self._ask)
-            for member_id in instance.start()
+            StreamThread(self.stage, instance, number, member_id, self._ask)
+            for number, member_id in enumerate(instance.start(), start=1)
         ]
         for thread in self._threads[name]:
             self.coordinator.join(thread)
 
     def resume(self, running: Sequence[RunningInstance], generation: int) -> None:
         """Begin with instances that are in a stable group; the first thread of all leads it."""
+        given: dict[str, MemberAssignment] = {}
         for one in running:
             instance = self.add(
                 one.name, one.process, len(one.threads), tags=one.tags, rack=one.rack
             )
+            instance.start()
+            instance.flushed.update(one.flushed)
             threads = self._threads[one.name] = []
             assigned = {
                 task for thread in one.threads for task in (*thread.active, *thread.standby)
             }
-            for member_id, has in zip(instance.start(), one.threads, strict=True):
-                thread = StreamThread(self.stage, instance, member_id, self._ask)
+            for number, has in enumerate(one.threads, start=1):
+                member_id = instance.members[number - 1]
+                thread = StreamThread(self.stage, instance, number, member_id, self._ask)
                 thread.resume(has.active, has.standby, one.offset_sums, has.next_rebalance_ms)
                 threads.append(thread)
+                given[member_id] = assignment_of(
+                    self.tasks, has.active, has.standby, has.next_rebalance_ms
+                )
             for task, at in one.offset_sums.items():
                 if task not in assigned:
                     instance.leave_state(task, at, checkpoint=True)
+        self._follower.knows(instance.process for instance in self.instances.values())
         members = self.running_threads()
-        self.coordinator.resume(members, generation, members[0].member_id)
+        self.coordinator.resume(members, generation, members[0].member_id, given)
 
     def stop(self, name: str, *, leave_group: bool = False) -> None:
         """Stop an instance in order: states are checkpointed.
@@ -109,9 +127,9 @@ class StreamsRun:
         self._end(name, checkpoint=True, leave_group=leave_group)
 
     def kill(self, name: str, *, keep_state: bool = True) -> None:
-        """Kill an instance: its states are as they were checkpointed, or lost with its disk."""
+        """Kill an instance: its states are as they were flushed last, or lost with its disk."""
         self.stage.mark("kill", f"{name} is killed")
-        self._end(name, checkpoint=keep_state, leave_group=False)
+        self._end(name, checkpoint=False, leave_group=False)
         if not keep_state:
             self.instances[name].lose_states()
 
@@ -127,7 +145,7 @@ class StreamsRun:
     @property
     def calm(self) -> bool:
         """Whether the group is stable and no active restores."""
-        return self.coordinator.state is GroupState.STABLE and not any(
+        return self.coordinator.stable and not any(
             thread.restoration.restoring for thread in self.running_threads()
         )
 
@@ -162,15 +180,23 @@ class StreamsRun:
         self.stage.mark("rebalance", f"generation {generation}: {len(members)} members")
 
     def _growth_changed(self, task: TaskId) -> None:
+        """Let copies of a task look again at what is due, those of many tasks together at once."""
+        if not self._grown:
+            self.time.after(0, self._replan)
+        self._grown.add(task)
+
+    def _replan(self) -> None:
         for threads in self._threads.values():
             for thread in threads:
-                if task in thread.restoration:
+                if not self._grown.isdisjoint(thread.standby):
                     thread.restoration.replan()
+        self._grown.clear()
 
     def _decide(self, leader: str, said: Mapping[str, Any]) -> Mapping[str, Any]:
         members: tuple[Member, ...] = tuple(said.values())
         application = self.application
-        return assign_partitions(
+        follower = self._follower if application.follower else None
+        assigned = assign_partitions(
             Rebalance(
                 name=None,
                 assignor=application.assignor,
@@ -180,9 +206,12 @@ class StreamsRun:
                 subtopologies=application.subtopologies,
                 partitions=application.partitions,
                 new_topics=frozenset(),
-                replicas={},
+                replicas=application.replicas,
                 end_offsets=changelog_ends(self.tasks, self.stage.ends.sums()),
                 committed={},
                 members=members,
-            )
+            ),
+            self.tasks,
+            decide=follower.decide if follower else None,
         )
+        return follower.asking(assigned, self.stage.epoch_ms) if follower else assigned

@@ -24,6 +24,9 @@ class Stage:
         self.application = application
         self.epoch_ms = epoch_ms
         self.tasks = application.tasks()
+        self.names = {
+            task: application.task_names.get(task) or str(task) for task in self.tasks.sources
+        }
         self.time = VirtualTime()
         self.line = TimeLine()
         self.ends = Ends(self.time, application.changelogs, growth_changed)
@@ -32,7 +35,7 @@ class Stage:
 
     def does(self, task: TaskId, client: str, activity: Activity | None) -> None:
         """Note what a client's copy of a task does."""
-        self.line.does(self.time.now_ms, str(task), client, activity)
+        self.line.does(self.time.now_ms, self.names[task], client, activity)
 
     def mark(self, kind: str, what: str) -> None:
         """Note that something happened."""
@@ -44,4 +47,4 @@ class Stage:
         self.to_restore += max(end - at, 0.0)
         if at <= 0 < end:
             self.copies_built += 1
-            self.mark("copy", f"{client} builds {task}")
+            self.mark("copy", f"{client} builds {self.names[task]}")

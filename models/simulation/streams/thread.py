@@ -19,12 +19,20 @@ class StreamThread:
     """One stream thread. Its ``member_id`` is new each time that its instance starts.
 
     ``ask`` is called with the member id where the thread wants a rebalance of its own accord.
+    ``number`` is the thread's in its instance, from 1 on.
     """
 
     def __init__(
-        self, stage: Stage, instance: Instance, member_id: str, ask: Callable[[str], None]
+        self,
+        stage: Stage,
+        instance: Instance,
+        number: int,
+        member_id: str,
+        ask: Callable[[str], None],
     ) -> None:
         self.member_id = member_id
+        static = stage.application.static_members
+        self.instance_id = f"{instance.name}-{number}" if static else None
         self._instance = instance
         self._ask = ask
         self._stage = stage

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from caughtup.models.assignment.configs import Configs
+from caughtup.models.assignors.following.follower import Patience
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.partition_assignor.rebalance import Subtopology
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions, group_partitions
 from caughtup.models.simulation.membership import Timings
+
+
+class Protocol(StrEnum):
+    """Who assigns: a leader, or the coordinator of a streams (KIP-1071) or consumer (KIP-848) group."""
+
+    CLASSIC = "classic"
+    STREAMS = "streams"
+    CONSUMER = "consumer"
+
+
+#: What brokers tell members of streams and of consumer groups, by their defaults.
+STREAMS_TIMINGS = Timings(heartbeat_interval_ms=5_000)
+CONSUMER_TIMINGS = Timings(heartbeat_interval_ms=5_000, initial_rebalance_delay_ms=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +49,15 @@ class Application:
     task that need not restore takes to run. ``waits_for_thread``: no task of a thread runs while
     one of its actives restores, as until Kafka 3.7. ``eager``: members give up all that they have
     before they join again, as before Kafka 2.4. ``cleanup_delay_ms`` is ``state.cleanup.delay.ms``.
+    ``static_members``: each thread has a ``group.instance.id``. ``replicas`` has the rack of each
+    partition's replicas, for assignments by rack; clients' racks are their instances'.
+    ``protocol``: where the coordinator assigns, ``assignor`` is ``uniform`` or ``range`` for a
+    consumer group, whose partitions are tasks here, and counts for nothing in a streams group.
+    ``task_names`` are what tasks are called in time lines, where that isn't their ids.
+    ``flush_offsets``: so much of a state is in memory only at most, and lost when the instance is
+    killed. Until Kafka 4.2 a checkpoint was written each 10,000 offsets; since 4.3 RocksDB keeps
+    the offsets itself, and flushes each 16 MB of a store. ``follower``: the leader follows what
+    ``assignor`` recommends, with this patience.
     """
 
     subtopologies: Mapping[int, Subtopology]
@@ -48,6 +72,12 @@ class Application:
     waits_for_thread: bool = False
     eager: bool = False
     cleanup_delay_ms: int = 600_000
+    static_members: bool = False
+    protocol: Protocol = Protocol.CLASSIC
+    task_names: Mapping[TaskId, str] = field(default_factory=dict)
+    replicas: Mapping[TopicPartition, Sequence[str | None]] = field(default_factory=dict)
+    flush_offsets: int = 10_000
+    follower: Patience | None = None
 
     def tasks(self) -> TaskPartitions:
         """Return the tasks and their partitions."""

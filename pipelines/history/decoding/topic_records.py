@@ -127,6 +127,8 @@ def _reassignment(record: Record) -> Row:
         None if seen.original is None else list(seen.original),
         *map(list, (seen.replicas, seen.adding, seen.removing, seen.isr, seen.offline)),
         *(seen.leader, seen.leader_epoch, offsets_remaining(look), _bytes_left(seen)),
+        *(seen.verdict, seen.cause, seen.rate_bytes_per_second, seen.eta_seconds),
+        seen.never if seen.verdict else None,
     )
 
 

@@ -132,7 +132,8 @@ DECISIONS = Kind(
 
 #: Observations of reassignments, lists of broker ids in Kafka's order. Of a round's observation of
 #: the cluster ``topic`` is None. ``offsets_left`` is what the furthest added replica has yet to
-#: copy, ``bytes_left`` the sum of what all of them have; None where one wasn't told.
+#: copy, ``bytes_left`` the sum of what all of them have; None where one wasn't told. ``verdict`` to
+#: ``never`` are what the service made of it; records of releases before have none.
 REASSIGNMENTS = Kind(
     "reassignments",
     _columns(
@@ -153,6 +154,11 @@ REASSIGNMENTS = Kind(
         leader_epoch=IntegerType(),
         offsets_left=LongType(),
         bytes_left=LongType(),
+        verdict=StringType(),
+        cause=StringType(),
+        rate_bytes_per_second=DoubleType(),
+        eta_seconds=DoubleType(),
+        never=BooleanType(),
     ),
     "topic_bucket",
     ("topic",),

@@ -151,3 +151,18 @@ async def test_what_is_no_longer_listed_is_unlisted_until_metadata_shows_the_end
     (record,) = await probed.round(orders=before)
     assert (record["unlisted"], record["as_of_ms"]) == (True, 2_000)
     assert (await probed.round(orders=DONE))[-1] is None
+
+
+async def test_records_have_what_was_last_worked_out_of_their_reassignment(probed: Probed) -> None:
+    state = probed.probe._state
+    (first,) = await probed.round(observed(1_000))
+    apply(probed, first)
+    (second,) = await probed.round(observed(2_000))
+    assert "verdict" not in first | second
+    for _ in state.reassignment_watch.assess(state.reassignments, 2_000):
+        pass
+    (third,) = await probed.round(observed(3_000))
+    assert third["verdict"] == "measuring"
+    before = PartitionInfo((3, 1, 2), (1, 2), 1, 5, ())
+    (unlisted,) = await probed.round(orders=before)
+    assert (unlisted["unlisted"], unlisted["verdict"]) == (True, "measuring")

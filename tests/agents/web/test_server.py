@@ -22,7 +22,7 @@ from tests.support.states import HOSTILE, NOW_MS, cluster_state, everything
 
 PATHS = (
     *("/", "/page.js", "/page.css", "/metrics", "/ready"),
-    *("/api/state", "/api/events", "/api/lag", "/api/reassignments"),
+    *("/api/state", "/api/events", "/api/lag", "/api/reassignments", "/api/configs"),
 )
 
 
@@ -195,6 +195,11 @@ async def test_lines_are_those_of_the_command_and_of_the_groups_that_are_named(s
     async with site.get("/api/lag", params=asked) as response:
         found = [json.loads(line) for line in (await response.text()).split("\n")[:-1]]
     assert found == [line for name in ("plain", HOSTILE) for line in every if line["group"] == name]
+    async with site.get("/api/configs", params=[*asked[1:2], ("group", GROUP)]) as response:
+        (first, *configs) = [json.loads(line) for line in (await response.text()).splitlines()]
+    assert {line["group"] for line in (first, *configs)} == {GROUP}
+    assert first["changelogs"]
+    assert {line["name"] for line in configs} >= {"num.standby.replicas", "assignor"}
     async with site.get("/api/reassignments") as response:
         (moving, *_) = [json.loads(line) for line in (await response.text()).splitlines()]
     assert (moving["kind"], moving["topic"]) == ("partition", "orders-in")

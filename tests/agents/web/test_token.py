@@ -20,6 +20,8 @@ CLOSED = (
     "/api/state",
     "/api/lag",
     "/api/reassignments",
+    "/api/connect",
+    "/api/configs",
     "/api/events",
     "/metrics",
     "/nothing/here",

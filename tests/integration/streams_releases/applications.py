@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 import uuid
 from collections import Counter
@@ -17,15 +18,21 @@ from caughtup.demo.cluster.topics import create_topics
 from caughtup.models.assignment.releases import NEWEST, Release
 from tests.support.kafka.topics import whole_topic
 from tests.support.oracles import Oracle, compile_java, running_oracle
-from tests.support.releases import RELEASES, release_classpath
+from tests.support.releases import RELEASES as PUBLISHED
+from tests.support.releases import release_classpath
 from tests.support.service import Service, wait_for
 
+#: Releases that run here: the one that all else is held against as well.
+RELEASES = {**PUBLISHED, "4.3.1": NEWEST}
 SOURCE = Path(__file__).parent / "java" / "ReleasedApplication.java"
 PARTITIONS, RECORDS, KEYS = 4, 2_000, 200
 _STRINGS = "org.apache.kafka.common.serialization.Serdes$StringSerde"
 _INTERNAL = "org.apache.kafka.streams.processor.internals.assignment."
 _PUBLIC = "org.apache.kafka.streams.processor.assignment.assignors.StickyTaskAssignor"
 _ZONES = ("a", "b", "c")
+_STRATEGY = "rack.aware.assignment.strategy"
+#: Of brokers that have racks, as the instances of applications have that go by them.
+RACKED_BROKERS = {"broker.rack": "rack{node}"}
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,18 @@ class Variation:
     since: Release = Release.V2_8
     tagged: bool = False
     racked: bool = False
-    sticky: str = ""
+    assignor: str = ""
+
+    @property
+    def truth(self) -> dict[str, str]:
+        """Return the configs that decisions may tell; those that its assignor reads."""
+        found = {"assignor": self.assignor or "high_availability"}
+        found["num.standby.replicas"] = self.configs["num.standby.replicas"]
+        if self.assignor:
+            return found
+        found |= {_STRATEGY: "none", "rack.aware.assignment.tags": "none"}
+        found |= {"max.warmup.replicas": "2", **self.configs}
+        return found | ({"rack.aware.assignment.tags": "zone"} if self.tagged else {})
 
     def properties(self, version: str, instance: int) -> dict[str, str]:
         """Return what an instance of a release is configured with."""
@@ -45,11 +63,13 @@ class Variation:
         if self.tagged:
             found |= {"client.tag.zone": _ZONES[instance], "rack.aware.assignment.tags": "zone"}
         if self.racked:
-            found["client.rack"] = f"rack{instance}"
-        if self.sticky == "internal":
-            legacy = "Legacy" if RELEASES.get(version, NEWEST) == NEWEST else ""
+            found["client.rack"] = f"rack{1 + instance % 2}"
+        if self.assignor == "sticky":
+            legacy = "Legacy" if RELEASES[version] == NEWEST else ""
             found["internal.task.assignor.class"] = f"{_INTERNAL}{legacy}StickyTaskAssignor"
-        elif self.sticky:
+        elif self.assignor == "fallback_prior":
+            found["internal.task.assignor.class"] = f"{_INTERNAL}FallbackPriorTaskAssignor"
+        elif self.assignor:
             found["task.assignor.class"] = _PUBLIC
         return found
 
@@ -61,10 +81,16 @@ def _variations() -> Iterator[Variation]:
         yield Variation(name, dict(zip(numbers, map(str, values), strict=True)))
     one = {"num.standby.replicas": "1", "acceptable.recovery.lag": "10"}
     yield Variation("client tags", one, Release.V3_2, tagged=True)
-    racks = {"rack.aware.assignment.strategy": "min_traffic"}
-    yield Variation("racks", one | racks, Release.V3_5_2, racked=True)
-    yield Variation("internal sticky", one, sticky="internal")
-    yield Variation("public sticky", one, Release.V3_7, sticky="public")
+    traffic, balanced = {_STRATEGY: "min_traffic"}, {_STRATEGY: "balance_subtopology"}
+    yield Variation("racks, min_traffic", one | traffic, Release.V3_5_2, racked=True)
+    yield Variation("internal sticky", one, assignor="sticky")
+    yield Variation("public sticky", one, Release.V3_7, assignor="public_sticky")
+    yield Variation("racks, balance_subtopology", one | balanced, Release.V3_7, racked=True)
+    costs = {f"rack.aware.assignment.{name}_cost": "1" for name in ("traffic", "non_overlap")}
+    yield Variation("racks, costs 1 and 1", one | traffic | costs, Release.V3_5_2, racked=True)
+    everything = {"tagged": True, "racked": True}
+    yield Variation("racks and client tags", one | traffic, Release.V3_5_2, **everything)
+    yield Variation("fallback", one, assignor="fallback_prior")
 
 
 VARIATIONS = tuple(_variations())
@@ -72,11 +98,24 @@ VARIATIONS = tuple(_variations())
 
 @dataclass
 class Outcome:
-    """What was found of an application's generations: each one's result, and why."""
+    """What was found of an application's generations: each one's result, and why.
+
+    ``known`` has each config's values in words, but for those that are assumed.
+    """
 
     release: str
     variation: Variation
     found: dict[int, tuple[str, str]]
+    known: Mapping[str, str] = field(default_factory=dict)
+
+    def wrong(self) -> dict[str, str]:
+        """Return the configs of which the values that are known don't have the true one."""
+        truth = self.variation.truth
+        return {
+            name: text
+            for name, text in self.known.items()
+            if name in truth and not _has(text, truth[name])
+        }
 
     def results(self, after: int = 0) -> Counter[str]:
         """Count the results but for the first generations."""
@@ -114,7 +153,7 @@ def play(
             return {*ask.ask({"do": "states"}).values()} <= {"RUNNING", "REBALANCING"}
 
         for group in groups:
-            create_topics(cluster, {f"{group}-in": PARTITIONS})
+            create_topics(cluster, {f"{group}-in": PARTITIONS}, replicas=1)
             produce(cluster, f"{group}-in", RECORDS, keys=KEYS)
         start(0)
         time.sleep(seconds / 3)
@@ -127,7 +166,9 @@ def play(
             ask.ask({"do": "close", "name": f"{group}-1"})
         say(f"{version}: one gone")
         time.sleep(seconds)
-    return [Outcome(version, one, _found(cluster, service, group)) for group, one in groups.items()]
+    return [
+        Outcome(version, one, *_found(cluster, service, group)) for group, one in groups.items()
+    ]
 
 
 @contextmanager
@@ -149,6 +190,7 @@ def _config(cluster: EmbeddedCluster, directory: Path, group: str, name: str) ->
         "default.key.serde": _STRINGS,
         "default.value.serde": _STRINGS,
         "num.stream.threads": "1",
+        "replication.factor": "1",
         "commit.interval.ms": "500",
         "cache.max.bytes.buffering": "0",
         "probing.rebalance.interval.ms": "60000",
@@ -158,9 +200,15 @@ def _config(cluster: EmbeddedCluster, directory: Path, group: str, name: str) ->
     }
 
 
-def _found(cluster: EmbeddedCluster, service: Service, group: str) -> dict[int, tuple[str, str]]:
-    """Return what the service published of a group's generations, the last word on each."""
+def _found(
+    cluster: EmbeddedCluster, service: Service, group: str
+) -> tuple[dict[int, tuple[str, str]], dict[str, str]]:
+    """Return what the service published of a group's generations, the last word on each.
+
+    And what it knows of its configs by the last one.
+    """
     found: dict[int, tuple[str, str]] = {}
+    known: dict[str, str] = {}
     for message in whole_topic(cluster, service.topic("recommended-assignments")):
         value = message.value()
         if value is None:
@@ -169,7 +217,22 @@ def _found(cluster: EmbeddedCluster, service: Service, group: str) -> dict[int, 
         if record["group"] == group:
             leader = record["leader"]
             found[record["generation"]] = leader["result"], leader.get("why", "")
-    return dict(sorted(found.items()))
+            known = {
+                one["name"]: one["values"]
+                for one in record["inputs"].get("configs", ())
+                if one["provenance"] != "assumed"
+            }
+    return dict(sorted(found.items())), known
+
+
+def _has(text: str, value: str) -> bool:
+    """Return whether a value is among those that a config can have, in words."""
+    for low, high, least, one in re.findall(r"(\d+) to (\d+)|(\d+) or more|([^\s]+)", text):
+        if value == one or (low and int(low) <= int(value) <= int(high)):
+            return True
+        if least and int(value) >= int(least):
+            return True
+    return False
 
 
 def rows(outcomes: Sequence[Outcome]) -> Iterator[str]:
@@ -183,6 +246,8 @@ def rows(outcomes: Sequence[Outcome]) -> Iterator[str]:
         cells = (one.release, one.variation.name, str(all_.total()), *counts, determined)
         yield "| " + " | ".join(cells) + " |"
     for one in outcomes:
+        known = ", ".join(f"{name} {text}" for name, text in one.known.items())
+        yield f"{one.release}, {one.variation.name}: wrong {one.wrong()}; known: {known}"
         for number, (result, why) in one.found.items():
             if result != "match":
                 yield f"{one.release}, {one.variation.name}, generation {number}: {result}: {why:.300}"

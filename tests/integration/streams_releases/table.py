@@ -8,12 +8,13 @@ from pathlib import Path
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from tests.integration.streams_releases.applications import (
+    RACKED_BROKERS,
+    RELEASES,
     VARIATIONS,
     Outcome,
     play,
     rows,
 )
-from tests.support.releases import RELEASES
 from tests.support.service import Service
 
 
@@ -26,7 +27,7 @@ def main() -> None:
     outcomes: list[Outcome] = []
     with (
         tempfile.TemporaryDirectory() as scratch,
-        EmbeddedCluster(nodes=1) as cluster,
+        EmbeddedCluster(nodes=2, broker_properties=RACKED_BROKERS) as cluster,
         Service(cluster) as service,
     ):
         for version in given.releases:

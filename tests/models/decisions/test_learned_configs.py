@@ -23,11 +23,10 @@ from caughtup.models.learning.ranges import (
     Algorithm,
     ConfigRange,
     Span,
-    Told,
     bounded,
-    possible,
 )
 from caughtup.models.learning.retold import retold
+from caughtup.models.learning.told import Told, possible
 from caughtup.models.parameters import STRATEGY, TAGS, ApplicationParameters
 from caughtup.models.records.keys import encode_group
 from caughtup.models.records.learned_configs import FORMAT, LearnedRecord, read_learned
@@ -223,6 +222,15 @@ def odd_tags(generation: StreamsGeneration) -> StreamsGeneration:
     )
 
 
+def odd_release(generation: StreamsGeneration) -> StreamsGeneration:
+    """Half of an upgrade is done."""
+    process, client = next(iter(generation.clients.items()))
+    members = tuple(replace(one, latest_version=9) for one in client.members)
+    return replace(
+        generation, clients=generation.clients | {process: replace(client, members=members)}
+    )
+
+
 def foreign(generation: StreamsGeneration) -> StreamsGeneration:
     """A member's subscription is in an encoding that nobody knows."""
     process, client = next(iter(generation.clients.items()))
@@ -240,6 +248,7 @@ def foreign(generation: StreamsGeneration) -> StreamsGeneration:
     ("change", "why"),
     [
         (odd_tags, "members name different client tags: a deployment is half done"),
+        (odd_release, "members are of different releases: a deployment is half done"),
         (foreign, "member left out: "),
         (lambda one: replace(one, follows=True), "its leader is a follower"),
     ],
@@ -388,7 +397,8 @@ def test_what_is_written_is_what_is_read_back() -> None:
     suspected = (ConfigRange(Algorithm("high_availability", ("zone",)), Span(1, 2)),)
     learned = replace(
         KNOWN,
-        told=Told({PROBING: 120_000}, ("zone",), "sticky"),
+        told=Told({PROBING: 120_000}, ("zone",), "sticky", "min_traffic", (3, None)),
+        without_ends=2,
         suspected=suspected,
         suspected_since=5,
         probing=Span(119_000, 121_000),

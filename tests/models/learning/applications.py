@@ -44,8 +44,13 @@ class Truth:
     def is_among(self, hypotheses: Hypotheses) -> bool:
         """Return whether it is one of the hypotheses; what its assignor doesn't read may be any."""
         reads = self.assignor == "high_availability"
+        by_racks = reads or self.assignor == "sticky"
         own = ConfigRange(
-            Algorithm(self.assignor, self.tags if reads else (), self.strategy, self.costs),
+            Algorithm(
+                self.assignor,
+                self.tags if reads else (),
+                *((self.strategy, self.costs) if by_racks else ("none", None)),
+            ),
             Span(self.standbys, self.standbys),
             *((Span(self.warm_ups, self.warm_ups), Span(self.lag, self.lag)) if reads else ()),
             releases=Span(self.release, self.release),
@@ -67,7 +72,7 @@ def draw_truth(
 ) -> Truth:
     """Draw configs that one of the releases accepts."""
     release = rng.choice(releases) if len(releases) > 1 else releases[0]
-    assignor = rng.choice(["high_availability"] * 6 + ["sticky", "public_sticky"])
+    assignor = rng.choice(["high_availability"] * 8 + ["sticky", "public_sticky", "fallback_prior"])
     strategies = ["none", "min_traffic", "balance_subtopology"] if racked else ["none"]
     if release < NEWEST:
         assignor = "sticky" if assignor == "public_sticky" else assignor

@@ -8,10 +8,11 @@ import time
 import tracemalloc
 
 from caughtup.models.learning.learned import Learned, learn
-from caughtup.models.learning.ranges import LAG, STANDBYS, WARM_UPS, Told
+from caughtup.models.learning.ranges import LAG, STANDBYS, WARM_UPS
+from caughtup.models.learning.told import Told
 from tests.models.learning.applications import Application, Played, Truth
 from tests.models.learning.playing import Tables, steps
-from tests.models.learning.test_groups import check_truth
+from tests.models.learning.test_groups import LIKELY, check_truth
 
 
 def all_told(truth: Truth) -> Told:
@@ -24,10 +25,15 @@ def tell_groups(groups: int, doubts: float, failures: float) -> None:
     """Play groups and print when what was known of them."""
     tables = Tables()
     for seed in range(groups):
-        group = list(steps(Application(seed, doubts=doubts, failures=failures)))
+        app = Application(
+            seed, doubts=doubts, failures=failures, releases=LIKELY, racked=seed % 3 == 0
+        )
+        group = list(steps(app))
         for step in group:
             check_truth(seed, step)
         tables.add(group)
+        if not (seed + 1) % 100:
+            print(f"{seed + 1} groups, {time.process_time():.0f} s of CPU", flush=True)
     print(f"{groups} groups, seeds 0 to {groups - 1}, doubts {doubts}, failures {failures}")
     print(tables.text(), flush=True)
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 
 from caughtup.models.learning.contradiction import ASSIGNOR, is_open
 from caughtup.models.learning.learned import Learned, Verdict, learn
-from caughtup.models.learning.ranges import LAG, STANDBYS, WARM_UPS, Hypotheses, Told, spans_of
+from caughtup.models.learning.ranges import LAG, RELEASE, STANDBYS, WARM_UPS, Hypotheses, spans_of
+from caughtup.models.learning.told import Told
 from caughtup.models.offsets import LONG_MAX
-from caughtup.models.parameters import TAGS
+from caughtup.models.parameters import STRATEGY, TAGS
 from tests.models.learning.applications import Application, Played, Truth
 
 GENERATIONS = 20
@@ -66,7 +67,8 @@ def is_known(name: str, hypotheses: Hypotheses) -> bool:
     """Return whether a config is known, or can't matter.
 
     A sticky assignor reads no lags, warm-ups or tags, and tags mean nothing without standbys.
-    ``acceptable.recovery.lag`` counts as known once it is bounded on both sides.
+    ``acceptable.recovery.lag`` counts as known once it is bounded on both sides. A strategy can't
+    matter without racks, and a release where what is left decides alike, but that isn't counted.
     """
     read_by = [one for one in hypotheses if one.algorithm.assignor == "high_availability"]
     if name in (LAG, WARM_UPS, TAGS):
@@ -85,7 +87,7 @@ def known_by_generation(learned: Iterable[Step]) -> dict[str, int]:
     """Return from which generation on, from 1, each config is known to the end; 0 if it isn't."""
     found: dict[str, int] = {}
     for step in learned:
-        for name in (STANDBYS, WARM_UPS, LAG, TAGS, ASSIGNOR):
+        for name in (STANDBYS, WARM_UPS, LAG, TAGS, ASSIGNOR, STRATEGY, RELEASE):
             if not is_known(name, step.after.hypotheses or ()):
                 found[name] = 0
             elif not found.get(name):

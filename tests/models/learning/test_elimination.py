@@ -12,15 +12,9 @@ from caughtup.models.learning.elimination import sift
 from caughtup.models.learning.evidence import Evidence
 from caughtup.models.learning.leaders_release import leaders_releases, under_releases
 from caughtup.models.learning.learned import tag_keys
-from caughtup.models.learning.ranges import (
-    UNTOLD,
-    Algorithm,
-    ConfigRange,
-    Hypotheses,
-    Span,
-    possible,
-)
+from caughtup.models.learning.ranges import Algorithm, ConfigRange, Hypotheses, Span
 from caughtup.models.learning.sifter import Finding
+from caughtup.models.learning.told import UNTOLD, possible
 from tests.models.learning.applications import Application
 
 AVAILABLE = Algorithm("high_availability")

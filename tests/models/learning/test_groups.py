@@ -9,7 +9,8 @@ import pytest
 
 from caughtup.models.assignment.releases import Release
 from caughtup.models.learning.learned import Learned
-from caughtup.models.learning.ranges import LAG, STANDBYS, WARM_UPS, Told
+from caughtup.models.learning.ranges import LAG, STANDBYS, WARM_UPS
+from caughtup.models.learning.told import Told
 from tests.models.learning.applications import Application, draw_truth
 from tests.models.learning.playing import Step, Tables, altered, steps, told_of
 from tests.support.sizes import daily
@@ -19,6 +20,8 @@ PARTS = 4
 GROUPS = daily(200, 2_000)
 #: Of what takes as long but shows less.
 FEWER = daily(40, 400)
+#: The releases that are tried before a decision contradicts them.
+LIKELY = [release for release in Release if release != Release.V3_2]
 
 
 def seeds(part: int, count: int) -> range:
@@ -56,8 +59,7 @@ def test_no_wrong_value_is_learned_of_any_release_and_with_racks(part: int) -> N
     """Each wire version has its releases; of those that share one, decisions have to tell."""
     tables = Tables()
     for seed in seeds(part, FEWER):
-        likely = [release for release in Release if release != Release.V3_2]
-        app = Application(f"released {seed}", releases=likely, racked=seed % 3 == 0)
+        app = Application(f"released {seed}", releases=LIKELY, racked=seed % 3 == 0)
         group = list(steps(app, generations=12))
         for step in group:
             check_truth(seed, step)

@@ -17,17 +17,15 @@ from caughtup.models.learning.provenance import KnownConfig, chosen, known_confi
 from caughtup.models.learning.ranges import (
     LAG,
     STANDBYS,
-    UNTOLD,
     WARM_UPS,
     Algorithm,
     ConfigRange,
     Hypotheses,
     Span,
-    Told,
     joined,
-    possible,
     spans_of,
 )
+from caughtup.models.learning.told import UNTOLD, Told, possible
 from caughtup.models.parameters import TAGS, ApplicationParameters
 from tests.models.learning.applications import START_MS, Application, Played, Truth
 from tests.models.learning.playing import steps

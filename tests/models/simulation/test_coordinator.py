@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from caughtup.models.simulation.coordinator import ClassicCoordinator, GroupState
 from caughtup.models.simulation.membership import Timings
@@ -23,8 +26,9 @@ DECIDED_MS = 2 * TIMINGS.request_ms + TIMINGS.decide_ms
 
 
 class Member:
-    def __init__(self, group: Group, member_id: str) -> None:
+    def __init__(self, group: Group, member_id: str, instance_id: str | None = None) -> None:
         self.member_id = member_id
+        self.instance_id = instance_id
         self.answers = True
         self._group = group
 
@@ -36,17 +40,19 @@ class Member:
 
     def assigned(self, generation: int, assignment: Any) -> None:
         self._group.assigned.append((self._group.time.now_ms, generation, self.member_id))
+        self._group.told.append(assignment)
 
 
 class Group:
     """A coordinator, and what its members were told when."""
 
-    def __init__(self) -> None:
+    def __init__(self, timings: Timings = TIMINGS) -> None:
         self.time = VirtualTime()
         self.prepared: list[tuple[int, str]] = []
         self.assigned: list[tuple[int, int, str]] = []
+        self.told: list[str] = []
         self.leaders: list[str] = []
-        self.coordinator = ClassicCoordinator(self.time, self._decide, TIMINGS)
+        self.coordinator = ClassicCoordinator(self.time, self._decide, timings)
 
     def _decide(self, leader: str, said: Mapping[str, Any]) -> Mapping[str, Any]:
         self.leaders.append(leader)
@@ -54,7 +60,10 @@ class Group:
 
     def joined(self, *members: str) -> list[Member]:
         """Let members join an empty group, and run until they are stable."""
-        found = [Member(self, name) for name in members]
+        return self.joined_with([Member(self, name) for name in members])
+
+    def joined_with(self, found: list[Member]) -> list[Member]:
+        """Let these join an empty group, and run until they are stable."""
         for member in found:
             self.coordinator.join(member)
         self.time.run(3_000 + 2 + DECIDED_MS)
@@ -156,3 +165,73 @@ def test_an_empty_group_starts_anew() -> None:
     group.coordinator.join(Member(group, "b"))
     group.time.run(60_000)
     assert group.assigned[-1] == (since_ms + 2 + 3_000 + DECIDED_MS, 2, "b")
+
+
+def static(group: Group) -> list[Member]:
+    return group.joined_with([Member(group, name, f"static {name}") for name in "ab"])
+
+
+@pytest.mark.parametrize("name", ["a", "b"], ids=["leader", "follower"])
+def test_a_static_member_that_is_back_in_time_has_its_assignment_and_nobody_joins_again(
+    name: str,
+) -> None:
+    """Kafka's coordinator: it doesn't affect the selected protocol and triggers no rebalance."""
+    group = Group()
+    members = dict(zip("ab", static(group), strict=True))
+    first = dict(zip("ab", group.told, strict=True))
+    members[name].answers = False
+    group.coordinator.falls_silent(name)
+    group.time.run(group.time.now_ms + 40_000)
+    group.coordinator.join(Member(group, f"{name} again", f"static {name}"))
+    joined_ms = group.time.now_ms + TIMINGS.request_ms
+    group.time.run(200_000)
+    assert group.prepared == []
+    assert group.assigned[2:] == [(joined_ms + 2 * TIMINGS.request_ms, 1, f"{name} again")]
+    assert group.told[-1] == first[name]
+    assert group.coordinator.leader == ("a again" if name == "a" else "a")
+    assert sorted(group.coordinator.members) == sorted({"a", "b"} - {name} | {f"{name} again"})
+
+
+def test_a_static_member_that_is_late_is_a_new_one() -> None:
+    group = Group()
+    _, b = static(group)
+    b.answers = False
+    group.coordinator.falls_silent("b")
+    group.time.run(group.time.now_ms + 60_000)
+    assert group.coordinator.members == ["a"]
+    assert group.coordinator.generation == 2
+    group.coordinator.join(Member(group, "b again", "static b"))
+    group.time.run(group.time.now_ms + 60_000)
+    assert group.coordinator.generation == 3
+
+
+def test_a_rebalance_does_not_wait_for_a_static_member_longer_than_it_may_nor_throw_it_out() -> (
+    None
+):
+    """Only dynamic members that haven't joined again are removed when the waiting ends."""
+    timings = replace(TIMINGS, rebalance_timeout_ms=10_000)
+    group = Group(timings)
+    _, b = static(group)
+    b.answers = False
+    group.coordinator.falls_silent("b")
+    group.coordinator.join(Member(group, "c"))
+    group.time.run(group.time.now_ms + 15_000)
+    assert group.coordinator.state is GroupState.STABLE
+    assert sorted(group.coordinator.members) == ["a", "b", "c"]
+    group.coordinator.join(Member(group, "b again", "static b"))
+    group.time.run(group.time.now_ms + 1_000)
+    assert group.assigned[-1][1:] == (2, "b again")
+
+
+def test_a_static_member_that_is_back_while_the_leader_decides_makes_another_rebalance() -> None:
+    """The leader knows it by its old id, so that what it decides couldn't be given to it."""
+    group = Group()
+    static(group)
+    group.coordinator.rejoin_now("a")
+    group.coordinator.rejoin_now("b")
+    group.time.run(group.time.now_ms + TIMINGS.request_ms + 1)
+    assert group.coordinator.state is GroupState.COMPLETING
+    group.coordinator.join(Member(group, "b again", "static b"))
+    group.time.run(group.time.now_ms + 60_000)
+    assert group.coordinator.generation == 3
+    assert group.assigned[-1][1:] == (3, "b again")

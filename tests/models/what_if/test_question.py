@@ -7,8 +7,9 @@ import pytest
 from caughtup.models.errors import ScenarioError
 from caughtup.models.simulation.streams.plan import Plan
 from caughtup.models.what_if.best import best_plans
-from caughtup.models.what_if.question import Group, Setting, UnknownClientError, ask, group_of
+from caughtup.models.what_if.question import Group, UnknownClientError, ask, group_of
 from caughtup.models.what_if.safety import safe_to_stop
+from caughtup.models.what_if.setting import Setting
 from tests.support.groups.records import GROUP
 from tests.support.states import NOW_MS, everything
 

@@ -26,7 +26,7 @@ export function group(state, name, ui, nowMs) {
     h("div", { key: "headline", class: "wide panel headline" },
       h("p", { class: "quiet" }, h("a", { href: served("") }, "All groups")),
       h("h2", { class: "fixed" }, h("bdi", null, name)),
-      summary && h("p", { class: "quiet" }, kind(summary)),
+      summary && h("p", { class: "quiet" }, kind(summary, nowMs)),
       summary && h("dl", { class: "facts" }, facts(summary)),
       grafana(state, name)),
     h("div", { key: "charts", class: "wide" }, charts(CHARTS, ui)),

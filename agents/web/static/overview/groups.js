@@ -2,7 +2,7 @@
 
 import { toGroup } from "../shell/address.js";
 import { h } from "../shell/dom.js";
-import { count, countdown, known, naturally, plural, short } from "../shell/format.js";
+import { ago, count, countdown, known, naturally, plural, short } from "../shell/format.js";
 import { more, portion, sortableHead, sorted } from "../shell/table.js";
 import { sparkline } from "./sparkline.js";
 import { STATUS, age, greatestFirst, status, worstFirst } from "./status.js";
@@ -52,7 +52,9 @@ export function groups(state, ui, nowMs) {
     own.length > 0 && find === "" && h("p", { class: "quiet" },
       h("button", { type: "button", "data-choose": "own", "data-value": shownOwn ? "" : "1", "aria-pressed": String(shownOwn) },
         `${plural(own.length, "group")} of caughtup's own`)),
-    notTold(state.groups_not_told));
+    notTold(state.groups_not_told),
+    (state.checkpoint_problems ?? []).map((each) => h("p", { key: `checkpoint ${each.checkpoint}` },
+      `The checkpoint ${each.checkpoint} can't be read: ${each.why}.`)));
 }
 
 /** Buttons that leave only groups of a verdict, or of a kind; `statuses` counts those that aren't told, too. */
@@ -98,17 +100,22 @@ function about(each, largest, nowMs) {
       h("td", { class: "number", title: "the age of its oldest unread record" }, age(each)),
       h("td", { class: "spare" }, sparkline(each.recent, "Recent lag"))),
     h("tr", { key: `about ${each.group}`, class: "about" }, h("td", { colspan: COLUMNS.length },
-      why && h("span", { class: "why-so" }, why), " ", h("span", { class: "quiet" }, kind(each)),
+      why && h("span", { class: "why-so" }, why), " ", h("span", { class: "quiet" }, kind(each, nowMs)),
       each.application && streams(each.application, nowMs), each.connect && connect(each.connect))),
   ];
 }
 
-/** What it is, how large, how often it was dealt anew: classic, 2 members, 12 partitions, generation 4. */
-export const kind = (each) => [
+/**
+ * What it is, how large, how often it was dealt anew: classic, 2 members, 12 partitions, generation 4;
+ * of a query of Spark's the last batch that it committed: spark, 12 partitions, batch 41, 8 s ago.
+ */
+export const kind = (each, nowMs) => [
   each.group_type,
   known(each.members) && plural(each.members, "member"),
   known(each.partitions) && plural(each.partitions, "partition"),
   known(each.generation) && `generation ${each.generation}`,
+  known(each.batch) && `batch ${each.batch}`,
+  known(each.batch_ms) && ago(each.batch_ms, nowMs),
 ].filter(Boolean).join(", ");
 
 function streams({ clients, tasks, copies, result, probing_due_ms: due, movements }, nowMs) {

@@ -17,7 +17,7 @@ from caughtup.models.assignors.kafka.racks.rack_aware import Costs, RackAwareAss
 from caughtup.models.assignors.kafka.standbys.assignor import choose_standby_assignor
 from caughtup.models.ids import ProcessId, TaskId
 
-_DEFAULT_COSTS = Costs(traffic=10, non_overlap=1)
+DEFAULT_COSTS = Costs(traffic=10, non_overlap=1)
 
 
 def decide_high_availability(scenario: Scenario) -> Decision:
@@ -31,7 +31,7 @@ def decide_high_availability(scenario: Scenario) -> Decision:
     """
     configs = scenario.configs
     clients = [ClientState(client) for client in scenario.clients]
-    rack_aware = RackAwareAssignor(scenario, clients, _DEFAULT_COSTS)
+    rack_aware = RackAwareAssignor(scenario, clients, DEFAULT_COSTS)
 
     _deal_round_robin(clients, scenario.stateful)
     balance_over_threads(clients, "active")

@@ -19,7 +19,7 @@ from caughtup.models.assignors.kafka.sticky.client_loads import ClientLoads
 from caughtup.models.assignors.kafka.sticky.orders import LeaderOrders, orders_of_ids
 from caughtup.models.ids import TaskId
 
-_DEFAULT_COSTS = Costs(traffic=1, non_overlap=10)
+DEFAULT_COSTS = Costs(traffic=1, non_overlap=10)
 
 
 def decide_sticky(scenario: Scenario, orders: LeaderOrders | None = None) -> Decision:
@@ -61,7 +61,7 @@ def _decide(
 
     _assign_actives(scenario, clients, history, preserve_actives, order, orders.tasks)
     dealt = [frozenset(client.active) for client in clients]
-    rack_aware = RackAwareAssignor(scenario, clients, _DEFAULT_COSTS)
+    rack_aware = RackAwareAssignor(scenario, clients, DEFAULT_COSTS)
     if not preserve_actives:
         rack_aware.optimise_stateful()
         rack_aware.optimise_stateless()

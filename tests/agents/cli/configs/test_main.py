@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import tomllib
 from pathlib import Path
@@ -14,15 +15,24 @@ from caughtup.agents.configuration.loading import load_settings
 from caughtup.agents.main import main
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.state.cluster import ClusterState
+from tests.agents.cli.service.test_client import answering
 from tests.models.decisions.test_learned_configs import a_state, an_application, live
 from tests.models.learning.applications import GROUP, Truth
 from tests.support.decisions import decided_state
 from tests.support.groups.streams import CHANGELOG, WARMING
+from tests.support.observability.site import Site
 
 
 def run(monkeypatch: pytest.MonkeyPatch, state: ClusterState, *arguments: str) -> Result:
     monkeypatch.setattr(command, "read_snapshot", lambda *_: state)
     return CliRunner().invoke(main, ["configs", *arguments])
+
+
+async def asked(state: ClusterState, *arguments: str) -> Result:
+    """Run the command against a service that has a state, while that answers."""
+    async with Site(state) as site:
+        every = ["configs", *arguments, "--service", site.url("")]
+        return await asyncio.to_thread(CliRunner().invoke, main, every)
 
 
 def warming() -> ClusterState:
@@ -99,3 +109,44 @@ def test_what_is_printed_as_toml_can_be_pasted(
     for decided in live(again, app, 8):
         assert decided.inputs.contradicted == ()
         assert decided.exact.result != "mismatch"
+
+
+@pytest.mark.parametrize("arguments", [(), ("--toml",), ("--format", "json"), ("--wide", "ord*")])
+async def test_a_service_answers_what_a_look_at_the_same_would_print(
+    arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = an_application(3, Truth(standbys=1, lag=1_000))
+    state = a_state(app)
+    list(live(state, app, 12))
+    looked, found = run(monkeypatch, state, *arguments), await asked(state, *arguments)
+    assert (found.exit_code, found.stderr) == (0, "")
+    assert found.stdout == looked.stdout
+    assert "learned from 12 generations" in found.stdout
+    assert "known from one generation" not in found.stdout
+
+
+async def test_a_service_without_such_an_application_says_so() -> None:
+    found = await asked(warming(), "nobody")
+    assert (found.exit_code, found.stdout) == (3, "")
+    assert "nobody is no Kafka Streams application" in found.stderr
+
+
+async def test_lines_that_no_service_makes_are_told_in_a_line() -> None:
+    for line in (b'{"group": "g", "name": "n"}', b'{"group": "g", "changelogs": []}', b"{}"):
+        head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (len(line) + 1)
+        with answering(head + line + b"\n") as url:
+            every = ["configs", "--toml", "--service", url]
+            found = await asyncio.to_thread(CliRunner().invoke, main, every)
+        assert (found.exit_code, found.stdout) == (1, "")
+        assert "is its port right?" in found.stderr
+
+
+def test_what_is_told_of_racks_is_printed_as_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = an_application(3, Truth(standbys=1, lag=1_000))
+    state = a_state(app, strategy="min_traffic", costs=(3, None))
+    list(live(state, app, 3))
+    found = run(monkeypatch, state, "--toml").stdout
+    assert '\n"rack.aware.assignment.strategy" = "min_traffic"  # told\n' in found
+    assert '\n"rack.aware.assignment.traffic_cost" = 3  # told\n' in found
+    told = tomllib.loads(found)["applications"][GROUP]
+    assert "rack.aware.assignment.non_overlap_cost" not in told

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -83,6 +84,20 @@ def test_the_page_has_the_names_as_text_and_nothing_that_ends_its_script(tmp_pat
     [
         (["simulate", GROUP], 2, "say what is to happen: --add, --remove, --kill or --restart"),
         (["simulate", "nobody", "--add", "1"], 3, "nobody is no Kafka Streams application"),
+        (["simulate", "plain", "--add", "1"], 3, "on the classic protocol one may be made"),
+        (["simulate", "--add", "1", "--scenario", "/none/x"], 3, "cannot read /none/x"),
+        (["simulate", "--add", "1"], 2, "say which GROUP"),
+        (["simulate", GROUP, "--add", "1", "--protocol", "consumer"], 3, "no consumer group"),
+        (
+            ["simulate", GROUP, "--add", "1", "--protocol", "streams", "--assignor", "sticky"],
+            3,
+            "one assignor",
+        ),
+        (
+            ["simulate", "plain", "--add", "1", "--protocol", "consumer", "--set", "x=1"],
+            3,
+            "no such configs",
+        ),
         (["simulate", GROUP, "--kill", "x"], 3, "'x' is not among a, b"),
         (["simulate", GROUP, "--add", "1", "--set", "num.standbys=1"], 3, "is not known"),
         (["simulate", GROUP, "--add", "1", "--set", "x"], 2, "write NAME=VALUE"),
@@ -97,6 +112,94 @@ def test_what_can_not_be_played_is_told_in_one_line(
     assert ran.exit_code == code
     assert said in ran.output
     assert len([line for line in ran.output.splitlines() if "caughtup:" in line]) <= 1
+
+
+def a_scenario(name: str, lag: int) -> dict[str, Any]:
+    """Of four tasks, all on one client; the other has a standby of one and nothing else."""
+    clients = {
+        "00000000-0000-0000-0000-000000000001": {
+            "capacity": 2,
+            "previous_active": ["0_0", "0_1", "0_2", "0_3"],
+            "lags": dict.fromkeys(["0_0", "0_1", "0_2", "0_3"], -2),
+            "client_ids": ["orders-a-StreamThread-1-consumer"],
+        },
+        "00000000-0000-0000-0000-000000000002": {
+            "capacity": 2,
+            "previous_standby": ["0_0"],
+            "lags": {"0_0": lag},
+            "client_ids": ["orders-b-StreamThread-1-consumer"],
+        },
+    }
+    return {
+        "name": name,
+        "assignor": "high_availability",
+        "tasks": {f"0_{number}": {"stateful": True} for number in range(4)},
+        "greatest_lags": {f"0_{number}": 100_000 for number in range(4)},
+        "clients": {
+            process: {"tags": {}, "previous_active": [], "previous_standby": [], **client}
+            for process, client in clients.items()
+        },
+    }
+
+
+def test_a_recorded_group_is_played_from_its_file(tmp_path: Path) -> None:
+    """As ``caughtup assign`` reads it, and as a table of generations has it in a column."""
+    lines = [
+        json.dumps(a_scenario("orders/1", 0)),
+        json.dumps({"group": "orders", "scenario": json.dumps(a_scenario("orders/2", 90_000))}),
+        json.dumps(a_scenario("others/9", 0)),
+    ]
+    file = tmp_path / "recorded.jsonl"
+    file.write_text("\n".join(lines) + "\n")
+    shared = ("--scenario", str(file), "--kill", "orders-a", "--lose-state", "--format", "json")
+    rate = ("--restore-rate", "1000..2000")
+    behind = json.loads(run("simulate", "orders", *shared, *rate).output)
+    beside = json.loads(run("simulate", "orders/1", *shared, *rate).output)
+    assert behind["played"] == "kill orders-a"
+    # Three states of 100,000 offsets, and of 0_0 what the standby lacks after the session's 45 s.
+    assert 340_000 < behind["slow"]["offsets_restored"] < 350_000
+    assert beside["slow"]["offsets_restored"] == 300_000
+    assert behind["slow"]["longest_still_ms"] > behind["fast"]["longest_still_ms"] > 100_000
+    unknown = json.loads(run("simulate", "orders", *shared).output)
+    assert not unknown["restoring_known"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "has no scenario of orders"),
+        ("{}\n", "has no scenario of orders"),
+        ('{"name": "orders", "x": NaN}\n', "line 1"),
+        ('["orders"]\n', "line 1: is no object"),
+        ('{"name": "orders", "assignor": "sticky", "clients": {}, "tasks": {}}', "at least one"),
+        ('{"scenario": "{"}', "line 1, scenario"),
+    ],
+)
+def test_a_file_without_a_scenario_is_refused_in_one_line(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    file = tmp_path / "recorded.jsonl"
+    file.write_text(text)
+    ran = run("simulate", "orders", "--scenario", str(file), "--add", "1")
+    assert ran.exit_code == 3
+    assert said in ran.output
+    assert len(ran.output.splitlines()) == 1
+
+
+def test_an_application_is_played_as_if_its_coordinator_assigned() -> None:
+    ran = run("simulate", GROUP, "--add", "1", "--restore-rate", "1000", "--protocol", "streams")
+    assert ran.output.splitlines()[1].startswith("+1, streams protocol")
+
+
+def test_consumers_are_played_by_partition() -> None:
+    shared = ("--protocol", "consumer", "--format", "json")
+    ran = run("simulate", "plain", "--remove", "c1", "--assignor", "uniform", *shared)
+    (line,) = map(json.loads, ran.output.splitlines())
+    assert (line["protocol"], line["slow"]["rebalances"]) == ("consumer", 1)
+    (moved,) = [task for task, still in line["slow"]["still_ms"].items() if still]
+    assert moved in {"clicks-0", "clicks-1"}
+    # Who stays hears of it by its next heartbeat, 5 s after the last.
+    assert 0 < line["slow"]["still_ms"][moved] <= 5_100
 
 
 def test_safe_exits_by_its_answer() -> None:

@@ -18,7 +18,14 @@ from caughtup.models.assignment.configs import Configs
 from caughtup.models.ids import ProcessId
 from caughtup.models.simulation.drawing import draw, letters_of
 from caughtup.models.simulation.streams.run import StreamsRun
-from caughtup.models.simulation.streams.topology import Application, Changelog, uniform
+from caughtup.models.simulation.streams.topology import (
+    CONSUMER_TIMINGS,
+    STREAMS_TIMINGS,
+    Application,
+    Changelog,
+    Protocol,
+    uniform,
+)
 from caughtup.models.simulation.time_line import Activity, Span
 
 MINUTE = 60_000
@@ -98,6 +105,27 @@ def random_story(seed: int, most_clients: int = 10, most_tasks: int = 100) -> St
     return Story(seed, application, threads, tuple(happenings), at_ms + needed)
 
 
+def coordinated_story(seed: int, most_clients: int = 10, most_tasks: int = 100) -> Story:
+    """Draw a story of a streams group, or of a consumer group, whose partitions have no state."""
+    story = random_story(seed, most_clients, most_tasks)
+    application = story.application
+    if seed % 2:
+        coordinated = replace(application, protocol=Protocol.STREAMS, timings=STREAMS_TIMINGS)
+    else:
+        width = max(application.partitions.values())
+        subtopologies, partitions, changelogs = uniform(0, width, Changelog(0))
+        coordinated = replace(
+            application,
+            subtopologies=subtopologies,
+            partitions=partitions,
+            changelogs=changelogs,
+            protocol=Protocol.CONSUMER,
+            timings=CONSUMER_TIMINGS,
+            assignor="uniform" if seed % 4 else "range",
+        )
+    return replace(story, application=replace(coordinated, eager=False))
+
+
 def play(story: Story) -> tuple[StreamsRun, list[str]]:
     """Play a story and return the run, and what was wrong with it."""
     run = StreamsRun(story.application)
@@ -110,12 +138,12 @@ def play(story: Story) -> tuple[StreamsRun, list[str]]:
         wrong += owned_twice(run)
     run.time.run(run.time.now_ms + MINUTE)  # what happened last is known to the group by then
     patience_ms = story.lasting_ms
-    if story.application.assignor not in COME_TO_REST:
+    if not comes_to_rest(story):
         patience_ms = min(patience_ms, story.happenings[-1].at_ms + 10 * MINUTE)
     while run.time.now_ms < patience_ms and not at_rest(run):
         run.time.run(min(run.time.now_ms + MINUTE, patience_ms))
     wrong += owned_twice(run)
-    if story.application.assignor in COME_TO_REST:
+    if comes_to_rest(story):
         wrong += unfinished(run)
     wrong += processed_twice(run.line.spans(run.time.now_ms))
     return run, wrong
@@ -134,6 +162,12 @@ def happen(run: StreamsRun, happening: Happening) -> None:
             run.kill(happening.client)
         case _:
             run.kill(happening.client, keep_state=False)
+
+
+def comes_to_rest(story: Story) -> bool:
+    """Return whether the group has to come to rest, by whoever assigns in it."""
+    application = story.application
+    return application.protocol is not Protocol.CLASSIC or application.assignor in COME_TO_REST
 
 
 def at_rest(run: StreamsRun) -> bool:
@@ -224,12 +258,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--stories", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--coordinated", action="store_true", help="streams and consumer groups")
     options = parser.parse_args()
     start = perf_counter()
     for seed in range(options.seed, options.seed + options.stories):
-        _, wrong = play(random_story(seed))
+        story = (coordinated_story if options.coordinated else random_story)(seed)
+        _, wrong = play(story)
         if wrong:
-            print(told(shrunk(random_story(seed))))
+            print(told(shrunk(story)))
             sys.exit(1)
     seconds = perf_counter() - start
     print(

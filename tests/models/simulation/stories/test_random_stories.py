@@ -9,6 +9,7 @@ from caughtup.models.simulation.streams.thread import StreamThread
 from tests.models.simulation.stories.random_stories import (
     Happening,
     Story,
+    coordinated_story,
     play,
     random_story,
     shrunk,
@@ -23,6 +24,16 @@ SEEDS = range(60)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_random_story_comes_to_rest_with_each_task_running_once(seed: int) -> None:
     story = random_story(seed, most_clients=6, most_tasks=30)
+    _, wrong = play(story)
+    if wrong:
+        pytest.fail(told(shrunk(story)))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_story_whose_coordinator_assigns_comes_to_rest_with_each_task_running_once(
+    seed: int,
+) -> None:
+    story = coordinated_story(seed, most_clients=6, most_tasks=30)
     _, wrong = play(story)
     if wrong:
         pytest.fail(told(shrunk(story)))

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from caughtup.models.assignment.configs import Configs
-from caughtup.models.ids import ProcessId, TaskId
+from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.simulation.streams.plan import Plan, simulate
-from caughtup.models.simulation.streams.run import RunningInstance, RunningThread
+from caughtup.models.simulation.streams.run import RunningInstance, RunningThread, StreamsRun
 from caughtup.models.simulation.streams.topology import Application, Changelog, uniform
 
 MINUTE = 60_000
@@ -61,6 +61,36 @@ def test_a_rolling_restart_stops_one_after_the_other() -> None:
     # Each is away until the group misses it, its session timeout after its last heartbeat.
     assert all(still <= 46_000 for still in end.figures.still_ms.values())
     assert end.figures.copies_built == 0
+
+
+def test_static_members_that_are_restarted_in_time_make_no_rebalance() -> None:
+    """For as long as each is away its own tasks stand still, and nothing else happens."""
+    static = replace(application(24), static_members=True)
+    plan = Plan(restart=("c0", "c1", "c2"), down_ms=20_000)
+    end = simulate(static, running(3, 24), plan)
+    assert end.endless is None
+    assert (end.figures.rebalances, end.figures.copies_built, end.offsets_restored) == (0, 0, 0)
+    assert {round(still, -3) for still in end.figures.still_ms.values()} == {20_000}
+
+
+def test_tasks_go_to_the_racks_of_what_they_read() -> None:
+    """KIP-925: with min_traffic clients that start are given what is in their racks."""
+    racked = application(4)
+    topics = ("counted", "counts-changelog")
+    replicas = {
+        TopicPartition(topic, number): (f"r{number // 2}",)
+        for topic in topics
+        for number in range(4)
+    }
+    configs = replace(racked.configs, rack_aware_assignment_strategy="min_traffic")
+    run = StreamsRun(replace(racked, configs=configs, replicas=replicas))
+    for number in range(2):
+        run.add(f"c{number}", ProcessId(0, number + 1), rack=f"r{number}")
+        run.start(f"c{number}")
+    run.time.run(MINUTE)
+    active = {thread.member_id: sorted(thread.active) for thread in run.running_threads()}
+    own = [[TaskId(0, 2 * rack), TaskId(0, 2 * rack + 1)] for rack in range(2)]
+    assert active == {"c0-1-1": own[0], "c1-1-1": own[1]}
 
 
 def test_at_once_costs_one_session_timeout_for_all() -> None:

@@ -195,6 +195,19 @@ def test_a_look_at_a_partition_is_a_row_with_what_is_left_to_copy() -> None:
     }
 
 
+def test_what_was_worked_out_of_a_reassignment_is_in_columns() -> None:
+    published = ReassignmentRecord.from_observation(LOOK)
+    published.verdict, published.cause = "stalled", "target_disk"
+    published.rate_bytes_per_second, published.never = -1.5, True
+    found = row("reassignments", published.key, published)
+    assert (found["verdict"], found["cause"], found["never"]) == ("stalled", "target_disk", True)
+    assert found["rate_bytes_per_second"] == -1.5
+    assert "eta_seconds" not in found
+    published.eta_seconds, published.never = 12.5, False
+    found = row("reassignments", published.key, published)
+    assert (found["eta_seconds"], found["never"]) == (12.5, False)
+
+
 @pytest.mark.parametrize(
     "known",
     [{"leader": None}, {"log_ends": {1: 9}, "sizes": {1: 9, 4: 3}}, {"log_ends": {}, "sizes": {}}],

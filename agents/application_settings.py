@@ -1,0 +1,99 @@
+"""What can be told of an application: the configs that the wire doesn't show, by Kafka's names."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from caughtup.models.parameters import (
+    DEFAULTS,
+    MINIMUMS,
+    MOST_TAGS,
+    NON_OVERLAP_COST,
+    STRATEGY,
+    TAGS,
+    TRAFFIC_COST,
+    ApplicationParameters,
+)
+
+_INT_MIN, _INT_MAX = -(1 << 31), (1 << 31) - 1
+_JavaInt = Annotated[int, Field(ge=_INT_MIN, le=_INT_MAX)]
+
+ApplicationConfig: type[BaseModel] = create_model(
+    "ApplicationConfig",
+    __config__=ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False),
+    changelogs=(
+        dict[int, tuple[str, ...]] | None,
+        Field(
+            default=None,
+            description="Its changelog topics by subtopology; inferred where left out.",
+            examples=[{0: ["orders-latest-changelog"]}],
+        ),
+    ),
+    tags=(
+        tuple[str, ...] | None,
+        Field(
+            default=None,
+            alias=TAGS,
+            max_length=MOST_TAGS,
+            description="The client tags over which its standbys are spread.",
+            examples=[["zone"]],
+        ),
+    ),
+    assignor=(
+        Literal["high_availability", "sticky", "public_sticky", "fallback_prior"] | None,
+        Field(
+            default=None,
+            description="What deals its tasks, as `caughtup assign` calls it.",
+            examples=["high_availability"],
+        ),
+    ),
+    strategy=(
+        Literal["none", "min_traffic", "balance_subtopology"] | None,
+        Field(
+            default=None,
+            alias=STRATEGY,
+            description="How its tasks are assigned by racks, where all clients have one.",
+            examples=["min_traffic"],
+        ),
+    ),
+    traffic_cost=(
+        _JavaInt | None,
+        Field(
+            default=None,
+            alias=TRAFFIC_COST,
+            description="What reading across racks costs by it; its assignor's own where left out.",
+            examples=[10],
+        ),
+    ),
+    non_overlap_cost=(
+        _JavaInt | None,
+        Field(
+            default=None,
+            alias=NON_OVERLAP_COST,
+            description="What moving a task costs by it; its assignor's own where left out.",
+            examples=[1],
+        ),
+    ),
+    **{
+        name.replace(".", "_"): (
+            int | None,
+            Field(default=None, alias=name, ge=MINIMUMS[name], examples=[default]),
+        )
+        for name, default in DEFAULTS.items()
+    },  # type: ignore[call-overload]
+)
+
+
+def parameters_of(application: BaseModel) -> ApplicationParameters:
+    """Return an application's assignor parameters, as the models have them."""
+    given: dict[str, Any] = application.model_dump(by_alias=True, exclude_none=True)
+    return ApplicationParameters(
+        changelogs=given.pop("changelogs", None),
+        tags=given.pop(TAGS, None),
+        assignor=given.pop("assignor", None),
+        strategy=given.pop(STRATEGY, None),
+        costs=(given.pop(TRAFFIC_COST, None), given.pop(NON_OVERLAP_COST, None)),
+        config=given,
+    )

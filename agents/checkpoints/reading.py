@@ -1,0 +1,181 @@
+"""Reads checkpoints, each for itself: what can't be read of one costs its query alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from caughtup.agents.checkpoints.finding import find
+from caughtup.agents.checkpoints.stores import Store, open_store
+from caughtup.models.errors import error_code
+from caughtup.models.ids import TopicPartition
+from caughtup.models.records.decoding import BAD_JSON, RefusedError
+from caughtup.models.records.spark.checkpoint_files import (
+    MOST_BYTES,
+    MOST_ID_BYTES,
+    MOST_SOURCES,
+    decode_batch_end,
+    decode_first_offsets,
+    decode_query_id,
+    is_commit,
+)
+from caughtup.models.spark_queries.entries import Entry, read_entry
+from caughtup.models.spark_queries.look import (
+    BEGINNING,
+    Batch,
+    Known,
+    Look,
+    Looks,
+    Problem,
+    commit_ms,
+    committed,
+    news,
+    numbered,
+)
+
+#: Queries that are read; further ones are a problem of the folder that they are in.
+_MOST_QUERIES = 1_000
+
+
+class CheckpointLooks:
+    """Looks at the checkpoints of a setting's entries. A look blocks, and raises nothing.
+
+    Raises ValueError for what is no entry.
+    """
+
+    def __init__(self, entries: Iterable[str]) -> None:
+        self._entries = tuple(map(read_entry, entries))
+        self._stores: dict[Entry, tuple[Store, str]] = {}
+
+    def look(self, known: Mapping[str, Known], now_ms: int) -> Looks:
+        """Look at all of them, of which so much is ``known``, by group, at a moment (ms)."""
+        found = Looks({}, {})
+        for entry in self._entries:
+            try:
+                if entry not in self._stores:
+                    self._stores[entry] = open_store(entry)
+                store, root = self._stores[entry]
+            except Exception as error:  # noqa: BLE001 - a store that can't be opened costs itself
+                found.problems[entry.uri] = _problem(error)
+                continue
+            self._look_under(found, store, root, entry.name, known, now_ms)
+        return found
+
+    def _look_under(
+        self,
+        found: Looks,
+        store: Store,
+        root: str,
+        name: str | None,
+        known: Mapping[str, Known],
+        now_ms: int,
+    ) -> None:
+        for group, path, unlisted in find(store, root, name):
+            shown = store.shown(path)
+            try:
+                if unlisted is not None:
+                    raise unlisted
+                taken = found.queries.get(group)
+                if taken is not None and taken[0] != shown:
+                    message = f"{group} is what {taken[0]} is called: name it, NAME={shown}"
+                    raise RefusedError("name_taken", message)
+                if len(found.queries) >= _MOST_QUERIES:
+                    raise RefusedError("too_many", f"more than {_MOST_QUERIES:,} queries")
+                look = read_query(store, path, known.get(group), now_ms)
+                if look is not None:
+                    found.queries[group] = shown, look
+            except FileNotFoundError as error:
+                if path == root:  # any other was there a moment ago, and is going
+                    found.problems[shown] = Problem("not_found", str(error.strerror or error))
+            except Exception as error:  # noqa: BLE001 - what is wrong with one costs its query
+                found.problems[shown] = _problem(error)
+
+
+def _problem(error: Exception) -> Problem:
+    reason = "unreadable" if isinstance(error, OSError) else error_code(error)
+    message = getattr(error, "message", None) or getattr(error, "strerror", None) or str(error)
+    return Problem(reason, " ".join(str(message).split())[:500])
+
+
+def read_query(store: Store, path: str, known: Known | None, now_ms: int) -> Look | None:
+    """Read a checkpoint; None if its query doesn't read Kafka.
+
+    Raises RefusedError for files that aren't as Spark writes them, and what the store raises.
+    """
+    query_id = decode_query_id(store.read(f"{path}/metadata", MOST_ID_BYTES))
+    offsets = numbered(one.name for one in store.entries(f"{path}/offsets"))
+    commits = numbered(_names(store, f"{path}/commits"))
+    newest, started, started_ms = committed(offsets, commits), max(offsets, default=None), None
+    if started is not None and (newest is None or started > newest):
+        started_ms = decode_batch_end(store.read(f"{path}/offsets/{started}", MOST_BYTES)).at_ms
+    else:
+        started = None
+    same = known is not None and known.query_id == query_id
+    since = known.newest if same and known is not None else None
+    if newest is None:
+        return _beginning(store, path, Look(query_id, None, (), started, started_ms), since, now_ms)
+    if since is not None and since > newest:
+        since = None
+    batches: list[Batch] = []
+    for number in news(offsets, commits, since):
+        batch = _batch(store, path, number, now_ms, last=number == newest)
+        if batch is not None:
+            earliest = batches[-1].at_ms if batches else 0
+            batches.append(batch._replace(at_ms=max(batch.at_ms, earliest)))
+    if batches and not batches[-1].offsets and not any(_first_offsets(store, path)):
+        return None
+    return Look(query_id, newest, tuple(batches), started, started_ms)
+
+
+def _batch(store: Store, path: str, number: int, now_ms: int, *, last: bool) -> Batch | None:
+    """Read a batch that was committed; None for one that Spark has deleted since."""
+    try:
+        if not is_commit(store.read(f"{path}/commits/{number}", 1)):
+            raise RefusedError(BAD_JSON, f"commits/{number} is empty, or no commit")
+        ended = decode_batch_end(store.read(f"{path}/offsets/{number}", MOST_BYTES))
+        written_ms = store.modified_ms(f"{path}/commits/{number}")
+    except FileNotFoundError:
+        if last:
+            raise
+        return None
+    return Batch(number, ended.offsets, commit_ms(ended.at_ms, written_ms, now_ms))
+
+
+def _beginning(
+    store: Store, path: str, nothing: Look, since: int | None, now_ms: int
+) -> Look | None:
+    """Return where a query began that has committed no batch; None if it doesn't read Kafka."""
+    first: dict[TopicPartition, int] = {}
+    for offsets in _first_offsets(store, path):
+        for partition, offset in offsets.items():
+            first[partition] = min(offset, first.get(partition, offset))
+    if not first:
+        return (
+            None if nothing.started is None or not _reads_kafka(store, path, nothing) else nothing
+        )
+    if since == BEGINNING:
+        return nothing._replace(newest=BEGINNING)
+    return nothing._replace(newest=BEGINNING, batches=(Batch(BEGINNING, first, now_ms),))
+
+
+def _reads_kafka(store: Store, path: str, look: Look) -> bool:
+    ended = decode_batch_end(store.read(f"{path}/offsets/{look.started}", MOST_BYTES))
+    return ended.sources > 0
+
+
+def _first_offsets(store: Store, path: str) -> Iterable[Mapping[TopicPartition, int]]:
+    """Yield where each source of Kafka began, as far as that is kept."""
+    for number in sorted(numbered(_names(store, f"{path}/sources")))[:MOST_SOURCES]:
+        try:
+            value = store.read(f"{path}/sources/{number}/0", MOST_BYTES)
+        except FileNotFoundError:
+            continue
+        offsets = decode_first_offsets(value)
+        if offsets is not None:
+            yield offsets
+
+
+def _names(store: Store, path: str) -> list[str]:
+    try:
+        return [one.name for one in store.entries(path)]
+    except FileNotFoundError:
+        return []

@@ -1,0 +1,130 @@
+"""Where checkpoints are: folders of this machine, or a store that pyarrow can read."""
+
+from __future__ import annotations
+
+import os
+import stat
+from itertools import islice
+from typing import NamedTuple, Protocol
+
+from caughtup.models.errors import CaughtupError
+from caughtup.models.spark_queries.entries import Entry
+
+#: Names in one folder that are looked at. A log keeps its last 100 batches, unless told otherwise.
+_MOST_ENTRIES = 100_000
+
+
+class Listed(NamedTuple):
+    """What is in a folder: a file or a folder. Links are neither."""
+
+    name: str
+    is_folder: bool
+
+
+class Store(Protocol):
+    """Reads files by path. Calls block, and raise OSError; FileNotFoundError for what isn't there."""
+
+    def entries(self, path: str) -> list[Listed]:
+        """List a folder. Raises CaughtupError ``too_many`` where there is no end to it."""
+        ...
+
+    def read(self, path: str, most_bytes: int) -> bytes:
+        """Return what is in a file: of one that is larger, a byte more than that."""
+        ...
+
+    def modified_ms(self, path: str) -> int | None:
+        """Return when a file was last written (ms), None where nobody knows."""
+        ...
+
+    def shown(self, path: str) -> str:
+        """Return a path as people write it."""
+        ...
+
+
+class LocalStore:
+    """Folders of this machine. Only plain files are read, and no link below a folder is followed."""
+
+    def entries(self, path: str) -> list[Listed]:
+        """List a folder."""
+        with os.scandir(path) as found:
+            some = list(islice(found, _MOST_ENTRIES + 1))
+        _require_few(len(some), path)
+        return [
+            Listed(one.name, is_folder)
+            for one in some
+            if (is_folder := one.is_dir(follow_symlinks=False))
+            or one.is_file(follow_symlinks=False)
+        ]
+
+    def read(self, path: str, most_bytes: int) -> bytes:
+        """Return what is in a file. Raises CaughtupError ``no_file`` if it is none."""
+        # A pipe would have whoever opens it wait.
+        opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(opened, "rb") as file:
+            if not stat.S_ISREG(os.fstat(opened).st_mode):
+                raise CaughtupError("no_file", f"{path} is no plain file")
+            return file.read(most_bytes + 1)
+
+    def modified_ms(self, path: str) -> int | None:
+        """Return when a file was last written."""
+        return os.stat(path, follow_symlinks=False).st_mtime_ns // 1_000_000
+
+    def shown(self, path: str) -> str:
+        """Return the path itself."""
+        return path
+
+
+class ArrowStore:
+    """A store of pyarrow's, by a URI; credentials come from where its libraries look for them."""
+
+    def __init__(self, uri: str) -> None:
+        try:
+            from pyarrow import fs  # of the extra ``spark``, and slow to import
+        except ImportError as error:
+            raise CaughtupError(
+                "no_pyarrow", f"{uri} takes pyarrow: pip install 'caughtup[spark]'"
+            ) from error
+        scheme, _, rest = uri.partition("://")
+        self._fs, self.root = fs.FileSystem.from_uri(f"{scheme.replace('s3a', 's3')}://{rest}")
+        self._files, self._selector = fs.FileType, fs.FileSelector
+        self._scheme = scheme
+
+    def entries(self, path: str) -> list[Listed]:
+        """List a folder."""
+        some = self._fs.get_file_info(self._selector(path))
+        _require_few(len(some), path)
+        return [
+            Listed(one.base_name, one.type == self._files.Directory)
+            for one in some
+            if one.type in (self._files.Directory, self._files.File)
+        ]
+
+    def read(self, path: str, most_bytes: int) -> bytes:
+        """Return what is in a file."""
+        with self._fs.open_input_stream(path) as file:
+            return bytes(file.read(most_bytes + 1))
+
+    def modified_ms(self, path: str) -> int | None:
+        """Return when a file was last written."""
+        at_ns = self._fs.get_file_info(path).mtime_ns
+        return None if at_ns is None else at_ns // 1_000_000
+
+    def shown(self, path: str) -> str:
+        """Return the path as a URI."""
+        return f"{self._scheme}://{path}"
+
+
+def open_store(entry: Entry) -> tuple[Store, str]:
+    """Open the store of a setting's entry, and return it with the path in it.
+
+    Raises CaughtupError ``no_pyarrow``, OSError, or ValueError where pyarrow can't read the URI.
+    """
+    if entry.scheme == "file":
+        return LocalStore(), entry.local_path
+    store = ArrowStore(entry.uri)
+    return store, store.root.rstrip("/")
+
+
+def _require_few(count: int, path: str) -> None:
+    if count > _MOST_ENTRIES:
+        raise CaughtupError("too_many", f"more than {_MOST_ENTRIES:,} files in {path}")

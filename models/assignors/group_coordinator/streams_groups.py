@@ -1,0 +1,212 @@
+"""The sticky task assignor of streams groups (KIP-1071): it knows of no lag and of no warm-ups.
+
+Source: StickyTaskAssignor of the group coordinator of Kafka 4.3.1, the only one that it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from caughtup.models.assignors.group_coordinator.process_state import ProcessState
+from caughtup.models.assignors.java.priority_queue import JavaPriorityQueue
+from caughtup.models.assignors.java.strings import in_hash_map_order
+from caughtup.models.ids import TaskId
+
+
+@dataclass(frozen=True, slots=True)
+class MemberTasks:
+    """A member's process and its tasks: those it was to have, or those it is to have."""
+
+    process: str
+    active: AbstractSet[TaskId] = frozenset()
+    standby: AbstractSet[TaskId] = frozenset()
+
+
+@dataclass(slots=True)
+class _Quota:
+    """How many tasks a member may have, while members are filled up one after the other."""
+
+    tasks: int
+    members: int
+
+    @property
+    def share(self) -> int:
+        """Tasks a member, rounded up, of those that aren't full yet."""
+        return -(-self.tasks // self.members) if self.members else 0
+
+    def note(self, count: int) -> None:
+        """Take a member out that has its share now."""
+        if count == self.share:
+            self.members -= 1
+            self.tasks -= count
+
+
+def assign_sticky(
+    members: Mapping[str, MemberTasks],
+    tasks: Iterable[TaskId],
+    stateful: AbstractSet[TaskId],
+    standbys: int,
+) -> dict[str, MemberTasks]:
+    """Assign tasks to members, by member id. ``members`` have what their target assignments have."""
+    return _Sticky(members, list(tasks), stateful, standbys).assigned()
+
+
+class _Sticky:
+    def __init__(
+        self,
+        members: Mapping[str, MemberTasks],
+        tasks: list[TaskId],
+        stateful: AbstractSet[TaskId],
+        standbys: int,
+    ) -> None:
+        self._members, self._tasks, self._stateful = members, tasks, stateful
+        self._standbys = standbys
+        order = in_hash_map_order(members)
+        by_process: dict[str, list[str]] = {}
+        for member in order:
+            by_process.setdefault(members[member].process, []).append(member)
+        processes = {process: ProcessState(own) for process, own in by_process.items()}
+        self._states = [
+            processes[process] for process in in_hash_map_order(processes, capacity=len(members))
+        ]
+        self._state_of = {member: processes[members[member].process] for member in members}
+        self._was_active = {task: member for member in order for task in members[member].active}
+        self._were_standby: dict[TaskId, list[str]] = {}
+        for member in order:
+            for task in members[member].standby:
+                self._were_standby.setdefault(task, []).append(member)
+        copies = len(tasks) + standbys * sum(task in stateful for task in tasks)
+        self._actives = _Quota(len(tasks), len(members))
+        self._all = _Quota(copies, len(members))
+
+    def assigned(self) -> dict[str, MemberTasks]:
+        self._assign_actives()
+        if self._standbys:
+            self._assign_standbys()
+        return {
+            name: MemberTasks(
+                member.process,
+                frozenset(self._state_of[name].active[name]),
+                frozenset(self._state_of[name].standby[name]),
+            )
+            for name, member in self._members.items()
+        }
+
+    def _assign_actives(self) -> None:
+        """Leave actives where they were, then where standbys were, and deal the rest by load."""
+        waiting = sorted(self._tasks, key=_by_partition)
+        for previous in (self._was_active.get, self._least_loaded_standby):
+            rest = []
+            for task in waiting:
+                member = previous(task)
+                if member is None or self._count(member) >= self._actives.share:
+                    rest.append(task)
+                else:
+                    self._note_active(self._state_of[member].add(member, task, active=True))
+            waiting = rest
+        queue = self._by_load()
+        for task in sorted(waiting, key=_by_subtopology):
+            place = queue.poll()
+            self._note_active(self._states[place].add_to_least_loaded(task, active=True))
+            queue.offer(place)
+
+    def _assign_standbys(self) -> None:
+        """Leave standbys where a copy was, and deal the rest by load, the last task first."""
+        waiting = sorted(
+            (task for task in self._tasks if task in self._stateful),
+            key=_by_partition,
+            reverse=True,
+        )
+        missing: list[tuple[TaskId, int]] = []
+        for task in waiting:
+            for number in range(self._standbys):
+                member = self._standby_again(task)
+                if member is None:
+                    missing.append((task, self._standbys - number))
+                    break
+                self._all.note(self._state_of[member].add(member, task, active=False))
+        missing.sort(key=lambda one: _by_subtopology(one[0]), reverse=True)
+        queue = self._by_load()
+        for task, count in missing:
+            for _ in range(count):
+                if not self._standby_anywhere(queue, task):
+                    break
+
+    def _standby_again(self, task: TaskId) -> str | None:
+        """Return who had a copy and has room for one: the former active, or the standby."""
+        member = self._was_active.get(task)
+        if (
+            member is not None
+            and not self._state_of[member].has(task)
+            and self._count(member) < self._all.share
+        ):
+            return member
+        member = self._least_loaded_standby(task, without=True)
+        if member is not None and self._count(member) < self._all.share:
+            return member
+        return None
+
+    def _standby_anywhere(self, queue: JavaPriorityQueue[int], task: TaskId) -> bool:
+        """Assign a standby to the process with the least load that has no copy of the task."""
+        passed: list[int] = []
+        found = False
+        while len(queue) and not found:
+            place = queue.poll()
+            passed.append(place)
+            if not self._states[place].has(task):
+                self._all.note(self._states[place].add_to_least_loaded(task, active=False))
+                found = True
+        for place in reversed(passed):
+            queue.offer(place)
+        return found
+
+    def _least_loaded_standby(self, task: TaskId, *, without: bool = False) -> str | None:
+        """Return the former standby whose process and itself have least to do.
+
+        ``without``: of those whose process has no copy of the task yet; Kafka looks at the first
+        one of all whatever the candidate became.
+        """
+        members = self._were_standby.get(task)
+        if not members:
+            return None
+        candidate = members[0]
+        first = self._state_of[candidate]
+        load, count = first.load, first.counts[candidate]
+        for member in members[1:]:
+            state = self._state_of[member]
+            if without and state.has(task):
+                continue
+            if state.load < load and state.counts[member] < count:
+                candidate, load, count = member, state.load, state.counts[member]
+        return None if without and first.has(task) else candidate
+
+    def _note_active(self, count: int) -> None:
+        self._actives.note(count)
+        self._all.note(count)
+
+    def _count(self, member: str) -> int:
+        return self._state_of[member].counts[member]
+
+    def _by_load(self) -> JavaPriorityQueue[int]:
+        """Queue the processes, named by their places, by their loads."""
+        queue = JavaPriorityQueue[int](_Loads(self._states))
+        queue.offer_all(range(len(self._states)))
+        return queue
+
+
+class _Loads:
+    def __init__(self, states: list[ProcessState]) -> None:
+        self._states = states
+
+    def __getitem__(self, place: int, /) -> float:
+        return self._states[place].load
+
+
+def _by_partition(task: TaskId) -> tuple[int, str]:
+    return task.partition, str(task.subtopology)
+
+
+def _by_subtopology(task: TaskId) -> tuple[str, int]:
+    return str(task.subtopology), task.partition

@@ -1,0 +1,180 @@
+"""A checkpoint's files: which query's it is, where each batch ends, and where the first one began.
+
+Spark promises none of these formats. They are as 4.0 writes them, and as its sources' next release
+does; what is otherwise is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, NamedTuple
+
+import msgspec  # noqa: TID251 - allowed here
+
+from caughtup.models.ids import NUMBER_MAX, TopicPartition
+from caughtup.models.records.decoding import (
+    BAD_JSON,
+    BAD_TYPE,
+    OTHER_SCHEMA,
+    TOO_LARGE,
+    TOO_MANY,
+    RefusedError,
+    require_bounded,
+)
+from caughtup.models.records.fields import Offset, TimeMs, Topic
+
+#: How large files may be: 100,000 partitions take two megabytes.
+MOST_BYTES = 16 << 20
+MOST_ID_BYTES = 4 << 10
+#: Partitions and sources of one query: nobody has as many.
+MOST_PARTITIONS = 200_000
+MOST_SOURCES = 1_000
+#: What stands for a source that has no offset yet.
+_NO_OFFSET = b"-"
+_INDEXED, _NAMED = b"v1", b"v2"
+
+_Partitions = dict[Annotated[int, msgspec.Meta(ge=0, le=NUMBER_MAX)], Offset]
+_kafka = msgspec.json.Decoder(dict[Topic, _Partitions])
+_any_numbers = msgspec.json.Decoder(dict[str, dict[str, Any]])
+_any_json = msgspec.json.Decoder(msgspec.Raw)
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    batch_timestamp_ms: TimeMs = 0
+
+
+class _Query(msgspec.Struct):
+    id: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+
+
+_metadata = msgspec.json.Decoder(_Metadata)
+_query = msgspec.json.Decoder(_Query)
+
+
+class BatchEnd(NamedTuple):
+    """Where a batch ends: the next offset to be read of each of its partitions.
+
+    ``at_ms`` is when it was begun, None where that isn't written. ``sources`` counts the sources
+    that read Kafka, of which some may have no offset yet.
+    """
+
+    at_ms: int | None
+    offsets: Mapping[TopicPartition, int]
+    sources: int
+
+
+def decode_query_id(value: bytes) -> str:
+    """Read ``metadata``: the id of the query, the same after each restart. Raises RefusedError."""
+    require_bounded(value, MOST_ID_BYTES)
+    found: _Query = _decoded(_query, value)
+    return found.id
+
+
+def decode_batch_end(value: bytes) -> BatchEnd:
+    """Read ``offsets/N``. Raises RefusedError.
+
+    The lines of other sources than Kafka are passed over, and of a partition that two sources of
+    the query read the lower offset counts.
+    """
+    version, *lines = _lines(value)
+    if version not in (_INDEXED, _NAMED):
+        raise RefusedError(OTHER_SCHEMA, f"{_shown(version)}, not v1 or v2")
+    if len(lines) < 2:
+        raise RefusedError(BAD_JSON, "no line of a source: it ends too early")
+    if len(lines) - 1 > MOST_SOURCES:
+        raise RefusedError(TOO_MANY, f"{len(lines) - 1:,} sources")
+    header, *sources = lines
+    at_ms = 0
+    if header:
+        metadata: _Metadata = _decoded(_metadata, header)
+        at_ms = metadata.batch_timestamp_ms
+    if version == _NAMED:
+        sources = [_unnamed(source) for source in sources]
+    found = [_kafka_offsets(source) for source in sources if source != _NO_OFFSET]
+    kafka = [offsets for offsets in found if offsets is not None]
+    return BatchEnd(at_ms or None, _lowest(kafka), len(kafka))
+
+
+def decode_first_offsets(value: bytes) -> Mapping[TopicPartition, int] | None:
+    """Read ``sources/N/0``: where a source of Kafka began; None of another one's.
+
+    Raises RefusedError.
+    """
+    if not value.startswith(b"\0"):
+        return None  # the others write no such byte
+    lines = _lines(value[1:])
+    offsets = _kafka_offsets(b"\n".join(lines[1:] if lines[0] == _INDEXED else lines))
+    return None if offsets is None else _lowest([offsets])
+
+
+def is_commit(value: bytes) -> bool:
+    """Return whether ``commits/N`` is one: whatever it says, it begins with its version."""
+    return value.startswith(b"v")
+
+
+def _lines(value: bytes) -> list[bytes]:
+    if len(value) > MOST_BYTES:
+        raise RefusedError(TOO_LARGE, f"{len(value):,} bytes, more than {MOST_BYTES:,}")
+    if (lines := value.count(b"\n")) > MOST_SOURCES + 2:
+        raise RefusedError(TOO_MANY, f"{lines:,} lines")
+    return [line.strip() for line in value.split(b"\n")]
+
+
+def _unnamed(source: bytes) -> bytes:
+    _, colon, offset = source.partition(b":")
+    if not colon:
+        raise RefusedError(BAD_JSON, "a line without a source's name")
+    return offset
+
+
+def _kafka_offsets(line: bytes) -> dict[str, dict[int, int]] | None:
+    """Read the line of a source; None if it isn't Kafka's. Raises RefusedError."""
+    require_bounded(line, MOST_BYTES)
+    try:
+        found: dict[str, dict[int, int]] = _kafka.decode(line)
+    except msgspec.ValidationError as error:
+        if _is_kafka_like(line):
+            raise RefusedError(BAD_TYPE, str(error)) from None
+        return None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RefusedError(BAD_JSON, str(error)) from None
+    return found
+
+
+def _is_kafka_like(line: bytes) -> bool:
+    """Return whether a line has numbers by topic and number, as only Kafka's source writes them."""
+    try:
+        topics = _any_numbers.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        _decoded(_any_json, line)
+        return False
+    numbers = [(key, of) for partitions in topics.values() for key, of in partitions.items()]
+    return bool(numbers) and all(
+        key.removeprefix("-").isdecimal() and isinstance(of, int | float) for key, of in numbers
+    )
+
+
+def _lowest(sources: Iterable[Mapping[str, Mapping[int, int]]]) -> dict[TopicPartition, int]:
+    found: dict[TopicPartition, int] = {}
+    for topics in sources:
+        if sum(map(len, topics.values())) + len(found) > MOST_PARTITIONS:
+            raise RefusedError(TOO_MANY, f"more than {MOST_PARTITIONS:,} partitions")
+        for topic, partitions in topics.items():
+            for number, offset in partitions.items():
+                partition = TopicPartition(topic, number)
+                found[partition] = min(offset, found.get(partition, offset))
+    return found
+
+
+def _decoded(decoder: msgspec.json.Decoder[Any], value: bytes) -> Any:
+    require_bounded(value, MOST_BYTES)
+    try:
+        return decoder.decode(value)
+    except msgspec.ValidationError as error:
+        raise RefusedError(BAD_TYPE, str(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RefusedError(BAD_JSON, str(error)) from None
+
+
+def _shown(version: bytes) -> str:
+    return version[:20].decode(errors="backslashreplace") or "no version"

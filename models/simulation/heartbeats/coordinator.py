@@ -1,0 +1,220 @@
+"""The coordinator of a streams or consumer group in virtual time, and its members' heartbeats.
+
+It computes a target whenever who is there changed, and every member is brought to it by its own
+heartbeats. Those that would change nothing don't happen here. Source: Kafka 4.3.1's
+GroupMetadataManager (``streamsGroupHeartbeat``, ``consumerGroupHeartbeat``), KIP-848 and KIP-1071.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from caughtup.models.simulation.heartbeats.reconciliation import (
+    NONE,
+    MemberState,
+    Owners,
+    Reconciled,
+    Tasks,
+    reconcile,
+)
+from caughtup.models.simulation.membership import Timings
+from caughtup.models.simulation.virtual_time import Event, VirtualTime
+
+
+class Member(Protocol):
+    """What the coordinator needs of a member; ``answers`` is whether it sends heartbeats."""
+
+    @property
+    def member_id(self) -> str:
+        """Its id in the group."""
+
+    @property
+    def answers(self) -> bool:
+        """Whether heartbeats are sent."""
+
+    def given(self, epoch: int, tasks: Tasks) -> None:
+        """Take what the coordinator gives it: all that it has from now on."""
+
+
+#: Members in their order with what they were to have → what they are to have.
+Assign = Callable[[Mapping[str, Tasks]], Mapping[str, Tasks]]
+
+
+@dataclass(slots=True)
+class _Known:
+    """A member as the coordinator has it. ``owned`` is what it said last that it has."""
+
+    member: Member
+    reconciled: Reconciled
+    #: When it was last heard; heartbeats follow from there, each interval.
+    heard_ms: int
+    target: Tasks = NONE
+    owned: Tasks = NONE
+    beat: Event | None = None
+    expiry: Event | None = None
+
+
+class HeartbeatCoordinator:
+    """A group's coordinator, and its members' side of heartbeats.
+
+    ``assign`` computes a target; ``completed`` is called with each target's epoch and members.
+    ``timings``: heartbeat and session as brokers set them, ``initial_rebalance_delay_ms`` 0 where
+    there is none. ``assignment_interval_ms``: as often a target is computed at most.
+    """
+
+    def __init__(
+        self,
+        time: VirtualTime,
+        assign: Assign,
+        timings: Timings,
+        completed: Callable[[int, list[str]], None] = lambda _epoch, _members: None,
+        assignment_interval_ms: int = 1_000,
+    ) -> None:
+        self._time = time
+        self._assign = assign
+        self._timings = timings
+        self._completed = completed
+        self._interval_ms = assignment_interval_ms
+        self._members: dict[str, _Known] = {}
+        self._computed_ms: int | None = None
+        self._initial: Event | None = None
+        self.epoch = 0
+        self.target_epoch = 0
+
+    @property
+    def members(self) -> list[str]:
+        """Member ids, in the order in which they joined the group."""
+        return list(self._members)
+
+    @property
+    def stable(self) -> bool:
+        """Whether every member has its newest target."""
+        return self.epoch == self.target_epoch and all(
+            known.reconciled.state is MemberState.STABLE
+            and known.reconciled.epoch == self.target_epoch
+            for known in self._members.values()
+        )
+
+    def resume(self, members: Iterable[tuple[Member, str, Tasks]], epoch: int) -> None:
+        """Begin with a group that is stable: its members, their processes and what they have."""
+        self.epoch = self.target_epoch = epoch
+        for member, process, tasks in members:
+            reconciled = Reconciled(process, epoch, assigned=tasks)
+            self._members[member.member_id] = _Known(
+                member, reconciled, self._time.now_ms, target=tasks, owned=tasks
+            )
+
+    def join(self, member: Member, process: str) -> None:
+        """Send the first heartbeat of a member."""
+        self._time.after(self._timings.request_ms, lambda: self._join(member, process))
+
+    def leave(self, member_id: str) -> None:
+        """Send the heartbeat by which a member leaves."""
+        self._time.after(self._timings.request_ms, lambda: self._remove(member_id))
+
+    def falls_silent(self, member_id: str) -> None:
+        """Expire a member whose process no longer answers, its session timeout after its last word."""
+        known = self._members.get(member_id)
+        if known is None:
+            return
+        interval = self._timings.heartbeat_interval_ms
+        beats = (self._time.now_ms - known.heard_ms) // interval
+        at_ms = known.heard_ms + beats * interval + self._timings.session_timeout_ms
+        if known.expiry is not None:
+            known.expiry.cancel()
+        known.expiry = self._time.at(at_ms, lambda: self._remove(member_id))
+
+    def _join(self, member: Member, process: str) -> None:
+        if not member.answers:
+            return
+        first = not self._members
+        known = _Known(member, Reconciled(process), self._time.now_ms)
+        self._members[member.member_id] = known
+        self._changed()
+        delay_ms = self._timings.initial_rebalance_delay_ms
+        if first and delay_ms and self._initial is None:
+            self._initial = self._time.after(delay_ms, self._initially)
+        self._heard(known)
+
+    def _initially(self) -> None:
+        """Compute the first target, once those that start together had time to join."""
+        self._initial = None
+        if self._members:
+            self._compute()
+
+    def _changed(self) -> None:
+        """Begin a new epoch: members come to it by their heartbeats."""
+        self.epoch += 1
+        for known in self._members.values():
+            self._beat_again(known)
+
+    def _remove(self, member_id: str) -> None:
+        known = self._members.pop(member_id, None)
+        if known is None:
+            return
+        for event in (known.beat, known.expiry):
+            if event is not None:
+                event.cancel()
+        self._changed()
+
+    def _beat_again(self, known: _Known) -> None:
+        """Plan the next heartbeat of a member, unless it is planned."""
+        if known.beat is None:
+            interval = self._timings.heartbeat_interval_ms
+            in_ms = interval - (self._time.now_ms - known.heard_ms) % interval
+            known.beat = self._time.after(in_ms, lambda: self._heard(known))
+
+    def _heard(self, known: _Known) -> None:
+        """Hear a heartbeat, and answer with what the member has from now on if that changed."""
+        known.beat = None
+        if not known.member.answers or self._members.get(known.member.member_id) is not known:
+            return
+        known.heard_ms = self._time.now_ms
+        self._compute_if_due()
+        before = known.reconciled
+        owners = Owners.of(one.reconciled for one in self._members.values())
+        after = known.reconciled = reconcile(
+            before, self.target_epoch, known.target, known.owned, owners
+        )
+        if after.assigned != before.assigned:
+            self._time.after(self._timings.request_ms, lambda: self._answered(known, after))
+        elif not self._at_rest(known):
+            self._beat_again(known)
+
+    def _answered(self, known: _Known, answer: Reconciled) -> None:
+        """Let a member carry out an answer, and say so in a heartbeat at once."""
+        if not known.member.answers:
+            return
+        known.member.given(answer.epoch, answer.assigned)
+        known.owned = answer.assigned
+        in_ms = self._timings.request_ms + (self._timings.poll_ms if answer.revoking.all() else 0)
+        if known.beat is not None:
+            known.beat.cancel()
+        known.beat = self._time.after(in_ms, lambda: self._heard(known))
+
+    def _at_rest(self, known: _Known) -> bool:
+        reconciled = known.reconciled
+        return (
+            self.epoch == self.target_epoch
+            and reconciled.state is MemberState.STABLE
+            and reconciled.epoch == self.target_epoch
+        )
+
+    def _compute_if_due(self) -> None:
+        if self.epoch == self.target_epoch or self._initial is not None:
+            return
+        since_ms = self._computed_ms
+        if since_ms is None or self._time.now_ms - since_ms >= self._interval_ms:
+            self._compute()
+
+    def _compute(self) -> None:
+        """Compute the target of the newest epoch, from what members were to have before."""
+        self._computed_ms = self._time.now_ms
+        targets = self._assign({name: known.target for name, known in self._members.items()})
+        for name, known in self._members.items():
+            known.target = targets[name]
+            self._beat_again(known)
+        self.target_epoch = self.epoch
+        self._completed(self.epoch, list(self._members))

@@ -1,0 +1,147 @@
+"""An application's threads, or a group's consumers, whose coordinator assigns (KIP-1071, KIP-848)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from caughtup.models.assignors.group_coordinator.consumer_groups import assign_range, assign_uniform
+from caughtup.models.assignors.group_coordinator.streams_groups import MemberTasks, assign_sticky
+from caughtup.models.assignors.java.strings import in_hash_map_order
+from caughtup.models.ids import TaskId, TopicPartition
+from caughtup.models.partition_assignor.member_assignment import MemberAssignment
+from caughtup.models.partition_assignor.task_partitions import TaskPartitions
+from caughtup.models.simulation.heartbeats.coordinator import HeartbeatCoordinator
+from caughtup.models.simulation.heartbeats.reconciliation import Tasks
+from caughtup.models.simulation.streams.thread import StreamThread
+from caughtup.models.simulation.streams.topology import Application, Protocol
+from caughtup.models.simulation.virtual_time import VirtualTime
+
+RANGE = "range"
+
+
+class CoordinatedGroup:
+    """A group's coordinator to a StreamsRun, as the classic one is."""
+
+    def __init__(
+        self,
+        time: VirtualTime,
+        application: Application,
+        tasks: TaskPartitions,
+        completed: Callable[[int, list[str]], None],
+    ) -> None:
+        self._application = application
+        self._tasks = tasks
+        self._process_of: dict[str, str] = {}
+        self._heartbeats = HeartbeatCoordinator(time, self._assign, application.timings, completed)
+
+    @property
+    def members(self) -> list[str]:
+        """Member ids, in the order in which they joined the group."""
+        return self._heartbeats.members
+
+    @property
+    def stable(self) -> bool:
+        """Whether every member has its newest target."""
+        return self._heartbeats.stable
+
+    def resume(
+        self,
+        threads: Iterable[StreamThread],
+        epoch: int,
+        _leader: str,
+        assignments: Mapping[str, MemberAssignment],
+    ) -> None:
+        """Begin with a group in which everybody has what was to be; nobody leads it."""
+        members = []
+        for thread in threads:
+            has = assignments[thread.member_id]
+            process = self._process_of[thread.member_id] = _process(thread)
+            tasks = Tasks(frozenset(has.active), frozenset(has.standby))
+            members.append((_Member(thread, self._tasks), process, tasks))
+        self._heartbeats.resume(members, epoch)
+
+    def join(self, thread: StreamThread) -> None:
+        """Let a thread join."""
+        process = self._process_of[thread.member_id] = _process(thread)
+        self._heartbeats.join(_Member(thread, self._tasks), process)
+
+    def leave(self, member_id: str) -> None:
+        """Let a member leave."""
+        self._heartbeats.leave(member_id)
+
+    def falls_silent(self, member_id: str) -> None:
+        """Expire a member, its session timeout after its last heartbeat."""
+        self._heartbeats.falls_silent(member_id)
+
+    def rejoin_now(self, _member_id: str) -> None:
+        """Nobody asks for a rebalance where the coordinator assigns: heartbeats do it."""
+
+    def _assign(self, members: Mapping[str, Tasks]) -> Mapping[str, Tasks]:
+        if self._application.protocol is Protocol.STREAMS:
+            return self._assign_tasks(members)
+        sources = self._tasks.sources
+        readers = self._tasks.readers
+        had: dict[str, frozenset[TopicPartition]] = {
+            member: frozenset(one for task in members[member].active for one in sources[task])
+            for member in in_hash_map_order(members)
+        }
+        assign = assign_range if self._application.assignor == RANGE else assign_uniform
+        return {
+            member: Tasks(frozenset(readers[one] for one in own))
+            for member, own in assign(had, self._application.partitions).items()
+        }
+
+    def _assign_tasks(self, members: Mapping[str, Tasks]) -> Mapping[str, Tasks]:
+        had = {
+            member: MemberTasks(self._process_of[member], own.active, own.standby)
+            for member, own in members.items()
+        }
+        assigned = assign_sticky(
+            had,
+            self._tasks.sources,
+            self._tasks.changelogs.keys(),
+            self._application.configs.num_standby_replicas,
+        )
+        return {
+            member: Tasks(frozenset(own.active), frozenset(own.standby))
+            for member, own in assigned.items()
+        }
+
+
+class _Member(NamedTuple):
+    """A thread to the coordinator."""
+
+    thread: StreamThread
+    tasks: TaskPartitions
+
+    @property
+    def member_id(self) -> str:
+        return self.thread.member_id
+
+    @property
+    def answers(self) -> bool:
+        return self.thread.answers
+
+    def given(self, epoch: int, tasks: Tasks) -> None:
+        self.thread.assigned(epoch, assignment_of(self.tasks, tasks.active, tasks.standby))
+
+
+def assignment_of(
+    tasks: TaskPartitions,
+    active: Iterable[TaskId],
+    standby: Iterable[TaskId],
+    next_rebalance_ms: int | None = None,
+) -> MemberAssignment:
+    """Return the assignment of a member that has these tasks."""
+    read = sorted((one, task) for task in active for one in tasks.sources[task])
+    return MemberAssignment(
+        partitions=tuple(one for one, _ in read),
+        active=tuple(task for _, task in read),
+        standby={task: tasks.sources[task] for task in sorted(standby)},
+        next_rebalance_ms=next_rebalance_ms,
+    )
+
+
+def _process(thread: StreamThread) -> str:
+    return str(thread.subscription().process)

@@ -1,0 +1,132 @@
+"""Every query whose checkpoint is read, as a group, and what is wrong with checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import NamedTuple
+
+from caughtup.models.ids import TopicPartition
+from caughtup.models.spark_queries.look import Batch, Known, Look, Looks, Problem
+
+#: Partitions that are applied in one step: some milliseconds' work.
+_STEP = 2_000
+#: Problems of a checkpoint by which there is none.
+GONE = ("not_found", "name_taken")
+
+
+class Commits(NamedTuple):
+    """What a query committed at a moment (ms); None for a partition that it doesn't read any more."""
+
+    offsets: Mapping[TopicPartition, int | None]
+    at_ms: int
+
+
+@dataclass(slots=True)
+class SparkQuery:
+    """A query: where its checkpoint is, what was seen of it last, and when (ms).
+
+    ``committed_ms`` is when the last batch was committed.
+    """
+
+    checkpoint: str
+    last: Look
+    looked_ms: int
+    committed_ms: int | None = None
+    partitions: set[TopicPartition] = field(default_factory=set)
+
+    @property
+    def known(self) -> Known:
+        """What needn't be read again."""
+        return Known(self.last.query_id, self.last.newest)
+
+
+class SparkQueries:
+    """Queries by the group that each is shown as, and problems by the checkpoint."""
+
+    def __init__(self) -> None:
+        self.queries: dict[str, SparkQuery] = {}
+        self.problems: dict[str, Problem] = {}
+
+    def known(self) -> dict[str, Known]:
+        """Return what was seen of each query, by its group."""
+        return {group: query.known for group, query in self.queries.items()}
+
+    def commits(
+        self,
+        group: str,
+        checkpoint: str,
+        look: Look,
+        watched: Callable[[str], bool],
+        now_ms: int,
+    ) -> Iterator[Commits]:
+        """Yield what a look at a checkpoint says that its query committed, in order.
+
+        ``watched`` tells which topics count. What went back, since the checkpoint was made anew or
+        cut by hand, is committed again now: from there the query goes on.
+        """
+        before = self.queries.get(group)
+        batches = look.batches
+        if before is None or before.checkpoint != checkpoint:
+            after = SparkQuery(checkpoint, look, now_ms)
+            after.partitions = set() if before is None else before.partitions
+        else:
+            after = before
+            if _went_back(before.known, look):
+                batches = tuple(one._replace(at_ms=now_ms) for one in batches[-1:])
+        self.queries[group] = after
+        if batches and len(batches[-1].offsets) > _STEP:
+            batches = batches[-1:]
+        yield from _in_steps(after, batches, watched, now_ms, gone=look.newest is None)
+        if batches:
+            after.committed_ms = batches[-1].at_ms
+        after.last, after.looked_ms = look._replace(batches=()), now_ms
+
+    def gone(self, looks: Looks) -> list[str]:
+        """Name the groups whose checkpoints are gone by these looks, sorted.
+
+        One that can't be read, or is in a folder that can't be listed, may still be there.
+        """
+        unread = [path for path, of in looks.problems.items() if of.reason not in GONE]
+        return [
+            group
+            for group, query in sorted(self.queries.items())
+            if group not in looks.queries
+            and not any(_is_at(query.checkpoint, path) for path in unread)
+        ]
+
+    def forget(self, group: str) -> None:
+        """Forget a query."""
+        self.queries.pop(group, None)
+
+
+def _is_at(checkpoint: str, path: str) -> bool:
+    """Return whether a checkpoint is at a path, or below it."""
+    return checkpoint == path or checkpoint.startswith(f"{path.rstrip('/')}/")
+
+
+def _went_back(known: Known, look: Look) -> bool:
+    if look.query_id != known.query_id:
+        return True
+    return known.newest is not None and (look.newest is None or look.newest < known.newest)
+
+
+def _in_steps(
+    query: SparkQuery,
+    batches: tuple[Batch, ...],
+    watched: Callable[[str], bool],
+    now_ms: int,
+    *,
+    gone: bool,
+) -> Iterator[Commits]:
+    for batch in batches:
+        offsets = ((one, offset) for one, offset in batch.offsets.items() if watched(one.topic))
+        while some := dict(islice(offsets, _STEP)):
+            query.partitions.update(some)
+            yield Commits(some, batch.at_ms)
+    if batches or gone:
+        left = query.partitions - (batches[-1].offsets.keys() if batches else set())
+        if left:
+            query.partitions -= left
+            yield Commits(dict.fromkeys(sorted(left)), now_ms)

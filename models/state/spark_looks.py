@@ -1,0 +1,62 @@
+"""Looks at Spark's checkpoints applied to the state: a query is a group like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from caughtup.models.commits.made import made_commits
+from caughtup.models.faults.isolation import Isolation
+from caughtup.models.spark_queries.look import Look, Looks
+from caughtup.models.state.cluster import ClusterState
+
+#: What a checkpoint is called where it is refused.
+CHECKPOINT = "spark checkpoint"
+
+
+def apply_looks(state: ClusterState, looks: Looks, now_ms: int) -> Iterator[None]:
+    """Apply what was found at a moment (ms), a step at a time.
+
+    The group of a query whose checkpoint is gone goes; a problem counts once while it lasts.
+    """
+    for group in state.spark.gone(looks):
+        with _isolated(state, group, now_ms):
+            forget_query(state, group, now_ms)
+        yield
+    for group, (checkpoint, look) in looks.queries.items():
+        yield from apply_look(state, group, checkpoint, look, now_ms)
+    before, state.spark.problems = state.spark.problems, looks.problems
+    for path, problem in looks.problems.items():
+        known = before.get(path)
+        if known is None or known.reason != problem.reason:
+            key = path.encode(errors="replace")
+            state.refused.refuse(CHECKPOINT, key, problem.reason, problem.message, now_ms)
+
+
+def apply_look(
+    state: ClusterState, group: str, checkpoint: str, look: Look, now_ms: int
+) -> Iterator[None]:
+    """Apply what a checkpoint holds to the group of its query, a step at a time.
+
+    Nothing of a group that isn't watched; one that fails is forgotten.
+    """
+    if not state.watching.made(group):
+        return
+    with _isolated(state, group, now_ms):
+        topics = state.watching.topic
+        for commits in state.spark.commits(group, checkpoint, look, topics, now_ms):
+            made = made_commits(group, commits.offsets, commits.at_ms)
+            state.apply_commits(made, now_ms)
+            yield
+
+
+def forget_query(state: ClusterState, group: str, now_ms: int) -> None:
+    """Forget a query, and all that it committed."""
+    state.spark.forget(group)
+    gone = made_commits(group, dict.fromkeys(state.commits.last(group).partitions), 0)
+    state.apply_commits(gone, now_ms)
+
+
+def _isolated(state: ClusterState, group: str, now_ms: int) -> Isolation:
+    return state.faults.isolated(
+        "checkpoints", group, now_ms, lambda _: forget_query(state, group, now_ms)
+    )

@@ -1,0 +1,140 @@
+"""A group of consumers, played as one whose coordinator assigns (KIP-848)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from caughtup.models.errors import ScenarioError
+from caughtup.models.groups.membership import Member, Membership
+from caughtup.models.ids import ProcessId, TaskId
+from caughtup.models.partition_assignor.rebalance import Subtopology
+from caughtup.models.simulation.streams.run import RunningInstance, RunningThread
+from caughtup.models.simulation.streams.topology import CONSUMER_TIMINGS, Application, Protocol
+from caughtup.models.state.cluster import ClusterState
+from caughtup.models.what_if.beginning import Speeds
+from caughtup.models.what_if.setting import Setting
+
+#: What coordinators have, the first by default.
+ASSIGNORS = ("uniform", "range")
+#: The kinds of groups whose members are plain consumers.
+_KINDS = frozenset({"consumer", "classic"})
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerGroup:
+    """A group of consumers as it is now. What Kafka Streams calls a task is a partition here.
+
+    ``partitions`` has the number of partitions of each topic that it reads.
+    """
+
+    name: str
+    membership: Membership
+    partitions: Mapping[str, int]
+    now_ms: int
+
+    @property
+    def speeds(self) -> Speeds:
+        """Consumers restore nothing."""
+        return Speeds(None, {})
+
+    @property
+    def epoch(self) -> int:
+        """Its epoch, or its generation."""
+        return self.membership.generation
+
+    @property
+    def leaves(self) -> bool:
+        """A consumer leaves its group when it is closed."""
+        return True
+
+    @property
+    def clients(self) -> list[str]:
+        """The names of its members, sorted."""
+        return sorted(_names(self.membership).values())
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """A consumer group has none that decide."""
+        return {}
+
+    def running(self) -> tuple[RunningInstance, ...]:
+        """Return its members as they are."""
+        numbers = {topic: number for number, topic in enumerate(sorted(self.partitions))}
+        tasks: dict[str, list[TaskId]] = {}
+        for partition, member in self.membership.owners.items():
+            if partition.partition < self.partitions.get(partition.topic, 0):
+                task = TaskId(numbers[partition.topic], partition.partition)
+                tasks.setdefault(member.member_id, []).append(task)
+        return tuple(
+            RunningInstance(
+                name, ProcessId.of(number), (RunningThread(tuple(sorted(tasks.get(member, ())))),)
+            )
+            for number, (member, name) in enumerate(sorted(_names(self.membership).items()))
+        )
+
+    def application(self, setting: Setting, restore_per_second: float) -> Application:
+        """Describe it as it is to be played. Raises ScenarioError for what there isn't."""
+        del restore_per_second  # of what has no state
+        assignor = setting.assignor or ASSIGNORS[0]
+        if assignor not in ASSIGNORS or setting.protocol not in {None, Protocol.CONSUMER}:
+            raise ScenarioError(
+                "unsupported",
+                f"{self.name} has consumers: it is played on the consumer protocol, whose "
+                f"assignors are {' and '.join(ASSIGNORS)}",
+            )
+        if setting.config or setting.static_members or setting.eager:
+            raise ScenarioError("unsupported", f"{self.name} has consumers, and no such configs")
+        topics = sorted(self.partitions)
+        return Application(
+            subtopologies={number: Subtopology((topic,)) for number, topic in enumerate(topics)},
+            partitions=self.partitions,
+            changelogs={},
+            restore_per_second=1.0,
+            assignor=assignor,
+            timings=CONSUMER_TIMINGS,
+            protocol=Protocol.CONSUMER,
+            task_names={
+                TaskId(number, partition): f"{topic}-{partition}"
+                for number, topic in enumerate(topics)
+                for partition in range(self.partitions[topic])
+            },
+        )
+
+
+def consumer_group_of(
+    state: ClusterState, name: str, now_ms: int, *, as_if: bool
+) -> ConsumerGroup | None:
+    """Return a group of consumers as it is known now; None if there is none of that name.
+
+    ``as_if``: one on the classic protocol, too, as if it were on the new one.
+    """
+    membership = state.groups.membership(name)
+    if membership is None or membership.group_type not in _KINDS or not membership.members:
+        return None
+    if membership.group_type == "classic" and not as_if:
+        return None
+    counts = state.ends.partition_counts()
+    widths: dict[str, int] = {topic: counts.get(topic, 0) for topic in membership.topics}
+    for partition in membership.owners:
+        widths[partition.topic] = max(widths.get(partition.topic, 0), partition.partition + 1)
+    known = {topic: width for topic, width in widths.items() if width}
+    return ConsumerGroup(name, membership, known, now_ms) if known else None
+
+
+def _names(membership: Membership) -> dict[str, str]:
+    """Return each member's name: its client id, with a number where several have it."""
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    for member in sorted(membership.members, key=_by_id):
+        name, number = member.client_id, 2
+        while name in taken:
+            name, number = f"{member.client_id} ({number})", number + 1
+        taken.add(name)
+        names[member.member_id] = name
+    return names
+
+
+def _by_id(member: Member) -> str:
+    return member.member_id

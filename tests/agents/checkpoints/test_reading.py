@@ -1,0 +1,323 @@
+"""Checkpoints in folders: found, read, and applied to the state as groups."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from caughtup.agents.checkpoints.reading import CheckpointLooks
+from caughtup.agents.checkpoints.stores import LocalStore, Store
+from caughtup.agents.views.groups import group_summary
+from caughtup.agents.views.lag_lines import partition_lines
+from caughtup.models.ids import TopicPartition
+from caughtup.models.state.cluster import ClusterState
+from caughtup.models.state.spark_looks import apply_looks
+from caughtup.models.watching import Watching, WatchPatterns
+from tests.support.checkpoints import Checkpoint
+from tests.support.groups.records import START_MS, commit
+from tests.support.states import list_ends, read
+
+ORDERS = TopicPartition("orders", 0)
+
+
+class Watched:
+    """A state, and looks at checkpoints that are applied to it."""
+
+    def __init__(self, *entries: str | Path, patterns: WatchPatterns | None = None) -> None:
+        self.looks = CheckpointLooks(map(str, entries))
+        self.state = ClusterState("cluster-1", {}, Watching(patterns))
+        self.now_ms = START_MS
+
+    def look(self, after_ms: int = 10_000) -> ClusterState:
+        self.now_ms += after_ms
+        found = self.looks.look(self.state.spark.known(), self.now_ms)
+        for _ in apply_looks(self.state, found, self.now_ms):
+            pass
+        return self.state
+
+    def committed(self) -> dict[tuple[str, TopicPartition], int]:
+        return {(group, one): found.committed for group, one, found in self.state.commits}
+
+    def problems(self) -> dict[str, str]:
+        return {Path(p).name: one.reason for p, one in self.state.spark.problems.items()}
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Checkpoint:
+    made = Checkpoint(tmp_path / "checkpoints/orders-query")
+    for number in range(12):
+        at_ms = START_MS - 120_000 + number * 10_000
+        made.batch(number, at_ms, {"orders": {0: 100 * (number + 1), 1: 5}})
+    return made
+
+
+def test_a_query_is_a_group_at_its_last_committed_batch(made: Checkpoint) -> None:
+    made.start(12, START_MS + 5_000, {"orders": {0: 9_999, 1: 5}})
+    watched = Watched(made.folder)
+    state = watched.look()
+    group = "spark:orders-query"
+    assert watched.committed() == {
+        (group, ORDERS): 1_200,
+        (group, TopicPartition("orders", 1)): 5,
+    }
+    query = state.spark.queries[group]
+    assert (query.last.newest, query.committed_ms) == (11, START_MS - 10_000)
+    assert (query.last.started, query.last.started_ms) == (12, START_MS + 5_000)
+    list_ends(state, {0: 1_250, 1: 5}, topic="orders", at_ms=watched.now_ms)
+    summary = group_summary(state, group)
+    assert (summary["group_type"], summary["lag"], summary["partitions"]) == ("spark", 50, 2)
+    assert "members" not in summary
+    lines = list(partition_lines(state, group))
+    assert [(one.group_type, one.committed) for one in lines] == [("spark", 1_200), ("spark", 5)]
+    assert watched.problems() == {}
+
+
+def test_the_first_look_tells_the_rhythm_at_once(made: Checkpoint) -> None:
+    state = Watched(made.folder).look()
+    assert state.commits.interval_ms("spark:orders-query") == 10_000
+
+
+def test_queries_under_a_folder_are_called_by_their_path(made: Checkpoint, tmp_path: Path) -> None:
+    Checkpoint(tmp_path / "checkpoints/team/clicks").batch(0, START_MS, {"clicks": {0: 1}})
+    Checkpoint(tmp_path / "checkpoints/a/b/c/too-deep").batch(0, START_MS, {"clicks": {0: 1}})
+    (tmp_path / "checkpoints/elsewhere").symlink_to(made.folder)
+    watched = Watched(f"file://{tmp_path}/checkpoints/")
+    assert watched.look().group_names() == ["spark:orders-query", "spark:team/clicks"]
+    watched = Watched(f"prod={tmp_path}/checkpoints", f"mine={made.folder}")
+    assert watched.look().group_names() == [
+        "spark:mine",
+        "spark:prod/orders-query",
+        "spark:prod/team/clicks",
+    ]
+
+
+def test_a_name_is_one_query_s(made: Checkpoint, tmp_path: Path) -> None:
+    Checkpoint(tmp_path / "other/orders-query").batch(0, START_MS, {"orders": {0: 1}})
+    watched = Watched(tmp_path / "checkpoints", tmp_path / "other")
+    assert watched.look().group_names() == ["spark:orders-query"]
+    assert watched.committed()["spark:orders-query", ORDERS] == 1_200
+    assert watched.problems() == {"orders-query": "name_taken"}
+
+
+def test_batches_that_come_are_steps(made: Checkpoint) -> None:
+    watched = Watched(made.folder)
+    watched.look()
+    made.batch(12, START_MS + 12_000, {"orders": {0: 1_300, 1: 5}})
+    made.batch(13, START_MS + 19_000, {"orders": {0: 1_450, 1: 5}})
+    history = watched.look().commits.find("spark:orders-query", ORDERS)
+    assert history is not None
+    assert (history.committed, history.commit_timestamp_ms) == (1_450, START_MS + 19_000)
+    assert history.steps.tolist()[-6::3] == [1_300, 1_450]
+
+
+def test_nothing_is_read_twice(made: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    watched = Watched(made.folder)
+    watched.look()
+    files: list[str] = []
+    reading = LocalStore.read
+    monkeypatch.setattr(
+        LocalStore,
+        "read",
+        lambda self, path, most: files.append(Path(path).name) or reading(self, path, most),
+    )
+    watched.look()
+    assert files == ["metadata"]
+
+
+def test_a_query_without_a_batch_is_where_it_began(tmp_path: Path) -> None:
+    made = Checkpoint(tmp_path / "new")
+    watched = Watched(made.folder)
+    assert watched.look().group_names() == []
+    made.begin_at({"orders": {0: 40}})
+    made.begin_at({"orders": {0: 30}, "clicks": {0: 2}}, source=1)
+    made.start(0, START_MS, {"orders": {0: 90}}, {"orders": {0: 90}, "clicks": {0: 9}})
+    clicks = TopicPartition("clicks", 0)
+    expected = {("spark:new", ORDERS): 30, ("spark:new", clicks): 2}
+    for _ in range(2):
+        watched.look()
+        assert watched.committed() == expected
+    made.commit(0, START_MS + 1)
+    watched.look()
+    assert watched.committed() == {("spark:new", ORDERS): 90, ("spark:new", clicks): 9}
+
+
+def test_a_query_that_does_not_read_kafka_is_no_group(tmp_path: Path) -> None:
+    Checkpoint(tmp_path / "files").batch(0, START_MS, '{"logOffset":3}')
+    Checkpoint(tmp_path / "waiting").start(0, START_MS, '{"logOffset":3}')
+    watched = Watched(tmp_path)
+    assert watched.look().group_names() == []
+    assert not watched.state.spark.queries
+    assert watched.problems() == {}
+
+
+def test_a_checkpoint_that_vanishes_takes_its_group_along(made: Checkpoint) -> None:
+    beside = Checkpoint(made.folder.parent / "beside")
+    beside.batch(0, START_MS, {"orders": {0: 7}})
+    watched = Watched(made.folder.parent)
+    watched.look()
+    shutil.rmtree(made.folder)
+    assert watched.look().group_names() == ["spark:beside"]
+    assert watched.committed() == {("spark:beside", ORDERS): 7}
+    shutil.rmtree(made.folder.parent)
+    assert watched.look().group_names() == []
+    assert watched.problems() == {"checkpoints": "not_found"}
+    assert not watched.state.spark.queries
+    assert watched.state.group_type("spark:beside") is None
+
+
+def test_a_checkpoint_made_anew_went_back(made: Checkpoint) -> None:
+    watched = Watched(made.folder)
+    watched.look()
+    shutil.rmtree(made.folder)
+    anew = Checkpoint(made.folder, "another-query")
+    anew.batch(0, START_MS - 500_000, {"orders": {0: 10}})  # an old file, copied
+    state = watched.look()
+    history = state.commits.find("spark:orders-query", ORDERS)
+    assert history is not None
+    assert (history.committed, history.rewound_from) == (10, 1_200)
+    assert history.commit_timestamp_ms == watched.now_ms
+    assert (
+        "spark:orders-query",
+        TopicPartition("orders", 1),
+    ) not in watched.committed()
+
+
+def test_batches_taken_away_by_hand_went_back(made: Checkpoint) -> None:
+    watched = Watched(made.folder)
+    watched.look()
+    for number in (9, 10, 11):
+        (made.folder / f"commits/{number}").unlink()
+        (made.folder / f"offsets/{number}").unlink()
+    watched.look()
+    assert watched.committed()["spark:orders-query", ORDERS] == 900
+
+
+@pytest.mark.parametrize(
+    ("file", "value", "reason"),
+    [
+        ("offsets/12", b"v1\n{}", "bad_json"),
+        ("offsets/12", b'v1\n{}\n{"orders":{"0":-5}}', "bad_type"),
+        ("offsets/12", b"v9\n{}\n{}", "other_schema"),
+        ("offsets/12", b"x" * (17 << 20), "too_large"),
+        ("commits/12", b"", "bad_json"),
+        ("metadata", b"{", "bad_json"),
+    ],
+)
+def test_a_broken_file_costs_its_query_and_is_counted_once(
+    made: Checkpoint, file: str, value: bytes, reason: str
+) -> None:
+    beside = Checkpoint(made.folder.parent / "beside")
+    beside.batch(0, START_MS, {"orders": {0: 7}})
+    watched = Watched(made.folder.parent)
+    looked = watched.look().spark.queries["spark:orders-query"].looked_ms
+    good = (made.folder / "metadata").read_bytes()
+    made.batch(12, START_MS + 12_000, {"orders": {0: 1_300, 1: 5}})
+    (made.folder / file).write_bytes(value)
+    beside.batch(1, START_MS + 12_000, {"orders": {0: 8}})
+    for _ in range(3):
+        watched.look()
+        assert watched.problems() == {"orders-query": reason}
+        assert watched.committed()["spark:orders-query", ORDERS] == 1_200
+        assert watched.committed()["spark:beside", ORDERS] == 8
+    assert watched.state.refused.counts == {("spark checkpoint", reason): 1}
+    assert watched.state.spark.queries["spark:orders-query"].looked_ms == looked
+    (made.folder / "metadata").write_bytes(good)
+    made.batch(12, START_MS + 12_000, {"orders": {0: 1_300, 1: 5}})
+    watched.look()
+    assert watched.committed()["spark:orders-query", ORDERS] == 1_300
+    assert watched.problems() == {}
+
+
+def test_a_query_whose_checkpoint_cannot_be_read_is_unknown_after_a_while(made: Checkpoint) -> None:
+    watched = Watched(made.folder)
+    state = watched.look()
+    list_ends(state, {0: 1_200, 1: 5}, topic="orders", at_ms=watched.now_ms)
+    (made.folder / "metadata").write_bytes(b"{")
+    for _ in range(12):
+        watched.look(60_000)
+        list_ends(state, {0: 5_000, 1: 5}, topic="orders", at_ms=watched.now_ms)
+    for _ in state.assess("spark:orders-query", watched.now_ms):
+        pass
+    verdict = state.assessments.verdicts["spark:orders-query"]
+    assert verdict.verdict == "unknown"
+    assert "no commits could be read" in verdict.reason
+
+
+def test_a_query_that_stopped_is_stopped(made: Checkpoint) -> None:
+    watched = Watched(made.folder)
+    state = watched.look()
+    list_ends(state, {0: 1_200, 1: 5}, topic="orders", at_ms=watched.now_ms)
+    for _ in range(12):
+        watched.look(60_000)
+        list_ends(state, {0: 5_000, 1: 5}, topic="orders", at_ms=watched.now_ms)
+    for _ in state.assess("spark:orders-query", watched.now_ms):
+        pass
+    assert state.assessments.verdicts["spark:orders-query"].verdict == "stopped"
+
+
+def test_patterns_hold_for_queries_and_kafka_has_no_group_of_such_a_name(made: Checkpoint) -> None:
+    patterns = WatchPatterns(ignored_topics=("orders",), reserved=("(?s:spark:.*)",))
+    watched = Watched(made.folder, patterns=patterns)
+    read(watched.look(), commit(0, 4, group="spark:orders-query"))
+    assert watched.committed() == {}
+    assert watched.state.watching.counts()["ignored"] == 1
+    patterns = WatchPatterns(ignored_groups=("spark:orders-.*",))
+    assert Watched(made.folder, patterns=patterns).look().group_names() == []
+
+
+def test_what_is_not_a_plain_file_is_not_opened(made: Checkpoint) -> None:
+    os.mkfifo(made.folder / "offsets/12")
+    (made.folder / "offsets/13").symlink_to("/etc/passwd")
+    (made.folder / "commits/13").symlink_to("/etc/passwd")
+    watched = Watched(made.folder)
+    watched.look()
+    assert watched.committed()["spark:orders-query", ORDERS] == 1_200
+    assert watched.problems() == {}
+    (made.folder / "offsets/14").mkdir()
+    watched.look()
+    assert watched.problems() == {"orders-query": "unreadable"}
+
+
+def test_folders_without_end_are_looked_through_so_far(
+    made: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("caughtup.agents.checkpoints.finding._MOST_FOLDERS", 10)
+    watched = Watched(made.folder.parent)
+    watched.look()
+    for number in range(20):
+        (made.folder.parent / f"a{number}").mkdir()
+    watched.look()
+    assert watched.problems() == {"checkpoints": "too_many"}
+    assert watched.committed()["spark:orders-query", ORDERS] == 1_200
+
+
+def test_a_large_query_is_applied_in_steps(tmp_path: Path) -> None:
+    made = Checkpoint(tmp_path / "large")
+    for number in range(3):
+        made.batch(number, START_MS + number, {"orders": dict.fromkeys(range(5_000), number)})
+    watched = Watched(made.folder)
+    found = watched.looks.look({}, START_MS + 10)
+    assert sum(1 for _ in apply_looks(watched.state, found, START_MS + 10)) == 3
+    assert watched.committed() == {
+        ("spark:large", TopicPartition("orders", number)): 2 for number in range(5_000)
+    }
+
+
+def test_a_folder_that_cannot_be_listed_keeps_its_queries(
+    made: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched = Watched(made.folder.parent.parent)
+    watched.look()
+    listing = LocalStore.entries
+
+    def entries(self: Store, path: str) -> object:
+        if path.endswith("/checkpoints"):
+            raise PermissionError(13, "Permission denied")
+        return listing(self, path)
+
+    monkeypatch.setattr(LocalStore, "entries", entries)
+    assert watched.look().group_names() == ["spark:checkpoints/orders-query"]
+    assert watched.problems() == {"checkpoints": "unreadable"}

@@ -1,0 +1,179 @@
+"""``caughtup safe`` held to its word: ``python -m tests.integration.simulation.safe``.
+
+Each try draws an instance, how it goes, how long a task may stand still and what went before, asks,
+and then really ends the instance.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.demo.story.stage import caughtup_command
+from caughtup.models.what_if.question import Setting
+from caughtup.models.what_if.safety import safe_to_stop
+from tests.integration.simulation.application import (
+    BROKER,
+    NAMES,
+    TASKS,
+    SlowApplication,
+    now_ms,
+    waited,
+)
+from tests.integration.simulation.observed import longest_still, written_times
+from tests.integration.simulation.stories import measure
+
+RECORDS, PER_SECOND, RESTORE_BYTES = 2_000, 10.0, 500_000
+SESSION_MS = 6_000
+#: For how long a task may stand still, s: below and above what stopping costs.
+LEAST, MOST = 1.5, 20.0
+CALM, ANEW, AWAY = "all are there", "another one is back with an empty disk", "another one is away"
+
+
+@dataclass(frozen=True)
+class Try:
+    """What was drawn, what was said, and what really came of it (ms)."""
+
+    client: str
+    leaves: bool
+    before: str
+    within_ms: int
+    safe: bool
+    foretold_ms: int
+    real_ms: int
+
+    @property
+    def was_safe(self) -> bool:
+        """Whether no task stood still for longer."""
+        return self.real_ms <= self.within_ms
+
+    @property
+    def right(self) -> bool:
+        """Whether it was as it was said to be."""
+        return self.safe == self.was_safe
+
+
+def attempt(
+    app: SlowApplication, drawn: random.Random, rate: float, *, by_command: bool = False
+) -> Try:
+    """Draw a try, ask, end the instance, and start all again that are away."""
+    before = drawn.choice((CALM, CALM, ANEW, AWAY))
+    client, other = drawn.sample(NAMES[:3], 2)
+    leaves = drawn.random() < 0.7
+    within_ms = round(1_000 * drawn.uniform(LEAST, MOST))
+    if before != CALM:
+        app.stop(other)
+        app.lose_disk(other)
+        if before == ANEW:
+            app.start(other)
+        waited(
+            "all run",
+            lambda: app.running_well() and app.members() == len(app.streams.instances),
+            120,
+        )
+        time.sleep(drawn.uniform(0.0, 10.0))
+    group = waited("the group is known", app.group, 60)
+    answer = safe_to_stop(
+        group,
+        client,
+        within_ms=within_ms,
+        setting=Setting(),
+        etas_ms={},
+        leave_group=leaves,
+    )
+    safe = answer.safe
+    if by_command:
+        safe = command(app, client, within_ms, rate, leaves=leaves)
+    began = now_ms()
+    (app.stop if leaves else app.kill)(client)
+    waited(
+        "the others run all",
+        lambda: app.members() == len(app.streams.instances) and app.running_well(),
+        120,
+    )
+    time.sleep(1.0)
+    ended = now_ms()
+    real_ms = longest_still(written_times(app.cluster, app.changelog, began - 3_000, ended), began)
+    for name in NAMES[:3]:
+        if name not in app.streams.instances:
+            app.start(name)
+    waited("all run again", lambda: app.running_well() and app.members() == 3, 120)
+    return Try(client, leaves, before, within_ms, safe, answer.still_ms, real_ms)
+
+
+def command(
+    app: SlowApplication, client: str, within_ms: int, rate: float, *, leaves: bool
+) -> bool:
+    """Ask ``caughtup safe`` itself."""
+    asked = [*caughtup_command(), "safe", app.name, "--stop", client]
+    asked += ["--within", f"{within_ms / 1_000:.3f}s", "--restore-rate", f"{rate:.1f}"]
+    asked += ["--bootstrap-servers", app.cluster.bootstrap_servers]
+    ran = subprocess.run(
+        [*asked, *(["--leave-group"] if leaves else [])],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode in {0, 1}, ran.stderr
+    return ran.returncode == 0
+
+
+def rows(tries: Sequence[Try]) -> list[str]:
+    """Write what was right and what wasn't, and the tries themselves."""
+    kinds = {
+        (said, was): sum(one.safe == said and one.was_safe == was for one in tries)
+        for said in (True, False)
+        for was in (True, False)
+    }
+    lines = [
+        "| | no task stood still for longer | one did |",
+        "|---|---|---|",
+        f"| said to be safe | {kinds[True, True]} | {kinds[True, False]} |",
+        f"| said not to be | {kinds[False, True]} | {kinds[False, False]} |",
+    ]
+    lines += [
+        f"  {'right' if one.right else 'WRONG'}: {one.client} "
+        f"{'leaves' if one.leaves else 'is killed'}, {one.before}: "
+        f"{'safe' if one.safe else 'not safe'} within {one.within_ms / 1_000:.1f} s, "
+        f"foretold {one.foretold_ms / 1_000:.1f} s, was {one.real_ms / 1_000:.1f} s"
+        for one in tries
+    ]
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tries", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    given = parser.parse_args()
+    print(f"seed {given.seed}", flush=True)
+    drawn = random.Random(given.seed)
+    tries: list[Try] = []
+    properties = {"num.standby.replicas": "1", "session.timeout.ms": str(SESSION_MS)}
+    with (
+        EmbeddedCluster(nodes=1, broker_properties=BROKER) as cluster,
+        SlowApplication(
+            cluster, "asked", restore_bytes=RESTORE_BYTES, properties=properties
+        ) as app,
+    ):
+        app.set_up(RECORDS, PER_SECOND)
+        rates = measure(app)
+        app.restore_rate = rates.restore
+        print(rates, flush=True)
+        for number in range(given.tries):
+            tries.append(attempt(app, drawn, rates.restore, by_command=number % 10 == 0))
+            print(rows(tries)[-1], flush=True)
+    print("\n".join(rows(tries)))
+    print(f"{TASKS} tasks; load", *(f"{one:.1f}" for one in os.getloadavg()))
+    sys.exit(0 if all(one.right or not one.safe for one in tries) else 1)
+
+
+if __name__ == "__main__":
+    main()
