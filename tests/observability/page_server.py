@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from aiohttp import web
 
+from caughtup.agents.web.page_views import page_at
 from caughtup.agents.web.server import HEADERS
 from tests.observability.page_views import view
 from tests.observability.repository import ROOT
@@ -76,9 +77,9 @@ class PageServer:
 
     async def _index(self, request: web.Request) -> web.Response:
         depth = request.rel_url.raw_path.removeprefix(self.prefix).count("/") - 1
-        page = (STATIC / "index.html").read_text()
-        based = page.replace('<base href="./">', f'<base href="{"../" * depth or "./"}">')
-        return web.Response(text=based, content_type="text/html", headers=HEADERS)
+        answer = await page_at((STATIC / "index.html").read_bytes(), depth)(request)
+        answer.headers.update(HEADERS)
+        return answer
 
     async def _view(self, request: web.Request) -> web.Response:
         return web.Response(text=self.encoded(request), content_type="application/json")

@@ -27,7 +27,7 @@ async def page(scene: Scene) -> AsyncIterator[Page]:
     """The page in a window that stays open from test to test, as on a wall."""
     with chromium() as browser:
         async with new_page(browser) as started:
-            await started.open(scene.stage.url, width=1600)
+            await started.open(f"{scene.stage.url}groups/orders", width=1600)
             await started.until("document.querySelectorAll('td.copy').length > 8")
             yield started
             assert started.errors == []

@@ -52,9 +52,7 @@ export function groups(state, ui, nowMs) {
     own.length > 0 && find === "" && h("p", { class: "quiet" },
       h("button", { type: "button", "data-choose": "own", "data-value": shownOwn ? "" : "1", "aria-pressed": String(shownOwn) },
         `${plural(own.length, "group")} of caughtup's own`)),
-    notTold(state.groups_not_told),
-    (state.checkpoint_problems ?? []).map((each) => h("p", { key: `checkpoint ${each.checkpoint}` },
-      `The checkpoint ${each.checkpoint} can't be read: ${each.why}.`)));
+    notTold(state.groups_not_told));
 }
 
 /** Buttons that leave only groups of a verdict, or of a kind; `statuses` counts those that aren't told, too. */

@@ -11,13 +11,16 @@ export function health(state, nowMs) {
   const failed = state.faults ?? [];
   const refused = state.refused ?? [];
   const aside = state.set_aside ?? [];
-  return failed.length + refused.length + aside.length > 0 && h("section", { key: "faults", class: "panel", "aria-labelledby": "faults" },
+  const checkpoints = state.checkpoint_problems ?? [];
+  return failed.length + refused.length + aside.length + checkpoints.length > 0 && h("section", { key: "faults", class: "panel", "aria-labelledby": "faults" },
     h("h2", { id: "faults" }, word("left out", "Left out")),
     failed.length > 0 && h("div", { class: "scroll" }, h("table", { class: "rows groups" },
       head(["Failed", "Part"], ["Times"]),
       h("tbody", null, failed.map((each) => rows(
         `fault ${each.part} ${each.subject} ${each.cause}`, each.subject, each.part, count(each.times),
         `${each.cause}: ${each.message}`, ago(each.last_ms, nowMs)))))),
+    checkpoints.map((each) => h("p", { key: `checkpoint ${each.checkpoint}` },
+      `The checkpoint ${each.checkpoint} can't be read: ${each.why}.`)),
     refused.length > 0 && h("div", { class: "scroll" }, h("table", { class: "rows groups" },
       head(["Refused on", "Key"], ["Records"]),
       h("tbody", null, refused.map((each) => rows(
