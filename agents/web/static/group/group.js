@@ -22,6 +22,7 @@ const CHARTS = [
 export function group(state, name, ui, nowMs) {
   const { group: summary, application: streams, connect: workers } = state;
   if (!summary && !streams && !workers) return nobody(state, name);
+  const over = charts(CHARTS, ui);
   return [
     h("div", { key: "headline", class: "wide panel headline" },
       h("p", { class: "quiet" }, h("a", { href: served("") }, "All groups")),
@@ -29,7 +30,7 @@ export function group(state, name, ui, nowMs) {
       summary && h("p", { class: "quiet" }, kind(summary, nowMs)),
       summary && h("dl", { class: "facts" }, facts(summary)),
       grafana(state, name)),
-    h("div", { key: "charts", class: "wide" }, charts(CHARTS, ui)),
+    over && h("div", { key: "charts", class: "wide" }, over),
     streams && h("div", { key: "streams", class: "wide" }, application(streams, ui, nowMs)),
     workers && h("div", { key: "connect", class: "wide" }, connect(workers, nowMs)),
     h("div", { key: "main", class: "column" }, partitions(state, ui, nowMs)),

@@ -3,6 +3,7 @@
 import { toGroup } from "../shell/address.js";
 import { h } from "../shell/dom.js";
 import { ago, count, countdown, duration, known, naturally, plural } from "../shell/format.js";
+import { word } from "../shell/glossary.js";
 
 const CONTRADICTIONS_SHOWN = 30;
 const UNASSIGNED_SHOWN = 30;
@@ -71,7 +72,7 @@ function contradictions(group, nowMs) {
   if (!group.contradictions.length) return null;
   const shown = group.contradictions.slice(0, CONTRADICTIONS_SHOWN);
   return h("section", { key: "contradictions" },
-    h("h4", null, "Contradictions"),
+    h("h4", null, word("contradiction", "Contradictions")),
     h("ul", { class: "contradictions" }, shown.map((each) => {
       const [kind, sign, what] = CONTRADICTIONS[each.contradiction] ?? ["unsure", "?", each.contradiction];
       return h("li", { key: `${each.contradiction} ${each.connector} ${each.task}`, class: "movement" },
@@ -88,11 +89,11 @@ function contradictions(group, nowMs) {
 
 function facts(group, nowMs) {
   const [kind, sign, meaning] = VERDICTS[group.result] ?? ["unsure", "?", group.result];
-  const said = [["The leader decided", h("b", { class: kind }, `${sign} ${meaning}`),
+  const said = [[word(group.result, "The leader decided"), h("b", { class: kind }, `${sign} ${meaning}`),
     group.why && h("span", { class: "why" }, group.why)]];
   if (known(group.empty_since_ms)) said.push(["Workers", h("b", { class: "bad" }, `none, since ${ago(group.empty_since_ms, nowMs)}`)]);
   if (known(group.next_rebalance_ms)) {
-    said.push(["Next rebalance", h("b", null, countdown(group.next_rebalance_ms, nowMs)),
+    said.push([word("rebalance", "Next rebalance"), h("b", null, countdown(group.next_rebalance_ms, nowMs)),
       group.delayed && h("span", { class: "why" }, DELAYED[group.delayed] ?? group.delayed),
       ...Object.entries(group.next_revokes ?? {}).map(([worker, names]) =>
         h("span", { key: worker, class: "why" }, `takes from ${worker}: ${names.join(" ")}`))]);
@@ -113,7 +114,7 @@ function facts(group, nowMs) {
   said.push(["Topics", group.topics ? h("span", { class: "fixed" }, Object.values(group.topics).filter(Boolean).join(" "))
     : h("span", { class: "unsure" }, `not known: ${group.topics_unknown}`),
   group.shared_with && h("span", { class: "why bad" }, `the same as of ${group.shared_with.join(", ")}: statuses can't be told apart`)]);
-  return said.map(([term, ...says]) => h("div", { key: term }, h("dt", null, term), h("dd", null, says)));
+  return said.map(([term, ...says], at) => h("div", { key: at }, h("dt", null, term), h("dd", null, says)));
 }
 
 const uneven = (each) => (each && (each.connectors > 1 || each.tasks > 1)
@@ -123,7 +124,7 @@ function unassigned(group, nowMs) {
   if (!group.unassigned.length) return null;
   const shown = group.unassigned.slice(0, UNASSIGNED_SHOWN);
   return h("section", { key: "unassigned", class: "scroll" },
-    h("h4", null, "Nobody's"),
+    h("h4", null, word("unassigned", "Nobody's")),
     h("table", { class: "rows" },
       h("thead", null, h("tr", null, ["Connector or task", "For", "Goes to", "When"].map((t) => h("th", { scope: "col" }, t)))),
       h("tbody", null, shown.map((each) => h("tr", { key: each.name },

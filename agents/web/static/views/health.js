@@ -64,6 +64,8 @@ export function wholeHealth(state, ui, nowMs) {
       h("ul", { class: "points" }, state.parts.map((each) => h("li", { key: each.split(":")[0] }, each)))),
     state.feed?.length > 0 && happened(state.feed, ui, nowMs),
     health(state, nowMs) || h("section", { key: "faults", class: "panel" },
-      h("h2", null, "Left out"), h("p", { class: "quiet" }, "Nothing: all that was read could be worked out, taken and written.")),
+      h("h2", null, word("left out", "Left out")), h("p", { class: "quiet" }, state.reader?.decode_errors
+        ? `${plural(state.reader.decode_errors, "record")} could not be decoded; nothing else.`
+        : "Nothing: all that was read could be worked out, taken and written.")),
   ];
 }
