@@ -103,6 +103,36 @@ async def test_what_both_plans_cost_stands_side_by_side_and_when_probing_is_wort
         assert page.errors == []
 
 
+async def test_a_figure_that_is_old_is_hatched_and_is_the_same_with_its_age_wherever_it_stands(
+    page: Page,
+) -> None:
+    told = application(tasks=3)
+    now = now_ms()
+    told["tasks"][1]["copies"][1] |= {
+        "lag": 9_300,
+        "provenance": "reported",
+        "as_of_ms": now - 130_000,
+    }
+    told["tasks"][2]["copies"][0] |= {"lag": 70, "provenance": "measured", "as_of_ms": now}
+    async with serving(state(applications=[told])) as server:
+        await page.open(server.group())
+        cell = "document.querySelector('td.warmup')"
+        await page.until(f"{cell}?.classList.contains('soft')")
+        assert await page.evaluate(f"{cell}.querySelector('i').dataset.figure") == "9.3K"
+        assert "lag 9,300" in await page.evaluate(f"{cell}.ariaLabel")
+        moved = "document.querySelector('.moves td.number')"
+        assert (await page.evaluate(f"{moved}.innerText")).startswith("9.3K, 2 min")
+        assert (await page.evaluate(f"{moved}.title")) == "800 when it was decided"
+        assert await page.evaluate(f"{moved}.classList.contains('soft')")
+        fresh = "document.querySelector('td.standby').classList.contains('soft')"
+        assert not await page.evaluate(fresh)
+        await page.evaluate(f"{cell}.focus()")
+        tip = "document.getElementById('tip')"
+        assert "2 min" in await page.until(f"!{tip}.hidden && {tip}.innerText")
+        assert "estimated or old" in await page.evaluate(TEXT)
+        assert page.errors == []
+
+
 async def test_each_config_stands_there_with_how_it_is_known(page: Page) -> None:
     async with serving(state(applications=[application()])) as server:
         await page.open(server.group())
