@@ -151,6 +151,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
 
     def recreated(topic: str) -> None:
         name = topic.removeprefix(settings.topic_prefix)
+        publisher.replace_client()
         reader.read_again(name)
         write_again.get(name, lambda: None)()
 

@@ -93,6 +93,9 @@ class LagTopic(Service):
                     self._hurry.clear()
                     self._written.clear()
                     self._at_rest.clear()
+                    # The one that there is may never find the new topic (Publisher.replace_client).
+                    await asyncio.to_thread(producer.flush, _FLUSH_SECONDS)
+                    producer = make_producer(self._settings, **_PRODUCER)
         finally:
             await asyncio.to_thread(producer.flush, _FLUSH_SECONDS)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Container, Mapping
 from functools import partial
 from threading import Event, Thread
@@ -34,6 +35,10 @@ _CONFIG: dict[str, Any] = {
     # Less than a session: whoever sent it says it again, if it is still to be said.
     "message.timeout.ms": 5_000,
 }
+#: A topic that takes nothing for so long, while another one takes records, has the client replaced.
+_STUCK_SECONDS = 10.0
+#: By then all that a client has is acknowledged or given up.
+_DRAINED_SECONDS = 6.0
 _POLL_SECONDS = 0.2
 _PAUSE_SECONDS = 0.05
 FLUSH_SECONDS = 2.0
@@ -58,6 +63,10 @@ class Publisher(Service):
         self._health = health
         self._may_publish = may_publish
         self._producer = producer(settings, **_CONFIG)
+        #: Until its client is another one nothing is sent: a record must not overtake an older one.
+        self._replacing = False
+        #: Since when (s, monotonic) each topic has taken nothing, of those that records were for.
+        self._failing_since: dict[str, float] = {}
         self._stopped_polling = Event()
         self._thread = Thread(target=self._poll, name="publisher", daemon=True)
 
@@ -91,7 +100,7 @@ class Publisher(Service):
             loop.call_soon_threadsafe(partial(self._answered, topic, acknowledged, error))
 
         while True:
-            if self._may_publish():
+            if not self._replacing and self._may_publish():
                 try:
                     self._producer.produce(
                         topic,
@@ -102,9 +111,21 @@ class Publisher(Service):
                     )
                 except BufferError:
                     pass  # the brokers are slower than we are
+                except KafkaException as error:  # a topic that is gone, for one
+                    self._answered(topic, acknowledged, error.args[0])
+                    return acknowledged
                 else:
                     return acknowledged
             await asyncio.sleep(_PAUSE_SECONDS)
+
+    def replace_client(self) -> None:
+        """Send by another client, once this one's records are acknowledged or given up.
+
+        librdkafka goes on sending to the leader of a topic that was deleted when another broker
+        leads the one that was made in its place, since that one's leader epoch is lower
+        (confluentinc/librdkafka#4898).
+        """
+        self._replacing = True
 
     async def written(
         self, topic: str, sought: Container[Record], since_ms: int
@@ -129,6 +150,13 @@ class Publisher(Service):
             log.warning("writing to %s: %s", topic, error.str())
         if error is None:
             self._health.recovered(PROBE)
+            self._failing_since.pop(topic, None)
+            if any(time.monotonic() - at > _STUCK_SECONDS for at in self._failing_since.values()):
+                log.warning("%s take nothing: a new client", ", ".join(sorted(self._failing_since)))
+                self._failing_since.clear()
+                self.replace_client()
+        else:
+            self._failing_since.setdefault(topic, time.monotonic())
         if acknowledged.done():
             return
         if error is None:
@@ -137,9 +165,18 @@ class Publisher(Service):
             acknowledged.set_exception(KafkaException(error))
 
     def _poll(self) -> None:
+        until: float | None = None
         while not self._stopped_polling.is_set():
             self._producer.poll(_POLL_SECONDS)
             self._health.pulses.beat(PUBLISHER)
+            if not self._replacing:
+                continue
+            until = until or time.monotonic() + _DRAINED_SECONDS
+            if len(self._producer) == 0 or time.monotonic() > until:
+                self._producer.purge()
+                self._producer.flush(_POLL_SECONDS)
+                self._producer = producer(self._settings, **_CONFIG)
+                until, self._replacing = None, False
         self._health.pulses.rest(PUBLISHER)
 
 
