@@ -381,7 +381,6 @@ async def test_the_service_serves_everything_that_the_page_loads(page: Page) -> 
         await page.until(f"{TEXT}.includes('No group has committed yet')", seconds=10)
         assert page.errors == []
     finally:
-        await page.send("Page.navigate", url="about:blank")
         await web.stop()
 
 

@@ -169,7 +169,7 @@ installHeatmap((zoom) => chosen({ zoom }));
 installGlossary(() => state?.links?.docs);
 new ResizeObserver(redraw).observe(at("main"));
 setInterval(redraw, 1000); // countdowns and ages
-addEventListener("pagehide", rest);
+addEventListener("pagehide", (event) => { if (event.persisted) rest(); });
 addEventListener("pageshow", (event) => { if (event.persisted) move(); });
 let hidden = null;
 document.addEventListener("visibilitychange", () => {
