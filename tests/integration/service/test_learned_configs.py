@@ -97,8 +97,6 @@ def test_an_application_is_known_after_a_few_generations_and_after_a_restart(
             str(number): list(topics)
             for number, topics in application.topology.changelogs(group).items()
         }
-        asked = caughtup("configs", group, "--toml", "--service", service.url, directory=tmp_path)
-        assert tomllib.loads(asked.out) == tomllib.loads(ran.out), asked
 
 
 def settled_again(service: Service, group: str) -> dict[str, Any]:
