@@ -16,12 +16,11 @@ from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.simulation.membership import Timings
 from caughtup.models.simulation.streams.plan import Plan, Simulated, simulate
 from caughtup.models.simulation.streams.run import RunningInstance
+from caughtup.models.simulation.streams.scenarios import AT_ONCE, application_of
 from caughtup.models.simulation.streams.topology import Application
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.what_if.beginning import (
-    AT_ONCE,
     Speeds,
-    application_of,
     instance_names,
     running_instances,
     speeds,
