@@ -263,7 +263,7 @@ def test_patterns_hold_for_queries_and_kafka_has_no_group_of_such_a_name(made: C
     watched = Watched(made.folder, patterns=patterns)
     read(watched.look(), commit(0, 4, group="spark:orders-query"))
     assert watched.committed() == {}
-    assert watched.state.watching.counts()["ignored"] == 1
+    assert watched.state.watching.counts()["folded"] == 1
     patterns = WatchPatterns(ignored_groups=("spark:orders-.*",))
     assert Watched(made.folder, patterns=patterns).look().group_names() == []
 
