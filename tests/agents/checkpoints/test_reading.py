@@ -321,3 +321,26 @@ def test_a_folder_that_cannot_be_listed_keeps_its_queries(
     monkeypatch.setattr(LocalStore, "entries", entries)
     assert watched.look().group_names() == ["spark:checkpoints/orders-query"]
     assert watched.problems() == {"checkpoints": "unreadable"}
+
+
+def test_a_name_that_is_no_text_is_a_problem_that_can_be_written(made: Checkpoint) -> None:
+    nameless = os.fsencode(made.folder.parent) + b"/q\xff"
+    shutil.copytree(os.fsencode(made.folder), nameless)
+    watched = Watched(made.folder.parent)
+    assert watched.look().group_names() == ["spark:orders-query"]
+    ((path, problem),) = watched.state.spark.problems.items()
+    assert path.endswith("/q\\udcff")
+    assert f"{path} {problem}".encode()
+
+
+def test_checkpoints_without_end_are_one_problem(
+    made: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("caughtup.agents.checkpoints.reading._MOST_QUERIES", 3)
+    watched = Watched(made.folder.parent)
+    watched.look()
+    for number in range(9):
+        Checkpoint(made.folder.parent / f"a{number}").batch(0, START_MS, {"orders": {0: 1}})
+    assert len(watched.look().group_names()) == 4
+    assert "spark:orders-query" in watched.state.group_names()
+    assert watched.problems() == {"checkpoints": "too_many"}
