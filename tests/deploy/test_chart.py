@@ -41,6 +41,8 @@ EVERYTHING: dict[str, Any] = {
     },
     "secrets": ["kafka", "web"],
     "env": [{"name": "TZ", "value": "UTC"}],
+    "volumes": [{"name": "checkpoints", "persistentVolumeClaim": {"claimName": "spark"}}],
+    "volumeMounts": [{"name": "checkpoints", "mountPath": "/checkpoints", "readOnly": True}],
     "serviceAccount": {"annotations": {"role": "reader"}},
     "service": {"annotations": {"a": "b"}},
     "monitor": {

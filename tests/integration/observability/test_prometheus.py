@@ -62,7 +62,7 @@ def test_the_variables_offer_what_is_there(scene: Scene) -> None:
             )
     assert offered == {
         "cluster": [scene.stage.cluster.cluster_id],
-        "group": ["ledger-replay", "ledger-slow", "orders", "payments-audit"],
+        "group": ["ledger-replay", "ledger-slow", "orders", "payments-audit", "spark:ledger-query"],
     }
 
 
