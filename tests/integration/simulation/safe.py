@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.story.stage import caughtup_command
-from caughtup.models.what_if.question import Setting
 from caughtup.models.what_if.safety import safe_to_stop
+from caughtup.models.what_if.setting import Setting
 from tests.integration.simulation.application import (
     BROKER,
     NAMES,

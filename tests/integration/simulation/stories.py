@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from caughtup.demo.story.truth import group_history
@@ -14,6 +14,7 @@ from caughtup.models.simulation.streams.run import StreamsRun
 from caughtup.models.simulation.streams.topology import Application, Changelog
 from caughtup.models.simulation.time_line import Mark
 from caughtup.models.what_if.question import Group
+from caughtup.models.what_if.setting import Setting
 from tests.integration.simulation.application import (
     HEARTBEAT_MS,
     NAMES,
@@ -195,20 +196,25 @@ def measure(app: SlowApplication) -> Rates:
     app.settle()
     copies = [one for one in app.streams.restored(name) if one.start == 0 and one.reached_ms]
     first = min(one.started_ms for one in copies)
-    took_ms = max(one.reached_ms or 0 for one in copies) - first
+    took_ms = together([(one.started_ms, one.reached_ms or 0) for one in copies])
     generations = group_history(app.cluster, app.name).generations.values()
     given_ms = max(one.at_ms for one in generations if one.at_ms <= first)
     return Rates(sum(one.end or 0 for one in copies) * 1_000 / took_ms, first - given_ms)
 
 
+def together(spans: Sequence[tuple[int, int]]) -> int:
+    """Return for how long at least one of some spans lasted."""
+    length = until = 0
+    for start, end in sorted(spans):
+        length += max(end - max(start, until), 0)
+        until = max(until, end)
+    return length
+
+
 def application_of(group: Group, rates: Rates, per_second: float, of: str) -> Application:
     """Return an application as the simulator begins with it: as commands see it, and the rates."""
-    found = group.application(
-        assignor="minimal_movement" if of == FOLLOWER else "high_availability",
-        config={},
-        restore_per_second=rates.restore,
-        waits_for_thread=False,
-    )
+    setting = Setting(assignor="minimal_movement" if of == FOLLOWER else "high_availability")
+    found = group.application(setting, rates.restore)
     return replace(
         found,
         changelogs={task: Changelog(one.end, per_second) for task, one in found.changelogs.items()},
