@@ -192,7 +192,7 @@ def measure(app: SlowApplication) -> Rates:
     How fast it restores is what it shows itself; how soon that begins is what the others do, which
     have run for a while, as in all stories.
     """
-    name = NAMES[2]
+    name = app.names[2]
     began = now_ms()
     app.stop(name)
     waited("the others run all", lambda: app.running_well() and app.members() == 2, 300)
