@@ -179,13 +179,16 @@ class SlowApplication(ClosedOnExit):
         return 0 if group is None else len(group.generation.clients)
 
     def running(self, group: Group) -> list[RunningInstance]:
-        """Return the group's instances with what their listeners know: where states were opened."""
+        """Return the group's instances with where states were when a process first opened them.
+
+        By its listeners; what came since is in RocksDB's memory, as a kill shows.
+        """
         return [
             replace(
                 one,
                 flushed={
                     TaskId(0, copy.partition): float(copy.start)
-                    for copy in self.streams.restored(one.name)
+                    for copy in reversed(self.streams.restored(one.name))
                 },
             )
             for one in group.running()
