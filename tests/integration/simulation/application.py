@@ -36,6 +36,7 @@ _PROPERTIES = {
     "acceptable.recovery.lag": "300",
     "max.warmup.replicas": "8",
     "num.standby.replicas": "0",
+    "commit.interval.ms": "1000",
     "session.timeout.ms": str(SESSION_MS),
     "heartbeat.interval.ms": str(HEARTBEAT_MS),
     # When a task wrote to its changelog is when it processed, by the broker's clock.
@@ -295,7 +296,7 @@ def waited(what: str, ask: Callable[[], _Seen | None], seconds: float) -> _Seen:
     deadline = time.monotonic() + seconds
     while not (seen := ask()):
         assert time.monotonic() < deadline, f"after {seconds:.0f} s still not: {what}"
-        time.sleep(0.25)
+        time.sleep(0.5)
     return seen
 
 

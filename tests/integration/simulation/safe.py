@@ -34,6 +34,7 @@ SESSION_MS = 6_000
 INSTANCES = ("k", "l", "m", "n")
 #: For how long a task may stand still, s: below and above what stopping costs.
 LEAST, MOST = 1.5, 20.0
+_SECONDS = 600.0
 CALM, ANEW, AWAY = "all are there", "another one is back with an empty disk", "another one is away"
 
 
@@ -76,7 +77,7 @@ def attempt(
         waited(
             "all run",
             lambda: app.running_well() and app.members() == len(app.streams.instances),
-            120,
+            _SECONDS,
         )
         time.sleep(drawn.uniform(0.0, 10.0))
     group = waited("the group is known", app.group, 60)
@@ -96,7 +97,7 @@ def attempt(
     waited(
         "the others run all",
         lambda: app.members() == len(app.streams.instances) and app.running_well(),
-        120,
+        _SECONDS,
     )
     time.sleep(1.0)
     ended = now_ms()
@@ -104,7 +105,7 @@ def attempt(
     for name in app.names[:3]:
         if name not in app.streams.instances:
             app.start(name)
-    waited("all run again", lambda: app.running_well() and app.members() == 3, 120)
+    waited("all run again", lambda: app.running_well() and app.members() == 3, _SECONDS)
     return Try(client, leaves, before, within_ms, safe, answer.still_ms, real_ms)
 
 

@@ -121,13 +121,13 @@ def roll(app: SlowApplication) -> Away:
     """Restart one after the other, each once all tasks are processed again."""
     away = {}
     for name in NAMES[:3]:
-        waited("all run", app.running_well, 300)
+        waited("all run", app.running_well, 600)
         began = now_ms()
         app.stop(name)
         time.sleep(_DOWN_MS / 1_000)
         app.start(name)
         away[name] = joined(app, name) - began
-    waited("all run", app.running_well, 300)
+    waited("all run", app.running_well, 600)
     return away
 
 
@@ -195,7 +195,7 @@ def measure(app: SlowApplication) -> Rates:
     name = app.names[2]
     began = now_ms()
     app.stop(name)
-    waited("the others run all", lambda: app.running_well() and app.members() == 2, 300)
+    waited("the others run all", lambda: app.running_well() and app.members() == 2, 600)
     firsts = [
         min(one.started_ms for one in app.streams.restored(other) if one.started_ms > began)
         for other in app.streams.instances

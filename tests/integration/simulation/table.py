@@ -26,7 +26,7 @@ from tests.integration.simulation.stories import (
 )
 from tests.support.service import Service
 
-RECORDS, PER_SECOND, RESTORE_BYTES = 5_000, 5.0, 750_000
+RECORDS, PER_SECOND, RESTORE_BYTES = 2_500, 5.0, 375_000
 
 
 def main() -> None:
