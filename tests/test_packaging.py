@@ -128,9 +128,8 @@ def test_a_wheel_isnt_built_without_a_jar_that_was_promised(
 
 
 def test_the_wheel_holds_the_page_and_says_that_it_is_typed(shipped: set[str]) -> None:
-    static = {
-        f"caughtup/agents/web/static/{f.name}" for f in (ROOT / "agents/web/static").iterdir()
-    }
+    page = ROOT / "agents/web/static"
+    static = {f"caughtup/{f.relative_to(ROOT)}" for f in page.rglob("*") if f.is_file()}
     assert "caughtup/agents/web/static/index.html" in static
     assert static <= shipped
     assert "caughtup/py.typed" in shipped

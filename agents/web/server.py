@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from itertools import chain
 from pathlib import PurePath
 
@@ -45,7 +46,8 @@ _STREAMS = 50
 _SCRAPES = 8
 #: Asked by orchestrators, which have no token, and in need of an answer above all.
 _PROBES = frozenset({"/ready", "/healthz"})
-_HEADERS = {
+#: Every answer has these.
+HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "connect-src 'self'; img-src 'self' data:; base-uri 'self'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -219,11 +221,17 @@ class WebServer(Service):
 
 
 def static_files() -> Iterator[tuple[str, bytes, str]]:
-    """Yield the page's files: name, content, content type."""
-    for file in sorted(files("caughtup.agents.web").joinpath("static").iterdir(), key=str):
+    """Yield the page's files, those of its folders too: name, content, content type."""
+    yield from _files_of(files("caughtup.agents.web").joinpath("static"), "")
+
+
+def _files_of(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes, str]]:
+    for file in sorted(folder.iterdir(), key=str):
         kind = _KINDS.get(PurePath(file.name).suffix)
-        if kind is not None:
-            yield file.name, file.read_bytes(), kind
+        if file.is_dir():
+            yield from _files_of(file, f"{prefix}{file.name}/")
+        elif kind is not None:
+            yield f"{prefix}{file.name}", file.read_bytes(), kind
 
 
 def _serve(body: bytes, kind: str) -> Callable[[web.Request], Awaitable[web.Response]]:
@@ -234,4 +242,4 @@ def _serve(body: bytes, kind: str) -> Callable[[web.Request], Awaitable[web.Resp
 
 
 async def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
-    response.headers.update(_HEADERS)
+    response.headers.update(HEADERS)

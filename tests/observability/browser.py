@@ -70,7 +70,7 @@ class Page:
 
     async def open(self, url: str, *, width: int = 1280, height: int = 900) -> None:
         """Open an address in a window of so many CSS pixels."""
-        for domain in ("Page", "Runtime", "Log"):
+        for domain in ("Page", "Runtime", "Log", "Performance"):
             await self.send(f"{domain}.enable")
         await self.resize(width, height)
         await self.send("Page.navigate", url=url)
@@ -90,9 +90,11 @@ class Page:
         feature = {"name": "prefers-color-scheme", "value": scheme}
         await self.send("Emulation.setEmulatedMedia", features=[feature])
 
-    async def evaluate(self, expression: str) -> Any:
-        """Evaluate an expression in the page and give its value (JSON)."""
-        answer = await self.send("Runtime.evaluate", expression=expression, returnByValue=True)
+    async def evaluate(self, expression: str, *, settled: bool = False) -> Any:
+        """Evaluate an expression in the page and give its value (JSON), or its promise's."""
+        answer = await self.send(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=settled
+        )
         if "exceptionDetails" in answer:
             raise RuntimeError(f"{expression}: {answer['exceptionDetails']}")
         return answer["result"].get("value")
@@ -112,11 +114,35 @@ class Page:
 
     async def press(self, key: str) -> None:
         """Press and release a key, named as in KeyboardEvent.key."""
-        codes = {"Tab": 9, "Escape": 27, "ArrowRight": 39, "ArrowDown": 40, "End": 35}
-        for kind in ("rawKeyDown", "keyUp"):
+        codes = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowRight": 39, "ArrowDown": 40, "End": 35}
+        code = codes.get(key) or ord(key.upper())
+        # A key that types something does so; of the others Enter alone means something by its text.
+        text = {"text": "\r"} if key == "Enter" else {} if key in codes else {"text": key}
+        for kind in ("keyDown" if text else "rawKeyDown", "keyUp"):
+            said = text if kind != "keyUp" else {}
             await self.send(
-                "Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=codes[key]
+                "Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code, **said
             )
+
+    async def click(self, element: str) -> None:
+        """Click in the middle of the element that an expression gives."""
+        box = await self.evaluate(
+            f"(e => {{ e.scrollIntoView({{ block: 'center' }}); const b = e.getBoundingClientRect();"
+            f" return [b.x + b.width / 2, b.y + b.height / 2]; }})({element})"
+        )
+        await self.click_at(*box)
+
+    async def click_at(self, x: float, y: float) -> None:
+        """Click, in CSS pixels from the window's top left."""
+        for kind in ("mousePressed", "mouseReleased"):
+            await self.send(
+                "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1
+            )
+
+    async def cpu_seconds(self) -> float:
+        """Return what the page's process has used of the processor."""
+        metrics = (await self.send("Performance.getMetrics"))["metrics"]
+        return next(float(each["value"]) for each in metrics if each["name"] == "ProcessTime")
 
     async def point_at(self, x: float, y: float) -> None:
         """Move the pointer, in CSS pixels from the window's top left."""

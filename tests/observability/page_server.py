@@ -5,41 +5,61 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote
 
 from aiohttp import web
 
+from caughtup.agents.web.page_views import page_at
+from caughtup.agents.web.server import HEADERS
+from tests.observability.page_views import view
 from tests.observability.repository import ROOT
 
 STATIC = ROOT / "agents" / "web" / "static"
 
 
+PAGES = ("/", "/groups/{name:.+}", "/reassignments", "/connect", "/streams", "/health")
+
+
 @dataclass
 class PageServer:
-    """``state`` is what the page is told; ``push`` makes a change known; ``streams`` allows SSE."""
+    """``state`` is what the page is told; ``push`` makes a change known; ``streams`` allows SSE.
+
+    ``recent`` is what every question for the last hours gets; ``prefix`` is a proxy's.
+    """
 
     state: dict[str, Any]
     streams: bool = True
+    recent: dict[str, Any] | None = None
+    prefix: str = ""
     port: int = 0
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     runner: web.AppRunner | None = None
+    asked: list[str] = field(default_factory=list)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/"
+        return f"http://127.0.0.1:{self.port}{self.prefix}/"
 
-    def encoded(self) -> str:
-        return json.dumps({**self.state, "now_ms": int(time.time() * 1000)})
+    def group(self, name: str = "orders") -> str:
+        """Return the address of a group's page."""
+        return f"{self.url}groups/{quote(name, safe='')}"
+
+    def encoded(self, request: web.Request) -> str:
+        self.asked.append(request.query_string)
+        return json.dumps(view(self.state, dict(request.query)))
 
     async def start(self) -> None:
         app = web.Application()
-        app.router.add_get("/", self._index)
-        app.router.add_get("/api/state", self._state)
-        app.router.add_get("/api/events", self._events)
-        app.router.add_static("/", STATIC)
+        for path in PAGES:
+            app.router.add_get(self.prefix + path, self._index)
+        app.router.add_get(f"{self.prefix}/api/view", self._view)
+        app.router.add_get(f"{self.prefix}/api/events", self._events)
+        app.router.add_get(f"{self.prefix}/api/recent", self._recent)
+        app.router.add_get(f"{self.prefix}/api/groups/{{name:.+}}/recent", self._recent)
+        app.router.add_static(f"{self.prefix}/", STATIC)
         self.runner = web.AppRunner(app, shutdown_timeout=0.1)
         await self.runner.setup()
         await web.TCPSite(self.runner, "127.0.0.1", self.port).start()
@@ -55,11 +75,18 @@ class PageServer:
         self.changed.set()
         self.changed = asyncio.Event()
 
-    async def _index(self, request: web.Request) -> web.FileResponse:
-        return web.FileResponse(STATIC / "index.html")
+    async def _index(self, request: web.Request) -> web.Response:
+        depth = request.rel_url.raw_path.removeprefix(self.prefix).count("/") - 1
+        answer = await page_at((STATIC / "index.html").read_bytes(), depth)(request)
+        answer.headers.update(HEADERS)
+        return answer
 
-    async def _state(self, request: web.Request) -> web.Response:
-        return web.Response(text=self.encoded(), content_type="application/json")
+    async def _view(self, request: web.Request) -> web.Response:
+        return web.Response(text=self.encoded(request), content_type="application/json")
+
+    async def _recent(self, request: web.Request) -> web.Response:
+        told = self.recent or {"now_ms": 0, "at_ms": [], "series": {}, "marks": []}
+        return web.json_response(told)
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         if not self.streams:
@@ -69,15 +96,16 @@ class PageServer:
         with contextlib.suppress(ConnectionError):
             while self.runner is not None:
                 changed = self.changed
-                await response.write(f"event: state\ndata: {self.encoded()}\n\n".encode())
+                said = self.encoded(request)
+                await response.write(f"event: state\ndata: {said}\n\n".encode())
                 await changed.wait()
         return response
 
 
 @contextlib.asynccontextmanager
-async def serving(state: dict[str, Any], *, streams: bool = True) -> AsyncIterator[PageServer]:
-    """Serve a state until the context ends."""
-    server = PageServer(state, streams)
+async def serving(state: dict[str, Any], **more: Any) -> AsyncIterator[PageServer]:
+    """Serve a state until the context ends; ``more`` as PageServer has it."""
+    server = PageServer(state, **more)
     await server.start()
     try:
         yield server

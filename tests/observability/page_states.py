@@ -1,4 +1,4 @@
-"""States of the shape that GET /api/state has, small and changeable."""
+"""What a service tells the page, small and changeable: all of it, and a view at a time."""
 
 from __future__ import annotations
 
@@ -91,19 +91,22 @@ def application(group: str = "orders", tasks: int = 2) -> dict[str, Any]:
 
 
 def state(**changes: Any) -> dict[str, Any]:
+    """Return all that a service tells; ``views`` has what each view is told of it."""
     return {
-        "schema": 1,
+        "schema": 2,
         "ready": True,
         "cluster": "cluster-1",
         "version": "0.1.0",
         "reader": {"records": 12, "lag": 0, "decode_errors": 0},
         "groups": [],
         "applications": [],
+        "connect": [],
         "reassignments": [],
         "reassignment_counts": {},
         "throttles": [],
         "recent_reassignments": [],
         "streams": [],
+        "feed": [],
         **changes,
     }
 
@@ -147,3 +150,51 @@ def stream(name: str, status: str = "running", **known: Any) -> dict[str, Any]:
     batch = {"batch": 12, "batch_seconds": 4.0, "rows": 500, "rows_per_second": 125.0}
     told = {"stream": name, "status": status, "heard_ms": now_ms() - 3_000, **batch}
     return {**told, "offsets_behind": 42, **known}
+
+
+def partition(number: int, verdict: str = "ok", **known: Any) -> dict[str, Any]:
+    told = {"topic": "letters", "partition": number, "verdict": verdict, "lag": 0}
+    owner = {"member": f"m-{number}", "client_id": "reader-1", "host": "/10.0.0.1"}
+    return {**told, **owner, "lag_seconds": 0.0, "committed": 10, "end_offset": 10, **known}
+
+
+def event(text: str, kind: str = "rebalance", **known: Any) -> dict[str, Any]:
+    return {"at_ms": now_ms() - 5_000, "kind": kind, "text": text, **known}
+
+
+def recent(minutes: int = 60, **series: list[float | None]) -> dict[str, Any]:
+    """Describe the last minutes, a sample each, with a rebalance in their middle."""
+    now = now_ms()
+    at_ms = [now - (minutes - n) * 60_000 for n in range(minutes)]
+    told = series or {"lag": [float(n * n) for n in range(minutes)]}
+    why = "orders-c joined"
+    marks = [
+        {"at_ms": at_ms[minutes // 2], "kind": "rebalance", "text": "generation 5", "why": why}
+    ]
+    return {"now_ms": now, "at_ms": at_ms, "series": told, "marks": marks}
+
+
+def large(clients: int, tasks: int, subtopologies: int = 1) -> dict[str, Any]:
+    """Describe an application whose pods have the names that pods have; each task has a standby."""
+    told = application("fleet")
+    names = [f"orders-streams-7d9f8b6c5-{n:05x}-StreamThread" for n in range(clients)]
+    client = told["clients"][0] | {"leader": False}
+    told["clients"] = [{**client, "process": f"p-{n}", "name": names[n]} for n in range(clients)]
+    told["tasks"] = [
+        {
+            "task": f"{n % subtopologies}_{n // subtopologies}",
+            "stateful": True,
+            "copies": [
+                {**copy(f"p-{n % clients}", "active", None, "running"), "as_of_ms": now_ms()},
+                {**copy(f"p-{(n + 1) % clients}", "standby", n % 40), "as_of_ms": now_ms()},
+                *([copy(f"p-{(n + 2) % clients}", "warmup", 9_300)] if n % 25 == 0 else []),
+            ],
+        }
+        for n in range(tasks)
+    ]
+    told["recommendation"]["movements"] = [
+        {"task": f"0_{n * 25}", "from": f"p-{n}", "to": f"p-{n + 2}", "kind": "warmup"}
+        | {"reason": f"p-{n + 2} is not caught up", "lag": 9_000 + n}
+        for n in range(tasks // 25 // subtopologies)
+    ]
+    return told

@@ -1,4 +1,4 @@
-"""The page, in a real browser, told states of the shape that GET /api/state has."""
+"""The page, in a real browser, told what a service tells it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ from tests.observability.page_states import (
     A,
     B,
     application,
+    event,
     group,
     now_ms,
+    partition,
     reassignment,
+    recent,
     state,
     stream,
 )
@@ -27,7 +30,7 @@ LIVE = "document.querySelector('.link.ok') !== null"
 
 async def test_copies_are_cells_that_say_role_lag_and_why_the_task_moves(page: Page) -> None:
     async with serving(state(applications=[application()])) as server:
-        await page.open(server.url)
+        await page.open(server.group())
         await page.until("document.querySelectorAll('td.copy').length === 3")
         cell = "document.querySelector('td.warmup')"
         assert "W" in await page.evaluate(f"{cell}.textContent")
@@ -49,7 +52,7 @@ async def test_it_says_who_measured_the_pace_of_copies_and_that_spark_is_silent(
     measured = application() | {"rates": {"spark": 2, "own": 1}}
     silent = application() | {"rates": {"own": 3, "silent_since_ms": now_ms() - 120_000}}
     async with serving(state(applications=[measured])) as server:
-        await page.open(server.url)
+        await page.open(server.group())
         await page.until(f"{TEXT}.includes('2 measured by Spark, 1 by their own positions')")
         assert "nothing from Spark any more" not in await page.evaluate(TEXT)
         server.state = state(applications=[silent])
@@ -68,7 +71,7 @@ async def test_every_movement_is_told_and_equal_ones_share_a_row(page: Page) -> 
         *({"task": f"0_{n}", **ready} for n in (4, 2, 3)),
     ]
     async with serving(state(applications=[told])) as server:
-        await page.open(server.url)
+        await page.open(server.group())
         await page.until(f"{TEXT}.includes('Recommended movements')")
         rows = "[...document.querySelectorAll('.moves tbody tr')].map(r => r.cells[{}].innerText)"
         assert await page.evaluate(rows.format(0)) == ["0_1", "0_1", "0_2 0_3 0_4"]
@@ -85,7 +88,7 @@ async def test_what_both_plans_cost_stands_side_by_side_and_when_probing_is_wort
 ) -> None:
     told = application()
     async with serving(state(applications=[told])) as server:
-        await page.open(server.url)
+        await page.open(server.group())
         await page.until(f"{TEXT}.includes('Until balanced')")
         text = await page.evaluate(TEXT)
         assert "9 copies and 5 probing rebalances, 50 min by caughtup" in text
@@ -100,9 +103,39 @@ async def test_what_both_plans_cost_stands_side_by_side_and_when_probing_is_wort
         assert page.errors == []
 
 
+async def test_a_figure_that_is_old_is_hatched_and_is_the_same_with_its_age_wherever_it_stands(
+    page: Page,
+) -> None:
+    told = application(tasks=3)
+    now = now_ms()
+    told["tasks"][1]["copies"][1] |= {
+        "lag": 9_300,
+        "provenance": "reported",
+        "as_of_ms": now - 130_000,
+    }
+    told["tasks"][2]["copies"][0] |= {"lag": 70, "provenance": "measured", "as_of_ms": now}
+    async with serving(state(applications=[told])) as server:
+        await page.open(server.group())
+        cell = "document.querySelector('td.warmup')"
+        await page.until(f"{cell}?.classList.contains('soft')")
+        assert await page.evaluate(f"{cell}.querySelector('i').dataset.figure") == "9.3K"
+        assert "lag 9,300" in await page.evaluate(f"{cell}.ariaLabel")
+        moved = "document.querySelector('.moves td.number')"
+        assert (await page.evaluate(f"{moved}.innerText")).startswith("9.3K, 2 min")
+        assert (await page.evaluate(f"{moved}.title")) == "800 when it was decided"
+        assert await page.evaluate(f"{moved}.classList.contains('soft')")
+        fresh = "document.querySelector('td.standby').classList.contains('soft')"
+        assert not await page.evaluate(fresh)
+        await page.evaluate(f"{cell}.focus()")
+        tip = "document.getElementById('tip')"
+        assert "2 min" in await page.until(f"!{tip}.hidden && {tip}.innerText")
+        assert "estimated or old" in await page.evaluate(TEXT)
+        assert page.errors == []
+
+
 async def test_each_config_stands_there_with_how_it_is_known(page: Page) -> None:
     async with serving(state(applications=[application()])) as server:
-        await page.open(server.url)
+        await page.open(server.group())
         text = await page.until(f"{TEXT}.includes('Configs') && {TEXT}")
         assert "max.warmup.replicas 2 or more learned from 4 generations" in " ".join(text.split())
 
@@ -111,7 +144,7 @@ async def test_a_generation_that_is_not_decided_yet_is_told(page: Page) -> None:
     waiting = {**application(), "generation": 6}
     waiting["history"] = [{"generation": 5, "at_ms": 0, "result": "match", "movements": 2}]
     async with serving(state(applications=[waiting])) as server:
-        await page.open(server.url)
+        await page.open(server.group())
         told = "Generation 6 waits for end offsets. What follows is generation 5."
         await page.until(f"{TEXT}.includes('{told}')")
         server.state = state(applications=[{**waiting, "generation": 5}])
@@ -127,7 +160,7 @@ async def test_what_a_follower_says_that_it_did_stands_there_as_it_is(page: Page
     reason = f"too_many_actives: did not follow d1; {MARKUP}"
     told["exact"] = {**told["exact"], "assignor": "FollowingTaskAssignor", "told": reason}
     async with serving(state(applications=[told])) as server:
-        await page.open(server.url)
+        await page.open(server.group())
         text = await page.until(f"{TEXT}.includes('The leader says') && {TEXT}")
         assert reason in text
         assert await page.evaluate("document.title") != "owned"
@@ -138,7 +171,7 @@ async def test_a_follow_up_rebalance_is_due_at_once_and_not_since_1970(page: Pag
     followed = application()
     followed["probing"]["due_ms"] = 0
     async with serving(state(applications=[followed])) as server:
-        await page.open(server.url)
+        await page.open(server.group())
         await page.until(f"{TEXT}.includes('follow-up at once')")
         assert "overdue" not in await page.evaluate(TEXT)
 
@@ -178,10 +211,11 @@ async def test_names_from_kafka_are_text_and_never_markup(page: Page) -> None:
         reassignments=[reassignment(MARKUP, "stalled", cause=MARKUP, why=MARKUP, advice=MARKUP)],
     )
     async with serving(told) as server:
-        await page.open(server.url)
-        await page.until(f"{TEXT}.includes('onerror')")
-        assert await page.evaluate("document.images.length") == 0
-        assert "owned" not in await page.evaluate("document.title")
+        for address in (server.url, server.group(MARKUP), f"{server.url}reassignments"):
+            await page.open(address)
+            await page.until(f"{TEXT}.includes('onerror')")
+            assert await page.evaluate("document.images.length") == 0
+            assert await page.evaluate("document.title") != "owned"
         assert page.errors == []
 
 
@@ -189,15 +223,15 @@ async def test_the_countdown_runs_by_the_services_clock_and_then_says_overdue(pa
     counted = application()
     counted["probing"]["due_ms"] = now_ms() + 4000
     async with serving(state(applications=[counted])) as server:
-        await page.open(server.url)
+        await page.open(server.group())
         await page.until(rf"/probing in [1-4] s/.test({TEXT})")
         await page.until(f"{TEXT}.includes('probing overdue by 2 s')")  # nothing was pushed
 
 
 async def test_a_change_is_drawn_when_it_is_pushed(page: Page) -> None:
     async with serving(state()) as server:
-        await page.open(server.url)
-        await page.until(f"{TEXT}.includes('No Kafka Streams application')")
+        await page.open(server.group())
+        await page.until(f"{TEXT}.includes('Nobody knows a group of this name')")
         await page.until(LIVE)
         server.state = state(applications=[application()])
         server.push()
@@ -217,7 +251,7 @@ async def test_a_broken_connection_is_told_the_last_state_stays_and_it_comes_bac
 ) -> None:
     server = PageServer(state(applications=[application()]))
     await server.start()
-    await page.open(server.url)
+    await page.open(server.group())
     await page.until(LIVE)
     await server.stop()
     await page.until(f"{TEXT}.includes('Connection lost, retrying')")
@@ -271,7 +305,7 @@ async def test_records_that_no_broker_takes_are_told_with_their_group_and_why(pa
 
 
 async def test_a_state_of_another_schema_is_refused(page: Page) -> None:
-    async with serving({**state(), "schema": 2}) as server:
+    async with serving({**state(), "schema": 3}) as server:
         await page.open(server.url)
         await page.until(f'{TEXT}.includes("can\'t read")')
 
@@ -280,11 +314,11 @@ async def test_the_matrix_is_one_stop_for_tab_and_arrows_go_on_and_show_the_tip(
     page: Page,
 ) -> None:
     async with serving(state(applications=[application(tasks=60)])) as server:
-        await page.open(server.url)
+        await page.open(server.group())
         await page.until("document.querySelectorAll('td.copy').length > 50")
         assert await page.evaluate("document.querySelectorAll('td[tabindex=\"0\"]').length") == 1
         focused = "document.activeElement.getAttribute('aria-label') ?? ''"
-        for _ in range(10):
+        for _ in range(15):
             await page.press("Tab")
             if str(await page.evaluate(focused)).startswith("Task"):
                 break
@@ -294,9 +328,9 @@ async def test_the_matrix_is_one_stop_for_tab_and_arrows_go_on_and_show_the_tip(
         assert str(await page.evaluate(focused)).startswith("Task 0_1 on orders-b")
         tip = "document.getElementById('tip')"
         assert "warm-up" in await page.until(f"!{tip}.hidden && {tip}.innerText")
-        server.state = {**server.state, "groups": [{"group": "later", "partitions": 1, "lag": 3}]}
+        server.state = {**server.state, "groups": [group("orders", "slow", lag=3)]}
         server.push()
-        await page.until(f"{TEXT}.includes('later')")  # drawn anew, with the focus where it was
+        await page.until(f"{TEXT}.includes('slow')")  # drawn anew, with the focus where it was
         await page.press("End")
         assert str(await page.evaluate(focused)).startswith("Task 0_59 on orders-b")
         await page.press("Escape")
@@ -310,21 +344,32 @@ async def test_nothing_is_wider_than_the_window(page: Page, width: int, scheme: 
     long = {"cause": "long-cause-" * 12, "why": "w" * 300, "advice": "a" * 300}
     moving = [reassignment("long-name-" * 24, "dead target", **long)]
     throttle = {"kind": "topic", "name": "long-name-" * 24, "what": "w" * 300, "advice": "a" * 300}
+    partitions = [partition(n, "slow", topic="long-name-" * 24, why="w" * 300) for n in range(9)]
     told = state(
-        applications=[application(tasks=300)],
+        applications=[application("a" * 249, tasks=300)],
         groups=groups,
         reassignments=moving,
         throttles=[throttle],
+        partitions=partitions,
+        feed=[event("t" * 300, group="a" * 249, why="w" * 300)],
         streams=[stream("long-name-" * 12, "failed", why="w" * 300)],
     )
-    async with serving(told) as server:
+    cells = "document.querySelectorAll('td.copy').length > 290"
+    drawn = cells if width > 400 else "document.querySelector('[data-heat]')?.height > 10"
+    async with serving(told, recent=recent()) as server:
         await page.scheme(scheme)
-        await page.open(server.url, width=width)
-        await page.until("document.querySelectorAll('td.copy').length > 290")
-        root = "document.documentElement"
-        assert await page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth")
+        for address, there in (
+            (server.group("a" * 249), drawn),
+            (server.url, "document.querySelectorAll('.groups tbody tr').length > 40"),
+            (f"{server.url}reassignments", f"{TEXT}.includes('left over')"),
+        ):
+            await page.open(address, width=width)
+            await page.until(there)
+            root = "document.documentElement"
+            assert await page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth"), address
         ground = await page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert ground == {"light": "rgb(244, 245, 243)", "dark": "rgb(18, 22, 21)"}[scheme]
+        assert page.errors == []
 
 
 async def test_the_service_serves_everything_that_the_page_loads(page: Page) -> None:
@@ -333,7 +378,7 @@ async def test_the_service_serves_everything_that_the_page_loads(page: Page) -> 
     await web.start()
     try:
         await page.open(f"http://127.0.0.1:{web.port}/")
-        await page.until(f"{TEXT}.includes('No Kafka Streams application')", seconds=10)
+        await page.until(f"{TEXT}.includes('No group has committed yet')", seconds=10)
         assert page.errors == []
     finally:
         await page.send("Page.navigate", url="about:blank")

@@ -25,11 +25,11 @@ async def test_groups_stand_worst_first_with_the_verdict_in_words_and_why(page: 
             f"{rows}.filter(r => r.cells.length > 1).map(r => [...r.cells].map(c => c.innerText))"
         )
         assert await page.evaluate(cells) == [
-            ["dead", "■ stopped", "33,000", "6 min 12 s"],
-            ["old", "△ slow", "–", "≥ 3 h 15 min"],
-            ["slow", "△ slow", "70,000", "1 min"],
-            ["well", "✓ ok", "99,999", "0 s"],
-            ["not-judged-yet", "–", "3", "–"],
+            ["dead", "■ stopped", "33,000", "6 min 12 s", ""],
+            ["old", "△ slow", "–", "≥ 3 h 15 min", ""],
+            ["slow", "△ slow", "70,000", "1 min", ""],
+            ["well", "✓ ok", "99,999", "0 s", ""],
+            ["not-judged-yet", "–", "3", "–", ""],
         ]
         text = await page.evaluate(TEXT)
         assert why in text
@@ -42,7 +42,7 @@ async def test_groups_stand_worst_first_with_the_verdict_in_words_and_why(page: 
         server.state = state(groups=[group("dead", "ok", why=well, lag=0, lag_seconds=0.0)])
         server.push()
         await page.until(f"!{TEXT}.includes('33,000 to read')")
-        assert await page.evaluate(cells) == [["dead", "✓ ok", "0", "0 s"]]
+        assert await page.evaluate(cells) == [["dead", "✓ ok", "0", "0 s", ""]]
         assert page.errors == []
 
 
@@ -63,7 +63,7 @@ async def test_a_movement_has_its_verdict_cause_evidence_advice_and_copies(page:
     counts = {"dead target": 1, "diverging": 1, "moving": 1}
     told = state(reassignments=[dead, endless, fine], reassignment_counts=counts)
     async with serving(told) as server:
-        await page.open(server.url)
+        await page.open(f"{server.url}reassignments")
         await page.until(f"{TEXT}.includes('fine-0')")
         rows = "[...document.querySelectorAll('li.movement')].map(r => r.innerText)"
         first, second, last = await page.evaluate(rows)
@@ -94,7 +94,7 @@ async def test_of_5000_partitions_in_movement_the_worst_are_shown_and_how_many_m
     worst = [reassignment(f"orders-{n}", "stalled") for n in range(50)]
     told = state(reassignments=worst, reassignment_counts={"stalled": 60, "moving": 4_940})
     async with serving(told) as server:
-        await page.open(server.url)
+        await page.open(f"{server.url}reassignments")
         await page.until(f"{TEXT}.includes('4,950 more that fare no worse')")
         text = await page.evaluate(TEXT)
         assert "5,000 moving" in text
@@ -112,7 +112,7 @@ async def test_leftover_throttles_and_what_could_not_be_seen_are_told(page: Page
     }
     told = state(throttles=[throttle], reassignments_missing=["DESCRIBE on the cluster"])
     async with serving(told) as server:
-        await page.open(server.url)
+        await page.open(f"{server.url}reassignments")
         text = await page.until(f"{TEXT}.includes('left over') && {TEXT}")
         assert "throttle left over on the broker 4" in text
         assert "leader.replication.throttled.rate=1000000" in text
@@ -134,7 +134,7 @@ async def test_movements_that_ended_have_how_and_which_ask_for_somebody(page: Pa
         for outcome in ends
     ]
     async with serving(state(recent_reassignments=ended)) as server:
-        await page.open(server.url)
+        await page.open(f"{server.url}reassignments")
         await page.until(f"{TEXT}.includes('reverted-partial-0')")
         found = "[...document.querySelectorAll('.ended li')]"
         spans = f"{found}.map(li => [li.children[1].innerText, li.children[1].className])"

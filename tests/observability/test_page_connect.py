@@ -58,7 +58,7 @@ async def test_contradictions_come_first_the_delay_counts_down_and_cells_say_who
     cluster.status(failed, "FAILED", "W1", trace="java.lang.IllegalStateException: x")
     groups = shifted(told(cluster), now_ms() - cluster.group.now_ms)
     async with serving(state(connect=groups)) as server:
-        await page.open(server.url)
+        await page.open(f"{server.url}connect")
         await page.until(f"{TEXT}.includes('Contradictions')")
         text = await page.evaluate(TEXT)
         assert text.index("Contradictions") < text.index("Next rebalance")
@@ -82,7 +82,7 @@ async def test_contradictions_come_first_the_delay_counts_down_and_cells_say_who
 async def test_a_group_that_is_at_rest_says_so(page: Page) -> None:
     groups = told(settled())
     async with serving(state(connect=groups)) as server:
-        await page.open(server.url)
+        await page.open(f"{server.url}connect")
         await page.until(f"{TEXT}.includes('as Kafka\\'s own assignor decides')")
         text = await page.evaluate(TEXT)
         assert "Contradictions" not in text
@@ -97,6 +97,6 @@ async def test_a_group_without_topics_says_what_is_not_known(page: Page) -> None
     cluster.group.join("W1")
     cluster.round()
     async with serving(state(connect=told(cluster))) as server:
-        await page.open(server.url)
+        await page.open(f"{server.url}connect")
         await page.until(f"{TEXT}.includes('no topics look like a worker cluster')")
         assert page.errors == []

@@ -1,99 +1,72 @@
-// The page: takes the state, keeps what the person looking at it chose, and draws both.
+// The page: follows the view that its address names, keeps what the person chose, and draws both.
 
-import { application } from "./application.js";
-import { connect } from "./connect.js";
-import { groups } from "./groups.js";
-import { h, patch } from "./dom.js";
-import { count, plural, short } from "./format.js";
-import { faults } from "./faults.js";
-import { follow } from "./feed.js";
-import { installKeys } from "./keys.js";
-import { reassignments } from "./reassignments.js";
-import { streams } from "./streams.js";
-import { installTip } from "./tip.js";
+import { choose, here, installLinks } from "./shell/address.js";
+import { forget, h, patch } from "./shell/dom.js";
+import { follow } from "./shell/follow.js";
+import { installGlossary } from "./shell/glossary.js";
+import { installKeys } from "./shell/keys.js";
+import { isolated } from "./shell/names.js";
+import { followRecent } from "./shell/recent.js";
+import { hideTip, installTip } from "./shell/tip.js";
+import { bottom, notices, top } from "./shell/top.js";
+import { clientNames, indexed, lines } from "./application/copies.js";
+import { installHeatmap } from "./application/heatmap.js";
+import { group, groupTitle } from "./group/group.js";
+import { happened } from "./overview/happened.js";
+import { building, overview } from "./overview/overview.js";
+import { connects } from "./views/connect.js";
+import { wholeHealth } from "./views/health.js";
+import { reassignments } from "./views/reassignments.js";
+import { streams } from "./views/streams.js";
 
-const OPENED_AT_MOST = 4;
-const LINKS = {
-  live: ["ok", "live"],
-  polling: ["ok", "live, by asking every 2 s"],
-  lost: ["bad", "connection lost, retrying"],
-  unreadable: ["bad", "the service says something this page can't read: reload"],
-  waiting: ["unsure", "connecting"],
+const VIEWS = {
+  overview: { draw: overview, title: building, recent: "api/recent" },
+  reassignments: { draw: (state) => [reassignments(state, now()), state.feed?.length > 0 && happened(state.feed, ui, now())], title: () => "Reassignments", recent: null },
+  connect: { draw: (state) => [connects(state, now())], title: () => "Connect", recent: null },
+  streams: { draw: (state) => [streams(state, now(), true)], title: () => "Spark", recent: null },
+  health: { draw: (state) => wholeHealth(state, ui, now()), title: () => "Health", recent: null },
 };
+/** Choices that only the server can follow once it leaves groups out. */
+const FIND_AFTER_MS = 300;
 
 const at = (id) => document.getElementById(id);
-const ui = { open: new Map(), filters: new Map(), focus: new Map(), everything: new Set(), search: "", width: 0 };
+/** What the person chose (`query`, `focus`), what the window allows (`width`), what comes after drawing. */
+const ui = { query: new URLSearchParams(), focus: null, width: 0, recent: null, after: [] };
+let place = { view: null };
+let followed = null; // the request that is followed, and how to end that
 let state = null;
-let skew = 0; // the service's clock less this one's, in ms
+let heardAt = 0; // when the state was heard, by a clock that nobody sets
 let link = "waiting";
+let findsThere = false; // the service leaves groups out: it has to look for what is searched
 let drawn = false;
 
-const now = () => Date.now() + skew;
+/** The service's clock: what this machine's clock says doesn't matter. */
+const now = () => (state === null ? Date.now() : state.now_ms + performance.now() - heardAt);
 
 function draw() {
   drawn = true;
-  patch(at("top"), top());
-  patch(at("notices"), notices());
-  if (state === null) return;
-  const apps = state.applications ?? [];
-  const workers = state.connect ?? [];
-  ui.openByDefault = apps.length + workers.length <= OPENED_AT_MOST;
+  patch(at("top"), top(state, link, place.view));
+  patch(at("notices"), notices(state, link, (performance.now() - heardAt) / 1000));
+  patch(at("bottom"), bottom(state));
   // Widths are measured before anything is laid out anew: the matrix is cut to fit.
-  ui.width = at("main").querySelector(".app")?.clientWidth ?? Math.min(at("main").clientWidth, 1200);
-  patch(at("main"), [
-    h("div", { key: "apps", class: "apps" },
-      h("h2", { class: "unseen" }, "Streams applications"),
-      apps.length ? apps.map((app) => application(app, ui, now())) : h("p", { class: "panel quiet" },
-        state.ready ? "No Kafka Streams application has joined a group yet." : "Reading who is there."),
-      workers.length > 0 && h("h2", { key: "connect", class: "unseen" }, "Connect"),
-      workers.map((each) => connect(each, ui, now()))),
-    h("div", { key: "side", class: "side" }, reassignments(state, now()), groups(state, ui.search, now()),
-      streams(state, now()), faults(state, now())),
-  ]);
-  document.title = title(apps);
+  const app = at("main").querySelector(".app");
+  ui.width = app ? app.clientWidth - 28 : Math.min(at("main").clientWidth, document.documentElement.clientWidth) - 62;
+  ui.after = [];
+  patch(at("main"), h("main", null, view()).children);
+  for (const after of ui.after) after();
+  document.title = title();
 }
 
-function title(apps) {
-  const moving = apps.flatMap((app) => app.tasks.flatMap((t) => t.copies)).filter((c) => c.role === "warmup");
-  return moving.length ? `${plural(moving.length, "warm-up")} · caughtup` : "caughtup";
+function view() {
+  if (place.view === "nowhere") return [h("p", { class: "panel" }, "There is nothing at this address.")];
+  if (state === null) return [h("p", { key: "waiting", class: "quiet" }, link === "lost" ? "" : "Asking the service.")];
+  if (place.view === "group") return group(state, place.group, ui, now());
+  return VIEWS[place.view].draw(state, ui, now());
 }
 
-function top() {
-  const [kind, text] = LINKS[link];
-  const reader = state?.reader;
-  return [
-    h("h1", null, "caughtup"),
-    state && h("span", { class: "quiet fixed", title: `cluster ${state.cluster}` }, state.cluster_name ?? state.cluster),
-    h("span", { class: "grow" }),
-    reader && h("span", { class: "quiet" }, `${short(reader.records)} records read, ${count(reader.lag)} behind`),
-    reader?.decode_errors > 0 && h("span", { class: "chip bad" }, plural(reader.decode_errors, "decode error")),
-    state && h("span", { class: "quiet" }, state.version),
-    h("span", { class: `link ${kind}` }, text),
-  ].filter(Boolean);
-}
-
-function notices() {
-  const said = [];
-  if (link === "lost") {
-    said.push(h("p", { key: "lost", class: "notice bad" }, state
-      ? "Connection lost, retrying. What follows is the last that was heard."
-      : "Connection lost, retrying."));
-  }
-  const catchingUp = "catching up";
-  for (const reason of (state?.unready ?? []).filter((each) => !each.startsWith(catchingUp))) {
-    said.push(h("p", { key: reason, class: "notice bad" }, `Not ready. ${reason}`));
-  }
-  if (state?.unready?.some((each) => each.startsWith(catchingUp))) {
-    const { records = 0, lag } = state.reader ?? {};
-    const share = Number.isFinite(lag) && records + lag > 0 ? records / (records + lag) : 0;
-    said.push(h("p", { key: "ready", class: "notice" }, "Catching up with the log: ",
-      Number.isFinite(lag) ? `${plural(lag, "record")} to go. Figures may still be old.` : "looking how long it is.",
-      h("span", { class: "progress", "--share": share.toFixed(3) })));
-  }
-  for (const each of state?.notices ?? []) {
-    said.push(h("p", { key: each, class: "notice" }, each));
-  }
-  return said;
+function title() {
+  const said = place.view === "group" ? groupTitle(state, isolated(place.group)) : state && VIEWS[place.view]?.title(state);
+  return said ? `${said} · caughtup` : "caughtup";
 }
 
 /** Draw at most once a frame, however much arrives. */
@@ -103,30 +76,88 @@ function redraw() {
   requestAnimationFrame(draw);
 }
 
-document.addEventListener("toggle", (event) => {
-  const key = event.target.dataset?.open;
-  if (key === undefined || event.target.open === (ui.open.get(key) ?? ui.openByDefault)) return;
-  ui.open.set(key, event.target.open);
+/** Go to what the address says: follow its view, if that isn't followed already. */
+function move({ forward = false } = {}) {
+  const before = place;
+  place = here();
+  ui.query = place.query;
+  const elsewhere = before.view !== place.view || before.group !== place.group;
+  if (elsewhere) {
+    forget();
+    hideTip();
+    [state, findsThere, link, ui.focus, ui.recent] = [null, false, "waiting", null, null];
+  }
+  listen();
+  if (elsewhere && forward) {
+    scrollTo(0, 0);
+    at("main").focus({ preventScroll: true });
+  }
+  draw();
+}
+
+function listen() {
+  const wanted = request();
+  if (followed?.wanted === wanted) return;
+  followed?.end();
+  if (wanted === null) { followed = null; return; }
+  const recent = place.view === "group" ? `api/groups/${encodeURIComponent(place.group)}/recent` : VIEWS[place.view].recent;
+  const ends = [
+    follow(wanted, hear, (next) => { link = next; redraw(); }),
+    ...(recent ? [followRecent(recent, (next) => { ui.recent = next; redraw(); })] : []),
+  ];
+  followed = { wanted, end: () => ends.forEach((end) => end()) };
+}
+
+function request() {
+  if (place.view === "nowhere") return null;
+  if (place.view === "group") return new URLSearchParams({ group: place.group }).toString();
+  const find = findsThere && ui.query.get("find");
+  return new URLSearchParams({ view: place.view, ...(find ? { find } : {}) }).toString();
+}
+
+function hear(next) {
+  [state, heardAt] = [next, performance.now()];
+  if (next.groups_more > 0 && !findsThere) {
+    findsThere = true;
+    listen();
+  }
   redraw();
-}, true);
+}
+
+/** Keep a choice in the address, so that a reload and a link have it. */
+function chosen(choices) {
+  choose(choices);
+  ui.query = here().query;
+  redraw();
+}
+
+let finding = null;
 document.addEventListener("click", (event) => {
-  const button = event.target.closest("button");
-  if (button?.dataset.filter) ui.filters.set(button.dataset.group, button.dataset.filter);
-  if (button?.dataset.everything) ui.everything.add(button.dataset.everything);
-  if (button) redraw();
+  const button = event.target.closest("button[data-choose]");
+  if (button) chosen({ [button.dataset.choose]: button.dataset.value });
 });
 document.addEventListener("input", (event) => {
   if (event.target.dataset.search === undefined) return;
-  ui.search = event.target.value;
-  redraw();
+  chosen({ [event.target.dataset.search]: event.target.value });
+  clearTimeout(finding);
+  finding = setTimeout(listen, FIND_AFTER_MS);
 });
+at("skip").addEventListener("click", () => at("main").focus());
 
-installKeys((group, cell) => { ui.focus.set(group, cell); redraw(); });
-installTip(() => state, now);
+/** What a matrix cell says, with how old that is. */
+function cellLines(cell) {
+  const app = state?.application;
+  const [task, process] = cell.dataset.cell.split("|");
+  const client = app?.clients.find((each) => each.process === process);
+  const found = app?.tasks.find((each) => each.task === task);
+  return client && found && lines(app, client, found, indexed(app).copies.get(task)?.get(process), clientNames(app), now());
+}
+
+installLinks(move);
+installKeys((cell) => { ui.focus = cell; redraw(); });
+installTip(cellLines);
+installHeatmap((zoom) => chosen({ zoom }));
+installGlossary(() => state?.links?.docs);
 new ResizeObserver(redraw).observe(at("main"));
 setInterval(redraw, 1000); // countdowns and ages
-draw();
-follow(
-  (next) => { skew = next.now_ms - Date.now(); state = next; redraw(); },
-  (next) => { link = next; redraw(); },
-);
+move();

@@ -21,7 +21,7 @@ from tests.support.observability.site import Site
 from tests.support.states import HOSTILE, NOW_MS, cluster_state, everything
 
 PATHS = (
-    *("/", "/page.js", "/page.css", "/metrics", "/ready"),
+    *("/", "/page.js", "/style/page.css", "/metrics", "/ready"),
     *("/api/state", "/api/events", "/api/lag", "/api/reassignments", "/api/configs"),
 )
 
@@ -119,7 +119,9 @@ async def test_every_answer_forbids_what_the_page_does_not_need(site: Site, path
 
 async def test_every_file_of_the_page_is_served_as_what_it_is(site: Site) -> None:
     files = list(static_files())
-    assert {"index.html", "page.js", "page.css"} <= {name for name, _, _ in files}
+    assert {"index.html", "page.js", "style/page.css", "shell/dom.js"} <= {
+        name for name, _, _ in files
+    }
     for name, body, kind in files:
         async with site.get("/" if name == "index.html" else f"/{name}") as response:
             assert (response.status, response.content_type) == (200, kind)

@@ -27,7 +27,7 @@ async def page(scene: Scene) -> AsyncIterator[Page]:
     """The page in a window that stays open from test to test, as on a wall."""
     with chromium() as browser:
         async with new_page(browser) as started:
-            await started.open(scene.stage.url, width=1600)
+            await started.open(f"{scene.stage.url}groups/orders", width=1600)
             await started.until("document.querySelectorAll('td.copy').length > 8")
             yield started
             assert started.errors == []
@@ -76,6 +76,7 @@ async def test_it_counts_down_to_the_next_probing_rebalance(page: Page) -> None:
 
 
 async def test_it_shows_the_reassignment_and_its_progress(page: Page) -> None:
+    await page.click("[...document.querySelectorAll('nav a')].find(a => /Reass/.test(a.innerText))")
     row = "document.querySelector('li.movement')?.innerText"
     said = await page.until(row)
     assert str(PARCELS) in said
@@ -86,6 +87,8 @@ async def test_it_shows_the_reassignment_and_its_progress(page: Page) -> None:
     ended = await page.evaluate("document.querySelector('.ended')?.innerText")
     assert f"{LETTERS} completed" in ended
     await page.until(f"{row} !== {said!r}")
+    await page.evaluate("history.back()")
+    await page.until("document.querySelectorAll('td.copy').length > 8")
 
 
 async def test_a_leaving_instance_disappears_from_the_page_that_is_open(

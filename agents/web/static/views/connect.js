@@ -1,7 +1,9 @@
 // A Connect group: what contradicts what, what waits until when, and workers × connectors and tasks.
 
-import { h } from "./dom.js";
-import { ago, count, countdown, duration, known, naturally, plural } from "./format.js";
+import { toGroup } from "../shell/address.js";
+import { h } from "../shell/dom.js";
+import { ago, count, countdown, duration, known, naturally, plural } from "../shell/format.js";
+import { word } from "../shell/glossary.js";
 
 const CONTRADICTIONS_SHOWN = 30;
 const UNASSIGNED_SHOWN = 30;
@@ -33,17 +35,17 @@ const STATES = {
   RUNNING: "active", PAUSED: "standby", STOPPED: "standby", RESTARTING: "warmup", UNASSIGNED: "warmup", FAILED: "cold",
 };
 
-/** Describe a group. `ui`: what the person looking at it opened. */
-export function connect(group, ui, nowMs) {
+/** Describe a group; `linked`: with a link to its page. */
+export function connect(group, nowMs, linked = false) {
   const key = `connect:${group.group}`;
-  const open = ui.open.get(key) ?? ui.openByDefault;
   const wrong = group.contradictions.filter((each) => !each.waits).length;
   const [kind, sign] = VERDICTS[group.result] ?? ["unsure", "?"];
-  return h("details", { key, class: "app panel connect", "data-open": key, open },
-    h("summary", null,
-      h("h3", null, group.group),
-      h("span", { class: "quiet" }, `Connect, ${plural(group.workers.length, "worker")}, ${
-        plural(group.connectors.length, "connector")}, generation ${count(group.generation)}`),
+  const href = linked && toGroup(group.group);
+  return h("section", { key, class: "app panel connect", "aria-label": `Connect group ${group.group}` },
+    h("div", { class: "tools" },
+      h("h3", null, linked ? (href ? h("a", { href }, h("bdi", null, group.group)) : h("bdi", null, group.group)) : "Connect group",
+        h("span", { class: "quiet" }, ` Connect, ${plural(group.workers.length, "worker")}, ${
+          plural(group.connectors.length, "connector")}, generation ${count(group.generation)}`)),
       h("span", { class: "chips" },
         wrong > 0 && h("span", { class: "chip bad" }, plural(wrong, "contradiction")),
         group.storm && h("span", { class: "chip bad" }, "storm"),
@@ -51,25 +53,26 @@ export function connect(group, ui, nowMs) {
         known(group.next_rebalance_ms) && h("span", { class: "chip", title: "the next rebalance" },
           `rebalance ${countdown(group.next_rebalance_ms, nowMs)}`),
         h("span", { class: `chip ${kind}` }, `${sign} ${group.result}`))),
-    open && body(group, nowMs));
-}
-
-function body(group, nowMs) {
-  return [
     contradictions(group, nowMs),
     h("dl", { class: "facts" }, facts(group, nowMs)),
     unassigned(group, nowMs),
     matrix(group),
     connectors(group, nowMs),
-    history(group, nowMs),
-  ];
+    history(group, nowMs));
+}
+
+/** Describe every Connect group. */
+export function connects(state, nowMs) {
+  const all = state.connect ?? [];
+  return all.length ? all.map((each) => connect(each, nowMs, true)) : h("section", { key: "none", class: "panel" },
+    h("h2", null, "Connect"), h("p", { class: "quiet" }, state.ready ? "No Connect worker has joined a group yet." : "Not read yet."));
 }
 
 function contradictions(group, nowMs) {
   if (!group.contradictions.length) return null;
   const shown = group.contradictions.slice(0, CONTRADICTIONS_SHOWN);
   return h("section", { key: "contradictions" },
-    h("h4", null, "Contradictions"),
+    h("h4", null, word("contradiction", "Contradictions")),
     h("ul", { class: "contradictions" }, shown.map((each) => {
       const [kind, sign, what] = CONTRADICTIONS[each.contradiction] ?? ["unsure", "?", each.contradiction];
       return h("li", { key: `${each.contradiction} ${each.connector} ${each.task}`, class: "movement" },
@@ -86,11 +89,11 @@ function contradictions(group, nowMs) {
 
 function facts(group, nowMs) {
   const [kind, sign, meaning] = VERDICTS[group.result] ?? ["unsure", "?", group.result];
-  const said = [["The leader decided", h("b", { class: kind }, `${sign} ${meaning}`),
+  const said = [[word(group.result, "The leader decided"), h("b", { class: kind }, `${sign} ${meaning}`),
     group.why && h("span", { class: "why" }, group.why)]];
   if (known(group.empty_since_ms)) said.push(["Workers", h("b", { class: "bad" }, `none, since ${ago(group.empty_since_ms, nowMs)}`)]);
   if (known(group.next_rebalance_ms)) {
-    said.push(["Next rebalance", h("b", null, countdown(group.next_rebalance_ms, nowMs)),
+    said.push([word("rebalance", "Next rebalance"), h("b", null, countdown(group.next_rebalance_ms, nowMs)),
       group.delayed && h("span", { class: "why" }, DELAYED[group.delayed] ?? group.delayed),
       ...Object.entries(group.next_revokes ?? {}).map(([worker, names]) =>
         h("span", { key: worker, class: "why" }, `takes from ${worker}: ${names.join(" ")}`))]);
@@ -111,7 +114,7 @@ function facts(group, nowMs) {
   said.push(["Topics", group.topics ? h("span", { class: "fixed" }, Object.values(group.topics).filter(Boolean).join(" "))
     : h("span", { class: "unsure" }, `not known: ${group.topics_unknown}`),
   group.shared_with && h("span", { class: "why bad" }, `the same as of ${group.shared_with.join(", ")}: statuses can't be told apart`)]);
-  return said.map(([term, ...says]) => h("div", { key: term }, h("dt", null, term), h("dd", null, says)));
+  return said.map(([term, ...says], at) => h("div", { key: at }, h("dt", null, term), h("dd", null, says)));
 }
 
 const uneven = (each) => (each && (each.connectors > 1 || each.tasks > 1)
@@ -121,7 +124,7 @@ function unassigned(group, nowMs) {
   if (!group.unassigned.length) return null;
   const shown = group.unassigned.slice(0, UNASSIGNED_SHOWN);
   return h("section", { key: "unassigned", class: "scroll" },
-    h("h4", null, "Nobody's"),
+    h("h4", null, word("unassigned", "Nobody's")),
     h("table", { class: "rows" },
       h("thead", null, h("tr", null, ["Connector or task", "For", "Goes to", "When"].map((t) => h("th", { scope: "col" }, t)))),
       h("tbody", null, shown.map((each) => h("tr", { key: each.name },

@@ -1,17 +1,19 @@
-// Arrow keys inside a matrix: one stop for the tab key, however many tasks there are.
+// Keys: arrows inside a matrix, which is one stop for the tab key, however many tasks there are.
 
-/** Call `onFocus(group, cell)` whenever a cell of a group's matrix takes the focus. */
+/** Call `onFocus(cell)` whenever a cell of a matrix takes the focus. */
 export function installKeys(onFocus) {
   document.addEventListener("focusin", (event) => {
     const cell = event.target.closest("[data-cell]");
-    if (cell) onFocus(cell.closest("[data-matrix]").dataset.matrix, cell.dataset.cell);
+    if (cell) onFocus(cell.dataset.cell);
   });
   document.addEventListener("keydown", (event) => {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    const search = event.key === "/" && !event.target.closest?.("input, dialog") && document.querySelector("[type=search]");
     const cell = event.target.closest?.("[data-cell]");
-    const target = cell && !event.altKey && !event.ctrlKey && !event.metaKey && neighbour(cell, event.key);
+    const target = search || (cell && neighbour(cell, event.key));
     if (!target) return;
     event.preventDefault();
-    target.tabIndex = 0;
+    if (target !== search) target.tabIndex = 0;
     target.focus();
   });
 }

@@ -1,7 +1,8 @@
 // Partitions in movement: how each fares and why, how far its copies are, and how others ended.
 
-import { h } from "./dom.js";
-import { ago, bytes, count, duration, known, plural } from "./format.js";
+import { served } from "../shell/address.js";
+import { h } from "../shell/dom.js";
+import { ago, bytes, count, duration, known, plural } from "../shell/format.js";
 
 const ENDED_SHOWN = 12;
 /** Every verdict: its colour and a sign of its own. The service sorts, the worst first. */
@@ -30,15 +31,18 @@ const OUTCOMES = {
   completed: "ok", cancelled: "unsure", superseded: "unsure", "reverted-partial": "bad", vanished: "bad",
 };
 
-/** Describe the partitions in movement, throttles that are left over, and movements that ended. */
-export function reassignments(state, nowMs) {
+/**
+ * Describe the partitions in movement, throttles that are left over, and movements that ended.
+ * `short`: beside other things, where `more` takes the place of how many are left out.
+ */
+export function reassignments(state, nowMs, { short = false, more = null } = {}) {
   const moving = state.reassignments ?? [];
   const counts = Object.entries(state.reassignment_counts ?? {});
   const all = counts.reduce((sum, [, number]) => sum + number, 0) || moving.length;
   const throttles = state.throttles ?? [];
   const ended = state.recent_reassignments ?? [];
   return h("section", { key: "reassignments", class: "panel", "aria-labelledby": "reassignments" },
-    h("h2", { id: "reassignments" }, "Reassignments", h("span", { class: "quiet" }, ` ${count(all)} moving`)),
+    h("h2", { id: "reassignments" }, short ? h("a", { href: served("reassignments") }, "Reassignments") : "Reassignments", h("span", { class: "quiet" }, ` ${count(all)} moving`)),
     all > 1 && h("p", { class: "counts" }, counts.map(([verdict, number]) =>
       h("span", { key: verdict }, said(verdict), ` ${count(number)}`))),
     (state.reassignments_missing ?? []).map((missing) =>
@@ -46,20 +50,20 @@ export function reassignments(state, nowMs) {
     moving.length
       ? h("ol", { class: "movements" }, moving.map(movement))
       : h("p", { class: "quiet" }, state.ready ? "No partition is in movement." : "Not read yet."),
-    all > moving.length && h("p", { class: "quiet" },
-      `${count(all - moving.length)} more that fare no worse than these.`),
+    more ?? (all > moving.length && h("p", { class: "quiet" },
+      `${count(all - moving.length)} more that fare no worse than these.`)),
     throttles.map((each) => h("div", { key: `throttle ${each.kind} ${each.name}`, class: "movement" },
       h("p", null, h("span", { class: "unsure" }, h("span", { class: "sign", "aria-hidden": "true" }, "⊘"),
         " throttle left over"), ` on the ${each.kind} `, h("span", { class: "fixed" }, each.name)),
       h("p", { class: "because" }, h("span", { class: "fixed" }, each.what)),
       h("p", { class: "advice" }, each.advice))),
-    ended.length > 0 && h("ul", { class: "ended" }, ended.slice(0, ENDED_SHOWN).map(end(nowMs))));
+    ended.length > 0 && h("ul", { class: "ended" }, ended.slice(0, short ? ENDED_SHOWN : 200).map(end(nowMs))));
 }
 
 function movement(each) {
   const name = `${each.topic}-${each.partition}`;
   return h("li", { key: name, class: "movement" },
-    h("p", null, h("span", { class: "fixed name" }, name), " ",
+    h("p", null, h("bdi", { class: "fixed name" }, name), " ",
       h("span", { class: "fixed quiet together" }, `${brokers(each.original)} → ${brokers(each.target)}`)),
     h("p", { class: "figures" }, said(each.verdict),
       each.cause && h("span", { class: "cause" }, each.cause.replaceAll("-", " ")),

@@ -13,8 +13,8 @@ export const count = (value) => (known(value) ? whole.format(value) : UNKNOWN);
 /** A count in a few characters: 12.3K. */
 export const short = (value) => (known(value) ? compact.format(value) : UNKNOWN);
 
-/** A count with its noun: 1 task, 2 tasks. */
-export const plural = (value, noun) => `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+/** A count with its noun: 1 task, 2 tasks, 2 copies. */
+export const plural = (value, one, many = `${one}s`) => `${count(value)} ${value === 1 ? one : many}`;
 
 /** A size in bytes: 1.2 GB. */
 export function bytes(value) {
@@ -50,6 +50,15 @@ export function countdown(dueMs, nowMs) {
 
 /** How long ago a moment was, both in ms. */
 export const ago = (atMs, nowMs) => `${duration((nowMs - atMs) / 1000)} ago`;
+
+const hours = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const dated = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+
+/** A moment as this place's clocks have it: 14:02:31. */
+export const clockTime = (atMs) => (known(atMs) ? hours.format(atMs) : UNKNOWN);
+
+/** A moment with its day, for titles. */
+export const moment = (atMs) => (known(atMs) ? dated.format(atMs) : UNKNOWN);
 
 /** The share of a lag bar: 0 is caught up, one half is exactly the acceptable lag, 1 is endless. */
 export function lagShare(lag, acceptable) {

@@ -3,6 +3,9 @@
 // Text reaches the document through text nodes and setAttribute only, so nothing that Kafka
 // clients choose (group, topic and client names) can become markup.
 
+const SVG = "http://www.w3.org/2000/svg";
+const DRAWN = new Set(["svg", "path", "line", "circle"]);
+
 /** Describe an element. Children: descriptions, text, numbers; null, undefined and false are skipped. */
 export function h(tag, props, ...children) {
   const kept = [];
@@ -11,13 +14,6 @@ export function h(tag, props, ...children) {
     kept.push(typeof child === "object" ? child : String(child));
   }
   return { tag, props: props ?? {}, children: kept };
-}
-
-/** Head a table: columns of words, columns of numbers; `spare` are those that a narrow page leaves out. */
-export function head(words, numbers, ...spare) {
-  const column = (kind) => (word) =>
-    h("th", { scope: "col", class: `${kind}${spare.includes(word) ? " spare" : ""}` }, word);
-  return h("thead", null, h("tr", null, words.map(column("")), numbers.map(column("number"))));
 }
 
 const descriptions = new WeakMap();
@@ -60,6 +56,7 @@ function reuse(description, at, keyed) {
 
 function create(description) {
   if (typeof description === "string") return document.createTextNode(description);
+  if (DRAWN.has(description.tag)) return document.createElementNS(SVG, description.tag);
   return document.createElement(description.tag);
 }
 
@@ -74,16 +71,18 @@ function update(element, description) {
     if (old[name] !== value) set(element, name, value);
   }
   descriptions.set(element, description);
-  patch(element, description.children);
+  if (!description.props.opaque) patch(element, description.children); // opaque: somebody else fills it
 }
 
 function set(element, name, value) {
-  if (name === "key") return;
+  if (name === "key" || name === "opaque") return;
   // The content security policy forbids style attributes; custom properties go through CSSOM.
   if (name.startsWith("--")) {
     element.style.setProperty(name, value ?? "");
   } else if (name === "open") {
     element.open = Boolean(value);
+  } else if (name === "value") {
+    if (element.value !== value) element.value = value ?? "";
   } else if (value === null || value === undefined || value === false) {
     element.removeAttribute(name);
   } else {
@@ -101,3 +100,6 @@ export function memo(key, inputs, describe) {
   memos.set(key, { inputs, description });
   return description;
 }
+
+/** Forget what was described: another view is looked at. */
+export const forget = () => memos.clear();

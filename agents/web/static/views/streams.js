@@ -1,7 +1,8 @@
 // The streams of the data pipeline on Spark: how each gets on, as it told last.
 
-import { h, head } from "./dom.js";
-import { UNKNOWN, ago, count, duration, known, plural, short } from "./format.js";
+import { h } from "../shell/dom.js";
+import { UNKNOWN, ago, count, duration, known, plural, short } from "../shell/format.js";
+import { head } from "../shell/table.js";
 
 /** Every status: its colour and a sign of its own. */
 const STATUS = {
@@ -11,9 +12,13 @@ const STATUS = {
   failed: ["bad", "✖"],
 };
 
-/** Describe the streams; nothing where there never was one. */
-export function streams(state, nowMs) {
+/** Describe the streams; nothing where there never was one, unless it is what is looked at. */
+export function streams(state, nowMs, alone = false) {
   const all = state.streams ?? [];
+  if (alone && !all.length) {
+    return h("section", { key: "streams", class: "panel" }, h("h2", null, "Streams on Spark"),
+      h("p", { class: "quiet" }, "No stream of the data pipeline has told anything yet: caughtup pipeline history and rates are such streams."));
+  }
   return all.length > 0 && h("section", { key: "streams", class: "panel", "aria-labelledby": "streams" },
     h("h2", { id: "streams" }, "Streams on Spark"),
     h("div", { class: "scroll" }, h("table", { class: "rows groups" },

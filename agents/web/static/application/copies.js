@@ -1,0 +1,118 @@
+// Copies of tasks in words: what each is, how far it is behind, how that is known, why it moves.
+
+import { UNKNOWN, count, duration, known, plural, short } from "../shell/format.js";
+import { isolated } from "../shell/names.js";
+
+/** Roles in the order of the legend: their letter, name and what they mean. */
+export const ROLES = {
+  active: { letter: "A", name: "active", means: "processes the task" },
+  standby: { letter: "S", name: "standby", means: "a copy kept ready" },
+  warmup: { letter: "W", name: "warm-up", means: "a copy that is built before the task moves here" },
+  restoring: { letter: "R", name: "restoring", means: "owns the task, and restores its state first" },
+  none: { letter: "·", name: "no role", means: "state on disk that nobody asked for" },
+};
+
+const PROVENANCE = {
+  running: "a running active processes at the end of its changelog: it has no figure",
+  reported: "reported by the client in this generation",
+  measured: "told by the application since",
+  estimated: "estimated: an upper bound, the changelog's end may have grown since",
+  unknown: "not known",
+};
+const OLD_MS = 60_000;
+
+/** How old a copy's figure is in ms, if that is worth a word; else null. */
+export const ageOf = (copy, nowMs) =>
+  (known(copy.lag) && copy.as_of_ms > 0 && nowMs - copy.as_of_ms > OLD_MS ? nowMs - copy.as_of_ms : null);
+
+/** Is its figure an estimate, or old? Then it is hatched wherever it stands. */
+export const isSoft = (copy, nowMs) => known(copy.lag) && (copy.provenance === "estimated" || ageOf(copy, nowMs) !== null);
+
+/** A copy's lag in a few characters, with its age where that matters: 9.3K, 2 min old. */
+export function lagWithAge(copy, nowMs) {
+  if (!known(copy?.lag)) return UNKNOWN;
+  const old = ageOf(copy, nowMs);
+  return `${short(copy.lag)}${old === null ? "" : `, ${duration(old / 1000)} old`}`;
+}
+
+/** Does a copy lag more than is acceptable? */
+export const isBehind = (application, copy) => known(copy.lag) && copy.lag > (application.acceptable_recovery_lag ?? 0);
+
+/** Say everything of a copy, the title first; `nowMs` adds how old it is. */
+export function lines(application, client, task, copy, names, nowMs) {
+  const said = [`Task ${task.task} on ${isolated(client.name)}`];
+  if (copy === undefined) {
+    said.push("no copy here");
+  } else {
+    const role = ROLES[copy.role] ?? ROLES.none;
+    said.push(`${role.name}: ${role.means}`);
+    if (known(copy.lag)) {
+      const against = application.acceptable_recovery_lag;
+      said.push(`lag ${count(copy.lag)}${known(against) ? `, acceptable ${count(against)}` : ""}`);
+    }
+    said.push(`lag ${PROVENANCE[copy.provenance] ?? copy.provenance}`);
+    if (copy.verdict) {
+      const word = copy.verdict.replace("_", " ");
+      said.push(`${word}${known(copy.eta_seconds) && copy.eta_seconds > 0
+        ? `, caught up in about ${duration(copy.eta_seconds)}` : ""}${copy.why ? `: ${copy.why}` : ""}`);
+    }
+    if (known(nowMs) && copy.as_of_ms > 0) said.push(`${duration((nowMs - copy.as_of_ms) / 1000)} old`);
+  }
+  const recommended = movesOf(application, client, task);
+  const planned = (application.leader_movements ?? []).filter((move) => move.task === task.task && move.to === client.process
+    && !recommended.some((other) => other.to === move.to && other.kind === move.kind));
+  for (const move of planned) said.push(`the leader has it ${route(move, names)}, ${move.kind}: ${move.reason}`);
+  for (const move of recommended) {
+    said.push(`${route(move, names)}, ${move.kind}: ${move.reason}`);
+  }
+  return said;
+}
+
+/** Say everything of a client. */
+export function clientTitle(application, client) {
+  const roles = application.tasks.flatMap((task) => task.copies)
+    .filter((copy) => copy.process === client.process).map((copy) => copy.role);
+  const held = Object.entries(ROLES).map(([role, { name }]) => [roles.filter((r) => r === role).length, name])
+    .filter(([number]) => number > 0).map(([number, name]) => `${number} ${name}`).join(", ");
+  return [`${isolated(client.name)} at ${client.host ?? "an unknown host"}: ${held || "no copies"}`,
+    known(client.capacity) && plural(client.capacity, "thread"), client.leader && "leads the group",
+    `process ${client.process}`].filter(Boolean).join(", ");
+}
+
+const indexes = new WeakMap();
+
+/** Return what an application's copies and movements are by, made once for each state. */
+export function indexed(application) {
+  let index = indexes.get(application);
+  if (index === undefined) {
+    index = {
+      moves: Map.groupBy(application.recommendation?.movements ?? [], (move) => move.task),
+      copies: new Map(application.tasks.map((task) => [task.task, new Map(task.copies.map((copy) => [copy.process, copy]))])),
+    };
+    indexes.set(application, index);
+  }
+  return index;
+}
+
+/** A task can have several movements: those that begin or end at this client. */
+export const movesOf = (application, client, task) => (indexed(application).moves.get(task.task) ?? [])
+  .filter((move) => move.to === client.process || move.from === client.process);
+
+/** Does a task move, or is a copy of it behind? */
+export function isChanging(application, task) {
+  return task.copies.some((copy) => copy.role === "warmup" || copy.role === "restoring"
+      || (copy.role === "standby" && isBehind(application, copy)))
+    || indexed(application).moves.has(task.task);
+}
+
+/** Name the clients of an application by process. */
+export const clientNames = (application) =>
+  new Map(application.clients.map((client) => [client.process, client.name]));
+
+/** Say from where to where a movement goes; `named(process)` says who a process is. */
+export function routeBy(move, named) {
+  return known(move.from) && move.from !== move.to ? `${named(move.from)} → ${named(move.to)}` : `→ ${named(move.to)}`;
+}
+
+/** Say it with the whole names of clients, by process. */
+export const route = (move, names) => routeBy(move, (process) => isolated(names.get(process) ?? process));

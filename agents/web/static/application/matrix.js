@@ -1,0 +1,79 @@
+// Clients × tasks of one application: cells where they fit, else a heat map that zooms into cells.
+
+import { h } from "../shell/dom.js";
+import { count, naturally, plural } from "../shell/format.js";
+import { shortened } from "../shell/names.js";
+import { band, cellId, measured } from "./cells.js";
+import { clientNames } from "./copies.js";
+import { heatmap } from "./heatmap.js";
+
+const NAME_WIDTH = { narrow: 92, wide: 150 };
+const NAME_CHARACTERS = { narrow: 11, wide: 17 };
+const ROW_PX = 27;
+/** Cells that would be taller than this together are a heat map. */
+const CELLS_MOST_PX = 1000;
+const ZOOMED_CLIENTS = 10;
+
+/** Describe the matrix of an application's tasks. `ui`: the width, the focus, and where it is zoomed in. */
+export function matrix(application, tasks, ui, nowMs) {
+  const narrow = ui.width < 600 ? "narrow" : "wide";
+  const size = { width: ui.width, nameWidth: NAME_WIDTH[narrow] };
+  const blocks = bands(tasks);
+  const names = shortened(application.clients.map((client) => client.name), NAME_CHARACTERS[narrow]);
+  const context = { application, nowMs, names, clientNames: clientNames(application), clients: application.clients };
+  if (height(blocks, application.clients.length, size) <= CELLS_MOST_PX) {
+    return h("div", { class: "matrix", "data-matrix": true }, cells(context, blocks, size, ui.focus));
+  }
+  const zoomed = window_(application, blocks, size, ui.query);
+  return h("div", { class: "matrix" },
+    heatmap(context, blocks, size, zoomed, ui),
+    zoomed
+      ? h("div", { key: "cells", "data-matrix": true },
+        h("p", { class: "tools" },
+          h("span", { class: "quiet" }, `${plural(zoomed.clients.length, "client")} and ${plural(zoomed.block.tasks.length, "task")} of ${
+            count(application.clients.length)} × ${count(tasks.length)}, framed above.`),
+          h("button", { type: "button", "data-choose": "zoom", "data-value": "" }, "Close cells")),
+        cells({ ...context, clients: zoomed.clients }, [zoomed.block], size, ui.focus))
+      : h("p", { key: "how", class: "quiet" }, "Click, or press Enter, to see the cells of a place; point at it for one copy.",
+        names.common && ` Clients are named without ${names.common}.`));
+}
+
+function cells(context, blocks, size, focus) {
+  const all = { ...context, focus: focusable(context.clients, blocks, focus) };
+  return blocks.map((block) => band(all, block, size));
+}
+
+/** One cell of a matrix takes the tab key; the arrow keys go on from there. */
+function focusable(clients, blocks, focus) {
+  const there = blocks.some(({ tasks }) => tasks.some((task) => clients.some((client) => cellId(task, client) === focus)));
+  return there ? focus : cellId(blocks[0].tasks[0], clients[0]);
+}
+
+function height(blocks, clients, { width, nameWidth }) {
+  return blocks.reduce((sum, { tasks }) =>
+    sum + 24 + Math.ceil(tasks.length / measured(width, nameWidth, tasks.length).fit) * (clients * ROW_PX + 24), 0);
+}
+
+/** The clients and tasks around where somebody zoomed in, as many as fit; null where nobody did. */
+function window_(application, blocks, { width, nameWidth }, query) {
+  const [wanted, process] = (query.get("zoom") ?? "").split("|");
+  const block = blocks.find(({ tasks }) => tasks.some((task) => task.task === wanted));
+  if (!block) return null;
+  const fit = measured(width, nameWidth, block.tasks.length).fit;
+  const tasks = around(block.tasks, block.tasks.findIndex((task) => task.task === wanted), fit);
+  const clients = around(application.clients, application.clients.findIndex((each) => each.process === process), ZOOMED_CLIENTS);
+  return { clients, block: { ...block, tasks } };
+}
+
+function around(all, at, most) {
+  const start = Math.max(0, Math.min(Math.max(at, 0) - Math.floor(most / 2), all.length - most));
+  return all.slice(start, start + most);
+}
+
+/** Part tasks by their subtopology, both in the order of their numbers. */
+function bands(tasks) {
+  const bySubtopology = Map.groupBy(tasks, (task) => task.task.slice(0, task.task.lastIndexOf("_")));
+  return [...bySubtopology]
+    .sort(([a], [b]) => naturally(a, b))
+    .map(([subtopology, members]) => ({ subtopology, tasks: [...members].sort((a, b) => naturally(a.task, b.task)) }));
+}

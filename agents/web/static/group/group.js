@@ -1,0 +1,79 @@
+// A group's page: how it fares, how that went, its tasks or connectors, its partitions.
+
+import { served } from "../shell/address.js";
+import { h } from "../shell/dom.js";
+import { count, known, plural } from "../shell/format.js";
+import { word } from "../shell/glossary.js";
+import { application } from "../application/application.js";
+import { kind } from "../overview/groups.js";
+import { happened } from "../overview/happened.js";
+import { age, status } from "../overview/status.js";
+import { connect } from "../views/connect.js";
+import { charts } from "./charts.js";
+import { partitions } from "./partitions.js";
+
+const CHARTS = [
+  { id: "lag", title: "Lag", series: [["lag", "offsets"]] },
+  { id: "rates", title: "Records a second", series: [["produced_per_second", "produced"], ["committed_per_second", "committed"]] },
+  { id: "copies", title: "Copies being built", series: [["warmups", "warm-ups"], ["restoring", "restoring"]] },
+];
+
+/** Describe a group, or say that nobody knows it and what to do. */
+export function group(state, name, ui, nowMs) {
+  const { group: summary, application: streams, connect: workers } = state;
+  if (!summary && !streams && !workers) return nobody(state, name);
+  const over = charts(CHARTS, ui);
+  return [
+    h("div", { key: "headline", class: "wide panel headline" },
+      h("p", { class: "quiet" }, h("a", { href: served("") }, "All groups")),
+      h("h2", { class: "fixed" }, h("bdi", null, name)),
+      summary && h("p", { class: "quiet" }, kind(summary, nowMs)),
+      summary && h("dl", { class: "facts" }, facts(summary)),
+      grafana(state, name)),
+    over && h("div", { key: "charts", class: "wide" }, over),
+    streams && h("div", { key: "streams", class: "wide" }, application(streams, ui, nowMs)),
+    workers && h("div", { key: "connect", class: "wide" }, connect(workers, nowMs)),
+    h("div", { key: "main", class: "column" }, partitions(state, ui, nowMs)),
+    h("div", { key: "side", class: "column" }, happened(state.feed, ui, nowMs, name)),
+  ];
+}
+
+function facts(summary) {
+  const lag = known(summary.lag) ? count(summary.lag)
+    : known(summary.lag_at_least) ? `≥ ${count(summary.lag_at_least)}` : "not known";
+  return [
+    [word(summary.status ?? "unknown", "Status"), status(summary.status), summary.why && h("span", { class: "why" }, summary.why)],
+    [word("lag", "Lag"), h("b", null, lag),
+      known(summary.lag) || known(summary.lag_at_least) ? ` record${summary.lag === 1 ? "" : "s"}` : "",
+      !known(summary.lag) && h("span", { class: "why" }, "the end of a partition's log is not known")],
+    [word("in time", "In time"), h("b", null, age(summary))],
+  ].map(([term, ...says], at) => h("div", { key: at }, h("dt", null, term), h("dd", null, says)));
+}
+
+/** Link to the same group in Grafana, where the settings say where that is. */
+function grafana(state, name) {
+  const { grafana: address } = state.links ?? {};
+  if (!/^https?:\/\//i.test(address ?? "") || !URL.canParse(address)) return null;
+  const url = new URL(address);
+  url.searchParams.set("var-group", name);
+  return h("p", null, h("a", { href: url.href, target: "_blank", rel: "noreferrer" }, "This group in Grafana"));
+}
+
+function nobody(state, name) {
+  return [h("section", { key: "nobody", class: "wide panel" },
+    h("h2", { class: "fixed" }, h("bdi", null, name)),
+    h("p", null, state.ready ? "Nobody knows a group of this name."
+      : "Not read yet: the service still catches up with the log, and may know this group when it has."),
+    state.ready && h("ul", { class: "points" },
+      h("li", null, "A group is known once it has a member or has committed; Kafka forgets one that has neither for offsets.retention.minutes."),
+      h("li", null, "Is it written as its clients have it (group.id, application.id)? ",
+        h("a", { href: served(`?find=${encodeURIComponent(name)}`) }, "Find names that hold this one")),
+      h("li", null, "The settings may leave it out: the overview says how many groups are ignored.")),
+    h("p", null, h("a", { href: served("") }, "All groups")))];
+}
+
+/** What stands in the window's title: the group, and what is being built. */
+export function groupTitle(state, name) {
+  const building = (state?.application?.tasks ?? []).flatMap((task) => task.copies).filter((copy) => copy.role === "warmup");
+  return building.length ? `${name} · ${plural(building.length, "warm-up")}` : name;
+}

@@ -1,0 +1,71 @@
+// The service itself: its parts, what it reads, and what it could not work out, take or write.
+
+import { h } from "../shell/dom.js";
+import { ago, count, plural, short } from "../shell/format.js";
+import { word } from "../shell/glossary.js";
+import { head } from "../shell/table.js";
+import { happened } from "../overview/happened.js";
+
+/** Describe what failed, was refused or not written; nothing where all is well. */
+export function health(state, nowMs) {
+  const failed = state.faults ?? [];
+  const refused = state.refused ?? [];
+  const aside = state.set_aside ?? [];
+  const checkpoints = state.checkpoint_problems ?? [];
+  return failed.length + refused.length + aside.length + checkpoints.length > 0 && h("section", { key: "faults", class: "panel", "aria-labelledby": "faults" },
+    h("h2", { id: "faults" }, word("left out", "Left out")),
+    failed.length > 0 && h("div", { class: "scroll" }, h("table", { class: "rows groups" },
+      head(["Failed", "Part"], ["Times"]),
+      h("tbody", null, failed.map((each) => rows(
+        `fault ${each.part} ${each.subject} ${each.cause}`, each.subject, each.part, count(each.times),
+        `${each.cause}: ${each.message}`, ago(each.last_ms, nowMs)))))),
+    checkpoints.map((each) => h("p", { key: `checkpoint ${each.checkpoint}` },
+      `The checkpoint ${each.checkpoint} can't be read: ${each.why}.`)),
+    refused.length > 0 && h("div", { class: "scroll" }, h("table", { class: "rows groups" },
+      head(["Refused on", "Key"], ["Records"]),
+      h("tbody", null, refused.map((each) => rows(
+        `refused ${each.topic}`, each.topic, each.key, count(each.times),
+        `${each.reason}: ${each.message}`, ago(each.at_ms, nowMs)))))),
+    aside.length > 0 && h("div", { class: "scroll" }, h("table", { class: "rows groups" },
+      head(["Not written", "Topic"], ["Records"]),
+      h("tbody", null, aside.map((each) => rows(
+        `aside ${each.topic} ${each.key}`, each.key, each.topic, count(each.times),
+        `${each.reason}: ${each.message}`, ago(each.at_ms, nowMs)))))));
+}
+
+/** Describe one of them in two rows: what and how often; why, and when last. */
+const rows = (key, subject, where, times, why, when) => [
+  h("tr", { key },
+    h("td", { class: "name fixed" }, subject),
+    h("td", { class: "name fixed" }, where),
+    h("td", { class: "number" }, times)),
+  h("tr", { key: `about ${key}`, class: "about" }, h("td", { colspan: 3 },
+    h("span", { class: "because" }, why), " ", h("span", { class: "quiet" }, when))),
+];
+
+/** Describe the service's own health, the whole of it. */
+export function wholeHealth(state, ui, nowMs) {
+  const said = [
+    ["Ready", state.ready ? h("b", { class: "ok" }, "✓ yes") : h("b", { class: "bad" }, "✗ no"),
+      (state.unready ?? []).map((each) => h("span", { key: each, class: "why" }, each))],
+    ["Records read", h("b", null, short(state.reader?.records)), `, ${plural(state.reader?.lag, "record")} behind`],
+    ["Decode errors", h("b", { class: state.reader?.decode_errors ? "bad" : null }, count(state.reader?.decode_errors))],
+    ["Version", state.version],
+    ["Cluster", h("span", { class: "fixed" }, state.cluster)],
+  ];
+  return [
+    h("section", { key: "health", class: "panel", "aria-labelledby": "health" },
+      h("h2", { id: "health" }, "caughtup itself"),
+      h("dl", { class: "facts" }, said.map(([term, ...says]) => h("div", { key: term }, h("dt", null, term), h("dd", null, says))))),
+    state.parts?.length > 0 && h("section", { key: "parts", class: "panel", "aria-labelledby": "parts" },
+      h("h2", { id: "parts" }, "Parts"),
+      h("p", { class: "quiet" }, "Each says when it last got on; one that stands still for long ends the service."),
+      (state.unhealthy ?? []).map((each) => h("p", { key: each, class: "bad" }, each)),
+      h("ul", { class: "points" }, state.parts.map((each) => h("li", { key: each.split(":")[0] }, each)))),
+    state.feed?.length > 0 && happened(state.feed, ui, nowMs),
+    health(state, nowMs) || h("section", { key: "faults", class: "panel" },
+      h("h2", null, word("left out", "Left out")), h("p", { class: "quiet" }, state.reader?.decode_errors
+        ? `${plural(state.reader.decode_errors, "record")} could not be decoded; nothing else.`
+        : "Nothing: all that was read could be worked out, taken and written.")),
+  ];
+}
