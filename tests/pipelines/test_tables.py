@@ -50,11 +50,11 @@ def test_rows_are_dealt_by_their_names_buckets() -> None:
     names = ["orders", "", "größer", "a" * 249, "__consumer_offsets", None, "orders"]
     column = pa.array(names, pa.string())
     expected = [bucket(name or "") for name in names]
-    assert buckets_of(column).tolist() == expected
-    assert buckets_of(column.dictionary_encode()).tolist() == expected
+    assert buckets_of(column, BUCKETS).tolist() == expected
+    assert buckets_of(column.dictionary_encode(), BUCKETS).tolist() == expected
     assert bucket("orders") == zlib.crc32(b"orders") % BUCKETS
     rows = pa.RecordBatch.from_arrays([column], ["group"])
-    dealt = {number: own.column(0).to_pylist() for number, own in by_bucket(rows, column)}
+    dealt = {number: own.column(0).to_pylist() for number, own in by_bucket(rows, column, BUCKETS)}
     assert dealt == {
         number: [name for name, own in zip(names, expected, strict=True) if own == number]
         for number in set(expected)

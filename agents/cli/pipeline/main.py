@@ -20,7 +20,7 @@ for origin, short_help in (
     ),
     (
         "caughtup.agents.cli.pipeline.history:history",
-        "Write what happens on the cluster to Parquet tables.",
+        "Write what happens on the cluster to Delta Lake tables.",
     ),
     ("caughtup.agents.cli.pipeline.rates:rates", "Measure how fast copies catch up."),
 ):

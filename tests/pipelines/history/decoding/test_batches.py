@@ -44,7 +44,7 @@ def batches(records: list[Record], rows: int = 3) -> Iterable[pa.RecordBatch]:
 def packed(records: list[Record]) -> Packs:
     """Decode records; give the rows of all packs, by kind and bucket."""
     found: Packs = {}
-    for made in pack_records(KINDS, batches(records)):
+    for made in pack_records(KINDS, BUCKETS, batches(records)):
         for row in made.to_pylist():
             rows = unpack(row["data"]).to_pylist()
             found.setdefault((row["kind"], row["bucket"]), []).extend(rows)
@@ -106,6 +106,6 @@ def test_what_is_broken_is_set_apart_with_its_place_and_costs_the_others_nothing
 
 
 def test_names_are_kept_once_beside_the_rows() -> None:
-    (made,) = pack_records(KINDS, batches([commit(), commit()]))
+    (made,) = pack_records(KINDS, BUCKETS, batches([commit(), commit()]))
     rows = unpack(made.column("data")[0].as_py())
     assert rows.schema.field("group").type == rows.schema.field("topic").type == NAMES
