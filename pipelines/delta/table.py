@@ -64,6 +64,11 @@ class HistoryTable:
         """Return the version that was read last."""
         return self._delta.version()
 
+    def count(self) -> int:
+        """Return how many rows the version has that was read last."""
+        with reported(self.root, self.layout.name):
+            return int(self._delta.to_pyarrow_dataset().count_rows())
+
     def said_of(self, owner: Owner, batch: int) -> dict[str, Any]:
         """Return what the commit of an owner's batch says; nothing where that isn't known any more."""
         with reported(self.root, self.layout.name):

@@ -98,8 +98,7 @@ class HistoryBatches:
         told, replaced = self._generations(batch, read, left)
         if anew:
             replaced += [LAST_COMMITS, ENDS]
-        versions = self.tables.versions(batch)
-        state.leave(batch, [*left, *told], replaced, digest, versions)
+        self.tables.finish(batch, [*left, *told], replaced, digest)
         self.tables.forget(read)
         return self._quarantined(new.get(QUARANTINE.name, ()))
 

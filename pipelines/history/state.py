@@ -45,7 +45,7 @@ class HistoryState:
         self._owner = owner
         self._upkeep = Owner(f"{owner.history}-upkeep", owner.cluster)
 
-    def is_whole(self, batch: int, digest: str) -> bool:
+    def is_whole(self, batch: int, digest: str | None) -> bool:
         """Return whether a batch is in all tables; if not, the state is the one before it.
 
         Raises CaughtupError ``bad_checkpoint`` where the checkpoint is behind its tables, or ahead.
@@ -86,7 +86,7 @@ class HistoryState:
         batch: int,
         new: Sequence[NewFile],
         replaced: Iterable[str],
-        digest: str,
+        digest: str | None,
         versions: Mapping[str, int],
     ) -> None:
         """Add what a batch changed in place of what was before; this makes the batch whole.
@@ -102,4 +102,6 @@ class HistoryState:
             if of["kind"] in kinds or (of["kind"], of["bucket"]) in places:
                 gone.append(path)
         said = {f"caughtup.version.{name}": str(number) for name, number in versions.items()}
-        self._table.commit(self._owner, batch, new, gone, {**said, _OFFSETS: digest})
+        if digest is not None:
+            said[_OFFSETS] = digest
+        self._table.commit(self._owner, batch, new, gone, said)

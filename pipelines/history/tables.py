@@ -68,6 +68,12 @@ class HistoryTables:
             found[table.name] = self._tables[table.name].version()
         return found
 
+    def finish(
+        self, batch: int, state: Sequence[NewFile], replaced: Sequence[str], digest: str
+    ) -> None:
+        """Leave a batch's state, which makes it whole."""
+        self.state.leave(batch, state, replaced, digest, self.versions(batch))
+
     def forget(self, files: Sequence[NewFile]) -> None:
         """Remove files that are in no table; what can't be removed is vacuum's."""
         system = self.root.at(STATE_TABLE.name).filesystem() if files else None

@@ -15,6 +15,10 @@ def pipeline() -> None:
 for origin, short_help in (
     ("caughtup.agents.cli.pipeline.compact:compact", "Make few files of many in the history."),
     (
+        "caughtup.agents.cli.pipeline.convert:convert",
+        "Make Delta Lake tables of the history of 0.1.",
+    ),
+    (
         "caughtup.agents.cli.pipeline.generations:generations",
         "Record the generations of Kafka Streams groups.",
     ),

@@ -48,7 +48,7 @@ def new_files(packs: DataFrame, batch: Batch) -> DataFrame:
 
     All packs of a bucket are in one of Spark's partitions.
     """
-    return packs.mapInArrow(partial(_new_files, batch), NEW_FILES)
+    return packs.mapInArrow(partial(write_packs, batch), NEW_FILES)
 
 
 def bucket_parts(
@@ -74,7 +74,8 @@ def bucket_parts(
         yield Part(STATE, state_folder(RECORDS, bucket, buckets), found[GROUPS], ())
 
 
-def _new_files(batch: Batch, packs: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def write_packs(batch: Batch, packs: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Write the files of rows of PACKED, as ``new_files`` does."""
     held: dict[int, dict[str, list[bytes]]] = {}
     for few in packs:
         for row in few.to_pylist():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -45,3 +46,9 @@ def counted(rows: Iterable[Mapping[str, Any]], *names: str) -> Counter[tuple[Any
 def in_ms(moment: datetime | None) -> int | None:
     """Return a time in ms since the epoch."""
     return None if moment is None else round(moment.timestamp() * 1000)
+
+
+@contextmanager
+def unseen(_what: str, _steps: int) -> Iterator[Callable[[int], None]]:
+    """Show no progress: nobody waits."""
+    yield lambda _: None

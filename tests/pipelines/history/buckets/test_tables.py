@@ -14,9 +14,10 @@ from caughtup.pipelines.history.decoding.batches import pack_records
 from caughtup.pipelines.history.decoding.topic_columns import own_table
 from caughtup.pipelines.schema import BUCKETS, LATEST_MS, bucket
 from caughtup.pipelines.tables import COMMITS, LAG, Table
-from tests.pipelines.history.decoding.test_batches import KINDS, batches, end_offsets
+from tests.pipelines.history.decoding.test_batches import batches
 from tests.support import wire
 from tests.support.pipelines.commit_batches import NOW_MS, commit, record
+from tests.support.pipelines.end_offsets import KINDS, end_offsets
 from tests.support.pipelines.parts import as_file
 
 GROUP, OTHER = "billing", next(g for g in map(str, range(99)) if bucket(g) == bucket("billing"))
@@ -122,3 +123,33 @@ def test_what_did_not_change_is_not_left_again() -> None:
     again = files_of([end_offsets("orders", 1)], **packs)
     assert _state("commits") not in again
     assert again[_state("ends")].num_rows == (bucket("orders") == BUCKET)
+
+
+def test_with_other_buckets_than_before_the_state_is_parted_again() -> None:
+    groups = [f"group-{number}" for number in range(40)]
+    known = {
+        KNOWN_COMMITS: as_file(
+            pa.concat_tables(
+                part
+                for number in range(BUCKETS)
+                for part in state_of(
+                    files_of(
+                        [a_commit(at, group) for at, group in enumerate(groups)], bucket=number
+                    )
+                )
+            )
+        )
+    }
+    left = {
+        number: files_of([], anew=True, bucket=number, buckets=12, **known) for number in range(12)
+    }
+    for number, found in left.items():
+        (rows,) = state_of(found)
+        assert sorted(rows.column("group").to_pylist()) == sorted(
+            group for group in groups if bucket(group, 12) == number
+        )
+        assert found[f"_state/kind=ends/bucket={number}/buckets=12"].num_rows == 0
+
+
+def state_of(found: dict[str, pa.Table]) -> list[pa.Table]:
+    return [rows for place, rows in found.items() if place.startswith("_state/kind=commits/")]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 import pytest
 
@@ -23,16 +22,9 @@ from caughtup.pipelines.history.decoding.packs import NAMES, unpack
 from caughtup.pipelines.schema import BUCKETS, bucket
 from tests.support.groups import streams
 from tests.support.pipelines.commit_batches import NOW_MS, commit, record
+from tests.support.pipelines.end_offsets import ENDS, KINDS, end_offsets
 
-ENDS, MOVES = "caughtup-end-offsets", "caughtup-movements"
-KINDS = {ENDS: "end_offsets", MOVES: "movements"}
 Packs = dict[tuple[str, int], list[dict[str, Any]]]
-
-
-def end_offsets(topic: str, at: int, **changes: object) -> Record:
-    value = {"schema": 1, "topic": topic, "partition": 0, "start_offset": 0, "as_of_ms": NOW_MS}
-    value |= {"last_stable_offset": 9, "end_offset": 9, **changes}
-    return Record(ENDS, 0, at, NOW_MS, f"{topic}-0".encode(), msgspec.json.encode(value))
 
 
 def batches(records: list[Record], rows: int = 3) -> Iterable[pa.RecordBatch]:
