@@ -27,6 +27,8 @@ from caughtup.pipelines.tables import columns, empty
 NEW_FILES = columns(
     table=StringType(), path=StringType(), size=LongType(), rows=IntegerType(), stats=StringType()
 )
+#: A store is given its bytes in pieces of so many.
+_BUFFER = 1 << 20
 #: Columns of which files say what values are in them, so that readers skip files.
 _SKIPPED_BY = ("as_of", "commit_timestamp", "seen", "group", "topic", "partition")
 _SKIPPED_BY += ("log_partition", "log_offset")
@@ -62,7 +64,7 @@ def write_file(
     """
     path = f"{folder}/{prefix}-{secrets.token_hex(8)}.parquet"
     told: list[pq.FileMetaData] = []
-    with root.at(table).filesystem().open_output_stream(path) as stream:
+    with root.at(table).filesystem().open_output_stream(path, buffer_size=_BUFFER) as stream:
         pq.write_table(
             rows,
             stream,

@@ -16,6 +16,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
+from deltalake.exceptions import DeltaError
 from pyarrow.fs import FileSelector, FileSystem, FileType
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -166,7 +167,7 @@ def _last_batch(checkpoint: Store) -> int:
 def _mark(place: Store) -> Identity:
     try:
         return msgspec.json.decode(_read(place, MARK), type=Identity)
-    except (msgspec.DecodeError, OSError) as error:
+    except (msgspec.DecodeError, DeltaError, OSError) as error:
         raise CaughtupError(
             "bad_checkpoint", f"can't read {place.uri}/{MARK}: {place.said(error)}"
         ) from error
@@ -177,8 +178,10 @@ def _write_mark(checkpoint: Store, mark: Identity) -> None:
     # Hadoop's checksum of the old one: what differs from its own it doesn't read.
     with contextlib.suppress(OSError):
         files.delete_file(f".{MARK}.crc")
-    with files.open_output_stream(MARK) as stream:
-        stream.write(msgspec.json.encode(mark))
+    content = msgspec.json.encode(mark)
+    # Arrow hands what isn't buffered to the library as a buffer of its own, which that refuses.
+    with files.open_output_stream(MARK, buffer_size=len(content) + 1) as stream:
+        stream.write(content)
 
 
 def _read(place: Store, name: str) -> bytes:
