@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
+from deltalake.exceptions import DeltaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import IntegerType, LongType, StringType, StructType
@@ -63,8 +64,19 @@ def write_file(
     No two files ever have one name. ``root`` is the place of all tables.
     """
     path = f"{folder}/{prefix}-{secrets.token_hex(8)}.parquet"
-    told: list[pq.FileMetaData] = []
-    with root.at(table).filesystem().open_output_stream(path, buffer_size=_BUFFER) as stream:
+    place, told = root.at(table), list[pq.FileMetaData]()
+    try:
+        size = _write(place, path, rows, texts, told)
+    except (DeltaError, OSError) as error:
+        # What a worker raises reaches the driver as text, of which the first line is told.
+        raise OSError(f"can't write {place.uri}: {place.said(error)}") from None
+    return new_file(table, path, size, told[0])
+
+
+def _write(
+    place: Store, path: str, rows: pa.Table, texts: Sequence[str], told: list[pq.FileMetaData]
+) -> int:
+    with place.filesystem().open_output_stream(path, buffer_size=_BUFFER) as stream:
         pq.write_table(
             rows,
             stream,
@@ -76,8 +88,7 @@ def write_file(
             store_schema=False,
             metadata_collector=told,
         )
-        size = stream.tell()
-    return new_file(table, path, size, told[0])
+        return stream.tell()
 
 
 def statistics(metadata: pq.FileMetaData) -> str:
