@@ -85,6 +85,7 @@ def ended(root: Store, batch: int) -> list[str]:
             return said
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fault", ["lost", "503"])
 def test_a_store_that_fails_after_it_took_each_commit_has_each_row_once(
     root: Store, between: Between, s3: str, fault: str
@@ -100,6 +101,7 @@ def test_a_store_that_fails_after_it_took_each_commit_has_each_row_once(
         versions(root, s3, table, key)
 
 
+@pytest.mark.thorough
 def test_a_store_that_is_away_is_said_in_one_line_and_nothing_is_lost(
     root: Store, between: Between, s3: str
 ) -> None:
