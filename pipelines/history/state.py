@@ -68,6 +68,10 @@ class HistoryState:
             )
         return False
 
+    def last(self) -> int | None:
+        """Return the last whole batch, None before the first."""
+        return self._table.batch(self._owner)
+
     def paths(self, *kinds: str) -> list[str]:
         """Return the files of kinds of state."""
         return self._table.paths(kind=kinds)

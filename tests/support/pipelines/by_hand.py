@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from caughtup.models.wire.consumer_offsets import OffsetKey
 from caughtup.pipelines.delta.files import NewFile, by_table, partition_of
+from caughtup.pipelines.delta.store import store_of
 from caughtup.pipelines.events import Record
 from caughtup.pipelines.history.buckets.lag import STATE
 from caughtup.pipelines.history.buckets.tables import Batch, write_packs
 from caughtup.pipelines.history.decoding.batches import pack_records
 from caughtup.pipelines.history.tables import HistoryTables
 from tests.support.pipelines.commit_batches import NOW_MS, batch_of, commit
+from tests.support.pipelines.delta import new_tables
 from tests.support.pipelines.end_offsets import KINDS, end_offsets
 
 GROUPS = ("billing", "orders", "shipping", "payments", "returns")
@@ -46,3 +49,13 @@ def write_batch(
     left = new.pop(STATE, [])
     tables.add(batch, new)
     tables.finish(batch, left, ["commits", "ends"] if anew else [], digest)
+
+
+if (
+    __name__ == "__main__"
+):  # python -m tests.support.pipelines.by_hand URI BATCHES: until all are whole
+    place = store_of(sys.argv[1])
+    whole = new_tables(place)
+    first = whole.state.last()
+    for number in range(0 if first is None else first, int(sys.argv[2])):
+        write_batch(whole, number, records_of(number), buckets=(4, 8)[number // 7 % 2])
