@@ -158,7 +158,7 @@ def test_a_full_disk_ends_it_in_one_line_and_the_next_start_goes_on(
             assert process.poll() is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.2)
-        for pid in below(process.pid):
+        for pid in workers_below(process.pid):
             subprocess.run(["prlimit", f"--pid={pid}", f"--fsize={FILE_BYTES}"], check=True)
         for offset in range(1, COMMITS):
             noise = secrets.token_hex(METADATA_BYTES // 2)
@@ -192,10 +192,13 @@ def committed(tables: Path, group: str) -> list[int]:
     return sorted(row["committed"] for row in read if row["group"] == group)
 
 
-def below(pid: int) -> list[int]:
-    """Return all processes below one: Spark's JVM, and the Python workers below that."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [one for child in map(int, children) for one in (child, *below(child))]
+def workers_below(pid: int) -> list[int]:
+    """Return the Python processes below one, which are Spark's workers."""
+    # By the thread that started them: a JVM has many.
+    listed = Path(f"/proc/{pid}/task").glob("*/children")
+    children = [int(child) for path in listed for child in path.read_text().split()]
+    found = [one for child in children for one in (child, *workers_below(child))]
+    return [one for one in found if Path(f"/proc/{one}/comm").read_text().strip() != "java"]
 
 
 def test_brokers_that_do_not_answer_are_said_in_one_line(tmp_path: Path) -> None:
