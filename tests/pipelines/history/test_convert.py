@@ -9,12 +9,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.delta.store import Store
 from caughtup.pipelines.delta.table import Owner
 from caughtup.pipelines.history import convert as conversion
 from caughtup.pipelines.history.convert import Converted, convert
+from caughtup.pipelines.history.generations import GROUP_RECORDS
 from tests.support.pipelines.by_hand import GROUPS, records_of, write_batch
 from tests.support.pipelines.delta import new_tables, rows_of, unseen
 from tests.support.pipelines.old_layout import CLUSTER, HISTORY, OldHistory, put
@@ -79,6 +81,21 @@ def test_every_row_is_there_and_the_history_goes_on_as_if_nothing_was(
                 for row in rows_of(tmp_path / "anew", name)
             ]
         )
+
+
+def test_groups_records_that_wait_go_along(old: OldHistory) -> None:
+    """Spark wrote them, into a folder."""
+    place = old.checkpoint / "caughtup"
+    named = place / "state-0000000002.json"
+    left = json.loads(named.read_text())
+    named.write_text(json.dumps({**left, "groups": "groups-0000000002.parquet"}))
+    waiting = {"partition": 3, "offset": 5, "timestamp_ms": 7, "key": b"k", "value": b"v"}
+    rows = pa.Table.from_pylist([{**waiting, "told": False}], schema=to_arrow_schema(GROUP_RECORDS))
+    put(place / "groups-0000000002.parquet" / "part-0.parquet", rows)
+    (place / "groups-0000000002.parquet" / "_SUCCESS").write_bytes(b"")
+    converted(old)
+    (row,) = (row for row in rows_of(old.tables, "_state") if row["kind"] == "groups")
+    assert {name: row[name] for name in waiting} == waiting
 
 
 @pytest.mark.parametrize("step", ["_take_in", "_take_state", "_write_mark"])
