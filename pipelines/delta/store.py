@@ -11,14 +11,17 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.fs import DeltaStorageHandler
 from pyarrow.fs import FileSelector, PyFileSystem
-from pyspark.sql import SparkSession
 
 from caughtup.models.errors import CaughtupError
+
+if TYPE_CHECKING:  # caughtup history reads tables where there is no Spark
+    from pyspark.sql import SparkSession
 
 #: The library's name for each of S3A's options that has one.
 _S3A = {

@@ -70,7 +70,6 @@ class Moment(click.ParamType):
     "--tables",
     "uri",
     envvar="CAUGHTUP_HISTORY",
-    required=True,
     metavar="URI",
     help="Where the tables are: what caughtup pipeline history has as --output. "
     "[default: what CAUGHTUP_HISTORY says]",
@@ -100,7 +99,7 @@ class Moment(click.ParamType):
 @click.option("--wide", "-w", is_flag=True, help="Whole names and all columns.")
 def history(
     question: str | None,
-    uri: str,
+    uri: str | None,
     group: str | None,
     since: datetime,
     until: datetime,
@@ -115,6 +114,8 @@ def history(
     else is SQL, in which $since, $until and $group may stand. Without either it says which tables
     there are. Exits with 3 when there is no row.
     """
+    if uri is None:
+        raise click.UsageError("say where the tables are: --tables URI, or CAUGHTUP_HISTORY=URI")
     try:
         from caughtup.agents.cli.history.answers import written
         from caughtup.agents.cli.history.tables import History
