@@ -175,6 +175,8 @@ def tries(seed: int, count: int, cluster: EmbeddedCluster | None = None) -> list
         for number in range(count):
             made.append(attempt(app, drawn, rates.restore, by_command=number % 10 == 0))
             print(rows(made)[-1], flush=True)
+            if len(made) % 5 == 0:
+                print("\n".join(rows(made)[:4]), flush=True)
     return made
 
 
