@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pyarrow
 import pyarrow.compute as pc
+from deltalake import DeltaTable
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -21,11 +22,12 @@ from caughtup.models.errors import CaughtupError
 from caughtup.models.replay.outcome import ReplayRow
 from caughtup.models.replay.settings import Setting
 from caughtup.pipelines.delta.files import read_rows
-from caughtup.pipelines.delta.store import store_for
+from caughtup.pipelines.delta.store import Store, store_for
 from caughtup.pipelines.delta.table import find_table
 from caughtup.pipelines.generations.schema import GROUP_GENERATIONS, REPLAY_ROW
 from caughtup.pipelines.replay.rows import read_flat, replay_rows
 from caughtup.pipelines.schema import bucket
+from caughtup.pipelines.spark.files import Files
 from caughtup.pipelines.spark.session import one_line
 
 #: Slots for each thread of Spark's: what one got wrong about its work, the others make up for.
@@ -50,9 +52,8 @@ def recorded_generations(spark: SparkSession, uri: str, groups: Sequence[str] = 
 
     Raises CaughtupError ``no_table`` or ``bad_table`` where there is none, or another one.
     """
-    place = store_for(spark, uri)
+    place, delta = _delta_table(spark, uri)
     try:
-        delta = find_table(place)
         names = (
             spark.read.parquet(uri).columns if delta is None else delta.schema().to_arrow().names
         )
@@ -75,6 +76,22 @@ def recorded_generations(spark: SparkSession, uri: str, groups: Sequence[str] = 
         buckets = sorted({bucket(group) for group in groups})
         table = table.where(F.col("group_bucket").isin(buckets) & F.col("group").isin(*groups))
     return table
+
+
+def _delta_table(spark: SparkSession, uri: str) -> tuple[Store, DeltaTable | None]:
+    """Open a table of the history's; None for folders of Parquet, wherever Hadoop has them."""
+    place = Store(uri)
+    try:
+        place = store_for(spark, uri)
+        return place, find_table(place)
+    except CaughtupError as error:
+        try:
+            there = Files(spark).exists(f"{uri}/_delta_log")
+        except Py4JError:
+            there = True
+        if there:
+            raise CaughtupError("bad_table", error.message) from error
+        return place, None
 
 
 def replay(

@@ -15,6 +15,7 @@ from caughtup.pipelines.generations.recorded import read_recorded
 from caughtup.pipelines.generations.rows import MetadataRecord, generation_rows
 from caughtup.pipelines.generations.schema import GENERATIONS
 from caughtup.pipelines.history.batch import HistoryBatches
+from caughtup.pipelines.replay.job import recorded_generations
 from caughtup.pipelines.schema import END_OFFSETS_TOPIC
 from tests.pipelines.generations.test_job import RECORDS, ends
 from tests.support.groups import streams
@@ -98,6 +99,10 @@ def test_a_generation_waits_for_end_offsets_and_is_decided_once(
     ]
     assert [read_recorded(row) for row in history.rows()] == expected
     assert not any(one.doubts for one in expected)
+    replayed = recorded_generations(spark, str(history.root / GENERATIONS.name), [GROUP])
+    assert sorted(row["generation"] for row in replayed.collect()) == [7, 8, 9]
+    other = recorded_generations(spark, str(history.root / GENERATIONS.name), ["another"])
+    assert other.isEmpty()
 
 
 @pytest.mark.thorough
