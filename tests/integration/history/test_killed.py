@@ -179,6 +179,7 @@ def test_each_committed_record_is_there_once_however_often_it_is_killed(
         committing = stack.enter_context(Committing(cluster, make_topic("orders"), end_offsets))
         beside = Beside(job)
         beside.start()
+        stack.callback(beside.stop)
         for number in range(kills):
             kill(job, random, separate=number % 3 == 1)
         committing.stop()

@@ -109,6 +109,18 @@ def killed(root: Store, kills: int, directory: Path) -> None:
     new_tables(root)
     beside = Beside(root)
     beside.start()
+    try:
+        batches = write_and_kill(root, kills, random, log)
+    finally:
+        beside.stop()
+    # What changes the same files at once has to be done again; nothing else may fail.
+    assert not [one for one in beside.problems if "oncurrent" not in one], beside.problems
+    assert beside.compacted > 0
+    check(root, batches, directory / "whole")
+
+
+def write_and_kill(root: Store, kills: int, random: Random, log: Path) -> int:
+    """Return how many batches there are in the end."""
     for _ in range(kills):
         before, deadline = last_batch(root), time.monotonic() + _SECONDS
         with writing(root, 10_000, log) as process:
@@ -121,11 +133,7 @@ def killed(root: Store, kills: int, directory: Path) -> None:
     batches = last_batch(root) + 3
     with writing(root, batches, log) as process:
         assert process.wait(_SECONDS) == 0, log.read_text()
-    beside.stop()
-    # What changes the same files at once has to be done again; nothing else may fail.
-    assert not [one for one in beside.problems if "oncurrent" not in one], beside.problems
-    assert beside.compacted > 0
-    check(root, batches, directory / "whole")
+    return batches
 
 
 def test_killed_at_any_moment_each_version_has_whole_batches_once(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ class History:
         for row in found:
             row["as_of_ms"] = in_ms(row["as_of"])
             row["next_rebalance_ms"] = in_ms(row["next_rebalance"])
-        return sorted(found, key=lambda row: row["log_offset"])
+        return sorted(found, key=lambda row: (row["log_offset"], row["as_of"]))
 
 
 def test_a_generation_waits_for_end_offsets_and_is_decided_once(
