@@ -202,6 +202,8 @@ def _measure(stage: Stage, threads: int, written: Written) -> dict[str, Any]:
             str(directory / name / "checkpoint"),
             None,
             topics={"end_offsets": _ENDS_TOPIC},
+            # Once a day, whatever the number of records: no part of their rate.
+            upkeep=False,
         )
         for name in ("warming", "measured")
     )
