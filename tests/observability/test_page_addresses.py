@@ -46,7 +46,8 @@ async def test_each_address_shows_its_view_and_what_it_loads_from_any_depth(page
             server.group("nobody"): "Nobody knows a group of this name",
         }.items():
             await page.open(address)
-            await page.until(f"{TEXT}.includes('{said}')")
+            # A page that was left and held its connection would have the seventh wait for a minute.
+            await page.until(f"{TEXT}.includes('{said}')", seconds=40)
             assert (await page.evaluate("location.href")).rstrip("/") == address.rstrip("/")
         assert page.errors == []
 

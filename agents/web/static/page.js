@@ -26,8 +26,10 @@ const VIEWS = {
   streams: { draw: (state) => [streams(state, now(), true)], title: () => "Spark", recent: null },
   health: { draw: (state) => wholeHealth(state, ui, now()), title: () => "Health", recent: null },
 };
-/** Choices that only the server can follow once it leaves groups out. */
+/** The service looks for what is typed, once it leaves groups out, when nothing was typed for so long. */
 const FIND_AFTER_MS = 300;
+/** A tab in the background follows for so long: its title says what is being built. */
+const REST_AFTER_MS = 60_000;
 
 const at = (id) => document.getElementById(id);
 /** What the person chose (`query`, `focus`), what the window allows (`width`), what comes after drawing. */
@@ -99,7 +101,8 @@ function listen() {
   const wanted = request();
   if (followed?.wanted === wanted) return;
   followed?.end();
-  if (wanted === null) { followed = null; return; }
+  followed = null;
+  if (wanted === null) return;
   const recent = place.view === "group" ? `api/groups/${encodeURIComponent(place.group)}/recent` : VIEWS[place.view].recent;
   const ends = [
     follow(wanted, hear, (next) => { link = next; redraw(); }),
@@ -122,6 +125,12 @@ function hear(next) {
     listen();
   }
   redraw();
+}
+
+/** Stop following: a page that nobody looks at holds one of the few connections that a browser allows. */
+function rest() {
+  followed?.end();
+  followed = null;
 }
 
 /** Keep a choice in the address, so that a reload and a link have it. */
@@ -160,4 +169,12 @@ installHeatmap((zoom) => chosen({ zoom }));
 installGlossary(() => state?.links?.docs);
 new ResizeObserver(redraw).observe(at("main"));
 setInterval(redraw, 1000); // countdowns and ages
+addEventListener("pagehide", rest);
+addEventListener("pageshow", (event) => { if (event.persisted) move(); });
+let hidden = null;
+document.addEventListener("visibilitychange", () => {
+  clearTimeout(hidden);
+  if (document.hidden) hidden = setTimeout(rest, REST_AFTER_MS);
+  else listen();
+});
 move();

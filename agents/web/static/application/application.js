@@ -85,7 +85,7 @@ function legend(app, nowMs) {
       known(app.acceptable_recovery_lag)
       ? `lag; the tick is the acceptable ${count(app.acceptable_recovery_lag)}` : "lag"),
     app.tasks.some((task) => task.copies.some((copy) => isSoft(copy, nowMs)))
-      && h("li", { key: "soft" }, h("span", { class: "swatch standby soft", "aria-hidden": "true" }, " "), "estimated or old"));
+      && h("li", { key: "soft" }, h("span", { class: "swatch standby soft", "aria-hidden": "true" }, "\u00a0"), "estimated or old"));
 }
 
 function history(app, nowMs) {

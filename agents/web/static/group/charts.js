@@ -35,11 +35,12 @@ export function charts(wanted, ui) {
 /** Say each line of a chart: what it is now, and what it was at most. */
 function said({ series, bytes: inBytes }, recent) {
   const figure = (value) => (inBytes ? bytes(value) : short(value));
-  return series.filter(([name]) => recent.series[name]).map(([name, what]) => {
+  return series.filter(([name]) => recent.series[name]).map(([name, many, one = many]) => {
     const values = recent.series[name];
     const top = values.reduce((most, value, at) => (known(value) && value > (values[most] ?? -1) ? at : most), 0);
     const most = values[top] > 0 ? `, at most ${figure(values[top])} ${ago(recent.at_ms[top], recent.now_ms)}` : "";
-    return `${figure(values.findLast(known))} ${what}${most}`;
+    const now = values.findLast(known);
+    return `${figure(now)} ${now === 1 ? one : many}${most}`;
   });
 }
 

@@ -13,9 +13,9 @@ import { charts } from "./charts.js";
 import { partitions } from "./partitions.js";
 
 const CHARTS = [
-  { id: "lag", title: "Lag", series: [["lag", "offsets"]] },
+  { id: "lag", title: "Lag", series: [["lag", "offsets", "offset"]] },
   { id: "rates", title: "Records a second", series: [["produced_per_second", "produced"], ["committed_per_second", "committed"]] },
-  { id: "copies", title: "Copies being built", series: [["warmups", "warm-ups"], ["restoring", "restoring"]] },
+  { id: "copies", title: "Copies being built", series: [["warmups", "warm-ups", "warm-up"], ["restoring", "restoring"]] },
 ];
 
 /** Describe a group, or say that nobody knows it and what to do. */

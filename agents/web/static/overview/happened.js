@@ -27,7 +27,7 @@ function event(each, nowMs, group) {
   const [sign, kind] = KINDS[each.kind] ?? ["·", each.kind];
   const href = each.group && each.group !== group && toGroup(each.group);
   return h("li", { key: `${each.at_ms} ${each.kind} ${each.group} ${each.partition} ${each.text}` },
-    h("time", { class: "quiet together", title: moment(each.at_ms), datetime: new Date(each.at_ms).toISOString() },
+    h("time", { class: "quiet", title: moment(each.at_ms), datetime: new Date(each.at_ms).toISOString() },
       ago(each.at_ms, nowMs)),
     h("span", { class: "sign", title: kind, "aria-hidden": "true" }, sign), h("span", { class: "unseen" }, kind),
     h("div", null,

@@ -11,9 +11,9 @@ import { groups } from "./groups.js";
 import { happened } from "./happened.js";
 
 const CHARTS = [
-  { id: "lag", title: "Lag of all groups", series: [["lag", "offsets"]] },
-  { id: "behind", title: "Groups behind", series: [["groups_behind", "groups"]] },
-  { id: "copies", title: "Copies being built", series: [["warmups", "warm-ups"], ["restoring", "restoring"]] },
+  { id: "lag", title: "Lag of all groups", series: [["lag", "offsets", "offset"]] },
+  { id: "behind", title: "Groups behind", series: [["groups_behind", "groups", "group"]] },
+  { id: "copies", title: "Copies being built", series: [["warmups", "warm-ups", "warm-up"], ["restoring", "restoring"]] },
   { id: "left", title: "Left to reassign", series: [["bytes_left", "left"]], bytes: true },
 ];
 
