@@ -10,7 +10,7 @@ SEED ?= 1000000
 MINUTES ?= 3
 FOLLOWER_JAR ?= build/caughtup-follower.jar
 
-.PHONY: help install java classes prometheus demo follower wheel test thorough unsteady chaos soak proof schemas chart example rules lint types check lock pin clean
+.PHONY: help install java classes prometheus demo follower wheel test thorough unsteady chaos soak proof schemas chart example rules dashboards lint types check lock pin clean
 
 help:  ## Say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -78,6 +78,9 @@ example: install  ## caughtup.example.toml, from the settings' own descriptions
 
 rules: install  ## prometheus/caughtup.rules.yml, as `caughtup rules` makes it
 	@$(BIN)/caughtup rules > prometheus/caughtup.rules.yml
+
+dashboards: install  ## grafana/dashboards/, from scripts/dashboards
+	@$(BIN)/python -m scripts.dashboards
 
 lint: install
 	@$(BIN)/ruff check .

@@ -11,6 +11,7 @@ import faust
 from faust.app.base import BootStrategy
 
 from caughtup.agents.assessor import Assessor
+from caughtup.agents.checkpoints.committer import CheckpointCommitter
 from caughtup.agents.checkpoints.reader import CheckpointReader
 from caughtup.agents.configuration.secret_files import SecretFiles
 from caughtup.agents.connect.reader import ConnectReader
@@ -173,6 +174,8 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     app.service(ConnectWatcher(state, health, movements))
     if settings.spark_checkpoints:
         app.service(CheckpointReader(settings, health, state))
+        if settings.spark_checkpoints_commit:
+            app.service(CheckpointCommitter(settings, state, health, election.may_publish))
     app.service(ends)
     app.service(moves)
     if settings.lag_interval:

@@ -52,6 +52,10 @@ for origin, short_help in (
     ),
     ("caughtup.agents.cli.explain.main:explain", "Explain an application's last assignment."),
     (
+        "caughtup.agents.cli.history.main:history",
+        "Ask the history's tables: what was, when, and who caused it.",
+    ),
+    (
         "caughtup.agents.cli.configs.main:configs",
         "Show what is known of applications' configs.",
     ),

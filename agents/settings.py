@@ -24,6 +24,8 @@ from caughtup.models.watching import WatchPatterns
 
 #: A host's name or an IPv4 address, or an IPv6 address in brackets, and a port if it isn't 9092.
 _ADDRESS = re.compile(r"(?:[^\s:/\[\],]+|\[[0-9A-Fa-f:.%\w]+\])(?::([0-9]{1,5}))?")
+#: What a browser takes for a link; no name of a user, which would be a password's place.
+_WEB_ADDRESS = re.compile(r"https?://[^\s/@\"<>\\]+(?:/[^\s\"<>\\]*)?", re.ASCII)
 
 
 class Settings(WatchingSettings):
@@ -78,6 +80,17 @@ class Settings(WatchingSettings):
         description="A file with the token that whoever asks has to send, as Bearer or as a "
         "password. Read again when it changes.",
         examples=["/etc/caughtup/web.token"],
+    )
+    grafana_url: str | None = Field(
+        default=None,
+        description="A dashboard's address in Grafana: the page links to it, with the group.",
+        examples=["https://grafana.example.com/d/caughtup"],
+    )
+    docs_url: str | None = Field(
+        default=None,
+        description="Where this project's documents are in a browser: the page links to them, and "
+        "to the runbooks in operating.",
+        examples=["https://docs.example.com/caughtup"],
     )
     application_id: str = Field(
         default="caughtup",
@@ -147,6 +160,13 @@ class Settings(WatchingSettings):
                 raise ValueError("HOST:PORT is expected, several separated by commas")
         return given
 
+    @field_validator("grafana_url", "docs_url")
+    @classmethod
+    def _are_web_addresses(cls, given: str | None) -> str | None:
+        if given is not None and not _WEB_ADDRESS.fullmatch(given):
+            raise ValueError("an address that begins with http:// or https:// is expected")
+        return given
+
     @field_validator("connect_topics")
     @classmethod
     def _are_topic_sets(cls, given: tuple[str, ...]) -> tuple[str, ...]:
@@ -169,6 +189,13 @@ class Settings(WatchingSettings):
         """Note from which files properties were read, and return the settings themselves."""
         self._secret_files = dict(files)
         return self
+
+    def links(self) -> dict[str, str]:
+        """Return the addresses that the page leads to, by what is there: those that are set."""
+        docs = self.docs_url and self.docs_url.rstrip("/")
+        runbooks = docs and f"{docs}/operating/"
+        found = {"grafana": self.grafana_url, "docs": docs, "runbooks": runbooks}
+        return {name: address for name, address in found.items() if address}
 
     def watching(self) -> WatchPatterns:
         """Return which groups and topics are watched."""

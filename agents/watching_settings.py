@@ -140,6 +140,11 @@ class WatchingSettings(BaseModel):
         le=20,
         description="Seconds between two looks at these checkpoints.",
     )
+    spark_checkpoints_commit: bool = Field(
+        default=False,
+        description="Commit what they hold to Kafka, too, under those groups: then the history has "
+        "them, and any tool that reads groups. Spark itself never reads it.",
+    )
     legacy_status_values: bool = Field(
         default=False,
         description="Write statuses of metrics with spaces, as in dead target, as before this "

@@ -188,6 +188,8 @@ def _write(stage: Stage, kind: str, shape: Shape) -> Written:
 def _measure(stage: Stage, threads: int, written: Written) -> dict[str, Any]:
     records = written.commits
     spark = start_spark("caughtup bench history", f"local[{threads}]")
+    from deltalake import DeltaTable
+
     from caughtup.pipelines.history.stream import HistoryOptions
     from caughtup.pipelines.history.stream import history as write_history
 
@@ -200,6 +202,8 @@ def _measure(stage: Stage, threads: int, written: Written) -> dict[str, Any]:
             str(directory / name / "checkpoint"),
             None,
             topics={"end_offsets": _ENDS_TOPIC},
+            # Once a day, whatever the number of records: no part of their rate.
+            upkeep=False,
         )
         for name in ("warming", "measured")
     )
@@ -207,7 +211,7 @@ def _measure(stage: Stage, threads: int, written: Written) -> dict[str, Any]:
         raw = _raw(spark, stage.cluster.bootstrap_servers)
         raw.count()
         few = replace(warming, records_per_batch=_WARMING)
-        write_history(spark, few, Path(warming.output, "commits").exists)
+        write_history(spark, few, lambda: any(Path(warming.output, "lag").rglob("*.parquet")))
         load = os.getloadavg()[0]
         raw_cpu, began = cpu_seconds(broker), time.perf_counter()
         raw.write.format("noop").mode("overwrite").save()
@@ -217,7 +221,7 @@ def _measure(stage: Stage, threads: int, written: Written) -> dict[str, Any]:
             write_history(spark, options, lambda: False)
             seconds, cpu = time.perf_counter() - began, cpu_seconds(broker) - cpu
         rows = {
-            name: spark.read.parquet(f"{options.output}/{name}").count()
+            name: DeltaTable(f"{options.output}/{name}").to_pyarrow_dataset().count_rows()
             for name in ("commits", "lag")
         }
     finally:

@@ -45,7 +45,7 @@ class WatchPatterns(NamedTuple):
 
     What is ignored isn't watched whatever else says so, and ``folded`` are groups that nobody asked
     for by a pattern of ``groups``. ``reserved`` names are those of groups that aren't Kafka's: what
-    Kafka has by such a name is ignored.
+    Kafka has by such a name is folded away.
     """
 
     groups: tuple[str, ...] = ()
@@ -136,7 +136,7 @@ class Watching:
 
     def _find_reason(self, group: str) -> Reason | None:
         if _matches(self._reserved, group):
-            return "ignored"
+            return "folded"
         return self._named_reason(group)
 
     def _named_reason(self, group: str) -> Reason | None:

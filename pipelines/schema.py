@@ -23,14 +23,24 @@ SERVICE_TOPICS = {table: topics.with_prefix(name) for table, name in TABLE_TOPIC
 #: the job, and again each time that it starts.
 LATEST_MS = bounds.LATEST_MS
 
-#: Parts of a day in a table. A batch writes at most one file to each, so at the default trigger
-#: of ten minutes a day of a table is at most 576 files, and one group's day 144 of them.
+#: Parts of a day in a table, which are folders. A batch is worked on in as many buckets, or in a
+#: multiple of them where there are more cores: each is of one part.
 BUCKETS = 4
+#: For so long a file stays that isn't in its table's newest version: somebody may be reading it,
+#: and a batch's own are in none yet.
+VACUUM_HOURS = 168
+#: More buckets than these take longer to deal rows to than they save.
+_MOST_BUCKETS = 64
 
 #: What a batch of the history holds at most, which bounds the memory that it needs.
 RECORDS_PER_BATCH = 5_000_000
 
 
-def bucket(name: str) -> int:
-    """Return the part of a day that a group or topic is in, from 0 to BUCKETS - 1."""
-    return zlib.crc32(name.encode()) % BUCKETS
+def bucket(name: str, buckets: int = BUCKETS) -> int:
+    """Return which of so many buckets a group or topic is in, from 0; by default its part of a day."""
+    return zlib.crc32(name.encode()) % buckets
+
+
+def buckets_for(cores: int) -> int:
+    """Return in how many buckets so many cores work: one each, and a multiple of BUCKETS."""
+    return min(_MOST_BUCKETS, max(1, -(-cores // BUCKETS)) * BUCKETS)

@@ -1,9 +1,8 @@
 """The tables of the history: their columns, and the folders that a query needs to look into.
 
-``ROOT/TABLE/date=2026-11-21/group_bucket=3/batch-0000000012.parquet``: a day (UTC) of the groups,
-or topics, whose names' CRC-32 leaves that bucket. Plain Parquet and plain folders, so that any
-tool reads them. Columns are only ever added; readers name those that they want, and find nulls
-where a file is older.
+``ROOT/TABLE`` is a table in Delta Lake, parted by day (UTC) and by the bucket that the CRC-32 of
+a group's or topic's name leaves. Columns are only ever added; readers name those that they want,
+and find nulls where a file is older.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from caughtup.pipelines.schema import LATEST_MS
 
 #: Grows with the tables' columns and with what is remembered beside the checkpoint; a history of
 #: another release than ours is not ours to write.
-SCHEMA = 3
+SCHEMA = 4
 GROUP_BUCKET = "group_bucket"
 TOPIC_BUCKET = "topic_bucket"
 #: What Spark takes for a timestamp, and writes as one that every reader knows.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from caughtup.agents.checkpoints.finding import find
-from caughtup.agents.checkpoints.stores import Store, open_store
+from caughtup.agents.checkpoints.stores import Store, open_store, writable
 from caughtup.models.errors import error_code
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.decoding import BAD_JSON, RefusedError
@@ -32,7 +32,7 @@ from caughtup.models.spark_queries.look import (
     numbered,
 )
 
-#: Queries that are read; further ones are a problem of the folder that they are in.
+#: Checkpoints that are read; further ones are a problem of the folder that they are in.
 _MOST_QUERIES = 1_000
 
 
@@ -71,6 +71,11 @@ class CheckpointLooks:
     ) -> None:
         for group, path, unlisted in find(store, root, name):
             shown = store.shown(path)
+            if len(found.queries) + len(found.problems) >= _MOST_QUERIES:
+                found.problems[store.shown(root)] = Problem(
+                    "too_many", f"more than {_MOST_QUERIES:,} checkpoints"
+                )
+                return
             try:
                 if unlisted is not None:
                     raise unlisted
@@ -78,8 +83,6 @@ class CheckpointLooks:
                 if taken is not None and taken[0] != shown:
                     message = f"{group} is what {taken[0]} is called: name it, NAME={shown}"
                     raise RefusedError("name_taken", message)
-                if len(found.queries) >= _MOST_QUERIES:
-                    raise RefusedError("too_many", f"more than {_MOST_QUERIES:,} queries")
                 look = read_query(store, path, known.get(group), now_ms)
                 if look is not None:
                     found.queries[group] = shown, look
@@ -93,7 +96,7 @@ class CheckpointLooks:
 def _problem(error: Exception) -> Problem:
     reason = "unreadable" if isinstance(error, OSError) else error_code(error)
     message = getattr(error, "message", None) or getattr(error, "strerror", None) or str(error)
-    return Problem(reason, " ".join(str(message).split())[:500])
+    return Problem(reason, writable(" ".join(str(message).split())[:500]))
 
 
 def read_query(store: Store, path: str, known: Known | None, now_ms: int) -> Look | None:

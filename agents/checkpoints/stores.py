@@ -71,7 +71,7 @@ class LocalStore:
 
     def shown(self, path: str) -> str:
         """Return the path itself."""
-        return path
+        return writable(path)
 
 
 class ArrowStore:
@@ -123,6 +123,11 @@ def open_store(entry: Entry) -> tuple[Store, str]:
         return LocalStore(), entry.local_path
     store = ArrowStore(entry.uri)
     return store, store.root.rstrip("/")
+
+
+def writable(text: str) -> str:
+    """Return text of which every character can be written: names of files are any bytes."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _require_few(count: int, path: str) -> None:

@@ -9,7 +9,17 @@ from dataclasses import dataclass, field
 from caughtup.agents.process.pulses import Pulses
 
 #: What asks Kafka, or tells it, by itself, and can fail at it.
-PROBES = ("connect", "end_offsets", "group", "lag", "offsets", "publish", "reassignments", "topics")
+PROBES = (
+    "checkpoints",
+    "connect",
+    "end_offsets",
+    "group",
+    "lag",
+    "offsets",
+    "publish",
+    "reassignments",
+    "topics",
+)
 
 #: A reader that has no more records than these to go knows all but the last moments: it takes a
 #: fraction of a second to read them, and on a busy cluster there are always some.

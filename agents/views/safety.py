@@ -41,6 +41,7 @@ def safety_fields(safety: Safety) -> dict[str, Any]:
         "still_ms": safety.still_ms,
         "task": safety.task,
         "safe_in_ms": safety.safe_in_ms,
+        "within_ms": safety.within_ms,
     }
 
 

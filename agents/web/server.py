@@ -80,7 +80,7 @@ class WebServer(Service):
         self._freeze = FreezeOnGrowth()
         self._streams = Slots("event streams", _STREAMS, retry_seconds=15)
         self._scrapes = Slots("scrapes at once", _SCRAPES, retry_seconds=5)
-        self._views = PageViews(state, health, clock, self._labels.limited, {})
+        self._views = PageViews(state, health, clock, self._labels.limited, settings.links())
         self._tls = web_tls(settings)
         self._token = settings.web_token_file and Token(settings.web_token_file, _PROBES)
         self._runner: web.AppRunner | None = None

@@ -134,8 +134,9 @@ def _due(undecided: UndecidedGeneration, now_ms: int) -> DueGeneration | Waiting
     """Return a generation once all that it was decided from is there.
 
     What an application's leaders publish, but not within ``LEADER_STATE_WAIT_MS``, and end offsets
-    that don't come within ``END_OFFSETS_WAIT_MS``, are gone without. One that never published
-    anything is waited for only if its leader didn't decide as Kafka's assignor does.
+    or racks of replicas that don't come within ``END_OFFSETS_WAIT_MS``, are gone without. One that
+    never published anything is waited for only if its leader didn't decide as Kafka's assignor
+    does.
     """
     generation, waited_ms = undecided.generation, now_ms - undecided.seen_ms
     if waited_ms < 0:  # the clock was set back, by which nobody can tell: it's enough
@@ -152,8 +153,9 @@ def _due(undecided: UndecidedGeneration, now_ms: int) -> DueGeneration | Waiting
         undecided.placed,
     )
     inputs = replace(inputs, replicas=undecided.replicas)
-    told = undecided.parameters.strategy
-    if generation.is_racked and undecided.replicas is None and told != "none":
+    goes_by_racks = generation.is_racked and undecided.parameters.strategy != "none"
+    lacks_racks = goes_by_racks and undecided.replicas is None
+    if lacks_racks:
         doubt = f"{STRATEGY}: all clients have racks, and nobody looked up those of replicas"
         inputs = replace(inputs, unknown=(*inputs.unknown, doubt))
     if state is not None:
@@ -165,7 +167,8 @@ def _due(undecided: UndecidedGeneration, now_ms: int) -> DueGeneration | Waiting
             leader_state=state,
             published=undecided.published,
         )
-    if _awaits_end_offsets(generation, inputs) and waited_ms < END_OFFSETS_WAIT_MS:
+    awaits = lacks_racks or _awaits_end_offsets(generation, inputs)
+    if awaits and waited_ms < END_OFFSETS_WAIT_MS:
         unseen = tuple(
             partition
             for task, bound in inputs.ends.items()
@@ -173,7 +176,7 @@ def _due(undecided: UndecidedGeneration, now_ms: int) -> DueGeneration | Waiting
             for partition in inputs.scenario.tasks[task].changelogs
             if partition.topic not in generation.source_topics
         )
-        is_open = inputs.tentative or not unseen
+        is_open = inputs.tentative or not unseen or lacks_racks
         return replace(_waiting(undecided, END_OFFSETS_WAIT_MS), ends=unseen, is_open=is_open)
     may_publish = waited_ms < LEADER_STATE_WAIT_MS
     return DueGeneration(generation, inputs, undecided.seen_ms, leader_may_publish=may_publish)

@@ -27,7 +27,10 @@ class Figures:
     as many rebalances as they need to catch up at it, and the last ones' time. Cold hand-overs
     are ``avoidable`` where some client was caught up. The imbalances are the most minus the fewest
     tasks with state a stream thread, in the end. Not ``balanced``: the next change came first, or
-    ``MOST_ROUNDS`` did.
+    ``MOST_ROUNDS`` did. ``seconds_still`` are those that tasks stood still from the rebalance of
+    the change on, all of them together, and ``longest_still_seconds`` those of the one that did
+    longest, played in virtual time; None of what was recorded, where an active has to be restored
+    at a pace that isn't known, and where it has no end.
     """
 
     copies_built: int
@@ -41,6 +44,8 @@ class Figures:
     active_imbalance: float
     copy_imbalance: float
     balanced: bool
+    seconds_still: float | None = None
+    longest_still_seconds: float | None = None
 
 
 def what_would_have(scenario: Scenario, rate: float | None = None) -> tuple[Decision, Figures]:

@@ -17,6 +17,7 @@ from caughtup.models.errors import CaughtupError
 from caughtup.models.replay.figures import Figures, what_happened, what_would_have
 from caughtup.models.replay.recorded import Episode, RecordedGeneration, episodes, observed_rate
 from caughtup.models.replay.settings import Setting
+from caughtup.models.replay.standing_still import standing_still
 
 #: What stands in the place of a setting for what was recorded.
 RECORDED = "recorded"
@@ -90,11 +91,19 @@ def _replayed_rows(episode: Episode, setting: Setting, rate: float | None) -> It
     for one in episode.generations:
         row = _row(episode, one, str(setting))
         try:
-            scenario = parse_scenario(setting.of(one.scenario))
+            given = setting.of(one.scenario)
+            scenario = parse_scenario(given)
             if row.change is None:
                 yield replace(row, decision=decide(scenario).to_dict())
             else:
                 decision, figures = what_would_have(scenario, rate)
+                still = standing_still(given, rate, one.as_of_ms)
+                if still is not None:
+                    figures = replace(
+                        figures,
+                        seconds_still=still.seconds,
+                        longest_still_seconds=still.longest_seconds,
+                    )
                 yield replace(row, decision=decision.to_dict(), figures=figures)
         except CaughtupError as error:
             yield replace(row, error=str(error))

@@ -15,7 +15,8 @@ class Summary:
     Sums, but for the imbalances, which are the greatest. ``undecided`` generations count
     nowhere else, ``doubtful`` ones do. ``offsets_copied`` counts the ``changes`` that it is known
     of, the others are in ``offsets_unknown``. ``unbalanced``: changes after which the group
-    wasn't balanced before the next one, or ever.
+    wasn't balanced before the next one, or ever. ``seconds_still`` sums the changes of which
+    that is known, the others are in ``still_unknown``; ``longest_still_seconds`` is the greatest.
     """
 
     setting: str
@@ -36,6 +37,9 @@ class Summary:
     active_imbalance: float = 0.0
     copy_imbalance: float = 0.0
     unbalanced: int = 0
+    seconds_still: float = 0.0
+    longest_still_seconds: float = 0.0
+    still_unknown: int = 0
 
     @property
     def recorded(self) -> bool:
@@ -64,6 +68,10 @@ class Summary:
         self.active_imbalance = max(self.active_imbalance, figures.active_imbalance)
         self.copy_imbalance = max(self.copy_imbalance, figures.copy_imbalance)
         self.unbalanced += not figures.balanced
+        self.seconds_still += figures.seconds_still or 0.0
+        longest = figures.longest_still_seconds or 0.0
+        self.longest_still_seconds = max(self.longest_still_seconds, longest)
+        self.still_unknown += figures.seconds_still is None
 
 
 def summarise(rows: Iterable[ReplayRow], *, by_group: bool) -> list[Summary]:

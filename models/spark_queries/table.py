@@ -11,7 +11,9 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.spark_queries.look import Batch, Known, Look, Looks, Problem
 
 #: Partitions that are applied in one step: some milliseconds' work.
-_STEP = 2_000
+_STEP = 500
+#: Of a query with more partitions, the first look takes the last batch alone.
+_LARGE = 2_000
 #: Problems of a checkpoint by which there is none.
 GONE = ("not_found", "name_taken")
 
@@ -76,7 +78,7 @@ class SparkQueries:
             if _went_back(before.known, look):
                 batches = tuple(one._replace(at_ms=now_ms) for one in batches[-1:])
         self.queries[group] = after
-        if batches and len(batches[-1].offsets) > _STEP:
+        if batches and len(batches[-1].offsets) > _LARGE:
             batches = batches[-1:]
         yield from _in_steps(after, batches, watched, now_ms, gone=look.newest is None)
         if batches:

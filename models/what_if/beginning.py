@@ -5,19 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from caughtup.models.assignment.compact import CompactScenario
-from caughtup.models.assignment.configs import Configs
 from caughtup.models.copies.warmups import CopyAssessment
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.groups.generation import StreamsClient, StreamsGeneration
 from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.partition_assignor.rebalance import Subtopology
-from caughtup.models.simulation.membership import Timings
 from caughtup.models.simulation.streams.run import RunningInstance, RunningThread
-from caughtup.models.simulation.streams.topology import Application, Changelog
-
-#: As fast as nothing else: what restores at this rate takes no time, so that the rest shows.
-AT_ONCE = 1e15
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,62 +35,6 @@ def speeds(copies: Iterable[CopyAssessment]) -> Speeds:
         if figures.growth is not None and figures.growth >= 0:
             writes[copy.copy.task] = max(writes.get(copy.copy.task, 0.0), figures.growth)
     return Speeds((min(rates), max(rates)) if rates else None, writes)
-
-
-def application_of(
-    sources: Mapping[str, int],
-    scenario: CompactScenario,
-    known_ends: Mapping[TaskId, int],
-    *,
-    assignor: str,
-    configs: Configs,
-    timings: Timings,
-    writes: Mapping[TaskId, float],
-    restore_per_second: float,
-) -> Application:
-    """Describe an application as a scenario and what was read of it since show it.
-
-    ``sources`` are its source topics, with the subtopology of each; ``known_ends`` are end offset
-    sums that were read since. ``restore_per_second``: offsets that a stream thread restores.
-    """
-    ends = {
-        task: max(scenario.greatest_lags.get(task, 0), known_ends.get(task, 0), 0)
-        for task in scenario.tasks
-    }
-    topics: dict[int, set[str]] = {}
-    widths: dict[str, int] = {}
-    stateful: dict[int, set[str]] = {}
-    for topic, subtopology in sources.items():
-        topics.setdefault(subtopology, set()).add(topic)
-        widths[topic] = 0
-    for task, one in scenario.tasks.items():
-        if one.stateful:
-            own = {log.topic for log in one.changelogs} - sources.keys()
-            stateful.setdefault(task.subtopology, set()).update(own)
-        for topic in topics.get(task.subtopology, ()):
-            widths[topic] = max(widths[topic], task.partition + 1)
-    return Application(
-        subtopologies={
-            number: Subtopology(
-                tuple(sorted(own)),
-                tuple(sorted(stateful[number] or {f"changelogs of {number}"}))
-                if number in stateful
-                else (),
-            )
-            for number, own in topics.items()
-        },
-        partitions=widths,
-        changelogs={
-            task: Changelog(ends[task], writes.get(task, 0.0))
-            for task in scenario.tasks
-            if task.subtopology in stateful
-        },
-        restore_per_second=restore_per_second,
-        assignor=assignor,
-        configs=configs,
-        timings=timings,
-        replicas=scenario.replicas,
-    )
 
 
 def running_instances(

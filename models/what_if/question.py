@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from caughtup.models.assignment.configs import read_configs
+from caughtup.models.assignors.following.follower import Patience
 from caughtup.models.decisions.exact.generation import CLASSES, FOLLOWER, KAFKAS
 from caughtup.models.decisions.generation import DecidedGeneration
 from caughtup.models.decisions.inputs.gathering import RECOMMENDED
@@ -16,12 +17,11 @@ from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.simulation.membership import Timings
 from caughtup.models.simulation.streams.plan import Plan, Simulated, simulate
 from caughtup.models.simulation.streams.run import RunningInstance
+from caughtup.models.simulation.streams.scenarios import AT_ONCE, application_of
 from caughtup.models.simulation.streams.topology import Application
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.what_if.beginning import (
-    AT_ONCE,
     Speeds,
-    application_of,
     instance_names,
     running_instances,
     speeds,
@@ -87,6 +87,7 @@ class Group:
     def application(self, setting: Setting, restore_per_second: float) -> Application:
         """Describe it as it is to be played. Raises ScenarioError for what Kafka refuses."""
         scenario = self.decided.inputs.scenario
+        follows = setting.assignor is None and self.decided.exact.assignor == FOLLOWER
         application = application_of(
             self.generation.source_topics,
             scenario,
@@ -97,7 +98,12 @@ class Group:
             writes=self.speeds.writes,
             restore_per_second=restore_per_second,
         )
-        return as_played(replace(application, static_members=self.static_members), setting)
+        own = replace(
+            application,
+            static_members=self.static_members,
+            follower=Patience() if follows else None,
+        )
+        return as_played(own, setting)
 
 
 @dataclass(frozen=True, slots=True)

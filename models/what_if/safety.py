@@ -19,6 +19,7 @@ class Safety:
     that was seen), ``task`` is that task, None if none would. ``known`` is False where no copy was
     seen to restore and something would have to: then it isn't safe. ``safe_in_ms``: when the
     copies that it lacks are caught up, by their ETAs; None if that isn't known, or never.
+    ``within_ms`` is for how long a task may stand still: what was asked, or taken where nobody did.
     """
 
     safe: bool
@@ -27,6 +28,7 @@ class Safety:
     task: str | None
     reason: str
     safe_in_ms: int | None
+    within_ms: int
     answer: Answer
 
 
@@ -58,11 +60,12 @@ def safe_to_stop(
             worst,
             f"it never comes to rest: {answer.slow.endless}",
             None,
+            within_ms,
             answer,
         )
     if known and still_ms <= within_ms:
         reason = f"no task stands still for longer than {_said(still_ms)}"
-        return Safety(True, True, still_ms, worst, reason, 0, answer)
+        return Safety(True, True, still_ms, worst, reason, 0, within_ms, answer)
     lacking, waits_ms = _lacking(group, client, etas_ms)
     if lacking:
         reason = lacking
@@ -72,7 +75,7 @@ def safe_to_stop(
         )
     else:
         reason = f"{worst} would stand still for {_said(still_ms)}"
-    return Safety(False, known, still_ms, worst, reason, waits_ms, answer)
+    return Safety(False, known, still_ms, worst, reason, waits_ms, within_ms, answer)
 
 
 def _lacking(

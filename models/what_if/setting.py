@@ -98,6 +98,7 @@ def as_played(application: Application, setting: Setting) -> Application:
             timings=STREAMS_TIMINGS,
             static_members=False,
             waits_for_thread=False,
+            follower=None,
         )
     if application.protocol is GroupProtocol.CLASSIC:
         application = replace(application, eager=setting.eager)

@@ -94,4 +94,6 @@ REPLAY_ROW = _struct(
     active_imbalance=DoubleType(),
     copy_imbalance=DoubleType(),
     balanced=BooleanType(),
+    seconds_still=DoubleType(),
+    longest_still_seconds=DoubleType(),
 )

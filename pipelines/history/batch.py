@@ -2,34 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import it)
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from caughtup.models.parameters import ApplicationParameters
+from caughtup.pipelines.delta.files import (
+    NewFile,
+    by_table,
+    partition_of,
+    read_arrow,
+    read_rows,
+    write_rows,
+)
 from caughtup.pipelines.generations.schema import GENERATIONS
 from caughtup.pipelines.history.buckets.lag import LAST_ENDS, STATE
-from caughtup.pipelines.history.buckets.tables import KNOWN, RECORDS, new_files
-from caughtup.pipelines.history.decoding.batches import GROUPS, RECORD_COLUMNS, packed, quarantine
+from caughtup.pipelines.history.buckets.tables import (
+    LAST_COMMITS,
+    RECORDS,
+    REMEMBERED,
+    TURN,
+    Batch,
+    new_files,
+)
+from caughtup.pipelines.history.buckets.tables import (
+    LAST_ENDS as ENDS,
+)
+from caughtup.pipelines.history.decoding.batches import RECORD_COLUMNS, packed, quarantine
 from caughtup.pipelines.history.decoding.packs import PACKED, by_bucket, pack
 from caughtup.pipelines.history.decoding.topic_columns import END_OFFSETS, own_table
 from caughtup.pipelines.history.generations import GROUP_RECORDS, GenerationStream
 from caughtup.pipelines.history.lost_ranges import LostRange
-from caughtup.pipelines.history.state import HistoryState
-from caughtup.pipelines.history.table_writer import TABLES, TableWriter
+from caughtup.pipelines.history.tables import HistoryTables
 from caughtup.pipelines.replay.job import slot_keys
-from caughtup.pipelines.schema import BUCKETS
-from caughtup.pipelines.tables import QUARANTINE, empty
+from caughtup.pipelines.schema import BUCKETS, buckets_for
+from caughtup.pipelines.tables import QUARANTINE
 
 #: Pieces that a batch is decoded in, for each of Spark's cores.
 _TASKS_A_CORE = 3
-_SAMPLE = "min(format_string('%s-%d offset %d: %s', topic, log_partition, log_offset, why))"
 
 
 class Quarantined(NamedTuple):
@@ -44,48 +62,45 @@ class HistoryBatches:
     """Writes batches, one after the other. ``kinds`` says which topic has records of which table."""
 
     spark: SparkSession
-    writer: TableWriter
-    state: HistoryState
+    tables: HistoryTables
     kinds: Mapping[str, str]
     parameters: Mapping[str, ApplicationParameters] = field(default_factory=dict)
+    buckets: int = field(init=False)
     _places: Sequence[int] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._places = slot_keys(self.spark, BUCKETS)
+        self.buckets = buckets_for(self.spark.sparkContext.defaultParallelism)
+        self._places = slot_keys(self.spark, self.buckets)
 
-    def write(self, batch: int, records: DataFrame, lost: Sequence[LostRange]) -> Quarantined:
-        """Write a batch's rows to the tables, and the state for the next one."""
-        before = self.state.before(batch)
+    def write(
+        self, batch: int, digest: str, records: DataFrame, lost: Sequence[LostRange]
+    ) -> Quarantined:
+        """Write a batch's rows to the tables, and the state for the next one.
+
+        ``digest`` is of where the batch ends. One that is whole already isn't done again.
+        """
+        state = self.tables.state
+        if state.is_whole(batch, digest):
+            return Quarantined(0, "")
+        known = state.paths(LAST_COMMITS, ENDS)
+        anew = any(partition_of(path)["buckets"] != str(self.buckets) for path in known)
+        task = Batch(self.tables.root, batch, self.buckets, tuple(known), anew)
         # Many small partitions together: each one costs Python a start.
         few = records.coalesce(_TASKS_A_CORE * self.spark.sparkContext.defaultParallelism)
-        packs = [packed(few, self.kinds), *self._known(before), *self._lost(lost)]
-        staged = self.writer.stage(batch, new_files(self._together(reduce(DataFrame.union, packs))))
-        quarantined = self._quarantined(staged)
-        self.writer.put(batch, staged)
-        changed = {
-            folder.removeprefix(STATE): paths[0]
-            for folder, paths in staged.items()
-            if folder.startswith(STATE)
-        }
-        changed |= self._generations(batch, staged, before, changed)
-        self.state.leave(batch, changed)
-        self.writer.done(batch)
-        return quarantined
-
-    def _known(self, before: Mapping[str, str]) -> list[DataFrame]:
-        """Return the state as packs: end offsets for each bucket, since any group may read any topic."""
-        paths = [path for name, path in before.items() if name.startswith(("commits-", "ends-"))]
-        if not paths:
-            return []
-        # A cluster may be set to read on without what is missing, and we would forget it for good.
-        whole = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false"}
-        files = self.spark.read.format("binaryFile").options(**whole).load(paths)
-        name = F.split(F.substring_index("path", "/", -1), "-")
-        every = F.array(*map(F.lit, range(BUCKETS)))
-        own = F.array(name[1].cast("int"))
-        buckets = F.when(name[0] == "ends", every).otherwise(own)
-        kind = F.concat(F.lit(KNOWN), name[0])
-        return [files.select(kind, F.explode(buckets), "content").toDF(*PACKED.names)]
+        packs = [packed(few, self.kinds, self.buckets), *self._lost(lost)]
+        if anew:
+            turns = [(TURN, number, bytearray()) for number in range(self.buckets)]
+            packs.append(self.spark.createDataFrame(turns, PACKED))
+        written = new_files(self._together(reduce(DataFrame.union, packs)), task).collect()
+        new = by_table(NewFile(*row) for row in written)
+        read, left = _parted(new.pop(STATE, []))
+        self.tables.add(batch, new)
+        told, replaced = self._generations(batch, read, left)
+        if anew:
+            replaced += [LAST_COMMITS, ENDS]
+        self.tables.finish(batch, [*left, *told], replaced, digest)
+        self.tables.forget(read)
+        return self._quarantined(new.get(QUARANTINE.name, ()))
 
     def _lost(self, lost: Sequence[LostRange]) -> list[DataFrame]:
         """Return ranges of logs that no batch can have, as packs of quarantine."""
@@ -101,60 +116,74 @@ class HistoryBatches:
             schema=RECORD_COLUMNS,
         )
         kind, rows = quarantine(records, [one.why for one in lost], [one.until for one in lost])
-        parts = by_bucket(rows, rows.column("topic"))
+        parts = by_bucket(rows, rows.column("topic"), self.buckets)
         packs = [(kind, bucket, bytearray(pack([part]))) for bucket, part in parts]
         return [self.spark.createDataFrame(packs, PACKED)]
 
     def _together(self, packs: DataFrame) -> DataFrame:
         """Bring each bucket's packs to a task of its own."""
         place = F.element_at(F.array(*map(F.lit, self._places)), F.col("bucket") + 1)
-        return packs.withColumn("place", place).repartition(BUCKETS, "place").drop("place")
+        return packs.withColumn("place", place).repartition(self.buckets, "place").drop("place")
 
-    def _quarantined(self, staged: Mapping[str, Sequence[str]]) -> Quarantined:
-        paths = [
-            path
-            for folder in staged
-            if folder.startswith(f"{TABLES}{QUARANTINE.name}/")
-            for path in staged[folder]
-        ]
-        if not paths:
+    def _quarantined(self, files: Sequence[NewFile]) -> Quarantined:
+        if not files:
             return Quarantined(0, "")
-        return Quarantined(*self.spark.read.parquet(*paths).selectExpr("count(*)", _SAMPLE).first())
+        place = self.tables.root.at(QUARANTINE.name)
+        schema = to_arrow_schema(QUARANTINE.columns)
+        names = ["topic", "log_partition", "log_offset", "why"]
+        rows = read_arrow(place, [files[0].path], schema).head(1, columns=names).to_pylist()[0]
+        return Quarantined(
+            sum(file.rows for file in files), "{}-{} offset {}: {}".format(*rows.values())
+        )
 
     def _generations(
-        self,
-        batch: int,
-        staged: Mapping[str, Sequence[str]],
-        before: Mapping[str, str],
-        changed: Mapping[str, str],
-    ) -> dict[str, str]:
-        """Write the generations that can be decided by now; return the groups' new state."""
-        found = staged.get(f"{RECORDS}/{GROUPS}", ())
-        if not found and "groups" not in before:
-            return {}
-        remembered = self._read(GROUP_RECORDS, [before["groups"]] if "groups" in before else [])
+        self, batch: int, found: Sequence[NewFile], left: Sequence[NewFile]
+    ) -> tuple[list[NewFile], list[str]]:
+        """Write the generations that can be decided by now; return the groups' new state.
+
+        With it the kinds of state that it replaces. ``left`` is the state that the batch changed.
+        """
+        before = self.tables.state.paths(REMEMBERED)
+        if not found and not before:
+            return [], []
+        remembered = self._state(before, GROUP_RECORDS)
         if not found and remembered.where("NOT told").isEmpty():
-            return {}
-        records = self._read(GROUP_RECORDS, found).withColumn("told", F.lit(False))
-        ends = [
-            path
-            for known in (before, changed)
-            for name, path in known.items()
-            if name.startswith("ends-")
-        ]
-        table = own_table(END_OFFSETS)
-        there = self.writer.files.exists(self.writer.path(table))
-        every = self._read(table.stored, [self.writer.path(table)] if there else [])
+            return [], []
+        records = self._state([file.path for file in found], GROUP_RECORDS)
+        ends = self.tables.state.paths(ENDS)
+        ends += [file.path for file in left if file.partition["kind"] == ENDS]
         stream = GenerationStream(self.spark, self.parameters)
-        decided = stream.decide(records, remembered, self._read(LAST_ENDS, ends), every)
+        decided = stream.decide(
+            records.withColumn("told", F.lit(False)),
+            remembered,
+            self._state(ends, LAST_ENDS),
+            self._end_offsets,
+        )
         if decided is None:
-            return {}
+            return [], []
+        root, prefix = self.tables.root, f"batch-{batch:010}"
         if decided.rows is not None:
             rows = decided.rows.repartition(BUCKETS, GENERATIONS.bucket)
-            self.writer.write(GENERATIONS, batch, rows.sortWithinPartitions("group", "log_offset"))
-        return {"groups": self.writer.aside(batch, "groups", decided.remembered)}
+            rows = rows.sortWithinPartitions("group", "log_offset")
+            folders = ("date", GENERATIONS.bucket)
+            new = write_rows(rows, root, GENERATIONS.name, folders, prefix)
+            self.tables.add(batch, {GENERATIONS.name: new})
+        folder = {"kind": REMEMBERED, "bucket": 0, "buckets": self.buckets}
+        rows = decided.remembered.coalesce(1)
+        for name, value in folder.items():
+            rows = rows.withColumn(name, F.lit(value))
+        return write_rows(rows, root, STATE, tuple(folder), prefix), [REMEMBERED]
 
-    def _read(self, schema: StructType, paths: Sequence[str]) -> DataFrame:
-        return (
-            self.spark.read.schema(schema).parquet(*paths) if paths else empty(self.spark, schema)
-        )
+    def _end_offsets(self, days: Iterable[str], where: pc.Expression) -> DataFrame:
+        table = own_table(END_OFFSETS)
+        paths = self.tables[END_OFFSETS].paths(date=list(days))
+        return read_rows(self.spark, self.tables.root.at(table.name), paths, table.columns, where)
+
+    def _state(self, paths: Sequence[str], schema: StructType) -> DataFrame:
+        return read_rows(self.spark, self.tables.root.at(STATE), paths, schema)
+
+
+def _parted(files: Sequence[NewFile]) -> tuple[list[NewFile], list[NewFile]]:
+    """Part a batch's group records from the state that it leaves."""
+    records = [file for file in files if file.partition["kind"] == RECORDS]
+    return records, [file for file in files if file.partition["kind"] != RECORDS]

@@ -6,11 +6,12 @@ Those after it may come with a later batch, so a record waits for end offsets of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
 import pyarrow
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import it)
 from pyspark.sql.types import BinaryType, BooleanType, IntegerType, LongType
@@ -19,7 +20,7 @@ from caughtup.models.decisions.inputs.gathering import CLOCK_ALLOWANCE_MS
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.pipelines.generations.job import group_generations, packs_of_looks
 from caughtup.pipelines.generations.rows import MetadataRecord, source_topics
-from caughtup.pipelines.tables import columns
+from caughtup.pipelines.tables import TIMESTAMP, columns
 
 #: A group's metadata records: the last decided one, and those that wait. ``told`` is whether one
 #: was decided; checkpoints have the column by that name.
@@ -31,6 +32,8 @@ GROUP_RECORDS = columns(
     value=BinaryType(),
     told=BooleanType(),
 )
+#: Reads the table of end offsets: of some days, the rows for which something holds.
+EndOffsets = Callable[[list[str], pc.Expression], DataFrame]
 #: How much later than a record samples must have come: those of all partitions take a while.
 _LATER_MS = CLOCK_ALLOWANCE_MS + 10_000
 #: Records of this much later mean that no sample will come any more.
@@ -55,12 +58,12 @@ class GenerationStream:
     parameters: Mapping[str, ApplicationParameters]
 
     def decide(
-        self, records: DataFrame, remembered: DataFrame, last: DataFrame, end_offsets: DataFrame
+        self, records: DataFrame, remembered: DataFrame, last: DataFrame, end_offsets: EndOffsets
     ) -> DecidedGenerations | None:
         """Decide the generations of which enough is known by now; None where nothing changed.
 
         ``records`` and ``remembered`` are of GROUP_RECORDS, ``last`` has the last sample of each
-        partition before the batch and after it, ``end_offsets`` is the table of all.
+        partition before the batch and after it, ``end_offsets`` reads the table of all.
         """
         waiting = records.unionByName(remembered.where("NOT told"))
         newest_ms = waiting.agg(F.max("timestamp_ms")).first()[0]
@@ -87,7 +90,7 @@ class GenerationStream:
         self,
         due: DataFrame,
         last: DataFrame,
-        end_offsets: DataFrame,
+        end_offsets: EndOffsets,
         oldest_ms: int,
         latest_ms: int,
     ) -> list[bytes]:
@@ -98,10 +101,9 @@ class GenerationStream:
             topics.update(name for names in (given.changelogs or {}).values() for name in names)
         concerned = F.col("topic").isin(*sorted(topics)) | F.col("topic").endswith("-changelog")
         since_ms, until_ms = oldest_ms - _EARLIER_MS, latest_ms + _PATIENCE_MS
-        near = end_offsets.withColumn("as_of_ms", F.unix_millis("as_of")).where(
-            F.col("date").between(_day(since_ms), _day(until_ms))
-            & F.col("as_of_ms").between(since_ms, until_ms)
-        )
+        time, (since, until) = pc.field("as_of"), map(_moment, (since_ms, until_ms))
+        rows = end_offsets(_days(since_ms, until_ms), (time >= since) & (time <= until))
+        near = rows.withColumn("as_of_ms", F.unix_millis("as_of"))
         known = last.withColumn("present", F.lit(True)).withColumn("log_offset", F.lit(-1))
         wanted = ("topic", "partition", "present", "start_offset", "last_stable_offset")
         wanted += ("end_offset", "readable_end_offset", "as_of_ms", "log_offset")
@@ -127,5 +129,13 @@ def _source_topics(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.R
         yield pyarrow.RecordBatch.from_pydict({"topic": pyarrow.array(names, pyarrow.string())})
 
 
-def _day(time_ms: int) -> date:
-    return datetime.fromtimestamp(time_ms / 1000, UTC).date()
+def _moment(time_ms: int) -> pyarrow.Scalar:
+    return pyarrow.scalar(time_ms, pyarrow.timestamp("ms", "UTC")).cast(TIMESTAMP)
+
+
+def _days(since_ms: int, until_ms: int) -> list[str]:
+    return [str(date.fromordinal(day)) for day in range(_day(since_ms), _day(until_ms) + 1)]
+
+
+def _day(time_ms: int) -> int:
+    return datetime.fromtimestamp(time_ms / 1000, UTC).toordinal()

@@ -1,7 +1,7 @@
 """Which checkpoint and which cluster a history's tables belong to.
 
-A batch's files are known by its number, and another checkpoint counts from 0 again: written to
-the same tables it would find its files there already. So which one it is is checked at the start.
+A batch is known to its tables by its number, and another checkpoint counts from 0 again. So a
+checkpoint has a name, its tables say it, and both are checked at the start.
 """
 
 from __future__ import annotations
@@ -11,71 +11,96 @@ import uuid
 import msgspec
 
 from caughtup.models.errors import CaughtupError
-from caughtup.pipelines.schema import BUCKETS
+from caughtup.pipelines.delta.store import Store
+from caughtup.pipelines.delta.table import Owner
+from caughtup.pipelines.history.tables import (
+    LAYOUTS,
+    HistoryTables,
+    complete_tables,
+    open_tables,
+)
 from caughtup.pipelines.spark.files import Files
 from caughtup.pipelines.tables import SCHEMA
 
-_NAME = "_caughtup.json"
+MARK = "_caughtup.json"
 
 
-class _Identity(msgspec.Struct):
+class Identity(msgspec.Struct):
+    """What a checkpoint says of itself."""
+
     history: str
     cluster: str
     schema: int
-    buckets: int
 
 
-def check_identity(files: Files, output: str, checkpoint: str, cluster: str) -> None:
-    """Check that tables, checkpoint and cluster belong together, or mark new ones as doing so.
+def own_tables(files: Files, root: Store, checkpoint: str, cluster: str) -> HistoryTables:
+    """Open the tables that belong to a checkpoint and a cluster, or make those of a new one.
 
-    Raises CaughtupError ``bad_output`` or ``bad_checkpoint``.
+    Raises CaughtupError ``bad_output``, ``bad_checkpoint`` or ``output_unwritable``.
     """
-    here, there = f"{checkpoint}/{_NAME}", f"{output}/{_NAME}"
-    ours = _read(files, here, "bad_checkpoint")
-    tables = _read(files, there, "bad_output")
-    if tables is None and any(
-        name.startswith(("date=", "_spark_metadata")) for name in files.names(output)
-    ):
+    mark = f"{checkpoint}/{MARK}"
+    ours = read_mark(files, mark)
+    if ours is not None and ours.schema != SCHEMA:
         raise CaughtupError(
-            "bad_output",
-            f"{output} is a table of an older release of caughtup, which goes on being readable; "
-            "write this one's history to another place, with another --checkpoint",
+            "bad_checkpoint",
+            f"{checkpoint} is of schema {ours.schema}, and this release writes schema {SCHEMA}: "
+            "use the release that wrote it, or `caughtup pipeline convert`",
         )
-    if tables is not None and (ours is None or ours.history != tables.history):
-        raise CaughtupError(
-            "bad_output",
-            f"{output} was written with another checkpoint than {checkpoint}: give that one, or "
-            "another --output",
-        )
-    for found in (ours, tables):
-        if found is not None and (found.schema != SCHEMA or found.buckets != BUCKETS):
-            raise CaughtupError(
-                "bad_output",
-                f"{output} is of schema {found.schema} with {found.buckets} buckets, and this "
-                f"release writes schema {SCHEMA} with {BUCKETS}: use the release that wrote it",
-            )
     if ours is not None and ours.cluster != cluster:
         raise CaughtupError(
             "bad_checkpoint",
             f"{checkpoint} is of the cluster {ours.cluster}, and this is {cluster}: each has a "
             "history of its own",
         )
+    if ours is None and files.names(f"{checkpoint}/offsets"):
+        raise CaughtupError(
+            "bad_checkpoint",
+            f"{checkpoint} is no checkpoint of this release's history: give another one",
+        )
+    refuse_older(root)
+    owner = Owner(uuid.uuid4().hex if ours is None else ours.history, cluster)
+    found = open_tables(root, owner)
+    missing = [layout.name for layout in LAYOUTS if layout.name not in found]
+    if missing and files.names(f"{checkpoint}/commits"):
+        raise CaughtupError(
+            "bad_output",
+            f"{checkpoint} goes on from batches that it wrote, and there is no table {missing[0]} "
+            f"at {root.uri}: give their place, or another --checkpoint",
+        )
     if ours is None:
-        if files.names(f"{checkpoint}/offsets"):
-            raise CaughtupError(
-                "bad_checkpoint",
-                f"{checkpoint} is no checkpoint of this release's history: give another one",
-            )
-        ours = _Identity(uuid.uuid4().hex, cluster, SCHEMA, BUCKETS)
-        files.write(here, msgspec.json.encode(ours))
-    if tables is None:
-        files.write(there, msgspec.json.encode(ours))
+        # Before the tables: a kill in between leaves a checkpoint whose tables are made next time.
+        files.write(mark, msgspec.json.encode(Identity(owner.history, cluster, SCHEMA)))
+    return complete_tables(root, owner, found)
 
 
-def _read(files: Files, path: str, code: str) -> _Identity | None:
+def refuse_older(root: Store) -> None:
+    """Refuse to write where an older release wrote folders of Parquet.
+
+    Raises CaughtupError ``bad_output``, which says what to do.
+    """
+    names = root.names()
+    if MARK in names:
+        raise CaughtupError(
+            "bad_output",
+            f"{root.uri} has the folders of caughtup 0.1: `caughtup pipeline convert` makes tables "
+            "of them, or give another --output and another --checkpoint",
+        )
+    if any(name.startswith(("date=", "_spark_metadata")) for name in names):
+        raise CaughtupError(
+            "bad_output",
+            f"{root.uri} is a table of an older release of caughtup, which goes on being readable; "
+            "write this one's history to another place, with another --checkpoint",
+        )
+
+
+def read_mark(files: Files, path: str) -> Identity | None:
+    """Read what a checkpoint says of itself, None where it says nothing.
+
+    Raises CaughtupError ``bad_checkpoint``.
+    """
     if not files.exists(path):
         return None
     try:
-        return msgspec.json.decode(files.read(path), type=_Identity)
+        return msgspec.json.decode(files.read(path), type=Identity)
     except msgspec.DecodeError as error:
-        raise CaughtupError(code, f"can't read {path}: {error}") from error
+        raise CaughtupError("bad_checkpoint", f"can't read {path}: {error}") from error

@@ -1,4 +1,4 @@
-"""The history: what happened on a cluster, as Parquet tables, for as long as the job runs.
+"""The history: what happened on a cluster, as tables in Delta Lake, for as long as the job runs.
 
 One stream over all topics, so that a batch takes them up to the same moment. Transactional
 records count once they are committed. Stopped or killed, and started again with the same
@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
@@ -20,11 +21,12 @@ from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.records.topics import PIPELINE_PROGRESS, with_prefix
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from caughtup.pipelines import schema
+from caughtup.pipelines.delta.store import store_for
 from caughtup.pipelines.history.batch import HistoryBatches
-from caughtup.pipelines.history.identity import check_identity
+from caughtup.pipelines.history.identity import own_tables
 from caughtup.pipelines.history.lost_ranges import FirstOffsets, batch_offsets, lost_ranges
-from caughtup.pipelines.history.state import HistoryState
-from caughtup.pipelines.history.table_writer import TableWriter
+from caughtup.pipelines.history.state import offsets_digest
+from caughtup.pipelines.history.upkeep import DailyUpkeep
 from caughtup.pipelines.progress.listener import report_progress
 from caughtup.pipelines.spark.files import Files
 from caughtup.pipelines.spark.kafka_options import source_options
@@ -40,10 +42,11 @@ class HistoryOptions:
     """What the job reads, where it writes.
 
     ``output`` and ``checkpoint`` are paths or URIs that Spark can write. ``trigger_seconds`` None
-    means: take what there is, and end; each trigger writes files of its own. ``kafka`` holds
+    means: take what there is, and end; each trigger is a version of the tables. ``kafka`` holds
     client properties, in any client's spelling. ``topics`` are the service's own, by table.
     ``parameters`` is what the settings say of applications, by group. ``progress_topic`` gets
-    a record of each batch.
+    a record of each batch. ``upkeep``: keep the tables small, once a day (UTC), and of
+    days more than ``keep`` days ago leave the rows out.
     """
 
     bootstrap_servers: str
@@ -55,6 +58,8 @@ class HistoryOptions:
     parameters: Mapping[str, ApplicationParameters] = field(default_factory=dict)
     records_per_batch: int = schema.RECORDS_PER_BATCH
     progress_topic: str = with_prefix(PIPELINE_PROGRESS)
+    upkeep: bool = True
+    keep: int | None = None
 
 
 def history(
@@ -83,18 +88,17 @@ class History:
         for topic in missing_topics(spark, topics, source):
             _log.warning("there is no topic %s yet; its records count from when it is made", topic)
         self._files = Files(spark)
-        for uri in (self._output, self._checkpoint):
-            self._files.check_writable(uri)
+        self._files.check_writable(self._checkpoint)
         self._first_offsets = FirstOffsets(spark, source)
         cluster = self._first_offsets.cluster_id()
-        check_identity(self._files, self._output, self._checkpoint, cluster)
+        tables = own_tables(self._files, store_for(spark, self._output), self._checkpoint, cluster)
         self._batches = HistoryBatches(
             spark,
-            TableWriter(spark, self._output),
-            HistoryState(spark, f"{self._checkpoint}/caughtup"),
+            tables,
             {topic: table for table, topic in options.topics.items()},
             options.parameters,
         )
+        self._upkeep = DailyUpkeep(tables, options.keep) if options.upkeep else None
         self._failure: CaughtupError | None = None
         self._quarantined = 0
 
@@ -152,7 +156,7 @@ class History:
         until = batch_offsets(self._files, self._checkpoint, batch)
         first = self._first_offsets.ask(before)
         lost = lost_ranges(before, until, first, "deleted before it was read")
-        quarantined = self._batches.write(batch, records, lost)
+        quarantined = self._batches.write(batch, offsets_digest(until), records, lost)
         self._quarantined += quarantined.count
         self._reporter.note(quarantined=self._quarantined)
         if quarantined.count:
@@ -162,6 +166,8 @@ class History:
                 quarantined.count,
                 quarantined.sample,
             )
+        if self._upkeep is not None:
+            self._upkeep.keep_up(datetime.now(UTC).date())
 
 
 def _failed(error: Exception) -> CaughtupError:

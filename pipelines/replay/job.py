@@ -10,6 +10,8 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import pyarrow
+import pyarrow.compute as pc
+from deltalake import DeltaTable
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -19,9 +21,13 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from caughtup.models.errors import CaughtupError
 from caughtup.models.replay.outcome import ReplayRow
 from caughtup.models.replay.settings import Setting
+from caughtup.pipelines.delta.files import read_rows
+from caughtup.pipelines.delta.store import Store, store_for
+from caughtup.pipelines.delta.table import find_table
 from caughtup.pipelines.generations.schema import GROUP_GENERATIONS, REPLAY_ROW
 from caughtup.pipelines.replay.rows import read_flat, replay_rows
 from caughtup.pipelines.schema import bucket
+from caughtup.pipelines.spark.files import Files
 from caughtup.pipelines.spark.session import one_line
 
 #: Slots for each thread of Spark's: what one got wrong about its work, the others make up for.
@@ -42,12 +48,15 @@ class Unit(NamedTuple):
 
 
 def recorded_generations(spark: SparkSession, uri: str, groups: Sequence[str] = ()) -> DataFrame:
-    """Read the table of generations, of all groups or of some.
+    """Read the table of generations, of all groups or of some: the history's, or the job's folders.
 
     Raises CaughtupError ``no_table`` or ``bad_table`` where there is none, or another one.
     """
+    place, delta = _delta_table(spark, uri)
     try:
-        names = spark.read.parquet(uri).columns
+        names = (
+            spark.read.parquet(uri).columns if delta is None else delta.schema().to_arrow().names
+        )
     except AnalysisException as error:
         if error.getCondition() == "PATH_NOT_FOUND":
             raise CaughtupError("no_table", f"there is no table at {uri}") from error
@@ -58,11 +67,31 @@ def recorded_generations(spark: SparkSession, uri: str, groups: Sequence[str] = 
         raise CaughtupError(
             "bad_table", f"{uri} is no table of generations: it has no column {missing[0]}"
         )
+    if delta is not None:
+        paths = sorted(delta.get_add_actions().column("path").to_pylist())
+        chosen = pc.field("group").isin(list(groups)) if groups else None
+        return read_rows(spark, place, paths, GROUP_GENERATIONS, chosen)
     table = spark.read.schema(GROUP_GENERATIONS).parquet(uri)
     if groups:
         buckets = sorted({bucket(group) for group in groups})
         table = table.where(F.col("group_bucket").isin(buckets) & F.col("group").isin(*groups))
     return table
+
+
+def _delta_table(spark: SparkSession, uri: str) -> tuple[Store, DeltaTable | None]:
+    """Open a table of the history's; None for folders of Parquet, wherever Hadoop has them."""
+    place = Store(uri)
+    try:
+        place = store_for(spark, uri)
+        return place, find_table(place)
+    except CaughtupError as error:
+        try:
+            there = Files(spark).exists(f"{uri}/_delta_log")
+        except Py4JError:
+            there = True
+        if there:
+            raise CaughtupError("bad_table", error.message) from error
+        return place, None
 
 
 def replay(

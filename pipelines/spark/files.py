@@ -34,39 +34,6 @@ class Files:
             return []
         return sorted(str(status.getPath().getName()) for status in system.listStatus(at))
 
-    def walk(self, path: str, ending: str) -> dict[str, list[str]]:
-        """Name the files below a directory, by the folder they are in, relative to it."""
-        system, at = self._at(path)
-        found: dict[str, list[str]] = {}
-        if not system.exists(at):
-            return found
-        top = str(system.makeQualified(at).toUri().getPath()).rstrip("/") + "/"
-        listed = system.listFiles(at, True)
-        while listed.hasNext():
-            file = listed.next().getPath()
-            if str(file.getName()).endswith(ending):
-                folder = str(file.getParent().toUri().getPath())
-                found.setdefault(folder.removeprefix(top), []).append(str(file.getName()))
-        return found
-
-    def put(self, source: str, target: str) -> bool:
-        """Move a file or directory to where none is yet; return whether there was none.
-
-        What is at the target stays. Raises CaughtupError ``output_unwritable``.
-        """
-        system, there = self._at(target)
-        if system.exists(there):
-            return False
-        system.mkdirs(there.getParent())
-        if not system.rename(self._at(source)[1], there):
-            raise CaughtupError("output_unwritable", f"can't rename {source} to {target}")
-        return True
-
-    def delete(self, path: str) -> None:
-        """Remove a file, or a directory with all that is in it."""
-        system, at = self._at(path)
-        system.delete(at, True)
-
     def read(self, path: str) -> bytes:
         """Read a small file."""
         system, at = self._at(path)
@@ -75,13 +42,17 @@ class Files:
         return bytes(copy.toByteArray())
 
     def write(self, path: str, content: bytes) -> None:
-        """Write a small file where none is yet: whole, or not at all."""
+        """Write a small file where none is yet: whole, or not at all.
+
+        What is there stays. Raises CaughtupError ``output_unwritable``.
+        """
         system, at = self._at(path)
         aside = self._path(at.getParent(), f"_{at.getName()}.new")
         stream = system.create(aside, True)
         stream.write(content)
         stream.close()
-        self.put(str(aside.toString()), path)
+        if not system.exists(at) and not system.rename(aside, at):
+            raise CaughtupError("output_unwritable", f"can't write {path}")
 
     def check_writable(self, path: str) -> None:
         """Make a directory now: Spark would find out only after its first batch's work.

@@ -46,7 +46,7 @@ LAZY = list(lazy_commands(main))
 
 
 def test_every_command_is_imported_when_it_is_called() -> None:
-    assert len(LAZY) == 17 + 4 + 15
+    assert len(LAZY) == 18 + 5 + 15
 
 
 @pytest.mark.parametrize("command", LAZY, ids=lambda command: str(command.name))

@@ -14,7 +14,7 @@ from caughtup.agents.configuration.loading import read_settings
 from caughtup.agents.main import main
 from caughtup.agents.settings import Settings
 from caughtup.agents.web.hosts import AllowedHosts
-from tests.observability.repository import DASHBOARD, ROOT, RULES, read_yaml
+from tests.observability.repository import DASHBOARDS, ROOT, RULES, read_yaml
 from tests.support.charts.manifests import refused, rendered
 from tests.support.charts.values_schema import CHART, SCHEMA, encoded, values_schema
 
@@ -41,6 +41,8 @@ EVERYTHING: dict[str, Any] = {
     },
     "secrets": ["kafka", "web"],
     "env": [{"name": "TZ", "value": "UTC"}],
+    "volumes": [{"name": "checkpoints", "persistentVolumeClaim": {"claimName": "spark"}}],
+    "volumeMounts": [{"name": "checkpoints", "mountPath": "/checkpoints", "readOnly": True}],
     "serviceAccount": {"annotations": {"role": "reader"}},
     "service": {"annotations": {"a": "b"}},
     "monitor": {
@@ -69,11 +71,11 @@ KINDS = {"ConfigMap", "Deployment", "PodDisruptionBudget", "Service", "ServiceAc
 
 
 def one(kind: str, values: dict[str, Any]) -> dict[str, Any]:
-    """Return the release's manifest of a kind, the dashboard's ConfigMap aside."""
+    """Return the release's manifest of a kind, the dashboards' ConfigMaps aside."""
     (found,) = (
         manifest
         for name, manifest in rendered(values).items()
-        if manifest["kind"] == kind and not name.endswith("-dashboard")
+        if manifest["kind"] == kind and "-dashboard-" not in name
     )
     return found
 
@@ -244,11 +246,22 @@ def test_another_setting_is_another_pod() -> None:
     assert checksum(lag_interval=5) != checksum()
 
 
-def test_rules_and_dashboard_are_ours() -> None:
+def test_rules_and_dashboards_are_ours() -> None:
     manifests = rendered(EVERYTHING)
     assert manifests["PrometheusRule/lag-caughtup"]["spec"] == read_yaml(RULES)
-    shown = manifests["ConfigMap/lag-caughtup-dashboard"]["data"]["caughtup.json"]
-    assert json.loads(shown) == json.loads(DASHBOARD.read_text())
+    prefix = "ConfigMap/lag-caughtup-dashboard-"
+    shown = {
+        name: text
+        for key in manifests
+        if key.startswith(prefix)
+        for name, text in manifests[key]["data"].items()
+    }
+    ours = {path.name: path.read_text() for path in DASHBOARDS.iterdir()}
+    assert {name: json.loads(text) for name, text in shown.items()} == {
+        name: json.loads(text) for name, text in ours.items()
+    }
+    # What `kubectl apply` notes of a manifest has to fit into an annotation.
+    assert all(len(text) < 200_000 for text in shown.values())
 
 
 def test_the_job_is_the_one_that_the_rules_name() -> None:

@@ -14,8 +14,8 @@ from caughtup.agents.web.metrics.exposition import FAMILIES
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "prometheus" / "caughtup.rules.yml"
-DASHBOARD = ROOT / "grafana" / "dashboards" / "caughtup.json"
-CONNECT_DASHBOARD = DASHBOARD.with_name("connect.json")
+DASHBOARDS = ROOT / "grafana" / "dashboards"
+OVERVIEW = DASHBOARDS / "caughtup.json"
 OPERATING = ROOT / "docs" / "operating.md"
 
 _METRIC = re.compile(r"\bcaughtup_[a-z0-9_]+\b")

@@ -396,3 +396,15 @@ async def test_it_says_how_many_groups_are_left_out_and_nothing_where_none_is(pa
         server.push()
         await page.until(f"!{TEXT}.includes('ignored by the settings')")
         assert page.errors == []
+
+
+async def test_a_query_of_spark_says_when_it_last_committed_a_batch(page: Page) -> None:
+    query = group("spark:orders", group_type="spark", batch=41, batch_ms=now_ms() - 90_000)
+    del query["members"]
+    unread = {"checkpoint": f"/data/{MARKUP}", "problem": "bad_json", "why": MARKUP}
+    async with serving({**state(groups=[query]), "checkpoint_problems": [unread]}) as server:
+        await page.open(server.url)
+        await page.until(f"{TEXT}.includes('spark, 12 partitions, batch 41, ')")
+        text = await page.evaluate(TEXT)
+        assert f"The checkpoint /data/{MARKUP} can't be read: {MARKUP}." in text
+        assert page.errors == []

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -17,6 +19,7 @@ from caughtup.agents.web.metrics.granularity import Detail
 from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.metrics.process import process_families
 from caughtup.models.lag.objectives import Objectives
+from tests.agents.web.metrics.test_spark import looked
 from tests.observability.repository import (
     OPERATING,
     ROOT,
@@ -64,7 +67,46 @@ def test_promtool_accepts_rules_with_other_thresholds_and_runbooks(tmp_path: Pat
         assert alert.get("for", "1h30m") == "1h30m"
 
 
-def test_promtool_accepts_the_metrics() -> None:
+def test_an_alert_leads_to_its_groups_address_whatever_the_group_is_called(tmp_path: Path) -> None:
+    group = "a b/c+d?e#f%2F&é"
+    (tmp_path / "made.yml").write_text(rules({}, page_base="https://example.com/"))
+    series = f"caughtup_group_status{{cluster='c', group='{group}', status='stopped'}}"
+    told = {
+        "cluster_name": "c",
+        "summary": f"The group {group} has stopped",
+        "description": "It has records to read on c, and no commit for more than three times as "
+        "long as is usual.",
+        "page_url": f"https://example.com/groups/{quote(group, safe='')}",
+        "runbook": "docs/operating.md#caughtupgroupstopped",
+    }
+    labels = {"severity": "ticket", "cluster": "c", "group": group, "status": "stopped"}
+    expected = {"exp_labels": labels, "exp_annotations": told}
+    ready = {"series": "caughtup_offsets_reader_ready{cluster='c'}", "values": "1+0x40"}
+    asked = {"eval_time": "5m", "alertname": "CaughtupGroupStopped", "exp_alerts": [expected]}
+    test = {
+        "interval": "15s",
+        "input_series": [ready, {"series": series, "values": "1+0x40"}],
+        "alert_rule_test": [asked],
+    }
+    path = tmp_path / "made.test.yml"
+    path.write_text(json.dumps({"rule_files": ["made.yml"], "tests": [test]}))
+    tested = promtool("test", "rules", path)
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+
+
+def test_every_alert_of_a_group_leads_to_that_group(tmp_path: Path) -> None:
+    path = tmp_path / "made.yml"
+    path.write_text(rules({}, page_base="https://example.com"))
+    for alert in (rule for group in read_yaml(path)["groups"] for rule in group["rules"]):
+        told = alert["annotations"]
+        of_group = "$labels.group " in told["summary"] + told["description"]
+        assert ("/groups/" in told.get("page_url", "")) == of_group, alert["alert"]
+        plain = told.get("page_url", "https://example.com/").split("{{")[0]
+        address = plain.removeprefix("https://example.com")
+        assert address in {"/", "/groups/", "/reassignments", "/streams", "/health"}
+
+
+def test_promtool_accepts_the_metrics(tmp_path: Path) -> None:
     """Every metric there is, in the text that a scraper gets."""
     health = Health("the name", ready=True, reader_lag=1, polled_ms=NOW_MS)
     for part in (EVENT_LOOP, OFFSETS, TOPICS_READER, PUBLISHER):
@@ -74,7 +116,8 @@ def test_promtool_accepts_the_metrics() -> None:
     health.leaderless_partitions = 3
     telling = Telling(objectives=Objectives([(".*", 60)]))
     seen = set()
-    for state in (everything(), judged(), reassigning(), stormy(NOW_MS - 1_000).state):
+    connect = stormy(NOW_MS - 1_000).state
+    for state in (everything(), judged(), reassigning(), connect, looked(tmp_path)):
         for granularity in ("partition", "topic", "group"):
             labels = GroupLabels(Detail(granularity))
             pieces = exposition(state, health, labels, telling=telling, others=process_families())

@@ -13,7 +13,7 @@ from caughtup.pipelines.generations.schema import GENERATIONS
 from caughtup.pipelines.history.decoding.packs import buckets_of, by_bucket
 from caughtup.pipelines.history.decoding.topic_columns import own_table
 from caughtup.pipelines.history.decoding.topic_schema import KINDS
-from caughtup.pipelines.schema import BUCKETS, LATEST_MS, SERVICE_TOPICS, bucket
+from caughtup.pipelines.schema import BUCKETS, LATEST_MS, SERVICE_TOPICS, bucket, buckets_for
 from caughtup.pipelines.tables import COMMITS, LAG, QUARANTINE, Table, timestamps
 
 TABLES = [COMMITS, LAG, GENERATIONS, QUARANTINE, *map(own_table, sorted(KINDS))]
@@ -50,11 +50,11 @@ def test_rows_are_dealt_by_their_names_buckets() -> None:
     names = ["orders", "", "größer", "a" * 249, "__consumer_offsets", None, "orders"]
     column = pa.array(names, pa.string())
     expected = [bucket(name or "") for name in names]
-    assert buckets_of(column).tolist() == expected
-    assert buckets_of(column.dictionary_encode()).tolist() == expected
+    assert buckets_of(column, BUCKETS).tolist() == expected
+    assert buckets_of(column.dictionary_encode(), BUCKETS).tolist() == expected
     assert bucket("orders") == zlib.crc32(b"orders") % BUCKETS
     rows = pa.RecordBatch.from_arrays([column], ["group"])
-    dealt = {number: own.column(0).to_pylist() for number, own in by_bucket(rows, column)}
+    dealt = {number: own.column(0).to_pylist() for number, own in by_bucket(rows, column, BUCKETS)}
     assert dealt == {
         number: [name for name, own in zip(names, expected, strict=True) if own == number]
         for number in set(expected)
@@ -65,3 +65,13 @@ def test_a_time_that_no_calendar_has_is_null() -> None:
     times = [-1, 0, LATEST_MS, LATEST_MS + 1, 2**63 - 1, -(2**63), None]
     found = timestamps(pa.array(times, pa.int64())).cast(pa.int64()).to_pylist()
     assert found == [None, 0, LATEST_MS * 1000, None, None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("cores", "expected"), [(1, 4), (2, 4), (4, 4), (5, 8), (16, 16), (17, 20), (1_000, 64)]
+)
+def test_a_batch_has_a_bucket_for_each_core_and_each_is_of_one_folder(
+    cores: int, expected: int
+) -> None:
+    assert buckets_for(cores) == expected
+    assert bucket("orders", expected) % BUCKETS == bucket("orders")

@@ -1,8 +1,9 @@
-"""``caughtup pipeline compact``: small files of the history's past days made one."""
+"""``caughtup pipeline compact``: the history's tables kept small, by hand."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +13,18 @@ from rich.console import Console
 from rich.table import Table
 
 from caughtup.agents.cli.examples import examples
-from caughtup.agents.cli.pipeline.spark import start_spark
+from caughtup.agents.cli.extras import missing_extra
+from caughtup.agents.cli.pipeline.days import keep_option
 from caughtup.agents.cli.run import set_up_logging
 from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
 from caughtup.agents.progress import Progress
 from caughtup.agents.views.reassignments import size
 from caughtup.models.errors import CaughtupError
+from caughtup.pipelines.schema import VACUUM_HOURS
 
 if TYPE_CHECKING:
-    from caughtup.pipelines.compaction.job import Compacted, Compactions
+    from caughtup.pipelines.delta.upkeep import Kept, Upkeep, UpkeepOptions
 
 _MEGABYTE = 1_000_000
 
@@ -43,17 +46,25 @@ _MEGABYTE = 1_000_000
     type=click.IntRange(min=0),
     default=1,
     show_default=True,
-    help="So many of the last days, today (UTC) included, are left alone.",
+    help="So many of the last days, today (UTC) included, aren't compacted.",
 )
 @click.option(
     "--target-megabytes",
     type=click.FloatRange(min=0, min_open=True),
     default=128,
     show_default=True,
-    help="About how large a file becomes. What is half as large is left alone.",
+    help="About how large a file becomes.",
+)
+@keep_option
+@click.option(
+    "--vacuum-hours",
+    type=click.IntRange(min=1),
+    default=VACUUM_HOURS,
+    show_default=True,
+    help="Remove files that are in no table's newest version for so long.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
-@click.option("--master", help="The Spark master. [default: local[*], or spark-submit's]")
+@click.option("--master", hidden=True, help="Of no use any more: Spark isn't needed.")
 @click.option(
     "--format",
     "form",
@@ -69,18 +80,33 @@ def compact(
     tables: tuple[str, ...],
     keep_days: int,
     target_megabytes: float,
+    keep: int | None,
+    vacuum_hours: int,
     dry_run: bool,
     master: str | None,
     form: str,
 ) -> None:
-    """Make few files of the many that `history` has written for each past day.
+    """Make few files of the many that `history` has written, and remove what no version needs.
 
-    No row is ever missing. Queries that run meanwhile may see rows twice for a moment, or be told
-    that a file has gone: ask again. Started again after it was killed, it ends what it began.
+    `history` does it once a day by itself, unless it is told not to. Whoever reads or writes
+    meanwhile goes on, and no row is missing or there twice at any time.
     """
     set_up_logging("INFO")
     try:
-        found = _compact(output, tables, keep_days, target_megabytes, dry_run, master)
+        from caughtup.pipelines.delta.upkeep import UpkeepOptions
+    except ImportError as error:
+        raise missing_extra("spark", error) from error
+    options = UpkeepOptions(
+        datetime.fromtimestamp(now_ms() / 1000, UTC).date(),
+        tables,
+        keep_days,
+        max(1, round(target_megabytes * _MEGABYTE)),
+        keep,
+        vacuum_hours,
+        dry_run,
+    )
+    try:
+        found = _keep_up(output, options)
     except CaughtupError as error:
         raise UserError(error.message) from error
     if form == "json":
@@ -94,54 +120,31 @@ def compact(
         context.exit(1)
 
 
-def _compact(
-    output: str,
-    tables: Sequence[str],
-    keep_days: int,
-    target_megabytes: float,
-    dry_run: bool,
-    master: str | None,
-) -> Compactions:
-    spark = start_spark("caughtup compact", master)
-    from caughtup.pipelines.compaction.job import CompactOptions
-    from caughtup.pipelines.compaction.job import compact as compacted
+def _keep_up(output: str, options: UpkeepOptions) -> Upkeep:
+    from caughtup.pipelines.delta.store import store_of
+    from caughtup.pipelines.delta.upkeep import keep_up
+    from caughtup.pipelines.history.tables import LAYOUTS
 
-    options = CompactOptions(
-        output,
-        datetime.fromtimestamp(now_ms() / 1000, UTC).date(),
-        tables,
-        keep_days,
-        max(1, round(target_megabytes * _MEGABYTE)),
-        dry_run,
-    )
-    try:
-        return compacted(spark, options, Progress().task)
-    finally:
-        spark.stop()
+    names = [layout.name for layout in LAYOUTS]
+    return keep_up(store_of(output), names, options, Progress().task)
 
 
-def _line(table: Compacted) -> dict[str, Any]:
-    return {
-        "table": table.table,
-        "days": len(table.days),
-        "files_before": table.files_before,
-        "files_after": table.files_after,
-        "bytes_before": table.bytes_before,
-        "bytes_after": table.bytes_after,
-    }
+def _line(table: Kept) -> dict[str, Any]:
+    return {**asdict(table), "days": len(table.days)}
 
 
-def _table(tables: Sequence[Compacted], dry_run: bool) -> Table:
-    title = "Would be compacted" if dry_run else "Compacted"
-    found = Table(title=title, title_justify="left")
+def _table(tables: Sequence[Kept], dry_run: bool) -> Table:
+    found = Table(title="Would be done" if dry_run else "Done", title_justify="left")
     found.add_column("table")
-    for heading in ("days", "files", "become", "size", "becomes"):
+    for heading in ("days", "files", "become", "size", "becomes", "of old days", "vacuumed"):
         found.add_column(heading, justify="right")
     for table in tables:
+        files = (len(table.days), table.files_before, table.files_after)
         sizes = (table.bytes_before, table.bytes_after)
         found.add_row(
             table.table,
-            *(f"{figure:,}" for figure in (len(table.days), table.files_before, table.files_after)),
+            *(f"{figure:,}" for figure in files),
             *("" if bytes_ is None else size(bytes_) for bytes_ in sizes),
+            *(f"{figure:,}" for figure in (table.files_of_old_days, table.files_vacuumed)),
         )
     return found

@@ -1,4 +1,4 @@
-"""``caughtup pipeline history``: what happens on the cluster, into Parquet tables."""
+"""``caughtup pipeline history``: what happens on the cluster, into Delta Lake tables."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import connection_options, settings_of
+from caughtup.agents.cli.pipeline.days import keep_option
 from caughtup.agents.cli.pipeline.generations import kafka_properties
 from caughtup.agents.cli.pipeline.spark import start_spark, stop_on_signals
 from caughtup.agents.cli.run import set_up_logging
@@ -22,7 +23,7 @@ from caughtup.pipelines.schema import RECORDS_PER_BATCH, TABLE_TOPICS
 
 
 @click.command(
-    short_help="Write what happens on the cluster to Parquet tables.",
+    short_help="Write what happens on the cluster to Delta Lake tables.",
     epilog=examples(
         "caughtup pipeline history -b broker:9092 --output file:///data/history --checkpoint file:///data/checkpoint"
     ),
@@ -38,7 +39,7 @@ from caughtup.pipelines.schema import RECORDS_PER_BATCH, TABLE_TOPICS
     type=click.FloatRange(min=0, min_open=True),
     default=600,
     show_default=True,
-    help="How often to write: each time makes at most four files a table and day.",
+    help="How often to write: each time is a version of the tables.",
 )
 @click.option(
     "--records-per-batch",
@@ -47,6 +48,13 @@ from caughtup.pipelines.schema import RECORDS_PER_BATCH, TABLE_TOPICS
     show_default=True,
     help="How many records to take at once, at most.",
 )
+@keep_option
+@click.option(
+    "--upkeep/--no-upkeep",
+    default=True,
+    show_default=True,
+    help="Once a day, make few files of many, and remove those that no version needs.",
+)
 @click.option("--once", is_flag=True, help="Write what there is, and exit.")
 def history(
     output: str,
@@ -54,10 +62,12 @@ def history(
     master: str | None,
     trigger_seconds: float,
     records_per_batch: int,
+    keep: int | None,
+    upkeep: bool,
     once: bool,
     **connection: Any,
 ) -> None:
-    """Write what happens on the cluster to Parquet tables, until told to stop.
+    """Write what happens on the cluster to tables in Delta Lake, until told to stop.
 
     Every commit, look at end offsets, change of lag, generation of a Kafka Streams group,
     movement, decision and look at a reassignment; what can't be decoded is in the table
@@ -67,7 +77,7 @@ def history(
     set_up_logging(settings.log_level)
     trigger = None if once else trigger_seconds
     try:
-        _history(settings, output, checkpoint, master, trigger, records_per_batch)
+        _history(settings, output, checkpoint, master, trigger, records_per_batch, upkeep, keep)
     except CaughtupError as error:
         raise UserError(error.message) from error
 
@@ -79,6 +89,8 @@ def _history(
     master: str | None,
     trigger: float | None,
     records_per_batch: int,
+    upkeep: bool,
+    keep: int | None,
 ) -> None:
     try:
         from caughtup.pipelines.history.stream import HistoryOptions
@@ -95,6 +107,8 @@ def _history(
         settings.parameters(),
         records_per_batch,
         topic_name(settings, PIPELINE_PROGRESS),
+        upkeep,
+        keep,
     )
     spark = start_spark("caughtup history", master)
     try:

@@ -15,12 +15,16 @@ def pipeline() -> None:
 for origin, short_help in (
     ("caughtup.agents.cli.pipeline.compact:compact", "Make few files of many in the history."),
     (
+        "caughtup.agents.cli.pipeline.convert:convert",
+        "Make Delta Lake tables of the history of 0.1.",
+    ),
+    (
         "caughtup.agents.cli.pipeline.generations:generations",
         "Record the generations of Kafka Streams groups.",
     ),
     (
         "caughtup.agents.cli.pipeline.history:history",
-        "Write what happens on the cluster to Parquet tables.",
+        "Write what happens on the cluster to Delta Lake tables.",
     ),
     ("caughtup.agents.cli.pipeline.rates:rates", "Measure how fast copies catch up."),
 ):

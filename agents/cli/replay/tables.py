@@ -41,11 +41,19 @@ COLUMNS: dict[str, Callable[[Summary], str]] = {
     ),
     "rebalances": lambda one: f"{one.rebalances:,}",
     "until balanced": lambda one: f"{'about ' * one.estimated}{duration(one.seconds)}",
+    "longest still": lambda one: _still(one),
     "cold hand-overs": lambda one: f"{one.cold_hand_overs:,}",
     "avoidable": lambda one: f"{one.avoidable_cold_hand_overs:,}",
     "imbalance": lambda one: f"{one.copy_imbalance:,.1f}",
     "not balanced": lambda one: f"{one.unbalanced:,}",
 }
+
+
+def _still(one: Summary) -> str:
+    """Write for how long the task stood still that did longest; nothing where nobody knows."""
+    if one.recorded or one.still_unknown >= one.changes:
+        return ""
+    return f"{'≥ ' * bool(one.still_unknown)}{duration(one.longest_still_seconds)}"
 
 
 def columns(part: Part) -> dict[str, Callable[[Summary], str]]:
@@ -101,6 +109,8 @@ def lines(part: Part) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects of ``--format json``: one for each setting."""
     for one in part.summaries:
         line = {**asdict(one), "groups": len(one.groups), "recorded": one.recorded}
+        if one.recorded or one.still_unknown:
+            del line["seconds_still"], line["longest_still_seconds"]
         if one.offsets_unknown:
             del line["offsets_copied"]
         elif part.bytes_per_offset is not None:
@@ -122,6 +132,12 @@ def notes(part: Part) -> Iterator[str]:
         yield (
             "Where no pace of copies was seen, every copy is taken to be caught up by the next "
             "rebalance."
+        )
+    if any(one.changes > one.still_unknown for one in played):
+        yield (
+            "longest still is how long the task stood still that did longest, played in virtual "
+            "time from the rebalance of the change on; without a pace it is known where no active "
+            "has to be restored."
         )
     if part.bytes_per_offset is not None:
         yield (

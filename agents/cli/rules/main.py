@@ -11,7 +11,8 @@ from caughtup.agents.cli.rules.template import rules as written
 from caughtup.agents.cli.rules.template import thresholds
 from caughtup.agents.configuration.problems import unknown
 
-_URL = re.compile(r"https?://[^\s\"\\]+")
+#: Braces would begin one of Prometheus' templates.
+_URL = re.compile(r"https?://[^\s\"\\{}]+")
 
 
 @click.command(
@@ -19,6 +20,7 @@ _URL = re.compile(r"https?://[^\s\"\\]+")
     epilog=examples(
         "caughtup rules",
         "caughtup rules --set CaughtupGroupDiverging.for=30m | promtool check rules",
+        "caughtup rules --page-base https://caughtup.example.com > caughtup.rules.yml",
     ),
 )
 @click.option(
@@ -33,8 +35,15 @@ _URL = re.compile(r"https?://[^\s\"\\]+")
     metavar="URL",
     help="Where this project's files are in a browser: each alert gets a runbook_url below it.",
 )
+@click.option(
+    "--page-base",
+    metavar="URL",
+    help="Where caughtup's page is: each alert gets a page_url, of its group where it has one.",
+)
 @click.option("--list", "listed", is_flag=True, help="List what can be set, with its defaults.")
-def rules(given: tuple[str, ...], runbook_base: str | None, listed: bool) -> None:
+def rules(
+    given: tuple[str, ...], runbook_base: str | None, page_base: str | None, listed: bool
+) -> None:
     """Print the alert rules for Prometheus, to be put into a file of its rule_files."""
     known = {threshold.name: threshold for threshold in thresholds()}
     if listed:
@@ -52,6 +61,7 @@ def rules(given: tuple[str, ...], runbook_base: str | None, listed: bool) -> Non
         if (fault := known[name].fault_of(value)) is not None:
             raise click.BadParameter(fault, param_hint="--set")
         values[name] = value
-    if runbook_base is not None and not _URL.fullmatch(runbook_base):
-        raise click.BadParameter("a URL is expected", param_hint="--runbook-base")
-    click.echo(written(values, runbook_base), nl=False)
+    for option, base in (("--runbook-base", runbook_base), ("--page-base", page_base)):
+        if base is not None and not _URL.fullmatch(base):
+            raise click.BadParameter("a URL is expected", param_hint=option)
+    click.echo(written(values, runbook_base, page_base), nl=False)

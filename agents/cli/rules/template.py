@@ -1,7 +1,8 @@
 """The alert rules with what can be set in them: what is written as ``@name=default@``.
 
 ``@name@`` stands for the same once more, and ``@name words@`` for a duration in words; each name is
-one of the alert in which it stands.
+one of the alert in which it stands. ``@page-base@`` begins an address of the page: without a base
+that line is left out.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import NamedTuple
 _ALERT = re.compile(r"\s*- alert: (\w+)")
 _PLACE = re.compile(r"@(\w+)(?:=([^@\s]+)| (words))?@")
 _RUNBOOK = re.compile(r"(\s*)runbook: (\S+)")
+_PAGE = "@page-base@"
 _DURATION = re.compile(r"(?:[0-9]+[smhdw])+")
 _UNITS = {"s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week"}
 #: By the last part of a name, what its values look like, and what is said of those that don't.
@@ -46,15 +48,21 @@ def thresholds() -> list[Threshold]:
     ]
 
 
-def rules(values: Mapping[str, str], runbook_base: str | None = None) -> str:
+def rules(
+    values: Mapping[str, str], runbook_base: str | None = None, page_base: str | None = None
+) -> str:
     """Return the rules with these values, by name, in the place of defaults.
 
     With ``runbook_base``, a URL below which this project's files are, each alert has a
-    ``runbook_url`` that can be clicked, too.
+    ``runbook_url`` that can be clicked, too; with ``page_base``, where the page is, a ``page_url``.
     """
     known = {each.name: each.default for each in thresholds()} | dict(values)
     text = []
     for alert, line in _lines():
+        if _PAGE in line:
+            if page_base is not None:
+                text.append(line.replace(_PAGE, page_base.rstrip("/")))
+            continue
 
         def value(found: re.Match[str], alert: str = alert) -> str:
             given = known[f"{alert}.{found[1]}"]

@@ -33,7 +33,6 @@ UNSAFE = 1
 @click.option(
     "--within",
     type=Span(),
-    default=WITHIN_SECONDS,
     show_default="60s",
     help="For how long a task may stand still.",
 )
@@ -50,7 +49,7 @@ UNSAFE = 1
 def safe(
     group: str,
     client: str,
-    within: float,
+    within: float | None,
     leave_group: bool,
     restore_rate: tuple[float, float] | None,
     output: str,
@@ -63,15 +62,16 @@ def safe(
     nobody knows, 3 when there is no such GROUP or CLIENT. A service has seen how fast copies
     restore; one look at the cluster hasn't.
     """
+    allowed = WITHIN_SECONDS if within is None else within
     service = service_of(connection)
     if service is not None:
         if restore_rate is not None:
             raise click.UsageError("a service knows the rates itself: leave --restore-rate out")
-        found = service.safe(group, client, within, leave_group=leave_group)
+        found = service.safe(group, client, allowed, leave_group=leave_group)
     else:
         try:
             asked = read_group(group, connection, restore_rate)
-            found = safety_fields(asked_of(asked, client, within, leave_group=leave_group))
+            found = safety_fields(asked_of(asked, client, allowed, leave_group=leave_group))
         except CaughtupError as error:
             refuse(error.message)
     if output == "json":
@@ -80,4 +80,6 @@ def safe(
         click.echo(f"{'safe' if found['safe'] else 'not safe'}: {found['reason']}")
         if not found["safe"] and found["safe_in_ms"] is not None:
             click.echo(f"safe in {duration(found['safe_in_ms'] / 1_000)}")
+        if within is None:
+            click.echo(f"A task may stand still for {duration(allowed)}: --within says otherwise.")
     sys.exit(0 if found["safe"] else UNSAFE)

@@ -40,7 +40,6 @@ SPARK_FAMILIES = (
         _QUERY,
         _committed,
         _queries,
-        known=lambda scrape: bool(scrape.state.spark.queries),
     ),
     Family(
         "caughtup_spark_query_batch_started_timestamp_seconds",
@@ -48,13 +47,11 @@ SPARK_FAMILIES = (
         _QUERY,
         _started,
         _queries,
-        known=lambda scrape: bool(scrape.state.spark.queries),
     ),
     Family(
         "caughtup_spark_checkpoint_problems",
         "Checkpoints that can't be read",
         ("cluster", "checkpoint", "problem"),
         _problems,
-        known=lambda scrape: bool(scrape.state.spark.problems),
     ),
 )

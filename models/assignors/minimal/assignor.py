@@ -9,8 +9,9 @@ from caughtup.models.assignment.decision import ClientDecision, Decision
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.minimal.copies import Copies
 from caughtup.models.assignors.minimal.explanation import explain_minimal
-from caughtup.models.assignors.minimal.plan import Plan, find_plan
-from caughtup.models.assignors.minimal.staging import Stage, stage
+from caughtup.models.assignors.minimal.plan import Plan
+from caughtup.models.assignors.minimal.settling import staged_plan
+from caughtup.models.assignors.minimal.staging import Stage
 from caughtup.models.assignors.minimal.stateless import place_stateless
 from caughtup.models.ids import ProcessId, TaskId
 
@@ -40,10 +41,7 @@ def decide_minimal_movement(scenario: Scenario) -> Decision:
     and what a task reads is missing.
     """
     copies = Copies(scenario)
-    plan = find_plan(scenario, copies)
-    configs = scenario.configs
-    capacities = [client.capacity for client in scenario.clients]
-    now = stage(copies, plan, capacities, configs.max_warmup_replicas)
+    plan, now = staged_plan(scenario, copies)
     stateless = place_stateless(scenario, [own[0] for own in plan.clients])
     return Decision(
         probing_rebalance_needed=not now.settled,
@@ -58,7 +56,7 @@ def remaining(scenario: Scenario) -> tuple[CopyToBuild, ...]:
     Those that are being built already are among them, but aren't new.
     """
     copies = Copies(scenario)
-    plan = find_plan(scenario, copies)
+    plan, _ = staged_plan(scenario, copies)
     return tuple(_remaining(scenario, copies, plan))
 
 

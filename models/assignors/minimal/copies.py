@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 
 from caughtup.models.assignment.catch_up import RUNNING, UNKNOWN, is_caught_up
@@ -48,6 +48,22 @@ class Copies:
             others = [one for one in self.holders[task] if one != owner and task in self.roles[one]]
             if not self.runs(task, owner) or len(others) != size - 1:
                 return None
+            clients.append([owner, *others])
+        return clients
+
+    def trimmed(self, size: int, values: Callable[[Iterable[int]], int]) -> list[list[int]] | None:
+        """Return each task's clients, the active's first, without those beyond its copies' number.
+
+        The ones go whose going leaves the most ``values``. None if a task has fewer copies, or
+        isn't run by somebody who is caught up.
+        """
+        clients = []
+        for task, owner in enumerate(self.owner):
+            others = [one for one in self.holders[task] if one != owner and task in self.roles[one]]
+            if not self.runs(task, owner) or len(others) < size - 1:
+                return None
+            while len(others) > size - 1:
+                others.remove(max(others, key=lambda one: values(_all_but(one, owner, others))))
             clients.append([owner, *others])
         return clients
 
@@ -122,3 +138,7 @@ class Copies:
             for task in having:
                 holders[task].append(place)
         return holders
+
+
+def _all_but(client: int, owner: int, others: Iterable[int]) -> list[int]:
+    return [owner, *(one for one in others if one != client)]

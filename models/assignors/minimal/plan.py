@@ -40,9 +40,7 @@ def find_plan(scenario: Scenario, copies: Copies) -> Plan:
     Raises ScenarioError where a task's partitions are missing that have to be assigned by rack.
     """
     traffic = None if scenario.racks is None else traffic_of(scenario.racks, scenario.stateful)
-    spread = TagSpread(
-        [client.tags for client in scenario.clients], scenario.configs.rack_aware_assignment_tags
-    )
+    spread = spread_of(scenario)
     plan = _find(scenario, copies, spread, traffic)
     if spread.matters and scenario.configs.num_standby_replicas:
         worth = partial(_worth, scenario, spread, traffic)
@@ -55,6 +53,13 @@ def find_plan(scenario: Scenario, copies: Copies) -> Plan:
                 break
             plan = later
     return plan
+
+
+def spread_of(scenario: Scenario) -> TagSpread:
+    """Return how copies are spread over the clients' tags."""
+    return TagSpread(
+        [client.tags for client in scenario.clients], scenario.configs.rack_aware_assignment_tags
+    )
 
 
 def _find(

@@ -27,7 +27,7 @@ class Plan:
     those of ``kill`` killed. Those of ``restart`` are stopped and started again ``down_ms`` later:
     one after the other, each once every task is processed again and no rebalance goes on, or
     ``at_once``. ``keep_state``: what is restarted or killed finds its states again.
-    ``leave_group``: what is stopped tells the group.
+    ``leave_group``: what is stopped tells the group. ``rebalance``: somebody asks for one.
     """
 
     add: int = 0
@@ -38,6 +38,7 @@ class Plan:
     at_once: bool = False
     keep_state: bool = True
     leave_group: bool = False
+    rebalance: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,8 @@ def settled(run: StreamsRun) -> bool:
 def carry_out(run: StreamsRun, plan: Plan) -> Callable[[], bool]:
     """Begin a plan, and return what says whether all of it was done."""
     waiting = list(plan.restart)
+    if plan.rebalance:
+        run.rebalance()
     for name in plan.stop:
         run.stop(name, leave_group=plan.leave_group)
     for name in plan.kill:

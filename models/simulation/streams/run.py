@@ -133,6 +133,10 @@ class StreamsRun:
         if not keep_state:
             self.instances[name].lose_states()
 
+    def rebalance(self) -> None:
+        """Let the group's first thread ask for a rebalance."""
+        self._ask(self.running_threads()[0].member_id)
+
     def running_threads(self) -> list[StreamThread]:
         """Return the threads of all instances that run, in their order."""
         return [thread for threads in self._threads.values() for thread in threads]

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import IntegerType, LongType, StringType, StructType
 
 from caughtup.pipelines.history.buckets.end_offset_columns import (
@@ -21,7 +22,6 @@ from caughtup.pipelines.history.buckets.end_offset_columns import (
     topic_and_partition,
     valid_end_offsets,
 )
-from caughtup.pipelines.history.buckets.files import NewFile, parquet_file, table_files
 from caughtup.pipelines.history.buckets.lag_columns import (
     Commits,
     LagColumns,
@@ -29,6 +29,7 @@ from caughtup.pipelines.history.buckets.lag_columns import (
     last_commits,
 )
 from caughtup.pipelines.history.buckets.names import numbered
+from caughtup.pipelines.history.buckets.parts import Part, table_parts
 from caughtup.pipelines.history.decoding.packs import buckets_of
 from caughtup.pipelines.tables import COMMITS, LAG, columns, timestamps
 
@@ -49,8 +50,8 @@ LAST_ENDS = columns(
     readable_end_offset=LongType(),
     as_of_ms=LongType(),
 )
-#: The folder of what a batch leaves for the next one.
-STATE = "state/"
+#: The table of what a batch leaves for the next one.
+STATE = "_state"
 _COMMIT_FIELDS = ("partition", "present", "committed", "commit_time_ms", "log_offset")
 _SAMPLE_FIELDS = ("partition", "present", "start_offset", "last_stable_offset", "end_offset")
 _SAMPLE_FIELDS += ("readable_end_offset", "as_of_ms", "log_offset")
@@ -97,19 +98,22 @@ class BucketLag:
             log_offset[order],
         )
 
-    def tables(self, bucket: int) -> Iterator[NewFile]:
-        """Return the files of the tables of commits and lag."""
+    def tables(self, bucket: int) -> Iterator[Part]:
+        """Return the rows of the tables of commits and lag."""
         if self._rows is not None:
             own = self._order[self._order >= self._known] - self._known
-            yield from table_files(COMMITS, bucket, _commit_rows(self._rows.take(pa.array(own))))
+            yield from table_parts(COMMITS, bucket, _commit_rows(self._rows.take(pa.array(own))))
         if self._rows is not None or self._has_samples:
             rows = lag_columns(self._commits, self._end_offsets)
             if len(rows.reader):
-                yield from table_files(LAG, bucket, self._lag_rows(rows))
+                yield from table_parts(LAG, bucket, self._lag_rows(rows))
 
-    def remembered(self, bucket: int) -> Iterator[NewFile]:
-        """Return the files of the state for the next batch: of this bucket's groups and topics."""
-        if self._rows is not None:
+    def remembered(self, bucket: int, buckets: int, *, anew: bool) -> Iterator[Part]:
+        """Return the state for the next batch of this bucket's groups and topics, where it changed.
+
+        ``anew``: all of it, since there were other buckets before.
+        """
+        if self._rows is not None or anew:
             last = last_commits(self._commits)
             reader = self._commits.reader[last]
             columns = [
@@ -117,12 +121,12 @@ class BucketLag:
                 self._commits.committed[last],
                 self._commits.time_ms[last],
             ]
-            yield _state("commits", bucket, LAST_COMMITS, columns)
-        if self._has_samples:
+            yield _state("commits", bucket, buckets, LAST_COMMITS, columns)
+        if self._has_samples or anew:
             samples = last_end_offsets(self._end_offsets)
             topic, _ = topic_and_partition(samples.place)
-            own = samples.rows(buckets_of(self._topics.column(topic)) == bucket)
-            yield _state("ends", bucket, LAST_ENDS, self._sample_columns(own))
+            own = samples.rows(buckets_of(self._topics.column(topic), buckets) == bucket)
+            yield _state("ends", bucket, buckets, LAST_ENDS, self._sample_columns(own))
 
     def _named(self, reader: Ints) -> list[pa.Array]:
         group, place = self._group_of[reader], self._place_of[reader]
@@ -219,6 +223,13 @@ def _commit_rows(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def _state(name: str, bucket: int, schema: StructType, columns: Sequence[object]) -> NewFile:
-    table = pa.table(dict(zip(schema.names, columns, strict=True)))
-    return NewFile(f"{STATE}{name}-{bucket}", parquet_file(table, ("group", "topic")))
+def _state(
+    kind: str, bucket: int, buckets: int, schema: StructType, columns: Sequence[object]
+) -> Part:
+    table = pa.table(dict(zip(schema.names, columns, strict=True)), schema=to_arrow_schema(schema))
+    return Part(STATE, state_folder(kind, bucket, buckets), table, ("group", "topic"))
+
+
+def state_folder(kind: str, bucket: int, buckets: int) -> str:
+    """Return the folder of a bucket's state, one of so many buckets."""
+    return f"kind={kind}/bucket={bucket}/buckets={buckets}"

@@ -3,56 +3,103 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.types import BinaryType, StringType
 
-from caughtup.pipelines.history.buckets.files import NewFile, parquet_file, table_files
-from caughtup.pipelines.history.buckets.lag import BucketLag
+from caughtup.pipelines.delta.files import NEW_FILES, partition_of, told, write_file
+from caughtup.pipelines.delta.store import Store
+from caughtup.pipelines.history.buckets.lag import STATE, BucketLag, state_folder
+from caughtup.pipelines.history.buckets.parts import Part, table_parts
 from caughtup.pipelines.history.decoding.batches import COMMITS, GROUPS, SAMPLES
-from caughtup.pipelines.history.decoding.packs import unpack
+from caughtup.pipelines.history.decoding.packs import buckets_of, unpack
 from caughtup.pipelines.history.decoding.topic_columns import own_table
 from caughtup.pipelines.history.decoding.topic_schema import KINDS
-from caughtup.pipelines.tables import QUARANTINE, columns, timestamps
+from caughtup.pipelines.tables import QUARANTINE, timestamps
 
-#: Packs of what was remembered, and the folders of a batch's files besides those of tables.
-KNOWN = "known-"
-KNOWN_COMMITS, KNOWN_ENDS = f"{KNOWN}commits", f"{KNOWN}ends"
+#: Kinds of state: a bucket's last commits, last end offsets, and all groups' records.
+LAST_COMMITS, LAST_ENDS, REMEMBERED = "commits", "ends", "groups"
+_KNOWN = "known-"
+KNOWN_COMMITS, KNOWN_ENDS = f"{_KNOWN}{LAST_COMMITS}", f"{_KNOWN}{LAST_ENDS}"
+#: A pack without rows, by which a bucket gets its turn.
+TURN = "turn"
+#: Files of a batch's group records, which are in no table: the same batch reads them.
 RECORDS = "records"
-NEW_FILES = columns(folder=StringType(), content=BinaryType())
 
 
-def new_files(packs: DataFrame) -> DataFrame:
-    """Make a row of NEW_FILES of each file; all packs of a bucket are in one of Spark's partitions."""
-    return packs.mapInArrow(_new_files, NEW_FILES)
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What a bucket's task has to know: the tables' place, files of the state, how many buckets.
+
+    ``anew``: the state is of another number of buckets, and is parted again.
+    """
+
+    root: Store
+    number: int
+    buckets: int
+    known: tuple[str, ...]
+    anew: bool
 
 
-def bucket_files(bucket: int, packs: Mapping[str, Sequence[bytes]]) -> Iterator[NewFile]:
-    """Return a bucket's files of a batch's packs, which are of the kinds of ``decode.packed``.
+def new_files(packs: DataFrame, batch: Batch) -> DataFrame:
+    """Write each bucket's files, and return a row of NEW_FILES of each.
+
+    All packs of a bucket are in one of Spark's partitions.
+    """
+    return packs.mapInArrow(partial(write_packs, batch), NEW_FILES)
+
+
+def bucket_parts(
+    bucket: int, packs: Mapping[str, Sequence[bytes]], buckets: int, *, anew: bool = False
+) -> Iterator[Part]:
+    """Return a bucket's rows of a batch's packs, which are of the kinds of ``decode.packed``.
 
     Packs of what was remembered are of the kinds KNOWN_COMMITS and KNOWN_ENDS.
     """
     found = {kind: pa.concat_tables(map(unpack, packs[kind])) for kind in sorted(packs)}
+    if anew and KNOWN_COMMITS in found:
+        known = found[KNOWN_COMMITS]
+        groups = known.column("group").combine_chunks()
+        found[KNOWN_COMMITS] = known.filter(pa.array(buckets_of(groups, buckets) == bucket))
     lag = BucketLag(*(found.get(kind) for kind in (COMMITS, SAMPLES, KNOWN_COMMITS, KNOWN_ENDS)))
     yield from lag.tables(bucket)
-    yield from lag.remembered(bucket)
+    yield from lag.remembered(bucket, buckets, anew=anew)
     for name in sorted(KINDS.keys() & found.keys()):
-        yield from table_files(own_table(name), bucket, _own_rows(name, found[name]))
+        yield from table_parts(own_table(name), bucket, _own_rows(name, found[name]))
     if QUARANTINE.name in found:
-        yield from table_files(QUARANTINE, bucket, found[QUARANTINE.name])
+        yield from table_parts(QUARANTINE, bucket, found[QUARANTINE.name])
     if GROUPS in found:
-        yield NewFile(f"{RECORDS}/{GROUPS}", parquet_file(found[GROUPS], ()))
+        yield Part(STATE, state_folder(RECORDS, bucket, buckets), found[GROUPS], ())
 
 
-def _new_files(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    packs: dict[int, dict[str, list[bytes]]] = {}
-    for batch in batches:
-        for row in batch.to_pylist():
-            packs.setdefault(row["bucket"], {}).setdefault(row["kind"], []).append(row["data"])
-    for bucket in sorted(packs):
-        for file in bucket_files(bucket, packs.pop(bucket)):
-            yield pa.RecordBatch.from_pylist([file._asdict()])
+def write_packs(batch: Batch, packs: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Write the files of rows of PACKED, as ``new_files`` does."""
+    held: dict[int, dict[str, list[bytes]]] = {}
+    for few in packs:
+        for row in few.to_pylist():
+            held.setdefault(row["bucket"], {}).setdefault(row["kind"], []).append(row["data"])
+    for bucket in sorted(held):
+        own = held.pop(bucket)
+        own.pop(TURN, None)
+        own |= _known(batch, bucket)
+        prefix = f"batch-{batch.number:010}-{bucket:02}"
+        for part in bucket_parts(bucket, own, batch.buckets, anew=batch.anew):
+            yield told([write_file(batch.root, *part[:2], prefix, *part[2:])])
+
+
+def _known(batch: Batch, bucket: int) -> dict[str, list[bytes]]:
+    """Read a bucket's state: end offsets of all, since any group may read any topic."""
+    found: dict[str, list[bytes]] = {}
+    files = batch.root.at(STATE).filesystem()
+    for path in batch.known:
+        of = partition_of(path)
+        own = batch.anew or of["kind"] == LAST_ENDS or of["bucket"] == str(bucket)
+        if own and of["kind"] != REMEMBERED:
+            with files.open_input_stream(path) as stream:
+                found.setdefault(f"{_KNOWN}{of['kind']}", []).append(stream.read())
+    return found
 
 
 def _own_rows(name: str, rows: pa.Table) -> pa.Table:

@@ -28,7 +28,6 @@ from caughtup.pipelines.history.decoding.packs import (
 )
 from caughtup.pipelines.history.decoding.topic_columns import END_OFFSETS, own_columns
 from caughtup.pipelines.history.decoding.topic_schema import KINDS
-from caughtup.pipelines.schema import BUCKETS
 from caughtup.pipelines.tables import QUARANTINE, timestamps
 
 COMMITS = "commits"
@@ -55,26 +54,26 @@ _BYTES = 64 << 20
 _Part = tuple[str, pa.RecordBatch]
 
 
-def packed(records: DataFrame, kinds: Mapping[str, str]) -> DataFrame:
+def packed(records: DataFrame, kinds: Mapping[str, str], buckets: int) -> DataFrame:
     """Decode a stream's records to rows of PACKED; ``kinds`` says, by topic, what table others are."""
-    return records.mapInArrow(partial(pack_records, dict(kinds)), PACKED)
+    return records.mapInArrow(partial(pack_records, dict(kinds), buckets), PACKED)
 
 
 def pack_records(
-    kinds: Mapping[str, str], batches: Iterable[pa.RecordBatch]
+    kinds: Mapping[str, str], buckets: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Pack records as ``packed`` does, from Arrow batches of their columns."""
     held: dict[tuple[str, int], list[pa.RecordBatch]] = {}
     rows = size = 0
     for batch in batches:
         for kind, part in decoded(kinds, batch):
-            for bucket, own in _dealt(kind, part):
+            for bucket, own in _dealt(kind, part, buckets):
                 held.setdefault((kind, bucket), []).append(own)
         rows, size = rows + len(batch), size + batch.nbytes
         if rows >= _ROWS or size >= _BYTES:
-            yield from _packs(held)
+            yield from _packs(held, buckets)
             held, rows, size = {}, 0, 0
-    yield from _packs(held)
+    yield from _packs(held, buckets)
 
 
 def decoded(kinds: Mapping[str, str], batch: pa.RecordBatch) -> Iterator[_Part]:
@@ -140,21 +139,25 @@ def _own(name: str, batch: pa.RecordBatch) -> Iterator[_Part]:
         yield quarantine(broken, list(whys))
 
 
-def _dealt(kind: str, part: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+def _dealt(kind: str, part: pa.RecordBatch, buckets: int) -> Iterator[tuple[int, pa.RecordBatch]]:
     if kind == SAMPLES:
         return iter([(_EVERY, part)])
     if kind == GROUPS:
         return iter([(0, part)])
     if kind in KINDS:
-        return by_bucket(part, first_of(part.column(name) for name in KINDS[kind].bucket_by))
-    return by_bucket(part, part.column("group" if kind == COMMITS else "topic"))
+        names = first_of(part.column(name) for name in KINDS[kind].bucket_by)
+    else:
+        names = part.column("group" if kind == COMMITS else "topic")
+    return by_bucket(part, names, buckets)
 
 
-def _packs(held: Mapping[tuple[str, int], list[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
+def _packs(
+    held: Mapping[tuple[str, int], list[pa.RecordBatch]], buckets: int
+) -> Iterator[pa.RecordBatch]:
     for (kind, bucket), parts in sorted(held.items(), key=lambda item: item[0]):
         data = pack(parts)
-        buckets = range(BUCKETS) if bucket == _EVERY else (bucket,)
-        yield packed_rows(kind, [(number, data) for number in buckets])
+        wanted = range(buckets) if bucket == _EVERY else (bucket,)
+        yield packed_rows(kind, [(number, data) for number in wanted])
 
 
 @cache

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyspark.sql.types import BinaryType, IntegerType, StringType
 
-from caughtup.pipelines.schema import BUCKETS, bucket
+from caughtup.pipelines.schema import bucket
 from caughtup.pipelines.tables import columns
 
 #: What is in a pack, whose bucket it is for, and the pack.
@@ -66,22 +66,29 @@ def packed_rows(kind: str, packs: Sequence[tuple[int, bytes]]) -> pa.RecordBatch
     )
 
 
-def by_bucket(rows: pa.RecordBatch, names: pa.Array) -> Iterator[tuple[int, pa.RecordBatch]]:
+def by_bucket(
+    rows: pa.RecordBatch, names: pa.Array, buckets: int
+) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Split rows by the bucket of a name each; buckets without rows are left out."""
-    buckets = buckets_of(names)
-    for number in range(BUCKETS):
-        chosen = np.flatnonzero(buckets == number)
+    of_row = buckets_of(names, buckets)
+    for number in range(buckets):
+        chosen = np.flatnonzero(of_row == number)
         if len(chosen) == len(rows):
             yield number, rows
         elif chosen.size:
             yield number, rows.take(pa.array(chosen))
 
 
-def buckets_of(names: pa.Array) -> NDArray[np.int64]:
-    """Return the bucket of each name; a null's is that of "". Each distinct name is hashed once."""
+def buckets_of(names: pa.Array, buckets: int) -> NDArray[np.int64]:
+    """Return the bucket of each name, one of so many; a null's is that of "".
+
+    Each distinct name is hashed once.
+    """
     if not pa.types.is_dictionary(names.type):
         names = names.dictionary_encode()
-    of_name = np.array([bucket(name or "") for name in (*names.dictionary.to_pylist(), "")])
+    of_name = np.array(
+        [bucket(name or "", buckets) for name in (*names.dictionary.to_pylist(), "")]
+    )
     indices = pc.fill_null(names.indices, len(names.dictionary))
     return of_name[indices.to_numpy()]
 

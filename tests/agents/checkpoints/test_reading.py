@@ -13,6 +13,7 @@ from caughtup.agents.checkpoints.stores import LocalStore, Store
 from caughtup.agents.views.groups import group_summary
 from caughtup.agents.views.lag_lines import partition_lines
 from caughtup.models.ids import TopicPartition
+from caughtup.models.polls.batch import decode_batch
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.state.spark_looks import apply_looks
 from caughtup.models.watching import Watching, WatchPatterns
@@ -263,7 +264,7 @@ def test_patterns_hold_for_queries_and_kafka_has_no_group_of_such_a_name(made: C
     watched = Watched(made.folder, patterns=patterns)
     read(watched.look(), commit(0, 4, group="spark:orders-query"))
     assert watched.committed() == {}
-    assert watched.state.watching.counts()["ignored"] == 1
+    assert watched.state.watching.counts()["folded"] == 1
     patterns = WatchPatterns(ignored_groups=("spark:orders-.*",))
     assert Watched(made.folder, patterns=patterns).look().group_names() == []
 
@@ -300,7 +301,7 @@ def test_a_large_query_is_applied_in_steps(tmp_path: Path) -> None:
         made.batch(number, START_MS + number, {"orders": dict.fromkeys(range(5_000), number)})
     watched = Watched(made.folder)
     found = watched.looks.look({}, START_MS + 10)
-    assert sum(1 for _ in apply_looks(watched.state, found, START_MS + 10)) == 3
+    assert sum(1 for _ in apply_looks(watched.state, found, START_MS + 10)) == 10
     assert watched.committed() == {
         ("spark:large", TopicPartition("orders", number)): 2 for number in range(5_000)
     }
@@ -321,3 +322,36 @@ def test_a_folder_that_cannot_be_listed_keeps_its_queries(
     monkeypatch.setattr(LocalStore, "entries", entries)
     assert watched.look().group_names() == ["spark:checkpoints/orders-query"]
     assert watched.problems() == {"checkpoints": "unreadable"}
+
+
+def test_a_name_that_is_no_text_is_a_problem_that_can_be_written(made: Checkpoint) -> None:
+    nameless = os.fsencode(made.folder.parent) + b"/q\xff"
+    shutil.copytree(os.fsencode(made.folder), nameless)
+    watched = Watched(made.folder.parent)
+    assert watched.look().group_names() == ["spark:orders-query"]
+    ((path, problem),) = watched.state.spark.problems.items()
+    assert path.endswith("/q\\udcff")
+    assert f"{path} {problem}".encode()
+
+
+def test_checkpoints_without_end_are_one_problem(
+    made: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("caughtup.agents.checkpoints.reading._MOST_QUERIES", 3)
+    watched = Watched(made.folder.parent)
+    watched.look()
+    for number in range(9):
+        Checkpoint(made.folder.parent / f"a{number}").batch(0, START_MS, {"orders": {0: 1}})
+    assert len(watched.look().group_names()) == 4
+    assert "spark:orders-query" in watched.state.group_names()
+    assert watched.problems() == {"checkpoints": "too_many"}
+
+
+def test_what_is_read_before_the_log_s_past_stays(made: Checkpoint) -> None:
+    watched = Watched(made.folder)
+    state = watched.look()
+    records = [commit(number, 4, topic="orders", group="billing") for number in range(3)]
+    state.apply_batch(decode_batch(records), watched.now_ms, past=True)
+    committed = watched.look().commits.last("spark:orders-query")
+    assert committed.offsets == [1_200, 5]
+    assert state.commits.last("billing").offsets == [4, 4, 4]

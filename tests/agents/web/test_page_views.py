@@ -52,6 +52,21 @@ async def test_a_view_is_pushed_as_it_is_answered(site: Site, view: str) -> None
     assert pushed.keys() == answered.keys()
 
 
+async def test_a_view_names_the_addresses_that_the_settings_have(site: Site) -> None:
+    async with site.get("/api/view?view=overview") as response:
+        assert (await response.json())["links"] == {}
+    addresses = {
+        "grafana_url": "https://grafana.example.com/d/caughtup?orgId=1",
+        "docs_url": "https://docs.example.com/caughtup/",
+    }
+    async with Site(**addresses) as set_up, set_up.get(f"/api/view?group={GROUP}") as response:
+        assert (await response.json())["links"] == {
+            "grafana": "https://grafana.example.com/d/caughtup?orgId=1",
+            "docs": "https://docs.example.com/caughtup",
+            "runbooks": "https://docs.example.com/caughtup/operating/",
+        }
+
+
 @pytest.mark.parametrize("group", [GROUP, HOSTILE, "nobody"])
 async def test_a_group_has_a_view_and_its_last_hours(site: Site, group: str) -> None:
     async with site.get(f"/api/view?group={quote(group, safe='')}") as response:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 from confluent_kafka import TopicPartition as Position
 from confluent_kafka.admin import AdminClient
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
@@ -127,12 +128,11 @@ def test_a_group_is_in_one_part_of_a_day_and_a_trigger_makes_one_file_of_it(
     watched.commit(0, 1)
     watched.commit(1, 2)
     (day,) = {row["date"] for row in watched.run()}
-    folder = Path(
-        watched.options.output, "lag", f"date={day}", f"group_bucket={bucket(watched.group)}"
-    )
-    assert len(list(folder.glob("*.parquet"))) == 1
-    table = watched.spark.read.parquet(str(folder))
-    assert table.where(table["group"] == watched.group).count() == 2
+    part = [("date", "=", str(day)), ("group_bucket", "=", str(bucket(watched.group)))]
+    table = DeltaTable(f"{watched.options.output}/lag")
+    assert len(table.file_uris(part)) == 1
+    rows = table.to_pyarrow_table(part).to_pylist()
+    assert [row["group"] for row in rows].count(watched.group) == 2
 
 
 def test_what_cannot_be_decoded_is_counted_and_shown(
@@ -238,7 +238,7 @@ class Refused(NamedTuple):
 @pytest.mark.parametrize(
     "refused",
     [
-        Refused(lambda o, file: replace(o, output=str(file / "x")), "output_unwritable", "/x: "),
+        Refused(lambda o, file: replace(o, output=str(file / "x")), "output_unwritable", "/x"),
         Refused(lambda o, _: replace(o, output="nowhere://x/y"), "output_unwritable", "nowhere"),
         Refused(lambda o, file: replace(o, checkpoint=str(file)), "output_unwritable", "plain"),
         Refused(

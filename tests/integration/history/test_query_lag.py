@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from confluent_kafka import IsolationLevel, TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
@@ -94,6 +94,14 @@ def lags(cluster: EmbeddedCluster, committed: Committed) -> Committed:
     }
 
 
+def in_kafka(cluster: EmbeddedCluster) -> Committed:
+    """Return what was committed to Kafka under the query's group."""
+    admin = AdminClient(cluster.client_config())
+    asked = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(GROUP)])
+    found = asked[GROUP].result().topic_partitions
+    return {(one.topic, one.partition): one.offset for one in found}
+
+
 def of_metrics(service: Service, group: str = GROUP) -> Committed:
     return {
         (sample.labels["topic"], int(sample.labels["partition"])): int(sample.value)
@@ -122,7 +130,10 @@ def test_a_querys_lag_is_kafkas_end_less_its_checkpoint(
     produce(cluster, topics[1], 50)
     checkpoint = tmp_path / "checkpoints/team/readings"
     watched = Service(
-        cluster, spark_checkpoints=[f"{tmp_path}/checkpoints"], spark_checkpoints_interval=1
+        cluster,
+        spark_checkpoints=[f"{tmp_path}/checkpoints"],
+        spark_checkpoints_interval=1,
+        spark_checkpoints_commit=True,
     )
 
     def equal() -> Committed | None:
@@ -149,6 +160,8 @@ def test_a_querys_lag_is_kafkas_end_less_its_checkpoint(
         last_ms = 1000 * (service.value(f"{QUERY}_last_batch_timestamp_seconds", group=GROUP) or 0)
         assert abs(last_ms - row["batch_ms"]) < 1
 
+        wait_for("Kafka to have it", lambda: in_kafka(cluster) == in_checkpoint(checkpoint))
+
         def refuse(batch: DataFrame, number: int) -> None:
             batch.count()
             raise ValueError("the disk is full")
@@ -172,6 +185,7 @@ def test_a_querys_lag_is_kafkas_end_less_its_checkpoint(
 
         shutil.rmtree(checkpoint)
         wait_for("the group to go", lambda: not of_metrics(service))
+        wait_for("it to go from Kafka", lambda: not in_kafka(cluster))
         query = start(checkpoint, take)
         try:
             wait_for("all of it again", lambda: sum((equal() or {"": 1}).values()) == 0, SECONDS)

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -20,6 +19,7 @@ from caughtup.bench.movement.changes import Change, Variety
 from caughtup.bench.replay.histories import generated_history, write_histories
 from tests.integration.conftest import MakeCluster
 from tests.support.own_topics.end_offsets import end_offsets_record
+from tests.support.pipelines.delta import rows_of
 from tests.support.pipelines.spark_cluster import LOCAL_CLUSTER, SECONDS, WORKERS, SparkCluster
 from tests.support.service import commit
 
@@ -56,14 +56,8 @@ def program(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def found(table: Path) -> list[dict[str, Any]]:
-    """Read the rows about lag of every Parquet file that isn't still being written."""
-    files = [
-        file
-        for file in sorted(table.rglob("*.parquet"))
-        if not any(part.startswith("_") for part in file.relative_to(table).parts)
-    ]
-    rows = [row for file in files for row in pyarrow.parquet.ParquetFile(file).read().to_pylist()]
-    return [row for row in rows if {"group", "committed", "lag"} <= row.keys()]
+    """Read the table of lag."""
+    return rows_of(table, "lag")
 
 
 def said(ran: subprocess.CompletedProcess[str]) -> str:
@@ -97,7 +91,7 @@ def test_neither_the_driver_nor_the_workers_have_caughtup(spark_cluster: SparkCl
 
     driver, worker = spark_cluster.driver_python, spark_cluster.worker_python
     assert lacking(driver, "pyspark, click, confluent_kafka") == []
-    assert lacking(worker, "pyarrow, pandas, msgspec") == []
+    assert lacking(worker, "pyarrow, pandas, msgspec, deltalake") == []
     assert lacking(driver, "caughtup") == lacking(worker, "caughtup") == ["caughtup"]
     assert lacking(worker, "confluent_kafka") == ["confluent_kafka"]
 

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from caughtup.demo.processes.children import Processes
-from tests.observability.test_dashboard import DASHBOARDS, panels
+from tests.observability.test_dashboard import SET, panels
 from tests.support.connect.clusters import stormy
 from tests.support.observability.prometheus import Prometheus
 from tests.support.observability.scraping import text
 from tests.support.service import wait_for
 
 SECONDS = 60.0
-CONNECT = DASHBOARDS[1]
+CONNECT = SET["caughtup-connect"]
 TARGETS = [
     pytest.param(target, id=f"{panel['title']} {target['refId']}")
     for panel in panels(CONNECT)

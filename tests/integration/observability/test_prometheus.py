@@ -9,15 +9,19 @@ from typing import Any
 import pytest
 
 from tests.observability.repository import RULES, read_yaml
-from tests.observability.test_dashboard import dashboard, panels
+from tests.observability.test_dashboard import SET, panels
 from tests.support.observability.scene import SECONDS, Scene
 
 #: Two scrapes lie within it.
 RATE_INTERVAL = "10s"
+#: Connect and checkpoints of Spark are not in this scene: test_connect_dashboard.py has theirs.
+ELSEWHERE = re.compile(r"caughtup_(connect|spark)_")
 PANELS = [
-    pytest.param(target, id=f"{panel['title']} {target['refId']}")
-    for panel in panels()
-    for target in panel["targets"]
+    pytest.param(target, id=f"{uid} {panel['title']} {target['refId']}")
+    for uid, dashboard in SET.items()
+    for panel in panels(dashboard)
+    for target in panel.get("targets", ())
+    if not ELSEWHERE.search(target["expr"])
 ]
 
 
@@ -27,12 +31,13 @@ def filled(expression: str, scene: Scene) -> str:
         "__rate_interval": RATE_INTERVAL,
         "cluster": scene.stage.cluster.cluster_id,
         "group": ".*",
+        "topic": ".*",
     }
     return re.sub(r"\$(\w+)", lambda variable: values[variable[1]], expression)
 
 
 @pytest.mark.parametrize("target", PANELS)
-def test_every_expression_of_the_dashboard_has_data(scene: Scene, target: dict[str, Any]) -> None:
+def test_every_expression_of_the_dashboards_has_data(scene: Scene, target: dict[str, Any]) -> None:
     expression = filled(target["expr"], scene)
     if target.get("instant"):
         found = scene.prometheus.instant(expression, scene.set_at)
@@ -41,18 +46,24 @@ def test_every_expression_of_the_dashboard_has_data(scene: Scene, target: dict[s
     assert found, f"no data: {expression}"
 
 
-def test_rebalances_and_ends_of_reassignments_are_annotated(scene: Scene) -> None:
-    rebalances, reassignments = (
-        scene.prometheus.over(filled(annotation["expr"], scene), scene.began, scene.set_at)
-        for annotation in dashboard()["annotations"]["list"]
-    )
-    assert [series["metric"]["group"] for series in rebalances] == ["orders"]
-    assert [series["metric"]["outcome"] for series in reassignments] == ["completed"]
+def test_what_happened_is_marked(scene: Scene) -> None:
+    found = {
+        mark["name"]: scene.prometheus.over(filled(mark["expr"], scene), scene.began, scene.set_at)
+        for mark in SET["caughtup"]["annotations"]["list"]
+    }
+    labels = {name: [one["metric"] for one in series] for name, series in found.items()}
+    assert [each["group"] for each in labels["Rebalances"]] == ["orders"]
+    assert {each["group"] for each in labels["Movements of tasks"]} == {"orders"}
+    assert [each["group"] for each in labels["Recommendations published"]] == ["orders"]
+    (moved,) = labels["Reassignments: joined the ISR, or ended"]
+    assert moved["outcome"] == "completed"
+    (start,) = labels["Starts of caughtup"]
+    assert start["version"]
 
 
 def test_the_variables_offer_what_is_there(scene: Scene) -> None:
     offered = {}
-    for variable in dashboard()["templating"]["list"]:
+    for variable in SET["caughtup"]["templating"]["list"]:
         if variable["type"] == "query":
             metric, label = re.fullmatch(
                 r"label_values\((.+), (\w+)\)", variable["definition"]
@@ -62,13 +73,15 @@ def test_the_variables_offer_what_is_there(scene: Scene) -> None:
             )
     assert offered == {
         "cluster": [scene.stage.cluster.cluster_id],
-        "group": ["ledger-replay", "ledger-slow", "orders", "payments-audit"],
+        "group": ["ledger-replay", "ledger-slow", "orders", "payments-audit", "spark:ledger-query"],
     }
 
 
 def test_what_the_panels_say_is_what_was_staged(scene: Scene) -> None:
     def series(title: str) -> list[dict[str, Any]]:
-        (panel,) = (panel for panel in panels() if panel["title"] == title)
+        (panel, *_) = (
+            panel for each in SET.values() for panel in panels(each) if panel["title"] == title
+        )
         expression = filled(panel["targets"][0]["expr"], scene)
         return scene.prometheus.instant(expression, scene.set_at)
 

@@ -36,6 +36,7 @@ _PROPERTIES = {
     "acceptable.recovery.lag": "300",
     "max.warmup.replicas": "8",
     "num.standby.replicas": "0",
+    "commit.interval.ms": "1000",
     "session.timeout.ms": str(SESSION_MS),
     "heartbeat.interval.ms": str(HEARTBEAT_MS),
     # When a task wrote to its changelog is when it processed, by the broker's clock.
@@ -71,9 +72,10 @@ class Table(NamedTuple):
 
 
 class SlowApplication(ClosedOnExit):
-    """Instances ``a``, ``b``, … with a thread each, and a look at their group as commands have it.
+    """Three instances with a thread each, and a look at their group as commands have it.
 
-    ``restore_bytes`` is what each of them may restore a second. A context manager: leaving ends
+    ``names`` are theirs, and that of a fourth. ``restore_bytes`` is what each of them may restore a
+    second, by its name: two applications on one cluster need other names. A context manager: leaving ends
     the load and every instance.
     """
 
@@ -86,8 +88,10 @@ class SlowApplication(ClosedOnExit):
         properties: Mapping[str, str] | None = None,
         class_path: Sequence[Path] = (),
         prefix: str = "caughtup-",
+        names: Sequence[str] = NAMES,
     ) -> None:
         self.cluster = cluster
+        self.names = tuple(names)
         self.name = name
         self.streams = StreamsApplication(
             cluster,
@@ -119,9 +123,9 @@ class SlowApplication(ClosedOnExit):
 
     def set_up(self, records: int, load_per_task: float) -> None:
         """Start three instances, give each task so many records of state, and go on from there."""
-        for name in NAMES[:3]:
+        for name in self.names[:3]:
             self.streams.start_instance(name, wait=False)
-        for name in NAMES[:3]:
+        for name in self.names[:3]:
             self.streams.wait_running(name)
         self._limit_restoring()
         self.settle()
@@ -176,13 +180,16 @@ class SlowApplication(ClosedOnExit):
         return 0 if group is None else len(group.generation.clients)
 
     def running(self, group: Group) -> list[RunningInstance]:
-        """Return the group's instances with what their listeners know: where states were opened."""
+        """Return the group's instances with where states were when a process first opened them.
+
+        By its listeners; what came since is in RocksDB's memory, as a kill shows.
+        """
         return [
             replace(
                 one,
                 flushed={
                     TaskId(0, copy.partition): float(copy.start)
-                    for copy in self.streams.restored(one.name)
+                    for copy in reversed(self.streams.restored(one.name))
                 },
             )
             for one in group.running()
@@ -243,14 +250,14 @@ class SlowApplication(ClosedOnExit):
 
     def _limit_restoring(self) -> None:
         """Set a quota for each restore consumer, as an operator would."""
-        java = self.streams._instances[NAMES[0]]._gateway.jvm
+        java = self.streams._instances[self.names[0]]._gateway.jvm
         config = java.java.util.Properties()
         config.setProperty("bootstrap.servers", self.cluster.internal_bootstrap_servers)
         admin = java.org.apache.kafka.clients.admin.Admin.create(config)
         quota = java.org.apache.kafka.common.quota
         rate = float(self._restore_bytes)
         changes = java.java.util.ArrayList()
-        for name in NAMES:
+        for name in self.names:
             entity = java.java.util.HashMap()
             entity.put("client-id", f"{name}-StateUpdater-1-restore-consumer")
             operations = java.java.util.ArrayList()
@@ -289,7 +296,7 @@ def waited(what: str, ask: Callable[[], _Seen | None], seconds: float) -> _Seen:
     deadline = time.monotonic() + seconds
     while not (seen := ask()):
         assert time.monotonic() < deadline, f"after {seconds:.0f} s still not: {what}"
-        time.sleep(0.25)
+        time.sleep(0.5)
     return seen
 
 

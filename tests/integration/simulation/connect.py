@@ -25,6 +25,7 @@ from caughtup.models.simulation.connect.run import ConnectRun
 from caughtup.models.simulation.time_line import Activity, standing_still
 from caughtup.models.wire.connect_protocol import NOTHING, ConnectorsAndTasks
 
+BEFORE = ("the first worker joins", "two workers join one")
 STORIES = ("a worker leaves", "a worker bounces")
 _BEGIN_MS, _AFTER_MS = 10_000, 60_000
 
@@ -46,11 +47,12 @@ class Told:
     simulated: Outcome
 
 
-def told(name: str, rows: Sequence[Row], log: GroupLog, statuses: Sequence[Ran]) -> Told:
+def told(
+    name: str, rows: Sequence[Row], log: GroupLog, statuses: Sequence[Ran], delay_ms: int
+) -> Told:
     """Compare a story's rounds and statuses with the same story in virtual time."""
     first, last = rows[0].logged, rows[-1].logged
-    before = log.generations()[first.number - 2]
-    assert before.number == first.number - 1, "a generation is missing"
+    before = [one for one in log.generations() if one.number < first.number][-1]
     owned = {name: work for name, work in _owned(before).items() if work}
     (gone,) = set(before.names) - set(first.names)
     mine = [one for one in statuses if one.at_ms >= before.written_ms]
@@ -66,18 +68,13 @@ def told(name: str, rows: Sequence[Row], log: GroupLog, statuses: Sequence[Ran])
             (name for name, work in _owned(last).items() if item in written(work)), ""
         )
     back = next((row.logged.written_ms for row in rows[1:] if gone in row.logged.names), None)
-    run = ConnectRun(CONNECTORS, max_delay_ms=before_delay(rows))
+    run = ConnectRun(CONNECTORS, max_delay_ms=delay_ms)
     run.resume(owned, before.leader, before.number)
     run.time.at(_BEGIN_MS, lambda: run.stop(gone))
     if back is not None:
         run.time.at(_BEGIN_MS + back - left_ms, lambda: run.start(gone))
     run.time.run(_BEGIN_MS + last.written_ms - left_ms + _AFTER_MS)
     return Told(name, Outcome(idle, owners), _simulated(run))
-
-
-def before_delay(rows: Sequence[Row]) -> int:
-    """Return the longest delay: that of the first round."""
-    return max(row.logged.generation.delay_ms for row in rows)
 
 
 def _simulated(run: ConnectRun) -> Outcome:
@@ -136,29 +133,32 @@ def rows_of(stories: Sequence[Told]) -> Iterator[str]:
                 )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--delay-seconds", type=int, default=40)
-    given = parser.parse_args()
+def stories(delay_seconds: int) -> Iterator[Told]:
+    """Start workers, play the stories, and yield each as it was and as it was simulated."""
     rows: list[Row] = []
     with (
         EmbeddedCluster(nodes=1) as cluster,
-        ConnectWorkers(cluster, "connect", max_delay_ms=1_000 * given.delay_seconds) as workers,
+        ConnectWorkers(cluster, "connect", max_delay_ms=1_000 * delay_seconds) as workers,
         GroupLog(cluster, workers.group) as log,
     ):
         cases = SixCases(cluster, workers, log, print, rows.append)
         cases.set_up()
-        cases.play(
-            {name: CASES[name] for name in ("the first worker joins", "two workers join one")}
-        )
-        stories = []
+        cases.play({name: CASES[name] for name in BEFORE})
         for name in STORIES:
             rows.clear()
             cases.play({name: CASES[name]})
-            log.wait("it is at rest", lambda _: True, 10)
             statuses = statuses_of(cluster, workers.status_topic)
-            stories.append(told(name, rows, log, statuses))
-            print("\n".join(rows_of(stories)), flush=True)
+            yield told(name, rows, log, statuses, 1_000 * delay_seconds)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--delay-seconds", type=int, default=40)
+    given = parser.parse_args()
+    found: list[Told] = []
+    for one in stories(given.delay_seconds):
+        found.append(one)
+        print("\n".join(rows_of(found)), flush=True)
     print("load", *(f"{one:.1f}" for one in os.getloadavg()))
 
 

@@ -10,18 +10,17 @@ import argparse
 import os
 import random
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.story.stage import caughtup_command
-from caughtup.models.what_if.question import Setting
 from caughtup.models.what_if.safety import safe_to_stop
+from caughtup.models.what_if.setting import Setting
 from tests.integration.simulation.application import (
     BROKER,
-    NAMES,
     TASKS,
     SlowApplication,
     now_ms,
@@ -32,8 +31,10 @@ from tests.integration.simulation.stories import measure
 
 RECORDS, PER_SECOND, RESTORE_BYTES = 2_000, 10.0, 500_000
 SESSION_MS = 6_000
+INSTANCES = ("k", "l", "m", "n")
 #: For how long a task may stand still, s: below and above what stopping costs.
 LEAST, MOST = 1.5, 20.0
+_SECONDS = 600.0
 CALM, ANEW, AWAY = "all are there", "another one is back with an empty disk", "another one is away"
 
 
@@ -65,7 +66,7 @@ def attempt(
 ) -> Try:
     """Draw a try, ask, end the instance, and start all again that are away."""
     before = drawn.choice((CALM, CALM, ANEW, AWAY))
-    client, other = drawn.sample(NAMES[:3], 2)
+    client, other = drawn.sample(app.names[:3], 2)
     leaves = drawn.random() < 0.7
     within_ms = round(1_000 * drawn.uniform(LEAST, MOST))
     if before != CALM:
@@ -76,7 +77,7 @@ def attempt(
         waited(
             "all run",
             lambda: app.running_well() and app.members() == len(app.streams.instances),
-            120,
+            _SECONDS,
         )
         time.sleep(drawn.uniform(0.0, 10.0))
     group = waited("the group is known", app.group, 60)
@@ -96,15 +97,15 @@ def attempt(
     waited(
         "the others run all",
         lambda: app.members() == len(app.streams.instances) and app.running_well(),
-        120,
+        _SECONDS,
     )
     time.sleep(1.0)
     ended = now_ms()
     real_ms = longest_still(written_times(app.cluster, app.changelog, began - 3_000, ended), began)
-    for name in NAMES[:3]:
+    for name in app.names[:3]:
         if name not in app.streams.instances:
             app.start(name)
-    waited("all run again", lambda: app.running_well() and app.members() == 3, 120)
+    waited("all run again", lambda: app.running_well() and app.members() == 3, _SECONDS)
     return Try(client, leaves, before, within_ms, safe, answer.still_ms, real_ms)
 
 
@@ -148,31 +149,49 @@ def rows(tries: Sequence[Try]) -> list[str]:
     return lines
 
 
+def tries(seed: int, count: int, cluster: EmbeddedCluster | None = None) -> list[Try]:
+    """Start an application and make so many tries, each printed as soon as it is made.
+
+    On a cluster of its own unless one is given.
+    """
+    drawn, made = random.Random(seed), []
+    properties = {"num.standby.replicas": "1", "session.timeout.ms": str(SESSION_MS)}
+    with ExitStack() as stack:
+        if cluster is None:
+            cluster = stack.enter_context(EmbeddedCluster(nodes=1, broker_properties=BROKER))
+        app = stack.enter_context(
+            SlowApplication(
+                cluster,
+                "asked",
+                restore_bytes=RESTORE_BYTES,
+                properties=properties,
+                names=INSTANCES,
+            )
+        )
+        app.set_up(RECORDS, PER_SECOND)
+        rates = measure(app)
+        app.restore_rate = rates.restore
+        print(f"safe, seed {seed}: {rates}", flush=True)
+        for number in range(count):
+            made.append(attempt(app, drawn, rates.restore, by_command=number % 10 == 0))
+            print(rows(made)[-1], flush=True)
+            if len(made) % 5 == 0:
+                print("\n".join(rows(made)[:4]), flush=True)
+    return made
+
+
+def printed(seed: int, count: int, cluster: EmbeddedCluster | None = None) -> None:
+    """Make tries, and print what came of them."""
+    print("\n".join(rows(tries(seed, count, cluster))))
+    print(f"{TASKS} tasks; load", *(f"{one:.1f}" for one in os.getloadavg()), flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tries", type=int, default=40)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     given = parser.parse_args()
-    print(f"seed {given.seed}", flush=True)
-    drawn = random.Random(given.seed)
-    tries: list[Try] = []
-    properties = {"num.standby.replicas": "1", "session.timeout.ms": str(SESSION_MS)}
-    with (
-        EmbeddedCluster(nodes=1, broker_properties=BROKER) as cluster,
-        SlowApplication(
-            cluster, "asked", restore_bytes=RESTORE_BYTES, properties=properties
-        ) as app,
-    ):
-        app.set_up(RECORDS, PER_SECOND)
-        rates = measure(app)
-        app.restore_rate = rates.restore
-        print(rates, flush=True)
-        for number in range(given.tries):
-            tries.append(attempt(app, drawn, rates.restore, by_command=number % 10 == 0))
-            print(rows(tries)[-1], flush=True)
-    print("\n".join(rows(tries)))
-    print(f"{TASKS} tasks; load", *(f"{one:.1f}" for one in os.getloadavg()))
-    sys.exit(0 if all(one.right or not one.safe for one in tries) else 1)
+    printed(given.seed, given.tries)
 
 
 if __name__ == "__main__":

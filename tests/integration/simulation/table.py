@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
+import random
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from threading import Thread
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.followers.kafka_streams.jar import build_jar
+from tests.integration.simulation import safe
 from tests.integration.simulation.application import BROKER, SlowApplication
 from tests.integration.simulation.stories import (
     CONFIGS,
@@ -23,7 +26,7 @@ from tests.integration.simulation.stories import (
 )
 from tests.support.service import Service
 
-RECORDS, PER_SECOND, RESTORE_BYTES = 5_000, 5.0, 750_000
+RECORDS, PER_SECOND, RESTORE_BYTES = 2_500, 5.0, 375_000
 
 
 def main() -> None:
@@ -31,6 +34,8 @@ def main() -> None:
     parser.add_argument("--stories", nargs="*", type=int, help="by their numbers, from 0")
     parser.add_argument("--tasks", action="store_true", help="what each task did, too")
     parser.add_argument("--marks", action="store_true", help="what happened, in its order, too")
+    parser.add_argument("--tries", type=int, default=0, help="of `safe`, on the same broker")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     given = parser.parse_args()
     chosen = [
         one
@@ -42,6 +47,9 @@ def main() -> None:
         tempfile.TemporaryDirectory() as scratch,
         EmbeddedCluster(nodes=1, broker_properties=BROKER) as cluster,
     ):
+        asked = Thread(target=safe.printed, args=(given.seed, given.tries, cluster))
+        if given.tries:
+            asked.start()
         for of in dict.fromkeys(one.of for one in chosen):
             with ExitStack() as stack:
                 app, rates = begin(cluster, of, Path(scratch), stack)
@@ -54,7 +62,9 @@ def main() -> None:
                             print("\n".join(task_rows(told[-1])), flush=True)
                         if given.marks:
                             print("\n".join(mark_rows(told[-1])), flush=True)
-    print("load", *(f"{one:.1f}" for one in os.getloadavg()))
+        print("load", *(f"{one:.1f}" for one in os.getloadavg()), flush=True)
+        if given.tries:
+            asked.join()
 
 
 def mark_rows(told: Told) -> Iterator[str]:

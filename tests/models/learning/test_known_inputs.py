@@ -15,9 +15,10 @@ from caughtup.models.learning.told import Told
 from caughtup.models.parameters import NON_OVERLAP_COST, STRATEGY, TAGS, TRAFFIC_COST
 from tests.models.learning.applications import Application
 from tests.models.learning.playing import steps
+from tests.support.sizes import daily
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(daily(5, 50)))
 def test_nothing_is_recommended_under_what_decisions_have_ruled_out(seed: int) -> None:
     """What is assumed beside what is learned is among the hypotheses, all of it together.
 

@@ -22,8 +22,10 @@ from caughtup.models.parameters import (
 from tests.models.learning.applications import Application
 from tests.models.learning.playing import Step, steps
 from tests.models.learning.test_groups import check_truth
+from tests.support.sizes import daily
 
 AVAILABLE = "high_availability"
+FEW = daily(3, 12)
 
 
 def racked_application(seed: object, strategy: str, costs: Costs | None = None) -> Application:
@@ -88,7 +90,7 @@ def test_who_assigns_nothing_by_racks_is_one_hypothesis() -> None:
 def test_true_settings_of_racks_are_never_contradicted(strategy: str, costs: Costs | None) -> None:
     """Costs among none that are tried are as good as others once they are told."""
     given: RackCosts = (None, None) if costs is None else (costs.traffic, costs.non_overlap)
-    for seed in range(6):
+    for seed in range(FEW):
         own = None if strategy == "none" else costs
         app = racked_application(seed, strategy, own)
         parameters = ApplicationParameters(strategy=strategy, costs=given)
@@ -111,7 +113,7 @@ def test_a_change_beside_costs_that_are_told_is_no_contradiction_of_the_settings
 
 
 def test_a_false_strategy_in_the_settings_is_named_within_five_contradictions() -> None:
-    for seed in (13, 17):  # elsewhere racks hardly matter
+    for seed in daily((17,), (13, 17)):  # elsewhere racks hardly matter
         app = racked_application(seed, "none")
         told = Told({}, (), AVAILABLE, "min_traffic")
         found = [s for s in steps(app, Learned(told)) if s.verdict.result == "mismatch"]
@@ -165,7 +167,7 @@ def without_ends(seed: int) -> list[Step]:
 def test_a_leader_that_never_gets_end_offsets_counts_as_the_assignor_that_it_gives_way_to() -> None:
     """After four generations that nothing else explains; it is noticed when that ends."""
     settled = mended = 0
-    for seed in range(12):
+    for seed in range(2 * FEW):
         found = without_ends(seed)
         assert all(step.verdict.result != "mismatch" for step in found), seed
         left = found[11].after.hypotheses or ()
@@ -175,12 +177,12 @@ def test_a_leader_that_never_gets_end_offsets_counts_as_the_assignor_that_it_giv
             assert all(one.after.hypotheses != left for one in found[: first.number])
             assert any(step.verdict.result == "match" for step in found[:12])
             mended += found[-1].played.truth.is_among(found[-1].after.possible)
-    assert settled > 6
+    assert settled > FEW
     assert mended == settled
 
 
 def test_who_only_sometimes_gets_no_end_offsets_is_not_taken_for_that() -> None:
-    for seed in range(12):
+    for seed in range(2 * FEW):
         app = Application(f"sometimes {seed}", doubts=0, failures=0.4)
         app.truth = replace(app.truth, assignor=AVAILABLE, standbys=1, tags=(), lag=10)
         for step in steps(app):

@@ -86,7 +86,12 @@ def test_what_happened_is_what_would_have_under_what_happened(variety: Variety, 
     (played,) = [row.figures for row in rows if row.setting == str(KAFKAS) and row.change]
     assert recorded is not None
     assert played is not None
-    assert replace(recorded, estimated=True) == played
+    assert recorded.seconds_still is None
+    still = played.seconds_still, played.longest_still_seconds
+    assert (
+        replace(recorded, estimated=True, seconds_still=still[0], longest_still_seconds=still[1])
+        == played
+    )
     outcome = play(parse_scenario(KAFKAS.of(history[0].scenario)))
     assert played.copies_built == outcome.copies_built > 0
     assert played.offsets_copied == outcome.offsets_restored

@@ -63,3 +63,23 @@ def test_what_is_not_looked_up_yet_is_in_doubt() -> None:
     inputs = decided_generation(state).inputs
     assert inputs.replicas is None
     assert any("nobody looked up those of replicas" in line for line in inputs.unknown)
+
+
+def test_a_generation_waits_for_racks_unless_they_are_told_not_to_matter() -> None:
+    """The first one of an application has nothing else to wait for."""
+    state, generation, seen_ms = a_generation()
+    generation = with_racks(generation, "a", "b")
+    state.applications.apply_generation(GROUP, generation, seen_ms)
+    assert not list(state.decide(seen_ms + 1))
+    assert state.racked_topics() is not None
+    state.replicas = {TopicPartition(topic, 0): ("a", "b") for topic in generation.source_topics}
+    assert list(state.decide(seen_ms + 2))
+    assert decided_generation(state).inputs.replicas == state.replicas
+
+    state, generation, seen_ms = a_generation()
+    told = replace(state.applications.parameters(GROUP), strategy="none")
+    ends, state = state.ends, ClusterState("cluster-1", {GROUP: told})
+    state.ends = ends
+    state.applications.apply_generation(GROUP, with_racks(generation, "a", "b"), seen_ms)
+    assert list(state.decide(seen_ms + 1))
+    assert decided_generation(state).inputs.unknown == ()

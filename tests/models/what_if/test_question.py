@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from caughtup.models.assignors.following.follower import Patience
+from caughtup.models.decisions.exact.generation import FOLLOWER
 from caughtup.models.errors import ScenarioError
 from caughtup.models.simulation.streams.plan import Plan
 from caughtup.models.what_if.best import best_plans
 from caughtup.models.what_if.question import Group, UnknownClientError, ask, group_of
 from caughtup.models.what_if.safety import safe_to_stop
-from caughtup.models.what_if.setting import Setting
+from caughtup.models.what_if.setting import AS_IT_IS, Setting
 from tests.support.groups.records import GROUP
 from tests.support.states import NOW_MS, everything
 
@@ -27,6 +31,16 @@ def test_a_group_begins_as_it_was_read() -> None:
     (thread,) = a.threads
     assert [str(task) for task in thread.active] == ["0_0", "0_1"]
     assert {str(task): at for task, at in b.offset_sums.items()} == {"0_1": 0}
+
+
+def test_an_application_that_follows_is_played_with_its_follower() -> None:
+    found = group(1_000)
+    exact = replace(found.decided.exact, assignor=FOLLOWER)
+    follows = replace(found, decided=replace(found.decided, exact=exact))
+    own = follows.application(AS_IT_IS, 1_000.0)
+    assert (own.assignor, own.follower) == ("minimal_movement", Patience())
+    assert follows.application(Setting(assignor="high_availability"), 1_000.0).follower is None
+    assert found.application(AS_IT_IS, 1_000.0).follower is None
 
 
 def test_only_an_application_whose_leader_assigns_can_be_played() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from caughtup.models.polls.batch import Record
@@ -14,13 +15,13 @@ from caughtup.pipelines.generations.recorded import read_recorded
 from caughtup.pipelines.generations.rows import MetadataRecord, generation_rows
 from caughtup.pipelines.generations.schema import GENERATIONS
 from caughtup.pipelines.history.batch import HistoryBatches
-from caughtup.pipelines.history.state import HistoryState
-from caughtup.pipelines.history.table_writer import TableWriter
+from caughtup.pipelines.replay.job import recorded_generations
 from caughtup.pipelines.schema import END_OFFSETS_TOPIC
 from tests.pipelines.generations.test_job import RECORDS, ends
 from tests.support.groups import streams
 from tests.support.groups.records import GROUP, START_MS
 from tests.support.own_topics.end_offsets import end_offsets_record
+from tests.support.pipelines.delta import in_ms, new_tables
 from tests.support.states import ENDS, TOLD
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.thorough]
@@ -57,26 +58,24 @@ class History:
 
     def __init__(self, spark: SparkSession, directory: Path) -> None:
         self.spark = spark
-        self.table = directory / "tables" / GENERATIONS.name
+        self.root = directory / "tables"
         self.batches = HistoryBatches(
             spark,
-            TableWriter(spark, str(directory / "tables")),
-            HistoryState(spark, str(directory / "state")),
+            new_tables(self.root),
             {END_OFFSETS_TOPIC: "end_offsets"},
             PARAMETERS,
         )
 
     def write(self, batch: int, *records: Row) -> list[int | None]:
-        self.batches.write(batch, self.spark.createDataFrame(records, RECORDS), [])
+        self.batches.write(batch, str(batch), self.spark.createDataFrame(records, RECORDS), [])
         return [row["generation"] for row in self.rows()]
 
     def rows(self) -> list[dict[str, Any]]:
-        if not self.table.exists():
-            return []
-        table = self.spark.read.schema(GENERATIONS.stored).parquet(str(self.table))
-        times = ("unix_millis(as_of) AS as_of_ms", "unix_millis(next_rebalance) AS due_ms")
-        found = table.selectExpr("*", *times).orderBy("log_offset").collect()
-        return [{**r.asDict(recursive=True), "next_rebalance_ms": r["due_ms"]} for r in found]
+        found = DeltaTable(self.root / GENERATIONS.name).to_pyarrow_table().to_pylist()
+        for row in found:
+            row["as_of_ms"] = in_ms(row["as_of"])
+            row["next_rebalance_ms"] = in_ms(row["next_rebalance"])
+        return sorted(found, key=lambda row: (row["log_offset"], row["as_of"]))
 
 
 def test_a_generation_waits_for_end_offsets_and_is_decided_once(
@@ -100,6 +99,10 @@ def test_a_generation_waits_for_end_offsets_and_is_decided_once(
     ]
     assert [read_recorded(row) for row in history.rows()] == expected
     assert not any(one.doubts for one in expected)
+    replayed = recorded_generations(spark, str(history.root / GENERATIONS.name), [GROUP])
+    assert sorted(row["generation"] for row in replayed.collect()) == [7, 8, 9]
+    other = recorded_generations(spark, str(history.root / GENERATIONS.name), ["another"])
+    assert other.isEmpty()
 
 
 @pytest.mark.thorough

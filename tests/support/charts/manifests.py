@@ -21,8 +21,8 @@ def rendered(values: dict[str, Any] | None = None) -> dict[str, dict[str, Any]]:
     found = {}
     for name, text in files.items():
         if name.endswith(".yaml") and text.strip():
-            (manifest,) = YAML(typ="safe", pure=True).load_all(text)
-            found[f"{manifest['kind']}/{manifest['metadata']['name']}"] = manifest
+            for manifest in YAML(typ="safe", pure=True).load_all(text):
+                found[f"{manifest['kind']}/{manifest['metadata']['name']}"] = manifest
     return found
 
 

@@ -54,6 +54,8 @@ def values_schema() -> dict[str, Any]:
             settings=settings,
             secrets={**_list({"type": "string", "minLength": 1}), "uniqueItems": True},
             env=_list({"type": "object", "required": ["name"]}),
+            volumes=_list({"type": "object", "required": ["name"]}),
+            volumeMounts=_list({"type": "object", "required": ["name", "mountPath"]}),
             resources=_closed(requests=_ANY, limits=_ANY),
             serviceAccount=_closed(create={"type": "boolean"}, name=_TEXT, annotations=_TEXTS),
             service=_closed(

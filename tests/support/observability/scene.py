@@ -28,6 +28,7 @@ from caughtup.pipelines.progress.records import encode_progress
 from caughtup.pipelines.rates.records import partition_key, rates_value
 from caughtup.pipelines.rates.state import Rates
 from tests.support import wire
+from tests.support.checkpoints import Checkpoint
 from tests.support.kafka.topics import write_offsets
 from tests.support.observability.prometheus import Prometheus
 from tests.support.service import commit
@@ -43,6 +44,8 @@ PAYMENTS = "payments"
 AUDIT = "payments-audit"
 #: Groups on one topic: one reads more slowly than is written, one went back.
 LEDGER, SLOW, REPLAY = "ledger", "ledger-slow", "ledger-replay"
+#: A query of Spark that isn't one of the data pipeline's.
+QUERY = "ledger-query"
 #: A stream of the data pipeline.
 STREAM = "history"
 CONTROLLER = 1
@@ -61,7 +64,10 @@ class Scene(ClosedOnExit):
     """
 
     def __init__(self, directory: Path) -> None:
-        self.stage = Stage(settings={"lag_objectives": [".*=60"]})
+        checkpoints = str(directory / "checkpoints")
+        self.stage = Stage(
+            settings={"lag_objectives": [".*=60"], "spark_checkpoints": [checkpoints]}
+        )
         # Kafka's own default, so that no probing rebalance changes the scene.
         properties = {"probing.rebalance.interval.ms": "600000"}
         self.stage.application = StreamsApplication(
@@ -89,6 +95,7 @@ class Scene(ClosedOnExit):
         self._two_instances()
         self._group_without_commit()
         self._groups_that_do_not_keep_up()
+        self._queries_of_spark()
         self._unreadable_record()
         self._catch_up_rate()
         self._stream()
@@ -149,6 +156,17 @@ class Scene(ClosedOnExit):
             time.sleep(0.5)  # the group's rhythm, in which it is to be seen
         series = f'caughtup_group_catchup_eta_seconds{{[^}}]*group="{SLOW}"[^}}]*}} [+]Inf'
         self._wait("a group that never catches up", lambda: re.search(series, self.stage.metrics()))
+
+    def _queries_of_spark(self) -> None:
+        """Lay out the checkpoint of a query with a batch in flight, and one that can't be read."""
+        at_ms = round(time.time() * 1000)
+        query = Checkpoint(self.directory / "checkpoints" / QUERY)
+        for number in range(3):
+            query.batch(number, at_ms - 1_000 * (3 - number), {LEDGER: {0: 798 + number}})
+        query.start(3, at_ms, {LEDGER: {0: 800}})
+        broken = Checkpoint(self.directory / "checkpoints" / "broken")
+        (broken.folder / "metadata").write_bytes(b"")
+        self._wait("the query", lambda: f"spark:{QUERY}" in self.stage.metrics())
 
     def _unreadable_record(self) -> None:
         """Write a commit that is cut off, where the brokers keep neither group."""

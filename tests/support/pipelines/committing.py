@@ -40,6 +40,10 @@ class Committing:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Commit nothing more."""
         self._stop.set()
         self._thread.join()
 

@@ -24,7 +24,7 @@ SECONDS = 480.0
 LOCAL_CLUSTER = f"local-cluster[{WORKERS},1,1024]"
 _SPARK = pyspark_jars().parent
 #: What the jobs import on executors; the rest of what caughtup depends on is the driver's.
-_ON_EXECUTORS = ("msgspec", "numpy", "pandas", "pyarrow")
+_ON_EXECUTORS = ("deltalake", "msgspec", "numpy", "pandas", "pyarrow")
 
 
 class SparkCluster(ClosedOnExit):

@@ -20,6 +20,7 @@ from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from caughtup.pipelines.history.stream import HistoryOptions, history
 from caughtup.pipelines.tables import LAG, QUARANTINE, Table
 from tests.support.own_topics.end_offsets import end_offsets_record
+from tests.support.pipelines.delta import in_ms, rows_of
 from tests.support.service import wait_for
 
 Row = dict[str, Any]
@@ -101,13 +102,11 @@ class Watched:
 
     def rows(self, table: Table, *order: str) -> list[Row]:
         """Return a table's rows, each of its timestamps in ms, too."""
-        path = Path(self.options.output, table.name)
-        if not path.exists():
-            return []
         times = [f.name for f in table.columns if f.dataType.typeName() == "timestamp"]
-        rows = self.spark.read.schema(table.stored).parquet(str(path))
-        rows = rows.selectExpr("*", *(f"unix_millis({name}) AS {name}_ms" for name in times))
-        return [row.asDict() for row in rows.orderBy(*order).collect()]
+        rows = rows_of(self.options.output, table.name)
+        for row in rows:
+            row.update((f"{name}_ms", in_ms(row[name])) for name in times)
+        return sorted(rows, key=lambda row: [row[name] for name in order])
 
     def quarantined(self) -> list[Row]:
         """Return what no other table has, in the order of the log."""

@@ -3,69 +3,67 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from deltalake import DeltaTable
 
 from caughtup.agents.cli.pipeline import compact as compact_command
-from tests.support.pipelines.small_files import (
-    BATCHES,
-    TODAY,
-    folder,
-    is_tidy,
-    rows_in,
-    write_history,
-)
+from tests.support.pipelines.by_hand import GROUPS, records_of, write_batch
+from tests.support.pipelines.commit_batches import NOW_MS
+from tests.support.pipelines.delta import counted, new_tables, rows_of
 
-pytestmark = pytest.mark.xdist_group("spark")
+BATCHES = 4
 
 
 @pytest.fixture(autouse=True)
 def _today(monkeypatch: pytest.MonkeyPatch) -> None:
-    noon = datetime(TODAY.year, TODAY.month, TODAY.day, 12, tzinfo=UTC)
-    monkeypatch.setattr(compact_command, "now_ms", lambda: int(noon.timestamp() * 1000))
+    later = datetime.fromtimestamp(NOW_MS / 1000, UTC) + timedelta(days=30)
+    monkeypatch.setattr(compact_command, "now_ms", lambda: int(later.timestamp() * 1000))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    tables = new_tables(tmp_path)
+    for batch in range(BATCHES):
+        write_batch(tables, batch, records_of(batch))
+    return tmp_path
 
 
 def compact(*arguments: str) -> Result:
-    return CliRunner().invoke(compact_command.compact, ["--master", "local[1]", *arguments])
+    return CliRunner().invoke(compact_command.compact, arguments)
 
 
-def test_it_says_what_it_would_do_and_does_it(tmp_path: Path) -> None:
-    write_history(tmp_path)
-    write_history(tmp_path, "end_offsets", "topic_bucket")
-    before = rows_in(tmp_path)
-    asked = compact("--output", str(tmp_path), "--dry-run")
+def test_it_says_what_it_would_do_and_does_it(root: Path) -> None:
+    before = counted(rows_of(root, "commits"), "group", "log_offset")
+    files = len(DeltaTable(root / "commits").file_uris())
+    asked = compact("--output", str(root), "--dry-run", "--master", "local[1]")
     assert asked.exit_code == 0, asked.output
-    assert "Would be compacted" in asked.stdout
-    assert rows_in(tmp_path) == before
+    assert "Would be done" in asked.stdout
+    assert len(DeltaTable(root / "commits").file_uris()) == files
 
-    done = compact("--output", tmp_path.as_uri(), "--table", "lag", "--format", "json")
+    done = compact("--output", root.as_uri(), "--table", "commits", "--format", "json")
     assert done.exit_code == 0, done.output
     (line,) = map(json.loads, done.stdout.splitlines())
-    sizes = line.pop("bytes_before"), line.pop("bytes_after")
-    assert sizes[0] > sizes[1] > 0
-    assert line == {"table": "lag", "days": 2, "files_before": 4 * BATCHES, "files_after": 4}
-    assert rows_in(tmp_path) == before
-    assert is_tidy(tmp_path)
-
-    rest = compact("--output", str(tmp_path), "--keep-days", "2")
-    assert rest.exit_code == 0, rest.output
-    (ends,) = (line for line in rest.stdout.splitlines() if "end_offsets" in line)
-    # Of one day only, and nothing of the table that was done already.
-    assert [word for word in ends.split() if word.isdigit()][:3] == ["1", str(2 * BATCHES), "2"]
+    assert line["table"] == "commits"
+    assert line["files_before"] > line["files_after"] > 0
+    assert line["bytes_before"] > line["bytes_after"] > 0
+    left = files - line["files_before"] + line["files_after"]
+    assert len(DeltaTable(root / "commits").file_uris()) == left
+    assert counted(rows_of(root, "commits"), "group", "log_offset") == before
 
 
-def test_a_file_that_cannot_be_read_is_named_after_all_others_are_done(tmp_path: Path) -> None:
-    write_history(tmp_path)
-    broken = folder(tmp_path, "lag", 2, "group_bucket", 3) / "batch-0000000001.parquet"
-    broken.write_bytes(b"not Parquet")
-    result = compact("--output", str(tmp_path), "--format", "json")
-    assert result.exit_code == 1
-    (problem,) = result.stderr.splitlines()
-    assert problem.startswith("caughtup: can't compact lag/date=2026-11-20/group_bucket=3: ")
-    assert json.loads(result.stdout)["files_after"] == 3
+def test_days_that_are_not_kept_are_left_out(root: Path) -> None:
+    done = compact("--output", str(root), "--keep", "29d", "--format", "json")
+    assert done.exit_code == 0, done.output
+    lines = {line["table"]: line for line in map(json.loads, done.stdout.splitlines())}
+    assert lines["commits"]["files_of_old_days"] > 0
+    assert 0 < len(rows_of(root, "commits")) < BATCHES * len(GROUPS)
+    refused = compact("--output", str(root), "--keep", "29")
+    assert refused.exit_code == 2
+    assert "90d is" in refused.output
 
 
 def test_a_place_without_a_history_is_said_in_one_line(tmp_path: Path) -> None:

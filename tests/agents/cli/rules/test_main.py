@@ -46,6 +46,17 @@ def test_runbooks_can_be_clicked_below_a_base() -> None:
     assert made.count("runbook_url") == made.count("- alert:")
 
 
+def test_alerts_lead_to_the_page_where_its_base_is_given() -> None:
+    assert "page_url" not in run().output
+    made = run("--page-base", "https://example.com/caughtup/").output
+    assert "@" not in made
+    assert 'page_url: "https://example.com/caughtup/health"\n' in block(made, "CaughtupReaderHangs")
+    found = block(made, "CaughtupGroupStopped")
+    assert 'page_url: "https://example.com/caughtup/groups/{{ $labels.group | urlquery' in found
+    assert "page_url" not in block(made, "CaughtupDown"), "there is no page then"
+    assert made.count("page_url") == made.count("- alert:") - 1
+
+
 def test_all_that_can_be_set_is_listed() -> None:
     listed = run("--list").output.splitlines()
     assert "CaughtupDown.for=2m" in listed
@@ -70,6 +81,8 @@ def test_all_that_can_be_set_is_listed() -> None:
         ),
         (("--set", "CaughtupDown.severity={x"), "CaughtupDown.severity has to be a word"),
         (("--runbook-base", "docs"), "a URL is expected"),
+        (("--page-base", "caughtup:8080"), "a URL is expected"),
+        (("--page-base", "http://caughtup:8080/{{ $labels.group }}"), "a URL is expected"),
     ],
 )
 def test_what_makes_no_rules_is_refused_by_its_name(arguments: tuple[str, ...], words: str) -> None:

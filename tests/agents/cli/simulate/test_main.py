@@ -204,10 +204,17 @@ def test_consumers_are_played_by_partition() -> None:
 
 def test_safe_exits_by_its_answer() -> None:
     yes = run("safe", GROUP, "--stop", "b", "--restore-rate", "1000")
-    assert (yes.exit_code, yes.output) == (0, "safe: no task stands still for longer than 0.0 s\n")
+    assert yes.exit_code == 0
+    assert yes.output.splitlines() == [
+        "safe: no task stands still for longer than 0.0 s",
+        "A task may stand still for 60 s: --within says otherwise.",
+    ]
+    told = run("safe", GROUP, "--stop", "b", "--restore-rate", "1000", "--within", "30s")
+    assert told.output == "safe: no task stands still for longer than 0.0 s\n"
     no = run("safe", GROUP, "--stop", "a", "--restore-rate", "1000", "--format", "json")
     assert no.exit_code == 1
     assert json.loads(no.output)["task"] in {"0_0", "0_1"}
+    assert json.loads(no.output)["within_ms"] == 60_000
 
 
 def test_configs_are_read_as_kafka_has_them() -> None:

@@ -12,14 +12,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from caughtup.pipelines.history.buckets import lag_columns
-from caughtup.pipelines.history.buckets.lag import STATE
-from caughtup.pipelines.history.buckets.tables import KNOWN_COMMITS, KNOWN_ENDS, bucket_files
+from caughtup.pipelines.history.buckets.lag import STATE, state_folder
+from caughtup.pipelines.history.buckets.tables import KNOWN_COMMITS, KNOWN_ENDS, bucket_parts
 from caughtup.pipelines.history.decoding.batches import COMMITS, SAMPLES
 from caughtup.pipelines.history.decoding.commit_columns import COMMIT_COLUMNS
 from caughtup.pipelines.history.decoding.packs import by_bucket, pack, with_names
 from caughtup.pipelines.schema import BUCKETS
 from tests.support.pipelines.lag_fold import LagRow, PartitionState
 from tests.support.pipelines.partition_events import COMMIT, END_OFFSET, Event
+from tests.support.pipelines.parts import as_file
 
 ENDS = pa.schema(
     [
@@ -75,7 +76,7 @@ class History:
         ]
         rows = [commit_row(event) for event in events if event.kind == COMMIT]
         commits = pa.RecordBatch.from_pylist(rows, schema=COMMIT_COLUMNS)
-        for bucket, own in by_bucket(commits, commits.column("group")):
+        for bucket, own in by_bucket(commits, commits.column("group"), BUCKETS):
             packs[bucket][COMMITS] = [pack([with_names(own)])]
         rows = [end_offset_row(event) for event in events if event.kind == END_OFFSET]
         if rows:
@@ -87,14 +88,15 @@ class History:
 
     def _take(self, bucket: int, packs: dict[str, list[bytes]]) -> list[tuple[Any, ...]]:
         found = []
-        for folder, content in bucket_files(bucket, packs):
-            if folder == f"{STATE}commits-{bucket}":
-                self.commits[bucket] = {KNOWN_COMMITS: [content]}
-            elif folder == f"{STATE}ends-{bucket}":
-                self.ends[KNOWN_ENDS].append(content)
-            elif folder.startswith("tables/lag/"):
-                assert folder.endswith(f"/group_bucket={bucket}")
-                found += lag_rows(pq.read_table(pa.BufferReader(content)), bucket)
+        for part in bucket_parts(bucket, packs, BUCKETS):
+            if part[:2] == (STATE, state_folder("commits", bucket, BUCKETS)):
+                self.commits[bucket] = {KNOWN_COMMITS: [as_file(part.rows)]}
+            elif part[:2] == (STATE, state_folder("ends", bucket, BUCKETS)):
+                self.ends[KNOWN_ENDS].append(as_file(part.rows))
+            elif part.table == "lag":
+                assert part.folder.endswith(f"/group_bucket={bucket}")
+                rows = pq.read_table(pa.BufferReader(as_file(part.rows)))
+                found += lag_rows(rows, bucket)
         return found
 
 

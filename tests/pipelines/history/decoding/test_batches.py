@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 import pytest
 
@@ -23,16 +22,9 @@ from caughtup.pipelines.history.decoding.packs import NAMES, unpack
 from caughtup.pipelines.schema import BUCKETS, bucket
 from tests.support.groups import streams
 from tests.support.pipelines.commit_batches import NOW_MS, commit, record
+from tests.support.pipelines.end_offsets import ENDS, KINDS, end_offsets
 
-ENDS, MOVES = "caughtup-end-offsets", "caughtup-movements"
-KINDS = {ENDS: "end_offsets", MOVES: "movements"}
 Packs = dict[tuple[str, int], list[dict[str, Any]]]
-
-
-def end_offsets(topic: str, at: int, **changes: object) -> Record:
-    value = {"schema": 1, "topic": topic, "partition": 0, "start_offset": 0, "as_of_ms": NOW_MS}
-    value |= {"last_stable_offset": 9, "end_offset": 9, **changes}
-    return Record(ENDS, 0, at, NOW_MS, f"{topic}-0".encode(), msgspec.json.encode(value))
 
 
 def batches(records: list[Record], rows: int = 3) -> Iterable[pa.RecordBatch]:
@@ -44,7 +36,7 @@ def batches(records: list[Record], rows: int = 3) -> Iterable[pa.RecordBatch]:
 def packed(records: list[Record]) -> Packs:
     """Decode records; give the rows of all packs, by kind and bucket."""
     found: Packs = {}
-    for made in pack_records(KINDS, batches(records)):
+    for made in pack_records(KINDS, BUCKETS, batches(records)):
         for row in made.to_pylist():
             rows = unpack(row["data"]).to_pylist()
             found.setdefault((row["kind"], row["bucket"]), []).extend(rows)
@@ -106,6 +98,6 @@ def test_what_is_broken_is_set_apart_with_its_place_and_costs_the_others_nothing
 
 
 def test_names_are_kept_once_beside_the_rows() -> None:
-    (made,) = pack_records(KINDS, batches([commit(), commit()]))
+    (made,) = pack_records(KINDS, BUCKETS, batches([commit(), commit()]))
     rows = unpack(made.column("data")[0].as_py())
     assert rows.schema.field("group").type == rows.schema.field("topic").type == NAMES

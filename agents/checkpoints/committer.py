@@ -1,0 +1,111 @@
+"""Where Spark's queries are → ``__consumer_offsets``: for the history, and for tools that look there."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
+from mode import Service
+
+from caughtup.agents.election.agent import until_active
+from caughtup.agents.kafka.answered import REQUEST_SECONDS, answered
+from caughtup.agents.kafka.clients import admin_client
+from caughtup.agents.process.health import Health
+from caughtup.agents.settings import Settings
+from caughtup.models.state.cluster import ClusterState
+
+log = logging.getLogger(__name__)
+
+PROBE = "checkpoints"
+#: Offsets of a group without members expire, after a day at the earliest as brokers are set up.
+_AGAIN_SECONDS = 6 * 3600.0
+#: Partitions that are committed in one request.
+_MOST = 5_000
+
+_Offsets = Mapping[tuple[str, int], int]
+
+
+class CheckpointCommitter(Service):
+    """Commits to Kafka what each query's checkpoint holds, under the query's own group, as it changes.
+
+    Nobody reads by these groups: Spark goes by its checkpoint. ``may_publish``: asked before each
+    commit.
+    """
+
+    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+
+    def __init__(
+        self,
+        settings: Settings,
+        state: ClusterState,
+        health: Health,
+        may_publish: Callable[[], bool],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__()
+        self._settings = settings
+        self._state = state
+        self._health = health
+        self._may_publish = may_publish
+        self._clock = clock
+        #: By group, what was committed last, and when all of it was.
+        self._committed: dict[str, tuple[_Offsets, float]] = {}
+
+    @Service.task
+    async def _run(self) -> None:
+        await until_active(self, self._health)
+        admin = admin_client(self._settings)
+        while not self.should_stop:
+            if self._health.is_alive:
+                await self.round(admin)
+            await self.sleep(self._settings.spark_checkpoints_interval)
+
+    async def round(self, admin: AdminClient) -> None:
+        """Commit what changed, and delete the groups of queries that are gone."""
+        queries = sorted(self._state.spark.queries)
+        for group in sorted(self._committed.keys() - set(queries)):
+            await self._try(group, self._delete, admin, group)
+        for group in queries:
+            last = self._state.commits.last(group)
+            offsets = dict(zip(map(tuple, last.partitions), last.offsets, strict=True))
+            before, whole_at = self._committed.get(group, (None, self._clock()))
+            if before is None or self._clock() - whole_at >= _AGAIN_SECONDS:
+                before, whole_at = {}, self._clock()
+            changed = {one: of for one, of in offsets.items() if before.get(one) != of}
+            if changed and await self._try(group, _commit, admin, group, changed):
+                self._committed[group] = offsets, whole_at
+
+    def _delete(self, admin: AdminClient, group: str) -> None:
+        (deleted,) = admin.delete_consumer_groups([group], request_timeout=REQUEST_SECONDS).values()
+        answered(deleted)
+        del self._committed[group]
+
+    async def _try(self, group: str, call: Callable[..., None], *arguments: object) -> bool:
+        """Call it on a thread; return whether it went through. A group that fails costs itself."""
+        if not self._may_publish():
+            return False
+        try:
+            await asyncio.to_thread(call, *arguments)
+        except KafkaException as error:
+            if self._health.failed(PROBE):
+                log.warning("committing where %s is: %s; trying again", group, error.args[0].str())
+            return False
+        self._health.recovered(PROBE)
+        return True
+
+
+def _commit(admin: AdminClient, group: str, offsets: _Offsets) -> None:
+    """Commit offsets of a group. Raises KafkaException, also for a partition that isn't there."""
+    partitions = [TopicPartition(*one, offset) for one, offset in sorted(offsets.items())]
+    for start in range(0, len(partitions), _MOST):
+        asked = ConsumerGroupTopicPartitions(group, partitions[start : start + _MOST])
+        (future,) = admin.alter_consumer_group_offsets(
+            [asked], request_timeout=REQUEST_SECONDS
+        ).values()
+        for one in answered(future).topic_partitions:
+            if one.error is not None:
+                raise KafkaException(one.error)

@@ -1,0 +1,129 @@
+"""An answer as a table for people, JSON lines, CSV, or bars drawn in the terminal."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from shutil import get_terminal_size
+from typing import Any
+
+import msgspec
+from rich.cells import cell_len
+
+from caughtup.agents.cli.columns import Column, Output, elided, lines, printable
+from caughtup.agents.cli.history.tables import Answer
+from caughtup.agents.errors import UserError
+
+_NUMBERS = (int, float, Decimal)
+_BAR_CELLS, _LABEL_CELLS = 60, 48
+#: Eighths of a cell, as the Unicode standard has them.
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+def written(answer: Answer, form: str, plotted: str, *, wide: bool) -> Iterator[str]:
+    """Yield the lines of an answer. ``plotted``: the column that bars are drawn of, if it is there.
+
+    Raises UserError where nothing of it can be drawn.
+    """
+    names = answer.names
+    if form == "json":
+        for row in answer.rows:
+            yield msgspec.json.encode(dict(zip(names, map(_plain, row), strict=True))).decode()
+    elif form == "csv":
+        yield from _csv([names])
+        for row in answer.rows:
+            yield from _csv([[_text(cell) for cell in row]])
+    elif form == "plot":
+        yield from _bars(names, list(answer.rows), plotted)
+    else:
+        rows = list(answer.rows)
+        columns = [_column(name, [row[at] for row in rows]) for at, name in enumerate(names)]
+        cells = [[_shown(cell) for cell in row] for row in rows]
+        yield from lines(columns, cells, Output.of_stdout(wide=wide), {})
+
+
+def _csv(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerows(rows)
+    yield text.getvalue()
+
+
+def _column(name: str, values: Sequence[Any]) -> Column:
+    known = [value for value in values if value is not None]
+    is_number = bool(known) and all(isinstance(value, _NUMBERS) for value in known)
+    return Column(name, right=is_number, name=not is_number)
+
+
+def _bars(names: Sequence[str], rows: Sequence[Sequence[Any]], plotted: str) -> Iterator[str]:
+    """Draw a bar for each row: of the column that is asked for, else of the last with numbers."""
+    numbers = [
+        at
+        for at in range(len(names))
+        if any(isinstance(row[at], _NUMBERS) and not isinstance(row[at], bool) for row in rows)
+    ]
+    if not numbers:
+        raise UserError("nothing to draw: no column of the answer has numbers")
+    drawn = (
+        names.index(plotted)
+        if plotted in names and names.index(plotted) in numbers
+        else numbers[-1]
+    )
+    labels = [
+        elided(
+            " ".join(_shown(row[at]) for at in range(len(names)) if at not in numbers), _LABEL_CELLS
+        )
+        for row in rows
+    ]
+    width = max((cell_len(label) for label in labels), default=0)
+    values = [row[drawn] for row in rows]
+    greatest = max((float(value) for value in values if value is not None), default=0.0)
+    figures = [_shown(value) or "unknown" for value in values]
+    figure_width = max(map(len, figures), default=0)
+    room = max(10, min(_BAR_CELLS, get_terminal_size().columns - width - figure_width - 4))
+    yield f"{names[drawn]}:"
+    for label, value, figure in zip(labels, values, figures, strict=True):
+        share = 0.0 if value is None or greatest <= 0 else max(0.0, float(value)) / greatest
+        pad = " " * (width - cell_len(label))
+        yield f"{label}{pad}  {figure:>{figure_width}}  {bar(share, room)}".rstrip()
+
+
+def bar(share: float, cells: int) -> str:
+    """Draw a bar that takes a share of so many cells, to an eighth of one."""
+    eighths = round(share * cells * 8)
+    whole, rest = divmod(eighths, 8)
+    return "█" * whole + (_EIGHTHS[rest] if rest else "")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, datetime):
+        return f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+    if isinstance(value, bool) or not isinstance(value, int):
+        return _text(value)
+    return f"{value:,}"
+
+
+def _text(value: Any) -> str:
+    plain = _plain(value)
+    if plain is None:
+        return ""
+    if isinstance(plain, bool):
+        return "true" if plain else "false"
+    return printable(plain if isinstance(plain, str) else str(plain))
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON can have it: bytes in hexadecimal, moments in UTC."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,178 @@
+"""``caughtup history``: ask the history's tables, on this machine and without Spark."""
+
+from __future__ import annotations
+
+import re
+import sys
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from caughtup.agents.cli.columns import Column, Output, lines
+from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.extras import missing_extra
+from caughtup.agents.cli.history.questions import QUESTIONS
+from caughtup.agents.errors import UserError
+from caughtup.models.errors import CaughtupError
+
+if TYPE_CHECKING:
+    from caughtup.agents.cli.history.tables import History
+
+#: Exit status when nothing answers the question.
+NOTHING_FOUND = 3
+_AGO = re.compile(r"([0-9]{1,6})([smhdw])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_ABOUT = (
+    Column("table", name=True),
+    Column("rows", right=True),
+    Column("files", right=True),
+    Column("MB", right=True),
+    Column("version", right=True),
+    Column("last commit"),
+)
+
+
+class Moment(click.ParamType):
+    """A moment: ``2026-11-17``, ``2026-11-17T08:00``, or how long ago, such as ``90m`` or ``7d``."""
+
+    name = "time"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
+        """Return the moment, in UTC. Refuses what is none."""
+        if isinstance(value, datetime):
+            return value
+        text = str(value).strip()
+        if ago := _AGO.fullmatch(text):
+            return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+        try:
+            found = datetime.fromisoformat(text)
+            return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC)
+        except (ValueError, OverflowError):
+            self.fail(
+                f"{text!r} is no time: 2026-11-17, 2026-11-17T08:00, 90m and 7d are", param, ctx
+            )
+
+
+@click.command(
+    short_help="Ask the history's tables: what was, when, and who caused it.",
+    epilog=examples(
+        "caughtup history --tables /srv/history",
+        "caughtup history lag --group orders --since 2026-11-17 --until 2026-11-18 --format plot",
+        "caughtup history rebalances --since 7d",
+        "caughtup history 'SELECT count(*) FROM commits' --format json",
+    ),
+)
+@click.argument("question", required=False, metavar="[QUESTION|SQL]")
+@click.option(
+    "--tables",
+    "uri",
+    envvar="CAUGHTUP_HISTORY",
+    metavar="URI",
+    help="Where the tables are: what caughtup pipeline history has as --output. "
+    "[default: what CAUGHTUP_HISTORY says]",
+)
+@click.option("--group", metavar="GROUP", help="Only of this group.")
+@click.option(
+    "--since",
+    type=Moment(),
+    default="24h",
+    show_default=True,
+    help="From when on (UTC), or how long ago.",
+)
+@click.option("--until", type=Moment(), default="0s", help="Until when (UTC). [default: now]")
+@click.option(
+    "--at",
+    metavar="VERSION|TIME",
+    help="Ask the tables as they were: at a version of theirs, or at a time.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv", "plot"]),
+    default="table",
+    show_default=True,
+    help="A table for a person, a JSON object a line, CSV, or a bar for each row.",
+)
+@click.option("--wide", "-w", is_flag=True, help="Whole names and all columns.")
+def history(
+    question: str | None,
+    uri: str | None,
+    group: str | None,
+    since: datetime,
+    until: datetime,
+    at: str | None,
+    form: str,
+    wide: bool,
+) -> None:
+    """Ask the tables that caughtup pipeline history writes, here and without Spark.
+
+    QUESTION is one of lag (of a group over time), deployments (which cost the most copies),
+    commits (a second, by group), rebalances (who caused them), warm-ups (the slowest); anything
+    else is SQL, in which $since, $until and $group may stand. Without either it says which tables
+    there are. Exits with 3 when there is no row.
+    """
+    if uri is None:
+        raise click.UsageError("say where the tables are: --tables URI, or CAUGHTUP_HISTORY=URI")
+    try:
+        from caughtup.agents.cli.history.answers import written
+        from caughtup.agents.cli.history.tables import History
+        from caughtup.pipelines.delta.store import store_of
+    except ImportError as error:
+        raise missing_extra("history", error) from None
+    try:
+        tables = History(store_of(uri), _version(at))
+    except CaughtupError as error:
+        raise UserError(error.message) from None
+    if hasattr(sys.stdout, "reconfigure"):  # a terminal may not have every character
+        sys.stdout.reconfigure(errors="backslashreplace")
+    if question is None:
+        _print_about(tables)
+        return
+    if since >= until:
+        raise click.UsageError("--since is not before --until")
+    known = QUESTIONS.get(question)
+    if known is None and not re.search(r"\s", question.strip()):
+        raise click.UsageError(
+            f"{question!r} is no question: there are {', '.join(QUESTIONS)}, and SQL"
+        )
+    if known is not None and known.needs_group and group is None:
+        raise click.UsageError(f"{question} is of one group: name it with --group")
+    sql = question if known is None else known.sql
+    values = {"since": since, "until": until, "group": group}
+    asked = {name: value for name, value in values.items() if re.search(rf"\${name}\b", sql)}
+    printed = -1 if form in {"table", "csv", "plot"} else 0  # for the heading
+    for line in written(tables.ask(sql, asked), form, known.plotted if known else "", wide=wide):
+        click.echo(line)
+        printed += 1
+    if printed <= 0:
+        sys.exit(NOTHING_FOUND)
+
+
+def _version(at: str | None) -> datetime | int | None:
+    if at is None:
+        return None
+    return int(at) if at.isdecimal() else Moment().convert(at, None, None)
+
+
+def _print_about(tables: History) -> None:
+    rows = [
+        (
+            one.name,
+            "unknown" if one.rows is None else f"{one.rows:,}",
+            f"{one.files:,}",
+            f"{one.bytes / 1e6:,.1f}",
+            str(one.version),
+            ""
+            if one.last_commit_ms is None
+            else f"{datetime.fromtimestamp(one.last_commit_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}",
+        )
+        for one in tables.about()
+    ]
+    for line in lines(_ABOUT, rows, Output.of_stdout(wide=False), {}):
+        click.echo(line)
+    click.echo("")
+    for question in QUESTIONS.values():
+        click.echo(f"  caughtup history {question.name:<12} {question.asks}")

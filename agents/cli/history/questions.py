@@ -1,0 +1,130 @@
+"""Questions to the history that people ask again and again, as SQL over its tables.
+
+``$since`` and ``$until`` bound the time, ``$group`` is the group's name or NULL: all groups. Each
+query names the day beside the moment, so that a reader opens the files of those days only.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Question(NamedTuple):
+    """A question: what it is called, what it asks, by which tables, and the query that answers it.
+
+    ``plotted``: the column that a plot draws. ``needs_group``: it is of one group.
+    """
+
+    name: str
+    asks: str
+    tables: tuple[str, ...]
+    sql: str
+    plotted: str
+    needs_group: bool = False
+
+
+_DAYS = "date BETWEEN CAST($since AS DATE) AND CAST($until AS DATE)"
+_OF_GROUP = '($group IS NULL OR "group" = $group)'
+
+#: A row of lag holds until the next one of its partition. One from before the first day counts as
+#: far back as a week: a partition at rest has no rows.
+_LAG = f"""
+WITH moments AS (
+    SELECT unnest(generate_series($since, $until, greatest(($until - $since) / 48, INTERVAL 1 SECOND))) AS moment
+), changes AS (
+    SELECT as_of AS moment, topic, partition, lag FROM lag
+    WHERE {_DAYS.replace("$since", "($since - INTERVAL 7 DAY)")} AND "group" = $group
+), partitions AS (SELECT DISTINCT topic, partition FROM changes)
+SELECT moment, sum(lag) AS lag, count(lag) AS partitions, max(lag) AS worst,
+       arg_max(topic || '-' || partition, lag) AS worst_partition
+FROM (SELECT moment, topic, partition FROM moments CROSS JOIN partitions) AS asked
+ASOF LEFT JOIN changes USING (topic, partition, moment)
+GROUP BY moment ORDER BY moment
+"""
+
+_DEPLOYMENTS = f"""
+SELECT as_of, "group", generation, copies, kafka_copies, offsets, kafka_offsets,
+       seconds, kafka_seconds, leader_result
+FROM decisions
+WHERE {_DAYS} AND as_of BETWEEN $since AND $until AND present AND {_OF_GROUP}
+      AND (copies > 0 OR kafka_copies > 0)
+ORDER BY kafka_copies DESC, as_of LIMIT 50
+"""
+
+_COMMITS = f"""
+SELECT "group", count(*) AS commits,
+       round(count(*) / greatest(epoch($until - $since), 1), 3) AS per_second,
+       count(DISTINCT topic || '-' || partition) AS partitions, max(commit_timestamp) AS last_commit
+FROM commits
+WHERE {_DAYS} AND commit_timestamp BETWEEN $since AND $until AND present AND {_OF_GROUP}
+GROUP BY "group" ORDER BY commits DESC, "group" LIMIT 50
+"""
+
+#: A generation is compared with the one before: who is in one of them only caused it.
+_REBALANCES = f"""
+WITH generations AS (
+    SELECT as_of, "group", generation,
+           list_distinct(list_transform(members, lambda m:
+               regexp_replace(m.client_id, '-StreamThread-.*', ''))) AS clients
+    FROM group_generations WHERE {_DAYS} AND as_of BETWEEN $since AND $until AND {_OF_GROUP}
+), changes AS (
+    SELECT *, lag(clients) OVER (PARTITION BY "group" ORDER BY generation, as_of) AS before
+    FROM generations
+), causes AS (
+    SELECT as_of, "group", unnest(
+        list_transform(list_filter(clients, lambda c: NOT list_contains(before, c)),
+                       lambda c: {{'client': c, 'what': 'joined'}})
+        || list_transform(list_filter(before, lambda c: NOT list_contains(clients, c)),
+                          lambda c: {{'client': c, 'what': 'left'}})) AS cause
+    FROM changes WHERE before IS NOT NULL
+    UNION ALL
+    SELECT as_of, "group", {{'client': '(nobody: it was due, or asked for)', 'what': 'due'}} AS cause
+    FROM changes WHERE list_sort(before) = list_sort(clients)
+)
+SELECT "group", cause.client AS client, count(*) AS rebalances,
+       count(*) FILTER (cause.what = 'joined') AS joined,
+       count(*) FILTER (cause.what = 'left') AS "left", max(as_of) AS last
+FROM causes GROUP BY ALL ORDER BY rebalances DESC, "group", client LIMIT 50
+"""
+
+#: From when a movement was planned to when it was carried out.
+_WARM_UPS = f"""
+WITH steps AS (
+    SELECT as_of, event, "group", plan, task, from_process, to_process, lag, reason,
+           max(as_of) FILTER (event = 'planned') OVER (
+               PARTITION BY "group", plan, task, to_process ORDER BY log_offset
+               ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS planned,
+           max(as_of) FILTER (event = 'warming') OVER (
+               PARTITION BY "group", plan, task, to_process ORDER BY log_offset
+               ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS warming
+    FROM movements
+    WHERE {_DAYS} AND as_of BETWEEN $since AND $until AND {_OF_GROUP} AND task IS NOT NULL
+)
+SELECT as_of AS promoted, "group", task, plan, to_process, lag,
+       round(epoch(as_of - warming), 1) AS seconds, planned
+FROM steps WHERE event = 'promoted' AND warming >= planned
+ORDER BY seconds DESC, promoted LIMIT 50
+"""
+
+QUESTIONS = {
+    one.name: one
+    for one in (
+        Question("lag", "the lag of a group over time", ("lag",), _LAG, "lag", needs_group=True),
+        Question(
+            "deployments",
+            "which deployments cost the most copies",
+            ("decisions",),
+            _DEPLOYMENTS,
+            "kafka_copies",
+        ),
+        Question("commits", "commits a second by group", ("commits",), _COMMITS, "per_second"),
+        Question(
+            "rebalances",
+            "who caused rebalances",
+            ("group_generations",),
+            _REBALANCES,
+            "rebalances",
+        ),
+        Question("warm-ups", "the slowest warm-ups", ("movements",), _WARM_UPS, "seconds"),
+    )
+}

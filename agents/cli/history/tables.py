@@ -1,0 +1,134 @@
+"""The history's tables for DuckDB: each a Delta table, opened once a query names it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import duckdb
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from caughtup.agents.errors import UserError
+from caughtup.pipelines.delta.store import Store
+
+NAMES = (
+    "commits",
+    "decisions",
+    "end_offsets",
+    "group_generations",
+    "lag",
+    "movements",
+    "quarantine",
+    "reassignments",
+)
+#: DuckDB fetches nothing, reads no file and sees no variable of ours: only tables that it is given.
+_CONFIG = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+}
+_CLOSED = """
+SET TimeZone = 'UTC'; SET python_enable_replacements = false;
+SET enable_external_access = false; SET lock_configuration = true
+"""
+_BATCH_ROWS = 1_000
+
+
+class Opened(NamedTuple):
+    """A table as it is at a version: how many rows and files, and when its last commit was (ms)."""
+
+    name: str
+    version: int
+    rows: int | None
+    files: int
+    bytes: int
+    last_commit_ms: int | None
+
+
+class Answer(NamedTuple):
+    """What a query found: the names of its columns, and its rows as they are read."""
+
+    names: list[str]
+    rows: Iterator[tuple[Any, ...]]
+
+
+class History:
+    """The tables of one history. ``at``: as they were then; None: as they are."""
+
+    def __init__(self, store: Store, at: datetime | int | None = None) -> None:
+        self._store = store
+        self._at = at
+
+    def about(self) -> Iterator[Opened]:
+        """Yield what there is. Raises UserError where no table is."""
+        found = False
+        for name in NAMES:
+            try:
+                table = self._open(name)
+            except TableNotFoundError:
+                continue
+            found = True
+            actions = table.get_add_actions(flatten=True)
+            sizes = actions.column("size_bytes").to_pylist()
+            rows = actions.column("num_records").to_pylist()
+            (last,) = table.history(1)
+            yield Opened(
+                name,
+                table.version(),
+                None if None in rows else sum(rows),
+                len(sizes),
+                sum(sizes),
+                last.get("timestamp"),
+            )
+        if not found:
+            raise UserError(
+                f"no table of a history at {self._store.uri}: caughtup pipeline history writes "
+                "them, and caughtup pipeline convert makes them of those of 0.1"
+            )
+
+    def ask(self, sql: str, values: Mapping[str, Any]) -> Answer:
+        """Run a query. Raises UserError for one that is wrong, and for tables that aren't there."""
+        connection = duckdb.connect(config=_CONFIG)
+        missing = []
+        for name in NAMES:
+            if re.search(rf"\b{name}\b", sql):
+                try:
+                    connection.register(name, self._open(name).to_pyarrow_dataset())
+                except TableNotFoundError:
+                    missing.append(name)
+        connection.execute(_CLOSED)
+        try:
+            reader = connection.sql(sql, params=dict(values) or None).to_arrow_reader(_BATCH_ROWS)
+        except duckdb.Error as error:
+            if missing and isinstance(error, duckdb.CatalogException):
+                raise UserError(f"no table {missing[0]} at {self._store.uri}") from None
+            raise UserError(_said(error)) from None
+        return Answer(reader.schema.names, _rows(reader))
+
+    def _open(self, name: str) -> DeltaTable:
+        place = self._store.at(name)
+        try:
+            table = DeltaTable(place.uri, storage_options=dict(place.options))
+            if self._at is not None:
+                table.load_as_version(self._at)
+        except TableNotFoundError:
+            raise
+        except DeltaError as error:
+            raise UserError(f"can't read {place.uri}: {place.said(error)}") from None
+        return table
+
+
+def _rows(reader: pa.RecordBatchReader) -> Iterator[tuple[Any, ...]]:
+    try:
+        for batch in reader:
+            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    except (duckdb.Error, OSError, pa.ArrowException) as error:
+        raise UserError(_said(error)) from None
+
+
+def _said(error: Exception) -> str:
+    """Return DuckDB's first line, which says what is wrong."""
+    return str(error).splitlines()[0]

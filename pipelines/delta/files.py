@@ -1,0 +1,214 @@
+"""Parquet files of tables: written by Spark's workers from Arrow, and read by them.
+
+A file that is written is in no table yet: the driver adds it, with what is returned here. One that
+never is added, since its task or its batch was done again, is an orphan that vacuum removes.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from deltalake.exceptions import DeltaError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import IntegerType, LongType, StringType, StructType
+
+from caughtup.pipelines.delta.store import Store
+from caughtup.pipelines.tables import columns, empty
+
+#: What the driver is told of the files that its workers wrote.
+NEW_FILES = columns(
+    table=StringType(), path=StringType(), size=LongType(), rows=IntegerType(), stats=StringType()
+)
+#: A store is given its bytes in pieces of so many.
+_BUFFER = 1 << 20
+#: Columns of which files say what values are in them, so that readers skip files.
+_SKIPPED_BY = ("as_of", "commit_timestamp", "seen", "group", "topic", "partition")
+_SKIPPED_BY += ("log_partition", "log_offset")
+
+
+class NewFile(NamedTuple):
+    """A file below its table's place: its path, bytes and rows, and its statistics as JSON."""
+
+    table: str
+    path: str
+    size: int
+    rows: int
+    stats: str
+
+    @property
+    def partition(self) -> dict[str, str | None]:
+        """The values that the file's folders say."""
+        return partition_of(self.path)
+
+
+def partition_of(path: str) -> dict[str, str | None]:
+    """Return what the folders of a file say, such as date and group_bucket."""
+    folders = (folder.partition("=") for folder in path.split("/")[:-1])
+    return {name: value for name, _, value in folders}
+
+
+def write_file(
+    root: Store, table: str, folder: str, prefix: str, rows: pa.Table, texts: Sequence[str]
+) -> NewFile:
+    """Write rows into a new file of a table; ``texts`` are columns of few values beside the rows.
+
+    No two files ever have one name. ``root`` is the place of all tables.
+    """
+    path = f"{folder}/{prefix}-{secrets.token_hex(8)}.parquet"
+    place, told = root.at(table), list[pq.FileMetaData]()
+    try:
+        size = _write(place, path, rows, texts, told)
+    except (DeltaError, OSError) as error:
+        # What a worker raises reaches the driver as text, of which the first line is told.
+        raise OSError(f"can't write {place.uri}: {place.said(error)}") from None
+    return new_file(table, path, size, told[0])
+
+
+def _write(
+    place: Store, path: str, rows: pa.Table, texts: Sequence[str], told: list[pq.FileMetaData]
+) -> int:
+    with place.filesystem().open_output_stream(path, buffer_size=_BUFFER) as stream:
+        pq.write_table(
+            rows,
+            stream,
+            compression="zstd",
+            use_dictionary=list(texts),
+            # Rows of a group stand together: a query for one skips the pages of others.
+            write_page_index=True,
+            # Readers are to find plain columns, not what they are in our memory.
+            store_schema=False,
+            metadata_collector=told,
+        )
+        return stream.tell()
+
+
+def statistics(metadata: pq.FileMetaData) -> str:
+    """Return a file's statistics in Delta's JSON: how many rows, and what columns have at most."""
+    least: dict[str, object] = {}
+    most: dict[str, object] = {}
+    nulls: dict[str, int] = {}
+    for number in range(metadata.num_columns):
+        name = metadata.schema.column(number).path
+        groups = range(metadata.num_row_groups)
+        found = [metadata.row_group(group).column(number).statistics for group in groups]
+        if name not in _SKIPPED_BY or not all(one and one.has_null_count for one in found):
+            continue
+        nulls[name] = sum(one.null_count for one in found)
+        known = [one for one in found if one.has_min_max]
+        # A column without a bound in some part has none.
+        if known and all(one.has_min_max or one.num_values == 0 for one in found):
+            least[name] = _said(min(one.min for one in known))
+            most[name] = _said(max(one.max for one in known))
+    of_rows = {"numRecords": metadata.num_rows}
+    return json.dumps({**of_rows, "minValues": least, "maxValues": most, "nullCount": nulls})
+
+
+def _said(value: object) -> object:
+    # Times are whole milliseconds, which is what Delta's statistics have.
+    return value if isinstance(value, int | str) else value.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def write_rows(
+    rows: DataFrame, root: Store, table: str, partition_by: Sequence[str], prefix: str
+) -> list[NewFile]:
+    """Write rows that Spark has, each of its partitions to a file for each folder."""
+    written = rows.mapInArrow(
+        partial(_write_batches, root, table, tuple(partition_by), prefix), NEW_FILES
+    )
+    return [NewFile(*row) for row in written.collect()]
+
+
+def read_rows(
+    spark: SparkSession,
+    place: Store,
+    paths: Sequence[str],
+    schema: StructType,
+    where: pc.Expression | None = None,
+) -> DataFrame:
+    """Return the rows of files of the table at a place; columns that a file has not are null."""
+    if not paths:
+        return empty(spark, schema)
+    files = spark.createDataFrame([(path,) for path in paths], "path string")
+    return files.mapInArrow(partial(_read, place, schema, where), schema)
+
+
+def read_arrow(place: Store, paths: Sequence[str], schema: pa.Schema) -> ds.Dataset:
+    """Return files of a table as Arrow's data set; folders are columns where the schema has them."""
+    partitioning = ds.partitioning(flavor="hive")
+    folders = sorted({name for path in paths for name in partition_of(path)})
+    fields = [schema.field(name) for name in folders if name in schema.names]
+    if fields:
+        partitioning = ds.partitioning(pa.schema(fields), flavor="hive")
+    return ds.dataset(
+        list(paths),
+        schema=schema,
+        format="parquet",
+        filesystem=place.filesystem(),
+        partitioning=partitioning,
+    )
+
+
+def _read(
+    place: Store,
+    schema: StructType,
+    where: pc.Expression | None,
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    paths = [path for batch in batches for path in batch.column(0).to_pylist()]
+    if paths:
+        arrow = to_arrow_schema(schema)
+        for batch in read_arrow(place, paths, arrow).to_batches(filter=where):
+            if batch.num_rows:
+                yield batch.select(arrow.names).cast(arrow)
+
+
+def _write_batches(
+    root: Store,
+    table: str,
+    partition_by: tuple[str, ...],
+    prefix: str,
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    found = [batch for batch in batches if batch.num_rows]
+    if not found:
+        return
+    rows = pa.Table.from_batches(found)
+    keys = [rows.column(name).to_pylist() for name in partition_by]
+    places: dict[tuple[object, ...], list[int]] = {}
+    for number, key in enumerate(zip(*keys, strict=True) if keys else ((),) * len(rows)):
+        places.setdefault(key, []).append(number)
+    own = rows.drop_columns(list(partition_by))
+    files = []
+    for key, numbers in places.items():
+        folder = "/".join(f"{name}={v}" for name, v in zip(partition_by, key, strict=True))
+        files.append(write_file(root, table, folder, prefix, own.take(pa.array(numbers)), ()))
+    yield told(files)
+
+
+def told(files: Sequence[NewFile]) -> pa.RecordBatch:
+    """Return rows of NEW_FILES."""
+    return pa.RecordBatch.from_pylist(
+        [file._asdict() for file in files], schema=to_arrow_schema(NEW_FILES)
+    )
+
+
+def new_file(table: str, path: str, size: int, metadata: pq.FileMetaData) -> NewFile:
+    """Return what there is to say of a file that is there."""
+    return NewFile(table, path, size, metadata.num_rows, statistics(metadata))
+
+
+def by_table(files: Iterable[NewFile]) -> Mapping[str, list[NewFile]]:
+    """Return files by their table, in the order of their paths."""
+    found: dict[str, list[NewFile]] = {}
+    for file in sorted(files):
+        found.setdefault(file.table, []).append(file)
+    return found

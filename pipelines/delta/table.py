@@ -1,0 +1,209 @@
+"""A table in Delta Lake as its one writer has it: a batch's files are added by one commit.
+
+A commit carries the batch's number as the version of an application, which is the history that
+writes. The library doesn't leave out a batch that is there already: so its number is read, and the
+commit is made on the same handle, which fails if anybody's batch came in between. Compaction and
+vacuum may go on meanwhile.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.transaction import AddAction, RemoveAction
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from caughtup.models.errors import CaughtupError
+from caughtup.pipelines.delta.files import NewFile, partition_of
+from caughtup.pipelines.delta.store import Store
+from caughtup.pipelines.tables import SCHEMA
+
+#: What a table of ours says of itself.
+HISTORY, CLUSTER, RELEASE = "caughtup.history", "caughtup.cluster", "caughtup.schema"
+_BATCH, _ATTEMPT = "caughtup.batch", "caughtup.attempt"
+_COMMITS_LOOKED_AT = 20
+
+
+class Owner(NamedTuple):
+    """Whose tables they are: the history, named by its checkpoint, and the cluster it is of."""
+
+    history: str
+    cluster: str
+
+
+class Layout(NamedTuple):
+    """A table's name, its columns with those that are folders, and which are folders."""
+
+    name: str
+    columns: StructType
+    partition_by: tuple[str, ...]
+
+
+class HistoryTable:
+    """A table of a history, opened by ``open_table`` or made by ``create_table``."""
+
+    def __init__(self, root: Store, layout: Layout, delta: DeltaTable) -> None:
+        self.root = root
+        self.layout = layout
+        self._delta = delta
+
+    def batch(self, owner: Owner) -> int | None:
+        """Return the last batch that is in the table, None before the first; read it anew."""
+        with reported(self.root, self.layout.name):
+            self._delta.update_incremental()
+            return self._delta.transaction_version(owner.history)
+
+    def version(self) -> int:
+        """Return the version that was read last."""
+        return self._delta.version()
+
+    def count(self) -> int:
+        """Return how many rows the version has that was read last."""
+        with reported(self.root, self.layout.name):
+            return int(self._delta.to_pyarrow_dataset().count_rows())
+
+    def said_of(self, owner: Owner, batch: int) -> dict[str, Any]:
+        """Return what the commit of an owner's batch says; nothing where that isn't known any more."""
+        with reported(self.root, self.layout.name):
+            lately = self._delta.history(_COMMITS_LOOKED_AT)
+        return next(
+            (dict(one) for one in lately if one.get(_BATCH) == f"{owner.history} {batch}"), {}
+        )
+
+    def paths(self, **partition: Sequence[str]) -> list[str]:
+        """Return the paths of the table's files, of all or of some values of its folders."""
+        with reported(self.root, self.layout.name):
+            every = self._delta.get_add_actions().column("path").to_pylist()
+        return sorted(
+            path
+            for path in every
+            if all(partition_of(path).get(name) in values for name, values in partition.items())
+        )
+
+    def commit(
+        self,
+        owner: Owner,
+        batch: int,
+        new: Sequence[NewFile],
+        removed: Sequence[str] = (),
+        said: Mapping[str, str] | None = None,
+    ) -> None:
+        """Add files, and take out others, as a batch's; ``batch`` was called before.
+
+        Raises CaughtupError ``bad_output`` where another writer's batch came in between, and
+        ``output_unwritable`` where the store fails.
+        """
+        attempt, now = secrets.token_hex(8), int(time.time() * 1000)
+        adds = [AddAction(f.path, f.size, f.partition, now, True, f.stats) for f in new]
+        gone = [RemoveAction(path, True, now, None, partition_of(path)) for path in removed]
+        properties = CommitProperties(
+            custom_metadata={**(said or {}), _BATCH: f"{owner.history} {batch}", _ATTEMPT: attempt},
+            app_transactions=[Transaction(owner.history, batch, now)],
+        )
+        with reported(self.root, self.layout.name):
+            try:
+                self._delta.create_write_transaction(
+                    [*adds, *gone],
+                    mode="append",
+                    schema=Schema.from_arrow(to_arrow_schema(self.layout.columns)),
+                    partition_by=list(self.layout.partition_by),
+                    commit_properties=properties,
+                )
+            except (CommitFailedError, DeltaError, OSError):
+                # A store may fail after it took the commit, or have taken it at its first try.
+                if not self._has(attempt):
+                    raise
+            self._delta.update_incremental()
+
+    def _has(self, attempt: str) -> bool:
+        try:
+            self._delta.update_incremental()
+            lately = self._delta.history(_COMMITS_LOOKED_AT)
+        except (DeltaError, OSError):
+            return False
+        return any(one.get(_ATTEMPT) == attempt for one in lately)
+
+
+def create_table(root: Store, layout: Layout, owner: Owner) -> HistoryTable:
+    """Make a table that is empty. Raises CaughtupError ``output_unwritable``."""
+    place = root.at(layout.name)
+    with reported(root, layout.name):
+        delta = DeltaTable.create(
+            place.uri,
+            Schema.from_arrow(to_arrow_schema(layout.columns)),
+            mode="error",
+            partition_by=list(layout.partition_by),
+            configuration={
+                HISTORY: owner.history,
+                CLUSTER: owner.cluster,
+                RELEASE: str(SCHEMA),
+            },
+            storage_options=dict(place.options),
+            raise_if_key_not_exists=False,
+        )
+    return HistoryTable(root, layout, delta)
+
+
+def find_table(place: Store) -> DeltaTable | None:
+    """Open a table as anybody may; None where there is none. Raises CaughtupError ``bad_output``."""
+    try:
+        return DeltaTable(place.uri, storage_options=dict(place.options))
+    except TableNotFoundError:
+        return None
+    except (DeltaError, OSError) as error:
+        raise CaughtupError(
+            "bad_output", f"can't read the table {place.uri}: {place.said(error)}"
+        ) from error
+
+
+def open_table(root: Store, layout: Layout, owner: Owner) -> HistoryTable | None:
+    """Open a table of this history's; None where there is none.
+
+    Raises CaughtupError ``bad_output`` where it is somebody else's, or another release's.
+    """
+    delta = find_table(root.at(layout.name))
+    if delta is None:
+        return None
+    uri, said = root.at(layout.name).uri, delta.metadata().configuration
+    if HISTORY not in said:
+        raise CaughtupError("bad_output", f"{uri} is a Delta table, but none of caughtup's history")
+    if said.get(RELEASE) != str(SCHEMA):
+        raise CaughtupError(
+            "bad_output",
+            f"{uri} is of schema {said.get(RELEASE)}, and this release writes schema {SCHEMA}: use "
+            "the release that wrote it",
+        )
+    if said[HISTORY] != owner.history:
+        raise CaughtupError(
+            "bad_output",
+            f"{uri} is written by the history {said[HISTORY]}, with another checkpoint than this "
+            f"one's, {owner.history}: give that one, or another --output",
+        )
+    return HistoryTable(root, layout, delta)
+
+
+@contextmanager
+def reported(root: Store, name: str) -> Iterator[None]:
+    """Say what fails in one line. Raises CaughtupError ``bad_output`` or ``output_unwritable``."""
+    try:
+        yield
+    except CommitFailedError as error:
+        why = root.said(error)
+        if "oncurrent transaction" in why:
+            raise CaughtupError(
+                "bad_output", f"another job with this checkpoint writes the table {name}: {why}"
+            ) from error
+        raise CaughtupError(
+            "output_unwritable", f"can't write {root.at(name).uri}: {why}"
+        ) from error
+    except (DeltaError, OSError) as error:
+        raise CaughtupError(
+            "output_unwritable", f"can't write {root.at(name).uri}: {root.said(error)}"
+        ) from error

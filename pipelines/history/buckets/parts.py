@@ -1,0 +1,49 @@
+"""Rows of tables parted by the day that they are of: what becomes a file each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyspark.sql.types import StringType
+
+from caughtup.pipelines.schema import BUCKETS
+from caughtup.pipelines.tables import Table
+
+_DAY_US = 86_400_000_000
+
+
+class Part(NamedTuple):
+    """Rows for a file of a table: its folder there, and the columns of few values beside the rows."""
+
+    table: str
+    folder: str
+    rows: pa.Table
+    texts: tuple[str, ...]
+
+
+def table_parts(table: Table, bucket: int, rows: pa.Table) -> Iterator[Part]:
+    """Return a bucket's rows by day; they have the table's columns and are in its order."""
+    rows = rows.select(table.columns.names)
+    days = _days(rows.column(table.time))
+    for day in np.unique(days):
+        of_day = rows if (days == day).all() else rows.filter(pa.array(days == day))
+        date = np.datetime64(int(day), "D")
+        folder = f"date={date}/{table.bucket}={bucket % BUCKETS}"
+        yield Part(table.name, folder, of_day, _texts(table))
+
+
+def _days(times: pa.ChunkedArray) -> NDArray[np.int64]:
+    # A row without a time is filed under the first day there is, as none is lost.
+    known = pc.fill_null(times.cast(pa.int64()), 0)
+    return known.to_numpy() // _DAY_US
+
+
+def _texts(table: Table) -> tuple[str, ...]:
+    return tuple(
+        f.name for f in table.columns if isinstance(f.dataType, StringType) and f.name != "record"
+    )

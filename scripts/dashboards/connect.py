@@ -1,0 +1,195 @@
+"""The dashboard of Connect groups: workers, what nobody runs, contradictions, storms, connectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from scripts.dashboards.layout import CONNECT_REBALANCES, STARTS, group_variable, made
+from scripts.dashboards.links import CONNECT, CONNECT_PAGE, Link
+from scripts.dashboards.panels import lines, stat, table
+
+
+def connect() -> str:
+    """Return the dashboard of Connect groups as JSON."""
+    return made(
+        "caughtup-connect",
+        "caughtup: Connect",
+        "Who runs which connectors and tasks, what nobody runs, and who causes rebalances.",
+        variables=(group_variable("caughtup_connect_generation{CLUSTER}"),),
+        marks=(CONNECT_REBALANCES, STARTS),
+        top=(contradictions(CONNECT_PAGE, width=6), *_stats(), *wrong()),
+        rows={"Who runs what": _who(), "Generations": _generations(), "Connectors": _connectors()},
+    )
+
+
+def contradictions(links: Sequence[Link], width: int) -> Any:
+    """Return how many connectors and tasks are said to be in two states at once."""
+    return stat(
+        "Contradictions",
+        "Connectors and tasks of which statuses and assignments say different things, "
+        "and whose delay is over.",
+        "sum(caughtup_connect_contradictions{GROUP})",
+        links,
+        alarm="red",
+        width=width,
+    )
+
+
+def _stats() -> tuple[Any, ...]:
+    mismatches = 'caughtup_connect_decisions_total{GROUP,result="mismatch"}'
+    return (
+        stat(
+            "Nobody's",
+            "Connectors and tasks that are configured and no worker has; "
+            "most of them only wait for a delay.",
+            "sum(caughtup_connect_unassigned{GROUP})",
+            CONNECT_PAGE,
+            width=6,
+        ),
+        stat(
+            "Groups that can't rest",
+            "Groups with rebalance after rebalance, because of one worker or the configuration.",
+            "count(caughtup_connect_storm_generations{GROUP})",
+            CONNECT_PAGE,
+            alarm="red",
+            width=6,
+        ),
+        stat(
+            "Mismatches, 24 h",
+            "Generations that a leader decided otherwise than Kafka's own assignor.",
+            f"sum(increase({mismatches}[24h]))",
+            CONNECT_PAGE,
+            alarm="red",
+            width=6,
+        ),
+    )
+
+
+def wrong() -> tuple[Any, ...]:
+    """Return which connectors and tasks contradict themselves, and how many by kind."""
+    return (
+        table(
+            "What contradicts what",
+            "Each connector and task: failed, zombie, nobody's, not running, without tasks.",
+            "sum by (group, kind, connector, task, worker) (caughtup_connect_contradiction{GROUP})",
+            columns={
+                "group": "Group",
+                "kind": "Kind",
+                "connector": "Connector",
+                "task": "Task",
+                "worker": "Worker",
+            },
+            links=CONNECT,
+            width=16,
+        ),
+        lines(
+            "Contradictions by kind",
+            "How many there are of each kind.",
+            (
+                "sum by (group, kind) (caughtup_connect_contradictions{GROUP}) > 0",
+                "{{group}} {{kind}}",
+            ),
+            links=CONNECT,
+        ),
+    )
+
+
+def _who() -> tuple[Any, ...]:
+    return (
+        lines(
+            "Tasks by worker",
+            "Connectors and tasks that each worker has.",
+            ("caughtup_connect_assigned{GROUP}", "{{group}} {{worker}} {{kind}}"),
+            links=CONNECT,
+            width=12,
+        ),
+        lines(
+            "Nobody's, and workers",
+            "What no worker has, beside how many workers there are.",
+            ("caughtup_connect_unassigned{GROUP}", "{{group}} nobody's"),
+            ("caughtup_connect_workers{GROUP}", "{{group}} workers"),
+            links=CONNECT,
+            width=12,
+        ),
+        lines(
+            "Until the delay ends",
+            "Seconds until work that waits for a worker which left is given to another.",
+            (
+                "caughtup_connect_delay_ends_timestamp_seconds{GROUP} - time() > 0",
+                "{{group}}",
+            ),
+            links=CONNECT,
+            unit="s",
+        ),
+        lines(
+            "Dealt unevenly",
+            "Seconds since which a group at rest has been uneven.",
+            ("caughtup_connect_uneven_seconds{GROUP}", "{{group}}"),
+            links=CONNECT,
+            unit="s",
+        ),
+        lines(
+            "Storms",
+            "Generations within ten minutes, and who causes them.",
+            (
+                "caughtup_connect_storm_generations{GROUP}",
+                "{{group}} {{cause}} {{culprit}}",
+            ),
+            links=CONNECT,
+        ),
+    )
+
+
+def _generations() -> tuple[Any, ...]:
+    return (
+        lines(
+            "Rebalances",
+            "Generations in a minute.",
+            ("changes(caughtup_connect_generation{GROUP}[1m])", "{{group}}"),
+            links=CONNECT,
+        ),
+        lines(
+            "Decided again",
+            "Whether Kafka's own assignor decides the same.",
+            (
+                "increase(caughtup_connect_decisions_total{GROUP}[$__rate_interval])",
+                "{{group}} {{result}}",
+            ),
+            links=CONNECT,
+        ),
+        lines(
+            "No longer Connect's",
+            "Groups whose names others have now.",
+            (
+                "increase(caughtup_connect_groups_ceased_total{CLUSTER}[$__rate_interval])",
+                "{{cluster}}",
+            ),
+            links=CONNECT_PAGE,
+        ),
+    )
+
+
+def _connectors() -> tuple[Any, ...]:
+    legend = "{{group}} {{connector}}"
+    return (
+        lines(
+            "Tasks",
+            "Tasks that each connector is configured with.",
+            ("caughtup_connect_connector_tasks{GROUP}", legend),
+            links=CONNECT,
+        ),
+        lines(
+            "Lag of sinks",
+            "Records that a sink's consumer group has yet to read.",
+            ("caughtup_connect_connector_lag_records{GROUP}", legend),
+            links=CONNECT,
+        ),
+        lines(
+            "Age of sources' offsets",
+            "Time since a source last stored an offset.",
+            ("caughtup_connect_source_offset_age_seconds{GROUP}", legend),
+            links=CONNECT,
+            unit="s",
+        ),
+    )

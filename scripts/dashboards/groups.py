@@ -1,0 +1,235 @@
+"""The dashboard of consumer groups: their verdicts, their lag, and what is committed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scripts.dashboards.layout import REBALANCES, STARTS, group_variable, made, topic_variable
+from scripts.dashboards.links import GROUPS, HEALTH, OVERVIEW_PAGE
+from scripts.dashboards.panels import lines, table
+
+#: The colours of a group's verdicts.
+STATUSES = {
+    "ok": "green",
+    "unknown": "text",
+    "slow": "yellow",
+    "rewound": "purple",
+    "diverging": "orange",
+    "stalled": "semi-dark-red",
+    "stopped": "red",
+}
+
+
+def groups() -> str:
+    """Return the dashboard of consumer groups as JSON."""
+    return made(
+        "caughtup-groups",
+        "caughtup: consumer groups",
+        "How far consumer groups are behind, which of them don't keep up, and what they may lose.",
+        variables=(
+            group_variable("caughtup_group_has_commit{CLUSTER}"),
+            topic_variable("caughtup_group_has_commit{GROUP}"),
+        ),
+        marks=(REBALANCES, STARTS),
+        top=(by_status(), behind(), most_behind(), *_lag()),
+        rows={
+            "Whether they catch up": _catching_up(),
+            "Retention: what may be deleted unread": _retention(),
+            "Commits and members": _commits(),
+            "Groups that metrics leave out": _left_out(),
+        },
+    )
+
+
+def by_status() -> Any:
+    """Return how many groups have which verdict."""
+    return lines(
+        "Groups by status",
+        "How many groups have which verdict, from ok to stopped. "
+        "Why a group has its own: the page, or caughtup lag.",
+        ("sum by (status) (caughtup_group_status{GROUP})", "{{status}}"),
+        links=OVERVIEW_PAGE,
+        colors=STATUSES,
+        stacked=True,
+    )
+
+
+def behind() -> Any:
+    """Return the groups that are slow or worse."""
+    return table(
+        "Groups that don't keep up",
+        "Every group that is slow or worse, with its verdict.",
+        'sum by (cluster, group, status) (caughtup_group_status{GROUP,status!~"ok|unknown"}) > 0',
+        columns={"cluster": "Cluster", "group": "Group", "status": "Status"},
+        links=GROUPS,
+    )
+
+
+def most_behind() -> Any:
+    """Return the groups that are furthest behind in time."""
+    return lines(
+        "Lag in time, the 10 groups with the most",
+        "Age of the oldest record that a group has yet to read, on its worst partition.",
+        (
+            "topk(10, max by (cluster, group) (caughtup_group_lag_seconds{GROUP_TOPIC}))",
+            "{{group}}",
+        ),
+        ("min(caughtup_group_lag_objective_seconds{GROUP})", "the strictest objective"),
+        links=GROUPS,
+        unit="s",
+    )
+
+
+def _lag() -> tuple[Any, ...]:
+    return (
+        lines(
+            "Lag, the 10 groups with the most",
+            "Records that a read_committed reader has yet to read, summed over partitions.",
+            (
+                "topk(10, sum by (cluster, group) (caughtup_group_lag_records{GROUP_TOPIC}))",
+                "{{group}}",
+            ),
+            links=GROUPS,
+            width=12,
+        ),
+        lines(
+            "Lag, the 10 partitions with the most",
+            "The same, partition by partition.",
+            (
+                "topk(10, caughtup_group_lag_records{GROUP_TOPIC})",
+                "{{group}} {{topic}}-{{partition}}",
+            ),
+            links=GROUPS,
+            width=12,
+        ),
+    )
+
+
+def _catching_up() -> tuple[Any, ...]:
+    velocity = "sum by (cluster, group) (caughtup_group_lag_velocity{GROUP_TOPIC})"
+    longest = "max by (cluster, group) (caughtup_group_catchup_eta_seconds{GROUP_TOPIC})"
+    never = "count by (cluster, group) (caughtup_group_catchup_eta_seconds{GROUP_TOPIC} == +Inf)"
+    return (
+        lines(
+            "Velocity of the lag",
+            "Records a second by which the lag grows, summed over a group's partitions; "
+            "below 0 it catches up. The 5 that grow and the 5 that fall fastest.",
+            (f"topk(5, {velocity}) or bottomk(5, {velocity})", "{{group}}"),
+            links=GROUPS,
+            unit="ops",
+            least=None,
+        ),
+        lines(
+            "Time to catch up, the 10 groups with the longest",
+            "At the rates of now, on the partition that takes longest. "
+            "Those that never do are on the right.",
+            (f"topk(10, {longest} < +Inf)", "{{group}}"),
+            links=GROUPS,
+            unit="s",
+        ),
+        lines(
+            "Partitions that don't gain",
+            "How many partitions of a group are not caught up, "
+            "and never will be at the rates of now.",
+            (f"topk(10, {never})", "{{group}}"),
+            links=GROUPS,
+        ),
+    )
+
+
+def _retention() -> tuple[Any, ...]:
+    left = (
+        "caughtup_group_committed_offset{GROUP_TOPIC}"
+        " - on (cluster, topic, partition) group_left () caughtup_partition_start_offset{TOPIC}"
+    )
+    used = "max by (cluster, group) (caughtup_group_retention_used_ratio{GROUP_TOPIC})"
+    return (
+        lines(
+            "Retention used, the 10 groups with the most",
+            "How near a log's start is to a group's commit, on its worst partition; above 100 % "
+            "records were deleted unread. The lines are where the alerts start.",
+            (f"topk(10, {used})", "{{group}}"),
+            links=GROUPS,
+            unit="percentunit",
+            limits=((0.8, "orange"), (0.95, "red")),
+            width=12,
+        ),
+        lines(
+            "Left before unread records are deleted, the 10 groups with the least",
+            "Offsets from a log's start to a group's commit, on its worst partition; below 0 "
+            "records were deleted unread. Where nothing was ever deleted, that is all that the "
+            "group has read.",
+            (f"bottomk(10, min by (cluster, group) ({left}))", "{{group}}"),
+            links=GROUPS,
+            least=None,
+            width=12,
+        ),
+    )
+
+
+def _commits() -> tuple[Any, ...]:
+    committed = "caughtup_group_committed_offset{GROUP_TOPIC}"
+    ends = 'caughtup_partition_end_offset{TOPIC,isolation="read_%s"}'
+    written = f"rate({ends % 'committed'}[5m])"
+    last = "max by (cluster, group) (caughtup_group_last_commit_timestamp_seconds{GROUP_TOPIC})"
+    return (
+        lines(
+            "Committing and producing",
+            "Offsets committed and written a second, of the chosen groups' partitions.",
+            (f"sum(rate({committed}[5m]))", "committed"),
+            (f"sum({written} and on (cluster, topic, partition) {committed})", "written"),
+            links=OVERVIEW_PAGE,
+            unit="ops",
+        ),
+        lines(
+            "Since the last commit, the 10 groups with the longest",
+            "Since a group last committed anything. One with nothing to read may rest.",
+            (f"topk(10, time() - {last})", "{{group}}"),
+            links=GROUPS,
+            unit="s",
+        ),
+        lines(
+            "Open transactions",
+            "Records behind the last stable offset: written, but not yet readable under "
+            "read_committed.",
+            (
+                f"topk(10, {ends % 'uncommitted'} - ignoring (isolation) {ends % 'committed'} > 0)",
+                "{{topic}}-{{partition}}",
+            ),
+            links=OVERVIEW_PAGE,
+        ),
+        table(
+            "Partitions without a commit",
+            "Assigned partitions on which the group never committed; "
+            "their lag counts from the log's start.",
+            "count by (cluster, group, topic) (caughtup_group_has_commit{GROUP_TOPIC} == 0)",
+            columns={"group": "Group", "topic": "Topic", "Value": "Partitions"},
+            links=GROUPS,
+            width=12,
+        ),
+        lines(
+            "Members, the 10 groups with the most",
+            "Members of each group; a line that saws shows members coming and going.",
+            (
+                "topk(10, sum by (cluster, group) (caughtup_group_members{GROUP}))",
+                "{{group}}",
+            ),
+            links=GROUPS,
+            width=12,
+        ),
+    )
+
+
+def _left_out() -> tuple[Any, ...]:
+    return (
+        lines(
+            "Left out, and without a leader",
+            "Groups that were seen and are ignored by the settings or folded away, and those that "
+            "metrics tell of by topic or as a whole.",
+            ("sum by (reason) (caughtup_groups_not_watched{CLUSTER})", "{{reason}}"),
+            ("sum(caughtup_groups_limited{CLUSTER})", "limited"),
+            ("caughtup_leaderless_partitions{CLUSTER}", "partitions without a leader"),
+            links=HEALTH,
+            width=24,
+        ),
+    )

@@ -1,0 +1,191 @@
+"""The dashboard of partition reassignments: verdicts, causes, what is left to copy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from scripts.dashboards.layout import REASSIGNMENTS, STARTS, made, topic_variable
+from scripts.dashboards.links import REASSIGNMENTS as PAGE
+from scripts.dashboards.links import Link
+from scripts.dashboards.panels import lines, stat, table
+
+_STATUSES = {
+    "completing": "green",
+    "tail": "semi-dark-green",
+    "moving": "blue",
+    "measuring": "text",
+    "unknown": "text",
+    "slow": "yellow",
+    "throttled_out": "orange",
+    "blocked": "orange",
+    "diverging": "semi-dark-orange",
+    "stalled": "red",
+    "dead_target": "semi-dark-red",
+    "no_source": "dark-red",
+}
+_STUCK = "stalled|dead[_ ]target|throttled[_ ]out|blocked|no[_ ]source|diverging"
+#: What a sum is while nothing moves, as long as the cluster is looked at.
+_NONE = "0 * sum(caughtup_reassignment_partitions{CLUSTER})"
+
+
+def reassignments() -> str:
+    """Return the dashboard of reassignments as JSON."""
+    return made(
+        "caughtup-reassignments",
+        "caughtup: reassignments",
+        "Partitions in movement: how they fare, what holds them up, and how long they take.",
+        variables=(topic_variable("caughtup_reassignment_status{CLUSTER}"),),
+        marks=(REASSIGNMENTS, STARTS),
+        top=(stuck(PAGE, width=8), *_stats(), verdicts(), *_causes(), in_movement()),
+        rows={"Progress": _progress()},
+    )
+
+
+def stuck(links: Sequence[Link], width: int) -> Any:
+    """Return how many partitions in movement don't end by themselves."""
+    return stat(
+        "Reassignments stuck",
+        "Partitions in movement that end only if somebody does something.",
+        f'sum(caughtup_reassignment_status{{TOPIC,status=~"{_STUCK}"}}) or {_NONE}',
+        links,
+        alarm="red",
+        width=width,
+    )
+
+
+def verdicts() -> Any:
+    """Return how partitions in movement fare, over time."""
+    return lines(
+        "Verdicts",
+        "Partitions in movement by how they fare.",
+        ("sum by (status) (caughtup_reassignment_status{TOPIC})", "{{status}}"),
+        links=PAGE,
+        colors=_STATUSES,
+        stacked=True,
+    )
+
+
+def _stats() -> tuple[Any, ...]:
+    return (
+        stat(
+            "Throttles left over",
+            "Replication throttles that no movement has needed for long; the page names them.",
+            "count(caughtup_throttle_orphaned{CLUSTER})"
+            " or 0 * sum(caughtup_reassignments_partial{CLUSTER})",
+            PAGE,
+            alarm="red",
+            width=8,
+        ),
+        stat(
+            "Looks that lacked something",
+            "Clusters whose last look at reassignments was partial; the page says what it lacked.",
+            "sum(caughtup_reassignments_partial{CLUSTER})",
+            PAGE,
+            alarm="red",
+            width=8,
+        ),
+    )
+
+
+def _causes() -> tuple[Any, ...]:
+    ended = "increase(caughtup_reassignments_ended_total{CLUSTER}[$__rate_interval])"
+    return (
+        lines(
+            "Causes",
+            "What holds partitions in movement up; 0 where nothing does.",
+            (f"count by (cause) (caughtup_reassignment_cause{{TOPIC}}) or {_NONE}", "{{cause}}"),
+            links=PAGE,
+        ),
+        lines(
+            "Movements that ended",
+            "By how, in each interval. reverted-partial and vanished raise a ticket.",
+            (f"sum by (outcome) ({ended})", "{{outcome}}"),
+            links=PAGE,
+        ),
+    )
+
+
+def in_movement() -> Any:
+    """Return every partition in movement, a row each."""
+    largest = "max by (cluster, topic, partition) (caughtup_reassignment_%s{TOPIC})"
+    figures = (
+        "bytes_remaining",
+        "offsets_remaining",
+        "rate_bytes_per_second",
+        "eta_seconds",
+        "age_seconds",
+        "idle_seconds",
+    )
+    return table(
+        "In movement",
+        "Every partition in movement, with its verdict.",
+        "max by (cluster, topic, partition, status) (caughtup_reassignment_status{TOPIC}) > 0",
+        *(largest % figure for figure in figures),
+        columns={
+            "topic": "Topic",
+            "partition": "Partition",
+            "cluster": "Cluster",
+            "status": "Verdict",
+            "Value #B": "Bytes left",
+            "Value #C": "Offsets left",
+            "Value #D": "Rate",
+            "Value #E": "Time to go",
+            "Value #F": "Age",
+            "Value #G": "Without progress",
+        },
+        links=PAGE,
+        units={
+            "Bytes left": "bytes",
+            "Offsets left": "short",
+            "Rate": "Bps",
+            "Time to go": "s",
+            "Age": "s",
+            "Without progress": "s",
+        },
+        width=24,
+    )
+
+
+def _progress() -> tuple[Any, ...]:
+    partition = "{{topic}}-{{partition}}"
+    return (
+        lines(
+            "Partitions in movement",
+            "By phase: A while a replica that the controller waits for is out of the ISR.",
+            ("sum by (phase) (caughtup_reassignment_partitions{CLUSTER})", "{{phase}}"),
+            links=PAGE,
+        ),
+        lines(
+            "Left to copy, the 10 partitions with the most",
+            "Bytes that replicas which are waited for have yet to copy.",
+            ("topk(10, caughtup_reassignment_bytes_remaining{TOPIC})", partition),
+            links=PAGE,
+            unit="bytes",
+        ),
+        lines(
+            "Rate of copying, the 10 fastest",
+            "Bytes that replicas which are waited for copy in a second. "
+            "A throttle makes it move in steps.",
+            ("topk(10, caughtup_reassignment_rate_bytes_per_second{TOPIC})", partition),
+            links=PAGE,
+            unit="Bps",
+        ),
+        lines(
+            "Time to go, the 10 partitions with the longest",
+            "Until the last replica is in sync; those that never end aren't drawn.",
+            ("topk(10, caughtup_reassignment_eta_seconds{TOPIC} < +Inf)", partition),
+            links=PAGE,
+            unit="s",
+            width=12,
+        ),
+        lines(
+            "Without progress, the 10 longest",
+            "Time since a replica that is added gained a record or joined the ISR. "
+            "A throttled copy moves in steps: its line saws.",
+            ("topk(10, caughtup_reassignment_idle_seconds{TOPIC})", partition),
+            links=PAGE,
+            unit="s",
+            width=12,
+        ),
+    )

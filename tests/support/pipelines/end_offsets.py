@@ -1,0 +1,17 @@
+"""Records of the service's own topics, as the history's batches have them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from caughtup.pipelines.events import Record
+from tests.support.pipelines.commit_batches import NOW_MS
+
+ENDS, MOVES = "caughtup-end-offsets", "caughtup-movements"
+KINDS = {ENDS: "end_offsets", MOVES: "movements"}
+
+
+def end_offsets(topic: str, at: int, **changes: object) -> Record:
+    value = {"schema": 1, "topic": topic, "partition": 0, "start_offset": 0, "as_of_ms": NOW_MS}
+    value |= {"last_stable_offset": 9, "end_offset": 9, **changes}
+    return Record(ENDS, 0, at, NOW_MS, f"{topic}-0".encode(), msgspec.json.encode(value))
