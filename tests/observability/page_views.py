@@ -26,12 +26,21 @@ _VIEWS = {
         "faults",
         "refused",
         "set_aside",
+        "checkpoint_problems",
         "feed",
     ),
     "reassignments": (*_REASSIGNMENTS, "feed"),
     "connect": ("connect",),
     "streams": ("streams",),
-    "health": ("faults", "refused", "set_aside", "parts", "unhealthy", "feed"),
+    "health": (
+        "faults",
+        "refused",
+        "set_aside",
+        "checkpoint_problems",
+        "parts",
+        "unhealthy",
+        "feed",
+    ),
 }
 _GROUPS_MOST = 2_000
 

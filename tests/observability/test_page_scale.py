@@ -94,6 +94,10 @@ async def test_pointing_at_a_heat_map_says_what_is_there_and_a_click_shows_its_c
         await page.open(server.group("fleet"), width=1400, height=WINDOW)
         await page.until(f"{HEAT}?.height > 100")
         await page.evaluate(f"{HEAT}.scrollIntoView({{ block: 'start' }})")
+        # Scrolling takes a tip away, in the frame after it.
+        await page.evaluate(
+            "new Promise(done => requestAnimationFrame(() => setTimeout(done)))", settled=True
+        )
         left, top = await page.evaluate(f"(b => [b.x, b.y])({HEAT}.getBoundingClientRect())")
         await page.point_at(left + 151, top + 1)
         tip = "document.getElementById('tip')"
