@@ -71,7 +71,8 @@ def test_the_variables_offer_what_is_there(scene: Scene) -> None:
             offered[variable["name"]] = scene.prometheus.api(
                 f"label/{label}/values", **{"match[]": filled(metric, scene)}
             )
-    assert {"ledger", "orders", "payments"} <= set(offered.pop("topic"))
+    source = scene.stage.application.source
+    assert {"ledger", "payments", source} <= set(offered.pop("topic"))
     assert offered == {
         "cluster": [scene.stage.cluster.cluster_id],
         "group": ["ledger-replay", "ledger-slow", "orders", "payments-audit", "spark:ledger-query"],
