@@ -75,10 +75,13 @@ class Series:
         self._fine.append(at_ms, values)
         self._newest_ms = at_ms
 
-    def newest(self, name: str, count: int) -> list[float | None]:
-        """Return the newest samples of a figure, the oldest first; None where it isn't known."""
+    def newest(self, name: str, count: int, *, each: int = 1) -> list[float | None]:
+        """Return so many of the newest samples of a figure, the oldest first; None: not known.
+
+        ``each``: with 6 every sixth of them, counted from the newest.
+        """
         _, values = self._fine.since(0)
-        return _known(values[self.names.index(name), -count:])
+        return _known(values[self.names.index(name)][::-each][:count][::-1])
 
     def columns(self) -> tuple[list[int], dict[str, list[float | None]]]:
         """Return the times (ms) of all samples, the oldest first, and each figure at them."""

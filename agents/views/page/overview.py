@@ -7,6 +7,7 @@ from collections.abc import Generator
 from typing import Any
 
 from caughtup.agents.process.health import Health
+from caughtup.agents.views.connect import connector_rows, unassigned_rows
 from caughtup.agents.views.groups import group_summary
 from caughtup.agents.views.page.head import encoded, head_fields, left_out
 from caughtup.agents.views.page.movements import reassignment_view
@@ -17,8 +18,8 @@ from caughtup.models.state.cluster import ClusterState
 
 #: Groups in one answer, the worst; others are counted, and found by their name.
 GROUPS_SHOWN = 2_000
-#: Reassignments, happenings, and samples (10 s each) of a group's lag.
-_REASSIGNMENTS_SHOWN, _FEED_SHOWN, _SAMPLES = 10, 100, 30
+#: Reassignments, happenings, and samples of a group's lag: one a minute of the last half hour.
+_REASSIGNMENTS_SHOWN, _FEED_SHOWN, _SAMPLES, _EACH = 10, 100, 30, 6
 
 _Row = dict[str, Any]
 
@@ -41,7 +42,7 @@ def overview_steps(
     shown = []
     for row in rows[:GROUPS_SHOWN]:
         with state.faults.isolated("page", row["group"], now_ms):
-            shown.append(encoded(row | _more(state, row["group"])))
+            shown.append(encoded(row | _more(state, row["group"], now_ms)))
         yield
     happened = state.recent.happenings.newest(_FEED_SHOWN)
     return {
@@ -62,15 +63,15 @@ def _worst_first(row: _Row) -> tuple[int, int, str]:
     return -severity, -row.get("lag", row.get("lag_at_least", 0)), row["group"]
 
 
-def _more(state: ClusterState, group: str) -> _Row:
+def _more(state: ClusterState, group: str, now_ms: int) -> _Row:
     """Return what a row has beyond the group's figures: of what it is, and how its lag went."""
     more: _Row = {}
     series = state.recent.series(group)
     if series is not None:
-        more["recent"] = series.newest("lag", _SAMPLES)
+        more["recent"] = series.newest("lag", _SAMPLES, each=_EACH)
     if (application := _application(state, group)) is not None:
         more["application"] = application
-    if (connect := _connect(state, group)) is not None:
+    if (connect := _connect(state, group, now_ms)) is not None:
         more["connect"] = connect
     return more
 
@@ -96,8 +97,16 @@ def _application(state: ClusterState, group: str) -> _Row | None:
     return described
 
 
-def _connect(state: ClusterState, group: str) -> _Row | None:
+def _connect(state: ClusterState, group: str, now_ms: int) -> _Row | None:
     known = state.connect.groups.get(group)
     if known is None or known.watch is None:
         return None
-    return {"workers": len(known.watch.generation.workers), "result": known.watch.result}
+    watch = known.watch
+    _, topics = state.connect.topics_of(group)
+    return {
+        "workers": len(watch.generation.workers) if known.empty_since_ms is None else 0,
+        "connectors": len(connector_rows(state, watch, topics)),
+        "unassigned": len(unassigned_rows(known, topics)),
+        "contradictions": sum(1 for _ in state.connect.contradictions(group, now_ms)),
+        "result": watch.again.result,
+    }

@@ -23,6 +23,8 @@ def test_of_late_every_sample_is_there_and_what_is_unknown_is_none() -> None:
     assert at_ms == [BEGAN_MS, BEGAN_MS + STEP_MS, BEGAN_MS + 2 * STEP_MS]
     assert columns == {"lag": [1, None, 3], "rate": [None, None, None]}
     assert series.newest("lag", 2) == [None, 3]
+    assert series.newest("lag", 9, each=2) == [1, 3]
+    assert filled([1, 2, 3, 4, 5, 6, 7]).newest("lag", 2, each=3) == [4, 7]
 
 
 def test_a_day_takes_no_more_than_six_hours_and_times_ascend() -> None:

@@ -10,12 +10,14 @@ import msgspec
 import pytest
 
 from caughtup.agents.process.health import Health
+from caughtup.agents.views.connect_lines import connect_view
 from caughtup.agents.views.page import overview
 from caughtup.agents.views.page.overview import overview_steps
 from caughtup.models.lag.verdict import SEVERITY
 from caughtup.models.recent.happenings import Happening
 from caughtup.models.recent.positions import Positions
 from caughtup.models.state.cluster import ClusterState
+from tests.support.connect.clusters import settled
 from tests.support.groups.records import GROUP
 from tests.support.states import HOSTILE, JUDGED_MS, NOW_MS, assess, everything, judged
 
@@ -86,3 +88,16 @@ def test_a_group_that_fails_costs_itself(monkeypatch: pytest.MonkeyPatch) -> Non
     state = everything()
     names = {row["group"] for row in shown(state)["groups"]}
     assert names == set(state.group_names()) - {HOSTILE}
+
+
+def test_a_connect_group_has_what_its_own_view_lists() -> None:
+    cluster = settled()
+    cluster.group.leave("W2")
+    cluster.round()
+    now_ms = cluster.group.now_ms
+    (row,) = shown(cluster.state, now_ms)["groups"]
+    view = done(connect_view(cluster.state, cluster.name, now_ms))
+    for listed in ("workers", "connectors", "unassigned", "contradictions"):
+        assert row["connect"][listed] == len(view[listed])
+    assert row["connect"]["unassigned"] > 0
+    assert row["connect"]["result"] == view["result"]
