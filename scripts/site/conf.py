@@ -1,0 +1,40 @@
+"""How `make site` makes the documents a site: Sphinx, from the same Markdown that people read as files.
+
+The source folder is the whole repository, so that links between documents, and to files, are those
+that work in a checkout. Nothing that is served asks another host for anything.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+_ROOT = Path(__file__).resolve().parents[2]
+_VERSION = re.search(r'__version__ = "(.*)"', (_ROOT / "caughtup/__init__.py").read_text())
+
+project = "caughtup"
+author = "the caughtup developers"
+release = _VERSION[1] if _VERSION else ""
+extensions = ["myst_parser"]
+root_doc = "docs/index"
+include_patterns = ["*.md", "docs/**", "followers/kafka_streams/README.md"]
+exclude_patterns = [
+    ".*", "agents", "artifacts", "bench", "build", "caughtup", "charts", "demo", "deploy", "dist",
+    "followers/python", "grafana", "models", "pipelines", "prometheus", "scripts", "tests",
+    "docs/topics",
+]  # fmt: skip
+
+myst_heading_anchors = 4
+#: Words in pipes and words with colons are text, not roles.
+myst_enable_extensions: list[str] = []
+# JSON with … for what is left out, and the like: shown without colours.
+suppress_warnings = ["misc.highlighting_failure"]
+
+html_theme = "furo"
+html_title = f"caughtup {release}"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_extra_path = ["extra"]
+html_copy_source = False
+html_show_sphinx = False
+html_theme_options = {"navigation_with_keys": True}
