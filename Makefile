@@ -10,7 +10,7 @@ SEED ?= 1000000
 MINUTES ?= 3
 FOLLOWER_JAR ?= build/caughtup-follower.jar
 
-.PHONY: help install java classes prometheus demo follower wheel test thorough unsteady chaos soak proof schemas chart example rules dashboards lint types check lock pin clean
+.PHONY: help install java classes prometheus demo follower wheel test thorough unsteady chaos soak proof schemas reference site chart example rules dashboards lint types check lock pin clean
 
 help:  ## Say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -69,6 +69,14 @@ proof: java install  ## SCENARIOS=100000 generated decisions, from SEED=1000000,
 
 schemas: install  ## docs/topics.md and docs/topics/*.schema.json, from models/records
 	@$(BIN)/python -m tests.support.topics
+
+reference: install  ## docs/reference/, from settings, metrics and commands
+	@$(BIN)/python -m tests.support.reference
+
+site: install  ## The documents as a site, build/site; a link that is broken fails
+	@$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --builder html \
+	  --doctree-dir build/doctrees --conf-dir scripts/site . build/site
+	@echo build/site/index.html
 
 chart: install  ## charts/caughtup/values.schema.json, from the settings
 	@$(BIN)/python -m tests.support.charts.values_schema

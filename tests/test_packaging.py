@@ -165,7 +165,7 @@ def test_the_sdist_holds_the_tests_and_what_they_read(built: tuple[Path, Path]) 
         held = {"/".join(name.split("/")[1:]) for name in sdist.getnames()}
     assert {"pyproject.toml", "README.md", "LICENSE", "Makefile", "requirements.lock"} <= held
     assert {"tests/test_packaging.py", "models/.ruff.toml", "agents/web/static/index.html"} <= held
-    assert {f"scripts/{script.name}" for script in (ROOT / "scripts").iterdir()} <= held
+    assert {str(s.relative_to(ROOT)) for s in (ROOT / "scripts").rglob("*.*")} <= held
     assert not {name for name in held if name.startswith((".venv", ".git/", "artifacts"))}
 
 

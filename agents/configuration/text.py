@@ -28,7 +28,7 @@ and add to the tables here, as CAUGHTUP_KAFKA_SASL_PASSWORD and the like do. `ca
 """
 _KAFKA = """\
 Every secret may be in a file, which is read again when it changes: put _file behind its name.
-What one of the clients can't honour is refused by its name; docs/operating.md has the table.
+What one of the clients can't honour is refused by its name; docs/connecting.md has the table.
 """
 _KAFKA_EXAMPLES: Mapping[str, str] = {
     "security.protocol": "SASL_SSL",

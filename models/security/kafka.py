@@ -85,7 +85,7 @@ class Client(Enum):
             "ssl.truststore.": _USE_AUTHORITY,
             "ssl.keystore.": _USE_PEM,
             "sasl.jaas.config": USE_ANOTHER,
-            "": "see docs/operating.md for the list",
+            "": "see docs/connecting.md for the list",
         },
     )
     #: Faust connects with it, and so does agents/kafka/protocol/connection.py.

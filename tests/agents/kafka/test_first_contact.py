@@ -35,7 +35,7 @@ def test_a_broker_that_is_elsewhere_than_it_says_is_named_with_the_config() -> N
     )
 
 
-DOCUMENTED = Path(__file__).parents[3] / "docs/operating.md"
+DOCUMENTED = Path(__file__).parents[3] / "docs/connecting.md"
 
 
 @pytest.fixture

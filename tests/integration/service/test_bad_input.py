@@ -50,7 +50,7 @@ def every_command(
     [
         (
             "nonsense = 1",
-            "unknown setting nonsense (caughtup.toml); see docs/operating.md for the list",
+            "unknown setting nonsense (caughtup.toml); see docs/reference/settings.md for the list",
         ),
         ("[kafka", "the settings file caughtup.toml is not TOML: "),
         (b"\xff\xfe", "the settings file caughtup.toml is not TOML: "),

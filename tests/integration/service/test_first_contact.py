@@ -24,7 +24,7 @@ from caughtup.demo.processes.ports import free_ports
 from tests.support.kafka.listeners import before, closing, listening, silent, web_server
 from tests.support.service import caughtup, settings_file
 
-DOCUMENTED = Path(__file__).parents[3] / "docs/operating.md"
+DOCUMENTED = Path(__file__).parents[3] / "docs/connecting.md"
 PASSWORD = "of the user"
 COMMANDS = (["lag"], ["explain", "g"], ["reassignments"], ["check"], ["run", "--web-port", "0"])
 #: What takes longest to be known is silence, after 3 s; it is told 1 s later.

@@ -34,7 +34,7 @@ from tests.support.kafka.topics import words_read
 from tests.support.service import Ran, Service, caughtup, commit, settings_file, wait_for
 
 ROOT = Path(__file__).parents[3]
-DOCUMENTED = ROOT / "docs/operating.md"
+DOCUMENTED = ROOT / "docs/connecting.md"
 SECRET = "sasl.oauthbearer.client.secret"
 COMMANDS = (["lag"], ["check"], ["run", "--web-port", "0"])
 JSON = ("--format", "json")
