@@ -27,7 +27,7 @@ ApplicationConfig: type[BaseModel] = create_model(
         dict[int, tuple[str, ...]] | None,
         Field(
             default=None,
-            description="Its changelog topics by subtopology; inferred where left out.",
+            description="Its changelog topics by subtopology; inferred if not set.",
             examples=[{0: ["orders-latest-changelog"]}],
         ),
     ),
@@ -45,7 +45,7 @@ ApplicationConfig: type[BaseModel] = create_model(
         Literal["high_availability", "sticky", "public_sticky", "fallback_prior"] | None,
         Field(
             default=None,
-            description="What deals its tasks, as `caughtup assign` calls it.",
+            description="Its task assignor, by the name that `caughtup assign` uses.",
             examples=["high_availability"],
         ),
     ),
@@ -54,7 +54,7 @@ ApplicationConfig: type[BaseModel] = create_model(
         Field(
             default=None,
             alias=STRATEGY,
-            description="How its tasks are assigned by racks, where all clients have one.",
+            description="How its tasks are assigned by racks, if all clients have one.",
             examples=["min_traffic"],
         ),
     ),
@@ -63,7 +63,8 @@ ApplicationConfig: type[BaseModel] = create_model(
         Field(
             default=None,
             alias=TRAFFIC_COST,
-            description="What reading across racks costs by it; its assignor's own where left out.",
+            description="The cost of reading across racks; the assignor's default if it is not "
+            "set.",
             examples=[10],
         ),
     ),
@@ -72,7 +73,7 @@ ApplicationConfig: type[BaseModel] = create_model(
         Field(
             default=None,
             alias=NON_OVERLAP_COST,
-            description="What moving a task costs by it; its assignor's own where left out.",
+            description="The cost of moving a task; the assignor's default if it is not set.",
             examples=[1],
         ),
     ),

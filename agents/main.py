@@ -19,7 +19,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(caughtup.__version__, prog_name="caughtup")
 def main() -> None:
-    """Know which copies of which Kafka Streams task are caught up, and what to do about it."""
+    """Watch a Kafka cluster: lag, copies of tasks, rebalances, reassignments, and what to do about them."""
 
 
 @main.command(
@@ -40,7 +40,7 @@ for origin, short_help in (
     ("caughtup.agents.cli.lag.main:lag", "Show the lag of groups and tasks."),
     (
         "caughtup.agents.cli.reassignments.main:reassignments",
-        "Show partitions in movement: how far, until when, and what is wrong.",
+        "Show partitions in movement: progress, ETA, and what is wrong.",
     ),
     (
         "caughtup.agents.cli.connect.main:connect",
@@ -57,7 +57,7 @@ for origin, short_help in (
     ),
     (
         "caughtup.agents.cli.configs.main:configs",
-        "Show what is known of applications' configs.",
+        "Show the configs of applications, and how each is known.",
     ),
     (
         "caughtup.agents.cli.assign:assign",
@@ -68,15 +68,18 @@ for origin, short_help in (
     ("caughtup.agents.cli.pipeline.main:pipeline", "Run the jobs on Spark."),
     (
         "caughtup.agents.cli.simulate.main:simulate",
-        "What a change to a group would cost, in virtual time.",
+        "Play a change to a group in virtual time: what would it cost?",
     ),
-    ("caughtup.agents.cli.simulate.safe:safe", "Whether an instance can be stopped now."),
-    ("caughtup.agents.cli.replay.main:replay", "What other settings would have done."),
+    ("caughtup.agents.cli.simulate.safe:safe", "Tell whether an instance can be stopped now."),
+    (
+        "caughtup.agents.cli.replay.main:replay",
+        "Decide recorded generations again under other settings.",
+    ),
     (
         "caughtup.agents.cli.files:files",
         "Write rules, dashboards, docs and the follower into a directory.",
     ),
-    ("caughtup.agents.cli.demo:demo", "Watch it all on this machine."),
+    ("caughtup.agents.cli.demo:demo", "Start a demo cluster on this machine and watch it."),
     ("caughtup.bench.main:bench", "Measure this installation."),
 ):
     main.add_command(LazyCommand(origin, short_help))

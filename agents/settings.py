@@ -50,35 +50,39 @@ class Settings(WatchingSettings):
         default=None,
         min_length=1,
         max_length=100,
-        description="What people call the cluster: on the page, in caughtup_cluster_info and in "
-        "alerts, beside its id.",
+        description="A name for the cluster; the page, caughtup_cluster_info and alerts show it "
+        "beside the cluster's id.",
         examples=["production, Frankfurt"],
     )
     web_host: str = Field(
         default="127.0.0.1",
-        description="Where the page, /metrics and /ready listen: on loopback unless told otherwise.",
+        description="The address on which the page, /metrics and /ready listen; loopback by "
+        "default.",
     )
-    web_port: int = Field(default=8080, ge=0, le=65535, description="Their port.")
+    web_port: int = Field(
+        default=8080, ge=0, le=65535, description="The port on which they listen."
+    )
     web_allowed_hosts: Annotated[tuple[str, ...], BeforeValidator(separated)] = Field(
         default=(),
-        description="Host names under which they are asked, beside addresses and this machine's "
-        "own; *: any.",
+        description="Host names that requests may use, in addition to addresses and this "
+        "machine's own names; *: any.",
         examples=[["caughtup.example.com"]],
     )
     web_tls_certificate: Path | None = Field(
         default=None,
-        description="A PEM file: with it and its key they speak TLS. Read again when it changes.",
+        description="A PEM file with a certificate; with it and its key, the service speaks TLS. "
+        "It is read again when it changes.",
         examples=["/etc/caughtup/tls.crt"],
     )
     web_tls_key: Path | None = Field(
         default=None,
-        description="The PEM file with its key.",
+        description="The PEM file with the certificate's key.",
         examples=["/etc/caughtup/tls.key"],
     )
     web_token_file: Path | None = Field(
         default=None,
-        description="A file with the token that whoever asks has to send, as Bearer or as a "
-        "password. Read again when it changes.",
+        description="A file with the token that requests have to send, as a Bearer token or as a "
+        "password. It is read again when it changes.",
         examples=["/etc/caughtup/web.token"],
     )
     grafana_url: str | None = Field(
@@ -95,17 +99,20 @@ class Settings(WatchingSettings):
     application_id: str = Field(
         default="caughtup",
         min_length=1,
-        description="The group of the service's instances, and its clients' id.",
+        description="The group in which the service's instances elect the active one, and the id "
+        "of its clients.",
     )
     topic_prefix: str = Field(
         default=DEFAULT_PREFIX,
-        description="What the names of the topics that it creates begin with.",
+        description="What the names of the service's own topics begin with.",
     )
     topic_replication_factor: int = Field(
-        default=-1, ge=-1, description="Their replication factor; -1: the brokers' own default."
+        default=-1,
+        ge=-1,
+        description="The replication factor of the service's own topics; -1: the brokers' default.",
     )
     end_offsets_interval: float = Field(
-        default=1.0, gt=0, description="Seconds between two looks at end offsets."
+        default=1.0, gt=0, description="Seconds between two listings of end offsets."
     )
     reassignments_interval: float = Field(
         default=2.0, gt=0, description="Seconds between two looks at reassignments."
@@ -113,26 +120,27 @@ class Settings(WatchingSettings):
     reassignment_budget: float | None = Field(
         default=None,
         gt=0,
-        description="Seconds that a reassignment may take from now on before it is called slow; "
-        "without it none is.",
+        description="Seconds that a reassignment may still take before it is called slow; if it "
+        "is not set, none is.",
         examples=[3600.0],
     )
     lag_interval: float = Field(
         default=30.0,
         ge=0,
-        description="Seconds between two writings of what changed in the lag table to "
-        "caughtup-lag; 0: never.",
+        description=(
+            "Seconds between two writes of what changed in the lag table to caughtup-lag; 0: never."
+        ),
     )
     connect_topics: Annotated[tuple[str, ...], BeforeValidator(separated)] = Field(
         default=(),
-        description="Topics of Connect worker clusters whose names don't show it: "
-        "GROUP:CONFIG:STATUS:OFFSET, as the workers' group.id and *.storage.topic have them.",
+        description="Topics of Connect worker clusters that cannot be recognized by their names: "
+        "GROUP:CONFIG:STATUS:OFFSET, which are the workers' group.id and *.storage.topic.",
         examples=[["connect-eu:eu-settings:eu-state:eu-positions"]],
     )
     signing_key_file: Path | None = Field(
         default=None,
-        description="A file of keys, of which the first signs recommendations; without it they "
-        "aren't signed.",
+        description="A file of keys, of which the first signs recommendations; if it is not set, "
+        "they are not signed.",
         examples=["/etc/caughtup/signing.keys"],
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
@@ -141,13 +149,13 @@ class Settings(WatchingSettings):
     kafka: dict[str, str | int | bool] = Field(
         default={},
         repr=False,
-        description="Any librdkafka property: every client gets it in its own form.",
+        description="Any librdkafka property; every client gets it in its own form.",
     )
     applications: dict[str, ApplicationConfig] = Field(  # type: ignore[valid-type]
         default={},
-        description="What the wire doesn't show of an application, by its id, under Kafka's own "
-        "names: the values that it runs with itself. What isn't told is read or learned; `caughtup "
-        "configs --toml` prints it.",
+        description="The configs of an application, by its id and under Kafka's names: the values "
+        "that it runs with. What is not set is read or learned; `caughtup configs --toml` prints "
+        "it.",
     )
     _secret_files: Mapping[str, Path] = PrivateAttr(default={})
 

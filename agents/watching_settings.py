@@ -80,65 +80,70 @@ class WatchingSettings(BaseModel):
 
     watch_groups: Patterns = Field(
         default=(),
-        description="Regular expressions for the whole names of the groups that are watched; "
-        "without any all are, but for caughtup's own and those of Spark's drivers.",
+        description="Regular expressions for the whole names of the groups that are watched; if "
+        "there are none, all are, except caughtup's own and those of Spark's drivers.",
         examples=[["orders-.*", "payments"]],
     )
     ignore_groups: Patterns = Field(
         default=(),
-        description="The same for groups that aren't watched, whatever watch_groups says.",
+        description="Regular expressions for groups that are not watched, whatever watch_groups "
+        "says.",
         examples=[["console-consumer-[0-9]+"]],
     )
     watch_topics: Patterns = Field(
         default=(),
         description="Regular expressions for the whole names of the topics on which groups are "
-        "watched; without any all are.",
+        "watched; if there are none, all are.",
         examples=[["orders\\..*"]],
     )
     ignore_topics: Patterns = Field(
         default=(),
-        description="The same for topics on which they aren't, whatever watch_topics says.",
+        description="Regular expressions for topics on which groups are not watched, whatever "
+        "watch_topics says.",
         examples=[["test-.*"]],
     )
     metrics_granularity: Granularity = Field(
         default="partition",
-        description="What a group has a series of in each metric: partition, topic or group.",
+        description="For what a group has a series in each metric: each partition, each topic, or "
+        "the group.",
     )
     metrics_group_limit: int | None = Field(
         default=None,
         ge=1,
-        description="The most series that a group has in one metric: one with more partitions is "
-        "told of by topic, and one with more topics, too, as a whole.",
+        description="The most series that a group has in one metric: a group with more partitions "
+        "has series by topic, and one with more topics, too, one series.",
         examples=[1000],
     )
 
     compat_metrics: Annotated[tuple[Exporter, ...], BeforeValidator(_exporters)] = Field(
         default=(),
-        description="Also serve lag under other exporters' names, for dashboards that have them: "
-        "kafka_exporter, kminion, burrow_exporter, kafka_lag_exporter.",
+        description="Exporters under whose metric names lag is also served, for existing "
+        "dashboards: kafka_exporter, kminion, burrow_exporter, kafka_lag_exporter.",
         examples=[["kafka_exporter"]],
     )
     lag_objectives: Annotated[
         tuple[str, ...], BeforeValidator(separated), AfterValidator(_are_objectives)
     ] = Field(
         default=(),
-        description="PATTERN=SECONDS: how old the oldest unread record of a group may be whose "
-        "whole name the regular expression fits, the first one that does; an alert goes by it.",
+        description="PATTERN=SECONDS: the greatest age that the oldest unread record of a group "
+        "may have. The first regular expression that matches the group's whole name counts; an "
+        "alert goes by it.",
         examples=[["orders-.*=60", ".*=900"]],
     )
     spark_checkpoints: Annotated[
         tuple[str, ...], BeforeValidator(separated), AfterValidator(_are_checkpoints)
     ] = Field(
         default=(),
-        description="[NAME=]URI: checkpoints of Spark Structured Streaming, or folders under which "
-        "they lie, up to three deep; each query is shown as the group spark:NAME, or by its folder.",
+        description="[NAME=]URI: checkpoints of Spark Structured Streaming, or folders under "
+        "which they lie, up to three deep; each query is shown as the group spark:NAME, or by its "
+        "folder.",
         examples=[["/data/checkpoints", "orders=s3://bucket/orders-checkpoint"]],
     )
     spark_checkpoints_interval: float = Field(
         default=10.0,
         ge=1,
         le=20,
-        description="Seconds between two looks at these checkpoints.",
+        description="Seconds between two looks at the checkpoints.",
     )
     spark_checkpoints_commit: bool = Field(
         default=False,
@@ -147,8 +152,8 @@ class WatchingSettings(BaseModel):
     )
     legacy_status_values: bool = Field(
         default=False,
-        description="Write statuses of metrics with spaces, as in dead target, as before this "
-        "release; the next one doesn't know this setting.",
+        description="Write statuses of metrics with spaces, such as dead target, as earlier "
+        "releases did; the next release does not know this setting.",
     )
 
     @model_validator(mode="after")

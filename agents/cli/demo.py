@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Watch it all on this machine.",
+    short_help="Start a demo cluster on this machine and watch it.",
     epilog=examples(
         "caughtup demo", "caughtup demo --scripted", "caughtup demo --story connect --max-delay 30"
     ),

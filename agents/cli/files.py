@@ -33,11 +33,11 @@ _NO_JAR = f"{JAR} is not in this installation: `make wheel` makes one that has i
 @click.option("--list", "listing", is_flag=True, help="Print their names, and write nothing.")
 @click.option("--force", is_flag=True, help="Overwrite files that are there and differ.")
 def files(patterns: tuple[str, ...], directory: Path | None, listing: bool, force: bool) -> None:
-    """Write what this installation has for others into a directory, and say what was written.
+    """Write the files of this installation into a directory, and print their names.
 
     Alert rules, Grafana's dashboards, documents, an example of the settings, the container's
-    definition, the follower's jar. A PATTERN is a name, a folder, or has * in it; without any, all
-    are meant. A file that is there and differs is overwritten with --force only.
+    definition, the follower's jar. A PATTERN is a name, a folder, or contains *; without a pattern,
+    all files are written. An existing file that differs is overwritten only with --force.
     """
     if listing == (directory is not None):
         raise click.UsageError("either --to DIR or --list is needed")

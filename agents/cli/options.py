@@ -88,7 +88,7 @@ def watch_options(seconds: float) -> Callable[[Command], Command]:
             metavar="SECONDS",
             help="How long --watch waits between two looks.",
         )
-        watch = click.option("--watch", is_flag=True, help="Go on looking until Ctrl-C.")
+        watch = click.option("--watch", is_flag=True, help="Keep looking until Ctrl-C.")
         return watch(every(command))
 
     return add

@@ -119,8 +119,8 @@ def completions(words: list[str], incomplete: str) -> dict[str, str | None]:
 
 def test_a_shell_completes_commands_and_their_options() -> None:
     assert completions([], "re") == {
-        "reassignments": "Show partitions in movement: how far, until when, and what is wrong.",
-        "replay": "What other settings would have done.",
+        "reassignments": "Show partitions in movement: progress, ETA, and what is wrong.",
+        "replay": "Decide recorded generations again under other settings.",
     }
     assert completions(["pipeline"], "h").keys() == {"history"}
     assert completions(["bench"], "sc").keys() == {"scrape"}

@@ -25,7 +25,7 @@ Line = dict[str, Any]
 
 
 @click.command(
-    short_help="Show what is known of applications' configs.",
+    short_help="Show the configs of applications, and how each is known.",
     epilog=examples(
         "caughtup configs -b broker:9092",
         "caughtup configs -b broker:9092 orders --toml >> caughtup.toml",
@@ -42,13 +42,13 @@ def configs(
     groups: tuple[str, ...], toml: bool, wide: bool, output: str, **connection: Any
 ) -> None:
     """Show the configs by which Streams applications are assigned their tasks: the value of each,
-    or what it can still be, and how that is known. Told by the settings, read from the wire,
-    learned from so many of its leaders' decisions, or assumed.
+    or what it can still be, and whether it is set in the settings, read from the wire, learned
+    from decisions of the application's leaders, or assumed.
 
-    A GROUP may be a pattern such as 'orders-*'. From one look at a cluster little can be learned:
-    a service that runs learns from every generation, and what it knows is read from its topic.
-    --service asks it itself, which needs no right to read that.
-    Exits 3 when no GROUP is a Kafka Streams application whose leader assigns its tasks.
+    A GROUP can be a pattern such as 'orders-*'. One look at a cluster teaches little; a service
+    learns from every generation and writes what it knows to a topic, from which this command reads
+    it. --service asks the service itself, which needs no permission to read that topic.
+    Exits 3 if no GROUP is a Kafka Streams application whose leader assigns its tasks.
     """
     service = service_of(connection)
     known = _look(connection) if service is None else service.configs()

@@ -60,8 +60,8 @@ def connect(
     output: str,
     **connection: Any,
 ) -> None:
-    """Show Connect groups: which worker runs which connector and task, what nobody runs, since when
-    and to whom it goes when, and where statuses contradict what the group was told.
+    """Show Connect groups: which worker runs which connector and task, which work no worker runs,
+    since when, and which worker gets it when; and where a status contradicts the assignment.
 
     GROUP is a group.id of Connect workers; a pattern such as 'connect-*' chooses several. Reads the
     cluster as it is now and exits; 3 when no Connect group matched. --service asks a service, which

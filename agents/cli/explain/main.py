@@ -39,8 +39,8 @@ def explain(group: str, tasks: tuple[str, ...], output: str, **connection: Any) 
     """Explain a Streams application's last assignment: what its leader decided, why, what it
     costs, and what caughtup would do instead.
 
-    With TASK, such as 0_3, all there is to say of that task. Exits 3 when GROUP isn't a Kafka
-    Streams application of this cluster, or has no such task.
+    With TASK, such as 0_3, show everything about that task. Exits 3 if GROUP is not a Kafka Streams
+    application of this cluster, or has no such task.
     """
     state = read_snapshot(settings_of(connection, (Client.LIBRDKAFKA,)), Progress(), [group])
     application = state.applications.get(group)

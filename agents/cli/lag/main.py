@@ -110,15 +110,15 @@ def lag(
     output: str,
     **connection: Any,
 ) -> None:
-    """Show how far groups are behind: a line for each, the worst first.
+    """Show how far groups are behind: one line for each, the worst first.
 
-    Of a GROUP that is named, each partition, and of a Streams application every copy of every
-    task, and its configs. A pattern such as 'orders-*' chooses groups, too. Names are cut on a
-    terminal only, and not with --wide. With --format json, --sort and --top are of groups.
+    For each GROUP, show every partition; for a Streams application also every copy of every task,
+    and its configs. A GROUP can be a pattern such as 'orders-*'. Names are shortened on a terminal
+    only, and not with --wide. With --format json, --sort and --top apply to groups.
 
-    Reads the cluster as it is now and exits; 3 when no group matched. How a group fares can seldom
-    be told from one look: --watch knows more after a while, and --service asks a service, which
-    knows at once.
+    Reads the cluster as it is now and exits; with 3 if no group matches. One look seldom shows the
+    state of a group: --watch knows more after a while, and --service asks a service, which knows
+    it at once.
     """
     service = service_of(connection)
     look = (

@@ -29,8 +29,8 @@ from caughtup.models.security.kafka import Client
 def generations(output: str, master: str | None, **connection: Any) -> None:
     """Add the generations that Kafka still has to a Parquet table, and exit.
 
-    Each with its members, what they reported and were given, and the scenario that its leader
-    decided. The log of groups is compacted: run it as often as no generation shall be missed.
+    Each row has the members, what they reported and were assigned, and the scenario from which the
+    leader decided. The log of groups is compacted: run the command often enough to miss none.
     """
     settings = settings_of(connection, (Client.SPARK,))
     set_up_logging(settings.log_level)

@@ -67,7 +67,7 @@ def history(
     once: bool,
     **connection: Any,
 ) -> None:
-    """Write what happens on the cluster to tables in Delta Lake, until told to stop.
+    """Write what happens on the cluster to tables in Delta Lake, until it is stopped.
 
     Every commit, look at end offsets, change of lag, generation of a Kafka Streams group,
     movement, decision and look at a reassignment; what can't be decoded is in the table

@@ -44,7 +44,7 @@ from caughtup.models.security.kafka import Client
 def rates(
     checkpoint: str, master: str | None, trigger_seconds: float, once: bool, **connection: Any
 ) -> None:
-    """Measure how fast copies restore and changelogs grow, until told to stop.
+    """Measure how fast copies restore and changelogs grow, until it is stopped.
 
     Over 1, 5 and 15 minutes, from the positions that applications report, onto the topic of
     catch-up rates: the service takes its estimates from there while this runs. Started again with

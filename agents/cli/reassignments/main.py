@@ -51,14 +51,14 @@ Show = Callable[[Lines], None]
 
 
 @click.command(
-    short_help="Show partitions in movement: how far, until when, and what is wrong.",
+    short_help="Show partitions in movement: progress, ETA, and what is wrong.",
     epilog=examples(
         "caughtup reassignments -b broker:9092",
         "caughtup reassignments -b broker:9092 --for 70s",
         "caughtup reassignments --service http://127.0.0.1:8080 --watch",
     ),
 )
-@click.option("--watch", is_flag=True, help="Go on looking until Ctrl-C.")
+@click.option("--watch", is_flag=True, help="Keep looking until Ctrl-C.")
 @click.option(
     "--for",
     "seconds",
@@ -70,12 +70,12 @@ Show = Callable[[Lines], None]
 @connection_options
 @format_option
 def reassignments(watch: bool, seconds: float | None, output: str, **connection: Any) -> None:
-    """Show every partition in movement: how far it is, how fast, until when, and what holds it up.
+    """Show every partition in movement: its progress, rate, ETA, and what holds it up.
 
-    Looks for some seconds and exits; 3 when nothing is in movement and no throttle is left over.
-    That something stands still shows after a minute at the earliest: --for looks for so long,
-    --watch until Ctrl-C, and --service asks a service, which has looked all the time. Where one
-    runs beside this cluster, what it saw last counts in any case.
+    Looks for some seconds and exits; with 3 if nothing is in movement and no throttle is left over.
+    It takes at least a minute to see that a copy stands still: --for sets how long to look, --watch
+    looks until Ctrl-C, and --service asks a service, which knows the past. If a service runs beside
+    this cluster, the command uses what it last published.
     """
     if seconds is not None and (watch or connection["service"]):
         raise click.UsageError("--for says how long one look takes: not with --watch or --service")

@@ -20,7 +20,7 @@ from caughtup.models.replay.settings import Setting, replay_settings
 
 
 @click.command(
-    short_help="What other settings would have done.",
+    short_help="Decide recorded generations again under other settings.",
     epilog=examples(
         "caughtup replay --from file:///data/generations --what max.warmup.replicas=2,4,8 --report replay.html"
     ),
@@ -87,8 +87,8 @@ def replay(
 ) -> None:
     """Decide recorded generations again, and play each change of members until it is balanced.
 
-    Beside what happened: copies built, offsets copied, rebalances, time until balanced, cold
-    hand-overs and imbalance under every setting.
+    Prints copies built, offsets copied, rebalances, time until balanced, cold hand-overs and
+    imbalance under every setting, beside what happened.
     """
     try:
         settings = [None, *replay_settings(what, assignors)]

@@ -38,7 +38,7 @@ def service_options(command: Command) -> Command:
             "--service",
             metavar="URL",
             help="Ask the service that runs there, such as http://127.0.0.1:8080, and not the "
-            "cluster: it has looked all the time.",
+            "cluster: it knows the past, one look does not.",
         ),
     ):
         command = option(command)

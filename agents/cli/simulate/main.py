@@ -41,7 +41,7 @@ _PROTOCOLS = {
 
 
 @click.command(
-    short_help="What a change to a group would cost, in virtual time.",
+    short_help="Play a change to a group in virtual time: what would it cost?",
     epilog=examples(
         "caughtup simulate orders --add 1 --restore-rate 20000",
         "caughtup simulate orders --restart rolling --set num.standby.replicas=1",

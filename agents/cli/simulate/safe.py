@@ -22,7 +22,7 @@ UNSAFE = 1
 
 
 @click.command(
-    short_help="Whether an instance can be stopped now.",
+    short_help="Tell whether an instance can be stopped now.",
     epilog=examples(
         "caughtup safe orders --stop orders-2 --service http://127.0.0.1:8080",
         "caughtup safe orders --stop orders-2 --within 30s --restore-rate 20000",
@@ -34,13 +34,13 @@ UNSAFE = 1
     "--within",
     type=Span(),
     show_default="60s",
-    help="For how long a task may stand still.",
+    help="The longest time for which a task may stand still.",
 )
 @click.option(
     "--leave-group",
     is_flag=True,
-    help="The application leaves the group when it is closed. Kafka Streams doesn't unless it is "
-    "told to, and its tasks stand still for the session timeout then.",
+    help="The application leaves the group when it is closed. By default Kafka Streams does not "
+    "leave, and its tasks stand still for the session timeout.",
 )
 @rate_option
 @service_options
@@ -55,8 +55,8 @@ def safe(
     output: str,
     **connection: Any,
 ) -> None:
-    """Say whether CLIENT of a Kafka Streams application can be stopped now without a task
-    standing still for longer than that, and if not, why not and when it can.
+    """Tell whether CLIENT of a Kafka Streams application can be stopped now, so that no task
+    stands still for longer than --within; if not, why not, and when it can.
 
     Plays the stop in virtual time with the group as it is. Exits 0 if it is safe, 1 if it isn't or
     nobody knows, 3 when there is no such GROUP or CLIENT. A service has seen how fast copies

@@ -65,21 +65,21 @@ APPLICATION_FAMILIES = (
     ),
     Family(
         "caughtup_acceptable_recovery_lag_records",
-        "Lag at which a copy counts as caught up",
+        "acceptable.recovery.lag: a copy with at most this lag counts as caught up",
         _GROUP,
         partial(_parameter, "acceptable.recovery.lag", 1),
         _groups,
     ),
     Family(
         "caughtup_probing_rebalance_interval_seconds",
-        "Time between probing rebalances",
+        "probing.rebalance.interval.ms, in seconds",
         _GROUP,
         partial(_parameter, "probing.rebalance.interval.ms", 1000),
         _groups,
     ),
     Family(
         "caughtup_probing_rebalance_due",
-        "Whether its time has come",
+        "1 if a probing rebalance is due and has not happened",
         _GROUP,
         partial(_figure, _is_due),
         _groups,
@@ -109,7 +109,7 @@ APPLICATION_FAMILIES = (
     ),
     Family(
         "caughtup_exact_decisions_total",
-        "Leader's decisions recomputed",
+        "Leaders' decisions recomputed, by result",
         (*_GROUP, "result"),
         _exact_decisions,
         _groups,

@@ -56,7 +56,7 @@ def _plan_costs(figure: str, family: Family, scrape: Scrape, group: str) -> Iter
 COPY_FAMILIES = (
     Family(
         "caughtup_catch_up_rates_copies",
-        "Copies whose pace is known, by who measured it",
+        "Copies that are to catch up and whose rate is known, by who measured it",
         (*_GROUP, "source"),
         _rates,
         _watched,
@@ -69,7 +69,7 @@ COPY_FAMILIES = (
     ),
     Family(
         "caughtup_probing_rebalance_worthwhile",
-        "Whether a probing rebalance now would promote a warm-up",
+        "1 if a probing rebalance now would promote a warm-up",
         _GROUP,
         partial(_probing, lambda probing: probing.worthwhile_now),
         _watched,
@@ -84,7 +84,7 @@ COPY_FAMILIES = (
     ),
     Family(
         "caughtup_probing_rebalances_needless_total",
-        "Probing rebalances that found nothing newly caught up",
+        "Probing rebalances at which no copy had newly caught up",
         _GROUP,
         partial(_probing, lambda probing: probing.needless),
         _watched,
@@ -92,14 +92,14 @@ COPY_FAMILIES = (
     ),
     Family(
         "caughtup_plan_copies",
-        "Copies of state to build until balanced",
+        "Copies of state to build until the group is balanced, by plan",
         (*_GROUP, "plan"),
         partial(_plan_costs, "copies"),
         _applications,
     ),
     Family(
         "caughtup_plan_seconds",
-        "Time until balanced at the probing interval",
+        "Seconds until the group is balanced, by plan, at one probing interval a rebalance",
         (*_GROUP, "plan"),
         partial(_plan_costs, "seconds"),
         _applications,

@@ -171,15 +171,26 @@ def _by_partition(
 
 
 GROUP_FAMILIES = (
-    _by_partition("lag_records", "Records a read_committed reader has yet to read", _lag, SUM),
-    _by_partition("committed_offset", "Committed offset", committed, SUM),
-    _by_partition("has_commit", "Whether the group ever committed here", _has_commit, EVERY),
     _by_partition(
-        "last_commit_timestamp_seconds", "When it last committed", _last_commit, MOST, _MOMENT
+        "lag_records", "Records that a read_committed consumer has yet to read", _lag, SUM
+    ),
+    _by_partition("committed_offset", "Offset that the group committed last", committed, SUM),
+    _by_partition(
+        "has_commit",
+        "1 if the group ever committed on the partition; 0: its lag counts from the log start",
+        _has_commit,
+        EVERY,
+    ),
+    _by_partition(
+        "last_commit_timestamp_seconds",
+        "When the group last committed on the partition",
+        _last_commit,
+        MOST,
+        _MOMENT,
     ),
     _by_partition(
         "retention_used_ratio",
-        "How near the log's start is to the commit; above 1 records were lost",
+        "Share of the log that lies behind the commit; above 1, records were deleted unread",
         _retention_used,
         MOST,
         MEASURE,
@@ -187,14 +198,14 @@ GROUP_FAMILIES = (
     _by_partition("lag_seconds", "Age of the oldest unread record", lag_seconds, MOST, MEASURE),
     _by_partition(
         "lag_velocity",
-        "Records a second by which the lag grows",
+        "Change of the lag, in records a second; below 0 while the group catches up",
         _assessed("velocity"),
         SUM,
         MEASURE,
     ),
     _by_partition(
         "catchup_eta_seconds",
-        "Until it is caught up; +Inf is never",
+        "Seconds until the lag is 0 at the current rates; +Inf: never",
         _assessed("eta_seconds"),
         MOST,
         MEASURE,
@@ -211,14 +222,14 @@ GROUP_TOTALS = (
     ),
     Family(
         "caughtup_group_status",
-        "How the group fares",
+        "1 for the group's verdict, 0 for the others",
         ("cluster", "group", "status"),
         _statuses,
         _groups,
     ),
     Family(
         "caughtup_group_lag_objective_seconds",
-        "How old its oldest unread record may be",
+        "Greatest age of the group's oldest unread record, by lag_objectives",
         ("cluster", "group"),
         _objectives,
         _groups,
@@ -226,19 +237,19 @@ GROUP_TOTALS = (
     ),
     Family(
         "caughtup_leaderless_partitions",
-        "Partitions without a leader, whose end offsets stand still",
+        "Partitions without a leader, whose end offsets are those of an earlier listing",
         ("cluster",),
         _leaderless,
     ),
     Family(
         "caughtup_groups_not_watched",
-        "Groups that were seen and are left out",
+        "Groups that exist and are not watched",
         ("cluster", "reason"),
         _not_watched,
     ),
     Family(
         "caughtup_groups_limited",
-        "Groups that metrics tell of less finely than of others",
+        "Groups with series by topic or group only, because of metrics_group_limit",
         ("cluster",),
         _limited,
     ),

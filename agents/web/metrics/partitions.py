@@ -77,10 +77,15 @@ def known_partitions(scrape: Scrape) -> Iterator[tuple[TopicPartition, Offsets]]
 
 
 PARTITION_FAMILIES = (
-    Family("caughtup_partition_start_offset", "Start of the log", _PARTITION, _start_offsets),
+    Family(
+        "caughtup_partition_start_offset",
+        "Offset of the first record in the log",
+        _PARTITION,
+        _start_offsets,
+    ),
     Family(
         "caughtup_partition_end_offset",
-        "End of the log",
+        "Last stable offset (read_committed) or high watermark (read_uncommitted)",
         (*_PARTITION, "isolation"),
         _end_offsets,
     ),

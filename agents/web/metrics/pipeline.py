@@ -48,21 +48,21 @@ def _rows(family: Family, scrape: Scrape, stream: str) -> Iterator[bytes]:
 PIPELINE_FAMILIES = (
     Family(
         "caughtup_pipeline_status",
-        "How a stream fares",
+        "1 for the state of a stream, 0 for the others",
         (*_STREAM, "status"),
         _status,
         _streams,
     ),
     Family(
         "caughtup_pipeline_progress_age_seconds",
-        "Since the stream was last heard",
+        "Seconds since the stream last reported",
         _STREAM,
         _age,
         _streams,
     ),
     Family(
         "caughtup_pipeline_batch_seconds",
-        "How long the last batch took",
+        "Duration of the stream's last batch in seconds",
         _STREAM,
         partial(_figure, attrgetter("batch_seconds")),
         _streams,
@@ -76,7 +76,7 @@ PIPELINE_FAMILIES = (
     ),
     Family(
         "caughtup_pipeline_rows_total",
-        "Records that its batches read, of those that were heard of",
+        "Records that the reported batches read",
         _STREAM,
         _rows,
         _streams,

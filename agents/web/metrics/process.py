@@ -65,20 +65,20 @@ def _late(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
 BUILD_FAMILIES = (
     Family(
         "caughtup_build_info",
-        "Which release it is, and of which Python",
+        "1, with the release that runs and its Python version",
         ("cluster", "version", "python"),
         _build,
     ),
     Family(
         "caughtup_last_turn_age_seconds",
-        "Time since a part of the process last got on",
+        "Seconds since a part of the process last made progress",
         ("cluster", "part"),
         _last_turns,
         known=lambda scrape: bool(scrape.health.pulses.still_seconds()),
     ),
     Family(
         "caughtup_event_loop_late_seconds_total",
-        "By how much turns of the event loop came late",
+        "Seconds by which turns of the event loop came late",
         _CLUSTER,
         _late,
         type="counter",

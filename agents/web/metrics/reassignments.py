@@ -133,34 +133,47 @@ def _family(
 REASSIGNMENT_FAMILIES = (
     _family(
         "offsets_remaining",
-        "Offsets yet to copy",
+        "Offsets that the furthest required replica has yet to copy",
         partial(_figure, attrgetter("offsets_remaining")),
     ),
     _family(
-        "bytes_remaining", "Bytes yet to copy", partial(_figure, attrgetter("bytes_remaining"))
+        "bytes_remaining",
+        "Bytes that the required replicas have yet to copy",
+        partial(_figure, attrgetter("bytes_remaining")),
     ),
     _family(
-        "rate_bytes_per_second", "Bytes copied a second", partial(_figure, attrgetter("rate_bytes"))
+        "rate_bytes_per_second",
+        "Bytes that the required replicas copy in a second",
+        partial(_figure, attrgetter("rate_bytes")),
     ),
-    _family("eta_seconds", "Time until it is copied", partial(_figure, _eta)),
+    _family(
+        "eta_seconds",
+        "Seconds until the last required replica has caught up; +Inf: never",
+        partial(_figure, _eta),
+    ),
     _family(
         "age_seconds",
-        "Time since it was first seen",
+        "Seconds since the reassignment was first seen",
         partial(_since, TrackedReassignment.age_seconds),
     ),
     _family(
         "idle_seconds",
-        "Time since a replica gained or joined the ISR",
+        "Seconds since an added replica copied a record or joined the ISR",
         partial(_since, TrackedReassignment.idle_seconds),
     ),
-    _family("status", "How a partition in movement fares", _status, "status"),
-    _family("cause", "Why a partition in movement fares as it does", _cause, "cause"),
+    _family(
+        "status",
+        "1 for the verdict on a partition in movement, 0 for the others",
+        _status,
+        "status",
+    ),
+    _family("cause", "1 for the cause of the verdict on a partition in movement", _cause, "cause"),
 )
 #: Over all of them, and over those that ended.
 REASSIGNMENT_TOTALS = (
     Family(
         "caughtup_reassignment_partitions",
-        "Partitions in movement",
+        "Partitions in movement, by phase",
         (*_CLUSTER, "phase"),
         _phases,
     ),
@@ -174,20 +187,20 @@ REASSIGNMENT_TOTALS = (
     ),
     Family(
         "caughtup_reassignments_ended_total",
-        "Movements that ended, by how",
+        "Reassignments that ended, by outcome",
         (*_CLUSTER, "outcome"),
         _ended,
         type="counter",
     ),
     Family(
         "caughtup_throttle_orphaned",
-        "Throttles that no movement needs",
+        "1 for a replication throttle that no reassignment needs",
         (*_CLUSTER, "kind", "name"),
         _orphaned,
     ),
     Family(
         "caughtup_reassignments_partial",
-        "Whether the last look lacked something",
+        "1 if the last look at reassignments was incomplete",
         _CLUSTER,
         _partial,
     ),

@@ -43,14 +43,14 @@ SPARK_FAMILIES = (
     ),
     Family(
         "caughtup_spark_query_batch_started_timestamp_seconds",
-        "When the batch began that isn't committed yet",
+        "When the batch that is not committed yet began",
         _QUERY,
         _started,
         _queries,
     ),
     Family(
         "caughtup_spark_checkpoint_problems",
-        "Checkpoints that can't be read",
+        "1 for a checkpoint that cannot be read, with the problem",
         ("cluster", "checkpoint", "problem"),
         _problems,
     ),

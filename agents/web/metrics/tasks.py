@@ -84,14 +84,14 @@ TASK_FAMILIES = (
     ),
     Family(
         "caughtup_task_status",
-        "How a copy that is to catch up fares",
+        "1 for the verdict on a copy that is to catch up, 0 for the others",
         (*_COPY, "status"),
         _statuses,
         _watched,
     ),
     Family(
         "caughtup_task_catchup_eta_seconds",
-        "Time until a copy is caught up",
+        "Seconds until the copy is caught up; +Inf: never",
         _COPY,
         _etas,
         _watched,
