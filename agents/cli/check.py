@@ -61,7 +61,7 @@ class Finding(NamedTuple):
 @connection_options
 @format_option
 def check(output: str, print_config: bool, **connection: Any) -> None:
-    """Check the connection and the permissions, and list what is visible. Exits 1 if anything is missing."""
+    """Check connection and permissions; list what is visible. Exits 1 if anything is missing."""
     if print_config and output == "json":
         raise click.UsageError("--print-config prints TOML, and no JSON")
     loaded = loaded_from(connection)

@@ -32,7 +32,7 @@ Option = tuple[str, str]
 
 def commands_page() -> str:
     """Return the page."""
-    contexts = list(_contexts(click.Context(main, info_name="caughtup")))
+    contexts = list(_contexts(click.Context(main, info_name="caughtup", **main.context_settings)))
     counted = Counter(option for context in contexts for option in _options(context))
     common = [option for option, count in counted.items() if count >= _MANY]
     parts = [_HEAD, _COMMON, *table(("option", "what"), _rows(common)), ""]
