@@ -73,7 +73,7 @@ EXAMPLES = [
 )
 def test_every_command_has_examples_that_it_takes(command: click.Command, example: str) -> None:
     called, *words = shlex.split(
-        example.replace('eval "$(', "").split(" <")[0].split(" |")[0].rstrip(')"')
+        example.replace('eval "$(', "").split(" <")[0].split(" |")[0].split(" >")[0].rstrip(')"')
     )
     assert called == "caughtup"
     group: click.Command = main
