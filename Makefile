@@ -74,7 +74,7 @@ reference: install  ## docs/reference/, from settings, metrics and commands
 	@$(BIN)/python -m tests.support.reference
 
 site: install  ## The documents as a site, build/site; a link that is broken fails
-	@$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --builder html \
+	@$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --builder dirhtml \
 	  --doctree-dir build/doctrees --conf-dir scripts/site . build/site
 	@echo build/site/index.html
 

@@ -21,7 +21,7 @@ IN_STYLES = re.compile(r"(?:@import\s+|url\()[\"']?((?:https?:)?//[^\"')]+)")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `make site` makes; a warning, such as of a broken link, fails."""
     out = tmp_path_factory.mktemp("site")
-    command = ["sphinx", "--fail-on-warning", "--keep-going", "--quiet"]
+    command = ["sphinx", "--fail-on-warning", "--keep-going", "--quiet", "--builder", "dirhtml"]
     folders = ["--conf-dir", ROOT / "scripts/site", "--doctree-dir", out / "doctrees"]
     made = subprocess.run(
         [sys.executable, "-m", *command, *folders, ROOT, out / "html"],
@@ -39,7 +39,8 @@ def test_every_document_is_in_it(site: Path) -> None:
     pages |= {
         Path(name) for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
     }
-    assert not {page for page in pages if not (site / page).with_suffix(".html").is_file()}
+    folders = {page.with_suffix("") for page in pages if page.stem != "index"}
+    assert not {folder for folder in folders if not (site / folder / "index.html").is_file()}
     assert (site / "index.html").is_file()
 
 
@@ -51,10 +52,10 @@ def test_it_asks_no_other_host_for_anything(site: Path) -> None:
     }
 
 
-def test_a_runbook_has_its_anchor(site: Path) -> None:
+def test_a_runbook_has_its_anchor_where_docs_url_leads(site: Path) -> None:
     rules = (ROOT / "prometheus/caughtup.rules.yml").read_text()
     anchors = set(re.findall(r"runbook: docs/operating\.md#(\S+)", rules))
-    text = (site / "docs/operating.html").read_text()
+    text = (site / "docs/operating/index.html").read_text()
     assert anchors
     assert not {anchor for anchor in anchors if f'id="{anchor}"' not in text}
 
