@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 from caughtup.models.groups.membership import Member, Membership
@@ -10,6 +11,7 @@ from caughtup.models.recent.happenings import Happening
 #: A rebalance that was due is made up to so long (ms) after its time.
 _LATE_MS = 15_000
 _MOST_NAMED = 5
+_THREAD = re.compile(r"-StreamThread-[0-9]+-consumer$")
 
 
 def rebalance(
@@ -51,7 +53,8 @@ def _by_id(membership: Membership) -> dict[str, Member]:
 
 
 def _name(member: Member) -> str:
-    return member.client_id or member.member_id
+    """Return the client a member is of: Kafka Streams adds the thread to its ``client.id``."""
+    return _THREAD.sub("", member.client_id) or member.member_id
 
 
 def _said(names: Counter[str], what: str) -> str:

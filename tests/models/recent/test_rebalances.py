@@ -44,6 +44,11 @@ def group(generation: int, **members: str) -> Membership:
         ),
         (
             group(5, m1="a"),
+            group(6, m1="a", m2="b-StreamThread-1-consumer", m3="b-StreamThread-2-consumer"),
+            "generation 5 → 6: b (2 members) joined",
+        ),
+        (
+            group(5, m1="a"),
             group(6, m1="a"),
             "generation 5 → 6: a member asked for it; nobody joined or left",
         ),
