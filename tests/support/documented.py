@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-INTEGRATING = Path(__file__).resolve().parents[2] / "docs" / "integrating.md"
+ROOT = Path(__file__).resolve().parents[2]
+INTEGRATING = ROOT / "docs" / "integrating.md"
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def blocks(language: str, page: Path = INTEGRATING) -> list[str]:
-    """Return the blocks of a language, in the page's order."""
-    return [text for kind, text in _BLOCK.findall(page.read_text()) if kind == language]
+def blocks(language: str, page: Path | str = INTEGRATING) -> list[str]:
+    """Return the blocks of a language, in the order of a page, or of a page's text."""
+    text = page.read_text() if isinstance(page, Path) else page
+    return [block for kind, block in _BLOCK.findall(text) if kind == language]

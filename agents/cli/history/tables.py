@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -67,22 +68,12 @@ class History:
         found = False
         for name in NAMES:
             try:
-                table = self._open(name)
+                with self._said_in_a_line(name):
+                    opened = _opened(name, self._open(name))
             except TableNotFoundError:
                 continue
             found = True
-            actions = table.get_add_actions(flatten=True)
-            sizes = actions.column("size_bytes").to_pylist()
-            rows = actions.column("num_records").to_pylist()
-            (last,) = table.history(1)
-            yield Opened(
-                name,
-                table.version(),
-                None if None in rows else sum(rows),
-                len(sizes),
-                sum(sizes),
-                last.get("timestamp"),
-            )
+            yield opened
         if not found:
             raise UserError(
                 f"no table of a history at {self._store.uri}: caughtup pipeline history writes "
@@ -96,7 +87,8 @@ class History:
         for name in NAMES:
             if re.search(rf"\b{name}\b", sql):
                 try:
-                    connection.register(name, self._open(name).to_pyarrow_dataset())
+                    with self._said_in_a_line(name):
+                        connection.register(name, self._open(name).to_pyarrow_dataset())
                 except TableNotFoundError:
                     missing.append(name)
         connection.execute(_CLOSED)
@@ -110,15 +102,37 @@ class History:
 
     def _open(self, name: str) -> DeltaTable:
         place = self._store.at(name)
-        try:
+        with self._said_in_a_line(name):
             table = DeltaTable(place.uri, storage_options=dict(place.options))
             if self._at is not None:
                 table.load_as_version(self._at)
+        return table
+
+    @contextmanager
+    def _said_in_a_line(self, name: str) -> Iterator[None]:
+        """Raise UserError for what the library says of a store or a table that is there."""
+        place = self._store.at(name)
+        try:
+            yield
         except TableNotFoundError:
             raise
-        except DeltaError as error:
+        except (DeltaError, OSError) as error:
             raise UserError(f"can't read {place.uri}: {place.said(error)}") from None
-        return table
+
+
+def _opened(name: str, table: DeltaTable) -> Opened:
+    actions = table.get_add_actions(flatten=True)
+    sizes = actions.column("size_bytes").to_pylist()
+    rows = actions.column("num_records").to_pylist()
+    (last,) = table.history(1)
+    return Opened(
+        name,
+        table.version(),
+        None if None in rows else sum(rows),
+        len(sizes),
+        sum(sizes),
+        last.get("timestamp"),
+    )
 
 
 def _rows(reader: pa.RecordBatchReader) -> Iterator[tuple[Any, ...]]:

@@ -19,6 +19,7 @@ NEEDING = [
     (["pipeline", "rates", "--checkpoint", "c"], "spark"),
     (["pipeline", "generations", "--output", "o"], "spark"),
     (["pipeline", "compact", "--output", "o"], "spark"),
+    (["history", "--tables", "t"], "history"),
     (["replay", "--from", "g"], "spark"),
     (["bench", "assign"], "demo"),
     (["bench", "churn"], "demo"),
