@@ -52,12 +52,12 @@ class FollowedGroup:
         self._ends: dict[str, int] = {}
         for place in range(tasks):
             task = f"0_{place}"
-            self._ends[task] = LEAST_STATE + self._rng.randrange(30)
+            self._ends[task] = LEAST_STATE + self._rng.randrange(5)
             for copy in range(1 + self._config["num.standby.replicas"]):
                 holder = self.processes[(place + copy) % processes + 1]
                 (holder.standby if copy else holder.active).add(task)
                 holder.restored[task] = self._ends[task]
-        self._growth = {task: self._rng.uniform(0, 10) for task in self._ends}
+        self._growth = {task: self._rng.uniform(0, 20) for task in self._ends}
         told = ApplicationParameters(config=self._config, changelogs={0: (CHANGELOG,)})
         self._service = cluster_state(told)
         self._number, self._now_ms = 0, START_MS
