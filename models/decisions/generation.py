@@ -110,11 +110,11 @@ def decide_generation(cluster: str, due: DueGeneration, now_ms: int) -> DecidedG
         learned = None if due.is_learned else after
         inputs = with_known_configs(inputs, generation, learned or due.learned)
         exact = _exact(generation, after, verdict)
-    wanted = inputs
+    seen = inputs
     if due.revises is None and (generation.follows or due.leader_state is not None):
-        wanted = _next_rebalance(generation, inputs)
+        seen = _next_rebalance(generation, inputs)
     recommended = recommendation(
-        cluster, generation, wanted, exact, now_ms, due.worthwhile_at_ms, due.rates
+        cluster, generation, seen, exact, now_ms, due.worthwhile_at_ms, due.rates
     )
     if due.revises is not None:
         if _says_the_same(recommended, due.revises.recommendation):
