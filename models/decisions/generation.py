@@ -110,8 +110,11 @@ def decide_generation(cluster: str, due: DueGeneration, now_ms: int) -> DecidedG
         learned = None if due.is_learned else after
         inputs = with_known_configs(inputs, generation, learned or due.learned)
         exact = _exact(generation, after, verdict)
+    seen = inputs
+    if due.revises is None and (generation.follows or due.leader_state is not None):
+        seen = _next_rebalance(generation, inputs)
     recommended = recommendation(
-        cluster, generation, inputs, exact, now_ms, due.worthwhile_at_ms, due.rates
+        cluster, generation, seen, exact, now_ms, due.worthwhile_at_ms, due.rates
     )
     if due.revises is not None:
         if _says_the_same(recommended, due.revises.recommendation):
@@ -127,6 +130,15 @@ def decide_generation(cluster: str, due: DueGeneration, now_ms: int) -> DecidedG
     premature = due.leader_may_publish and (not explained or generation.follows)
     decided = _decided(generation, inputs, exact, recommended)
     return replace(decided, premature=premature, learned=learned)
+
+
+def _next_rebalance(generation: StreamsGeneration, inputs: GenerationInputs) -> GenerationInputs:
+    """Return what a follower's next rebalance will see: with the copies that this one began.
+
+    Lags that grew since would choose others, for which a follower would drop those again.
+    """
+    scenario = project(generation, inputs.scenario, {})
+    return inputs if scenario is None else replace(inputs, scenario=scenario, projected=True)
 
 
 def _exact(generation: StreamsGeneration, learned: Learned, verdict: Verdict) -> ExactResult:

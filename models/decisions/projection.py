@@ -23,11 +23,13 @@ def project(
 
     ``scenario`` is what the generation was decided from; ``positions`` are what processes
     reported since, at or after the generation's beginning. Where nobody reported anything since,
-    a lag is the one of then. None while a task is held back: its owner has yet to let go of it.
+    a lag is the one of then. A task that is held back counts as its owner's, who has yet to let go
+    of it. None where tasks or processes are others.
     """
     running = {task for client in generation.clients.values() for task in client.active()}
-    if running != scenario.tasks.keys():
+    if not running <= scenario.tasks.keys():
         return None
+    held_back = scenario.tasks.keys() - running
     acceptable = scenario.acceptable_recovery_lag
     before = scenario.greatest_lags
     greatest = {task: _lag(lag, None, acceptable, is_active=False) for task, lag in before.items()}
@@ -40,7 +42,7 @@ def project(
         then = scenario.clients.get(process)
         if then is None:
             return None
-        active = client.active()
+        active = client.active() | (then.previous_active & held_back)
         news = reported.get(str(process), {})
         lags = {}
         for task in sorted({*then.lags, *news, *active}):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from caughtup.models.assignment.compact import CompactScenario, ScenarioTask
@@ -78,8 +80,20 @@ def test_an_active_runs_unless_it_says_that_it_restores() -> None:
     assert again.clients[process(1)].lags[ONE] == -2
 
 
-def test_while_a_task_is_held_back_nobody_can_tell() -> None:
-    assert projected(decided_state(*HANDING_OVER)) is None
+def test_a_task_that_is_held_back_counts_as_its_owner_s() -> None:
+    scenario = projected(decided_state(*HANDING_OVER))
+    assert scenario is not None
+    assert scenario.clients[process(1)].previous_active == {ZERO, ONE}
+    assert scenario.clients[process(1)].lags == {ZERO: -2, ONE: -2}
+    assert scenario.clients[process(2)].previous_standby == {ONE}
+    assert scenario.clients[process(2)].lags[ONE] == 5_000
+
+
+def test_of_a_task_that_its_scenario_lacks_nobody_can_tell() -> None:
+    known = decided_generation(decided_state(*WARMING))
+    scenario = known.inputs.scenario
+    without = replace(scenario, tasks={ZERO: scenario.tasks[ZERO]})
+    assert project(known.generation, without, {}) is None
 
 
 def test_a_copy_that_catches_up_makes_a_new_recommendation_once() -> None:

@@ -33,6 +33,7 @@ from tests.support.groups.streams import (
     generation,
     process,
 )
+from tests.support.own_topics.application_states import state_record, tell
 from tests.support.states import TOLD, cluster_state, list_ends, publish, read
 
 A, B = str(process(1)), str(process(2))
@@ -97,6 +98,26 @@ def test_what_is_beyond_the_warm_up_budget_waits_and_is_said_to() -> None:
     assert record["probing_rebalance"]["reason"] == (
         "1 warm-up to be looked at again and 3 movements beyond the budget"
     )
+
+
+def test_a_follower_goes_on_with_what_it_began_though_less_of_another_task_is_to_restore() -> None:
+    a, b = WARMING
+    told = state_record(a, b, given={1: (["0_0", "0_1"], []), 2: ([], ["0_1"])})
+    told["greatest_lags"]["0_0"] = 49_000
+    state = cluster_state()
+    tell(state, told)
+    read(state, generation(7, a, b))
+    (record,) = publish(state)
+    assert record["assignment"][B] == {"active": [], "standby": ["0_1"], "warmup": ["0_1"]}
+    assert record["inputs"]["projected"] is True
+    assert record["inputs"]["scenario"]["clients"][B]["previous_standby"] == ["0_1"]
+    assert record["cost"]["copies"] == 0
+
+
+def test_where_nobody_follows_the_leader_s_own_inputs_are_decided_from() -> None:
+    record = recommended_record(*WARMING)
+    assert record["inputs"]["projected"] is False
+    assert record["inputs"]["scenario"]["clients"][B]["previous_standby"] == []
 
 
 def test_a_lag_that_is_not_a_number_of_offsets_is_absent() -> None:
