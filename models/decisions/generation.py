@@ -45,7 +45,8 @@ class DueGeneration:
     decision that there was, where copies have caught up since. ``worthwhile_at_ms``: from when on
     a probing rebalance is worth it, as far as the copies' pace tells, and ``rates`` where that is
     from (``CopyWatch.rates``). ``leader_may_publish``: its leader's state of the rebalance may yet
-    come, and with it rules that aren't Kafka's.
+    come, and with it rules that aren't Kafka's. ``has_followed``: its leaders published states of
+    other rebalances, so that it follows, though nothing of this one has come.
     """
 
     generation: StreamsGeneration
@@ -59,6 +60,7 @@ class DueGeneration:
     worthwhile_at_ms: int | None = None
     rates: str | None = None
     leader_may_publish: bool = False
+    has_followed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,8 @@ def decide_generation(cluster: str, due: DueGeneration, now_ms: int) -> DecidedG
         inputs = with_known_configs(inputs, generation, learned or due.learned)
         exact = _exact(generation, after, verdict)
     seen = inputs
-    if due.revises is None and (generation.follows or due.leader_state is not None):
+    follows = generation.follows or due.has_followed or due.leader_state is not None
+    if due.revises is None and follows:
         seen = _next_rebalance(generation, inputs)
     recommended = recommendation(
         cluster, generation, seen, exact, now_ms, due.worthwhile_at_ms, due.rates

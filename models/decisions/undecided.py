@@ -178,8 +178,13 @@ def _due(undecided: UndecidedGeneration, now_ms: int) -> DueGeneration | Waiting
         )
         is_open = inputs.tentative or not unseen or lacks_racks
         return replace(_waiting(undecided, END_OFFSETS_WAIT_MS), ends=unseen, is_open=is_open)
-    may_publish = waited_ms < LEADER_STATE_WAIT_MS
-    return DueGeneration(generation, inputs, undecided.seen_ms, leader_may_publish=may_publish)
+    return DueGeneration(
+        generation,
+        inputs,
+        undecided.seen_ms,
+        leader_may_publish=waited_ms < LEADER_STATE_WAIT_MS,
+        has_followed=bool(undecided.leader_states),
+    )
 
 
 def _waiting(undecided: UndecidedGeneration, wait_ms: int) -> WaitingGeneration:

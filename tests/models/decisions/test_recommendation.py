@@ -34,7 +34,7 @@ from tests.support.groups.streams import (
     process,
 )
 from tests.support.own_topics.application_states import state_record, tell
-from tests.support.states import TOLD, cluster_state, list_ends, publish, read
+from tests.support.states import TOLD, cluster_state, list_ends, publish, read, state_with_ends
 
 A, B = str(process(1)), str(process(2))
 
@@ -112,6 +112,19 @@ def test_a_follower_goes_on_with_what_it_began_though_less_of_another_task_is_to
     assert record["inputs"]["projected"] is True
     assert record["inputs"]["scenario"]["clients"][B]["previous_standby"] == ["0_1"]
     assert record["cost"]["copies"] == 0
+
+
+def test_a_follower_whose_leader_says_nothing_of_a_rebalance_still_follows() -> None:
+    """What it began in it isn't given up for want of what its leader saw."""
+    a, b = WARMING
+    state = state_with_ends()
+    given = {1: (["0_0", "0_1"], []), 2: ([], ["0_1"]), 3: ([], [])}
+    tell(state, state_record(a, b, Member("c", 3), given=given))
+    read(state, generation(7, a, b))
+    assert publish(state, START_MS) == []
+    (record,) = publish(state, START_MS + LEADER_STATE_WAIT_MS)
+    assert record["inputs"]["projected"] is True
+    assert record["inputs"]["scenario"]["clients"][B]["previous_standby"] == ["0_1"]
 
 
 def test_where_nobody_follows_the_leader_s_own_inputs_are_decided_from() -> None:
