@@ -82,6 +82,9 @@ def _section(context: click.Context, common: list[Option]) -> Iterator[str]:
 def _options(context: click.Context) -> Iterator[Option]:
     for parameter in context.command.get_params(context):
         record = parameter.get_help_record(context)
+        if parameter.name == "help" and record is not None:
+            # A command keeps the names of whichever context asked it first.
+            record = ", ".join(context.help_option_names), record[1]
         if isinstance(parameter, click.Option) and record is not None:
             yield record[0], " ".join(record[1].split())
 
