@@ -10,7 +10,10 @@ SEED ?= 1000000
 MINUTES ?= 3
 FOLLOWER_JAR ?= build/caughtup-follower.jar
 
-.PHONY: help install java classes prometheus demo follower wheel test thorough unsteady chaos soak proof schemas reference site chart example rules dashboards lint types check lock pin clean
+# Tests start hundreds of commands: without files of bytecode each would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: help install java classes prometheus demo follower wheel test thorough unsteady chaos soak proof schemas reference site chart example rules dashboards pictures lint types check lock pin clean
 
 help:  ## Say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -89,6 +92,9 @@ rules: install  ## prometheus/caughtup.rules.yml, as `caughtup rules` makes it
 
 dashboards: install  ## grafana/dashboards/, from scripts/dashboards
 	@$(BIN)/python -m scripts.dashboards
+
+pictures: prometheus install  ## docs/pictures/: the page in Chromium, light and dark, and the terminal
+	@$(BIN)/python -m tests.support.pictures
 
 lint: install
 	@$(BIN)/ruff check .

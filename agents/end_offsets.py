@@ -137,7 +137,7 @@ class EndOffsetsProbe(Service):
         if given_up:
             self._health.failed(PROBE)
             brokers = ", ".join(map(str, given_up))
-            log.warning("listing end offsets: no end to asking brokers %s; a new client", brokers)
+            log.warning("listing end offsets: brokers %s do not answer; connecting anew", brokers)
 
     async def _round(self) -> int | None:
         """List and publish; return as of when (ms) everything that can be known is in the tables.

@@ -19,3 +19,9 @@ class UserError(click.ClickException):
         """Print each message on one line."""
         for message in self.messages:
             click.echo(f"caughtup: {' '.join(message.split())}", err=True)
+
+
+class NotThereError(UserError):
+    """There is no such group or client: the command exits with status 3."""
+
+    exit_code = 3

@@ -44,7 +44,7 @@ for origin, short_help in (
     ),
     (
         "caughtup.agents.cli.connect.main:connect",
-        "Show Connect groups: who runs what, what nobody runs, and until when.",
+        "Show Connect groups: which worker runs what, and what is unassigned.",
     ),
     (
         "caughtup.agents.cli.top.main:top",
@@ -53,7 +53,7 @@ for origin, short_help in (
     ("caughtup.agents.cli.explain.main:explain", "Explain an application's last assignment."),
     (
         "caughtup.agents.cli.history.main:history",
-        "Ask the history's tables: what was, when, and who caused it.",
+        "Query the history's tables: what happened, when, and who caused it.",
     ),
     (
         "caughtup.agents.cli.configs.main:configs",
@@ -70,7 +70,7 @@ for origin, short_help in (
         "caughtup.agents.cli.simulate.main:simulate",
         "Play a change to a group in virtual time: what would it cost?",
     ),
-    ("caughtup.agents.cli.simulate.safe:safe", "Tell whether an instance can be stopped now."),
+    ("caughtup.agents.cli.simulate.safe:safe", "Check whether an instance can be stopped now."),
     (
         "caughtup.agents.cli.replay.main:replay",
         "Decide recorded generations again under other settings.",

@@ -17,6 +17,7 @@ from pydantic import (
 )
 
 from caughtup.agents.application_settings import ApplicationConfig, parameters_of
+from caughtup.agents.store_settings import StoreSettings
 from caughtup.agents.watching_settings import WatchingSettings, separated
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.records.topics import DEFAULT_PREFIX
@@ -28,7 +29,7 @@ _ADDRESS = re.compile(r"(?:[^\s:/\[\],]+|\[[0-9A-Fa-f:.%\w]+\])(?::([0-9]{1,5}))
 _WEB_ADDRESS = re.compile(r"https?://[^\s/@\"<>\\]+(?:/[^\s\"<>\\]*)?", re.ASCII)
 
 
-class Settings(WatchingSettings):
+class Settings(StoreSettings, WatchingSettings):
     """Everything that can be set; each field's description says what it does.
 
     ``kafka`` has the properties as they are by now: secrets that are read from files, which
@@ -95,6 +96,14 @@ class Settings(WatchingSettings):
         description="Where this project's documents are in a browser: the page links to them, and "
         "to the runbooks in operating.",
         examples=["https://docs.example.com/caughtup"],
+    )
+    history_uri: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=2_000,
+        description="Where the history's tables are: what `caughtup pipeline history` has as "
+        "--output. With it, and the extra history, a group's page shows days, too.",
+        examples=["s3://lake/history"],
     )
     application_id: str = Field(
         default="caughtup",

@@ -26,7 +26,7 @@ def separated(given: object) -> object:
         try:
             return json.loads(given)
         except (ValueError, RecursionError):
-            raise ValueError("it begins as a JSON list and is none") from None
+            raise ValueError("the value begins like a JSON list and is not one") from None
     return [value.strip() for value in given.split(",") if value.strip()]
 
 
@@ -38,7 +38,9 @@ def _are_patterns(given: tuple[str, ...]) -> tuple[str, ...]:
             at = f", at its character {error.pos + 1}" if error.pos is not None else ""
             raise ValueError(f"entry {number} is no regular expression{at}") from None
         except (RecursionError, OverflowError):
-            raise ValueError(f"entry {number} is too deep a regular expression") from None
+            raise ValueError(
+                f"entry {number} is a regular expression that is nested too deeply"
+            ) from None
     return given
 
 
@@ -164,11 +166,11 @@ class WatchingSettings(BaseModel):
                 if pattern in watched:
                     raise ValueError(
                         f"ignore_{kind} contradicts watch_{kind}: its entry {number} is entry "
-                        f"{watched.index(pattern) + 1} there, so that none of these is watched"
+                        f"{watched.index(pattern) + 1} there, so that no such group is watched"
                     )
         if self.metrics_group_limit is not None and self.metrics_granularity == "group":
             raise ValueError(
-                "metrics_group_limit contradicts metrics_granularity: by group there is one series"
+                "metrics_group_limit contradicts metrics_granularity=group, which has one series a group"
             )
         return self
 

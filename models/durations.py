@@ -1,4 +1,4 @@
-"""Spans of time in words that a person reads."""
+"""Spans of time, sizes and numbers of things, in words that a person reads."""
 
 from __future__ import annotations
 
@@ -16,3 +16,21 @@ def duration(seconds: float) -> str:
     if seconds < 7_200:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:,.1f} h"
+
+
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+def size(value: float) -> str:
+    """Write bytes with two or three digits and a unit of thousands: ``1.2 GB``."""
+    scaled, unit = float(value), 0
+    while abs(scaled) >= 999.5 and unit < len(_UNITS) - 1:
+        scaled, unit = scaled / 1000, unit + 1
+    return (
+        f"{scaled:.1f} {_UNITS[unit]}" if unit and scaled < 9.95 else f"{scaled:.0f} {_UNITS[unit]}"
+    )
+
+
+def counted(number: int, one: str, several: str = "") -> str:
+    """Write a number with its noun: ``1 offset``, ``2,000 offsets``; ``several``: another plural."""
+    return f"{number:,} {one if number == 1 else several or f'{one}s'}"

@@ -13,6 +13,8 @@ NUMBER_MAX = 999_999_999
 _TASK_ID = re.compile(r"([0-9]{1,9})_([0-9]{1,9})")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _SIGN = 1 << 63
+#: A number in a name; before a letter it is part of a hash, as in names of pods.
+_NUMBER = re.compile(r"(?<![0-9])([0-9]{1,9})(?![0-9A-Za-z])")
 
 
 class TaskId(NamedTuple):
@@ -78,6 +80,13 @@ class ConnectorTaskId(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.connector}-{self.task}"
+
+
+def natural_order(name: str) -> list[tuple[str, int]]:
+    """Return what orders names by the numbers in them: ``orders-2`` before ``orders-10``."""
+    parts = _NUMBER.split(name)
+    numbers = [*map(int, parts[1::2]), -1]
+    return list(zip(parts[::2], numbers, strict=True))
 
 
 def _signed(half: int) -> int:

@@ -57,7 +57,7 @@ class WatchPatterns(NamedTuple):
 
 
 class Watching:
-    """Tells which groups and topics are watched, and which groups were seen that aren't.
+    """Decides which groups and topics are watched, and which groups were seen that aren't.
 
     ``always`` names groups that are watched whatever the patterns say.
     """

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from caughtup.demo.java.command_lines import QUICK_START
+from tests.support.sizes import SCENARIOS_A_DAY
 
-#: Generated scenarios of a family a day: the seeds of two days don't meet.
-_SCENARIOS_A_DAY = 200
 #: What lasts as long as the session and takes a minute to start, so that one worker has it alone.
 #: A cluster takes seconds: each worker starts its own.
 _SHARED = "scene"
@@ -22,7 +21,7 @@ _EARLY = ("integration", "pipelines")
 
 # Before there are workers, since all of them have to find the same tests.
 _today = datetime.now(UTC).toordinal()
-os.environ.setdefault("ORACLE_FIRST_SEED", str(_today * _SCENARIOS_A_DAY))
+os.environ.setdefault("ORACLE_FIRST_SEED", str(_today * SCENARIOS_A_DAY))
 
 # What an example takes says how busy the machine is, not whether the code is right.
 settings.register_profile(

@@ -22,7 +22,7 @@ ALLOWED = {
     "pipelines": {"models"},
     "demo": {"models"},
     "followers": {"models", "demo"},
-    "agents": {"models", "pipelines", "demo", "bench"},
+    "agents": {"models", "pipelines", "demo", "followers", "bench"},
     "bench": {"models", "pipelines", "demo", "agents", "followers"},
 }
 

@@ -92,7 +92,9 @@ class CheckpointCommitter(Service):
             await asyncio.to_thread(call, *arguments)
         except KafkaException as error:
             if self._health.failed(PROBE):
-                log.warning("committing where %s is: %s; trying again", group, error.args[0].str())
+                log.warning(
+                    "committing the position of %s: %s; trying again", group, error.args[0].str()
+                )
             return False
         self._health.recovered(PROBE)
         return True

@@ -44,7 +44,7 @@ def find(store: Store, root: str, name: str | None) -> Iterator[Place]:
                 raise CaughtupError("too_many", f"more than {_MOST_FOLDERS:,} folders")
             entries = store.entries(path)
             if len(called.encode()) > MOST_GROUP_BYTES - len(GROUP_PREFIX):
-                raise CaughtupError("too_large", "its path is too long for a group's name")
+                raise CaughtupError("too_large", "its path is too long for the name of a group")
         except Exception as error:  # noqa: BLE001 - a folder that can't be listed costs itself
             yield Place(GROUP_PREFIX + called, root if looked > _MOST_FOLDERS else path, error)
             if looked > _MOST_FOLDERS:

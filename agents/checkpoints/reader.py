@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from mode import Service
 
 from caughtup.agents.checkpoints.reading import CheckpointLooks
 from caughtup.agents.clock import now_ms
+from caughtup.agents.configuration.s3_access import s3_variables
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import done_in_turns
 from caughtup.agents.settings import Settings
@@ -37,7 +39,8 @@ class CheckpointReader(Service):
 
     @Service.task
     async def _run(self) -> None:
-        looks = CheckpointLooks(self._settings.spark_checkpoints)
+        s3 = partial(s3_variables, self._settings)
+        looks = CheckpointLooks(self._settings.spark_checkpoints, s3)
         thread = ThreadPoolExecutor(1, "checkpoints")
         try:
             while not self.should_stop:

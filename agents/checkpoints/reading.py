@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from caughtup.agents.checkpoints.finding import find
 from caughtup.agents.checkpoints.stores import Store, open_store, writable
+from caughtup.agents.errors import UserError
 from caughtup.models.errors import error_code
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.decoding import BAD_JSON, RefusedError
@@ -39,11 +40,14 @@ _MOST_QUERIES = 1_000
 class CheckpointLooks:
     """Looks at the checkpoints of a setting's entries. A look blocks, and raises nothing.
 
-    Raises ValueError for what is no entry.
+    ``s3`` is asked for an S3's variables, which may change; what it raises is a problem of those that
+    are there. Raises ValueError for what is no entry.
     """
 
-    def __init__(self, entries: Iterable[str]) -> None:
+    def __init__(self, entries: Iterable[str], s3: Callable[[], Mapping[str, str]] = dict) -> None:
         self._entries = tuple(map(read_entry, entries))
+        self._s3 = s3
+        self._variables: Mapping[str, str] = {}
         self._stores: dict[Entry, tuple[Store, str]] = {}
 
     def look(self, known: Mapping[str, Known], now_ms: int) -> Looks:
@@ -51,14 +55,20 @@ class CheckpointLooks:
         found = Looks({}, {})
         for entry in self._entries:
             try:
-                if entry not in self._stores:
-                    self._stores[entry] = open_store(entry)
-                store, root = self._stores[entry]
+                store, root = self._opened(entry)
             except Exception as error:  # noqa: BLE001 - a store that can't be opened costs itself
-                found.problems[entry.uri] = _problem(error)
+                found.problems[entry.place] = _problem(error)
                 continue
             self._look_under(found, store, root, entry.name, known, now_ms)
         return found
+
+    def _opened(self, entry: Entry) -> tuple[Store, str]:
+        if entry.is_s3 and (variables := self._s3()) != self._variables:
+            self._variables = variables
+            self._stores = {of: one for of, one in self._stores.items() if not of.is_s3}
+        if entry not in self._stores:
+            self._stores[entry] = open_store(entry, self._variables)
+        return self._stores[entry]
 
     def _look_under(
         self,
@@ -94,7 +104,7 @@ class CheckpointLooks:
 
 
 def _problem(error: Exception) -> Problem:
-    reason = "unreadable" if isinstance(error, OSError) else error_code(error)
+    reason = "unreadable" if isinstance(error, OSError | UserError) else error_code(error)
     message = getattr(error, "message", None) or getattr(error, "strerror", None) or str(error)
     return Problem(reason, writable(" ".join(str(message).split())[:500]))
 
@@ -133,7 +143,7 @@ def _batch(store: Store, path: str, number: int, now_ms: int, *, last: bool) -> 
     """Read a batch that was committed; None for one that Spark has deleted since."""
     try:
         if not is_commit(store.read(f"{path}/commits/{number}", 1)):
-            raise RefusedError(BAD_JSON, f"commits/{number} is empty, or no commit")
+            raise RefusedError(BAD_JSON, f"commits/{number} is empty, or is not a commit")
         ended = decode_batch_end(store.read(f"{path}/offsets/{number}", MOST_BYTES))
         written_ms = store.modified_ms(f"{path}/commits/{number}")
     except FileNotFoundError:

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Mapping
 from itertools import islice
 from typing import NamedTuple, Protocol
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from caughtup.models.errors import CaughtupError
 from caughtup.models.spark_queries.entries import Entry
 
 #: Names in one folder that are looked at. A log keeps its last 100 batches, unless told otherwise.
 _MOST_ENTRIES = 100_000
+#: What pyarrow calls each of an S3's variables.
+_S3 = {
+    "AWS_ACCESS_KEY_ID": "access_key",
+    "AWS_SECRET_ACCESS_KEY": "secret_key",
+    "AWS_SESSION_TOKEN": "session_token",
+    "AWS_REGION": "region",
+}
 
 
 class Listed(NamedTuple):
@@ -62,7 +71,7 @@ class LocalStore:
         opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(opened, "rb") as file:
             if not stat.S_ISREG(os.fstat(opened).st_mode):
-                raise CaughtupError("no_file", f"{path} is no plain file")
+                raise CaughtupError("no_file", f"{path} is not a plain file")
             return file.read(most_bytes + 1)
 
     def modified_ms(self, path: str) -> int | None:
@@ -75,17 +84,27 @@ class LocalStore:
 
 
 class ArrowStore:
-    """A store of pyarrow's, by a URI; credentials come from where its libraries look for them."""
+    """A store of pyarrow's, by a URI; credentials come from where its libraries look for them.
 
-    def __init__(self, uri: str) -> None:
+    With an S3's ``variables`` it is that S3, and they count before the environment's.
+    """
+
+    def __init__(self, uri: str, variables: Mapping[str, str] | None = None) -> None:
         try:
             from pyarrow import fs  # of the extra ``spark``, and slow to import
         except ImportError as error:
             raise CaughtupError(
-                "no_pyarrow", f"{uri} takes pyarrow: pip install 'caughtup[spark]'"
+                "no_pyarrow", f"{uri} needs pyarrow: pip install 'caughtup[spark]'"
             ) from error
         scheme, _, rest = uri.partition("://")
-        self._fs, self.root = fs.FileSystem.from_uri(f"{scheme.replace('s3a', 's3')}://{rest}")
+        if variables:
+            parts = urlsplit(uri)
+            self.root = f"{parts.netloc}{unquote(parts.path)}"  # as from_uri has it
+            self._fs = fs.S3FileSystem(
+                **{**_s3_arguments(variables), **dict(parse_qsl(parts.query))}
+            )
+        else:
+            self._fs, self.root = fs.FileSystem.from_uri(f"{scheme.replace('s3a', 's3')}://{rest}")
         self._files, self._selector = fs.FileType, fs.FileSelector
         self._scheme = scheme
 
@@ -114,15 +133,25 @@ class ArrowStore:
         return f"{self._scheme}://{path}"
 
 
-def open_store(entry: Entry) -> tuple[Store, str]:
+def open_store(entry: Entry, s3: Mapping[str, str]) -> tuple[Store, str]:
     """Open the store of a setting's entry, and return it with the path in it.
+
+    ``s3`` are an S3's variables that are set.
 
     Raises CaughtupError ``no_pyarrow``, OSError, or ValueError where pyarrow can't read the URI.
     """
     if entry.scheme == "file":
         return LocalStore(), entry.local_path
-    store = ArrowStore(entry.uri)
+    store = ArrowStore(entry.uri, s3 if entry.is_s3 else None)
     return store, store.root.rstrip("/")
+
+
+def _s3_arguments(variables: Mapping[str, str]) -> dict[str, str]:
+    found = {_S3[name]: value for name, value in variables.items() if name in _S3}
+    if endpoint := variables.get("AWS_ENDPOINT_URL"):
+        found["scheme"], _, address = endpoint.rstrip("/").partition("://")
+        found["endpoint_override"] = address
+    return found
 
 
 def writable(text: str) -> str:

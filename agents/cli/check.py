@@ -20,8 +20,11 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.checkpoints.reading import CheckpointLooks
 from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.options import connection_options, format_option, loaded_from
+from caughtup.agents.clock import now_ms
+from caughtup.agents.configuration.s3_access import s3_variables
 from caughtup.agents.configuration.text import printed
 from caughtup.agents.election.instances import list_instances
 from caughtup.agents.errors import UserError
@@ -36,7 +39,7 @@ from caughtup.agents.topics.permissions import READ_OFFSETS, Requirement, missin
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 _TIMEOUT_SECONDS = 10.0
-_UNSEEN = "not to be seen without DESCRIBE and DESCRIBE_CONFIGS on them, which is optional"
+_UNSEEN = "not known without DESCRIBE and DESCRIBE_CONFIGS on them, which are optional"
 
 
 class Finding(NamedTuple):
@@ -63,7 +66,7 @@ class Finding(NamedTuple):
 def check(output: str, print_config: bool, **connection: Any) -> None:
     """Check connection and permissions; list what is visible. Exits 1 if anything is missing."""
     if print_config and output == "json":
-        raise click.UsageError("--print-config prints TOML, and no JSON")
+        raise click.UsageError("--print-config prints TOML, not JSON")
     loaded = loaded_from(connection)
     if print_config:
         click.echo(printed(loaded), nl=False)
@@ -93,6 +96,7 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
         admin, cluster = connect(settings)
     except UserError as error:
         yield Finding("connect", False, error.message)
+        yield from _checkpoints(settings)
         return
     yield Finding("connect", True, f"cluster {cluster} at {settings.bootstrap_servers}")
     yield _guarded(f"read {CONSUMER_OFFSETS}", lambda: _readable_offsets(admin, settings))
@@ -109,6 +113,20 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
         )
     yield from _topic_problems(admin, settings)
     yield _guarded("instances", partial(_instances, settings))
+    yield from _checkpoints(settings)
+
+
+def _checkpoints(settings: Settings) -> Iterator[Finding]:
+    """Read the checkpoints of Spark's queries once: those that can be, and what is wrong with others."""
+    if not settings.spark_checkpoints:
+        return
+    looks = CheckpointLooks(settings.spark_checkpoints, partial(s3_variables, settings))
+    found = looks.look({}, now_ms())
+    for path, problem in sorted(found.problems.items()):
+        yield Finding(f"checkpoint {path}", False, f"{problem.reason}: {problem.message}")
+    if found.queries or not found.problems:
+        read = ", ".join(sorted(found.queries)) or "no query that reads Kafka yet"
+        yield Finding("spark_checkpoints", True, read)
 
 
 def _topic_problems(admin: AdminClient, settings: Settings) -> Iterator[Finding]:
@@ -124,7 +142,7 @@ def _topic_problems(admin: AdminClient, settings: Settings) -> Iterator[Finding]
             yield Finding(f"{problem} of {topic}", False, why)
     if not any(found.values()):
         unseen = described.hidden or None in found.values()
-        seen = "as they have to be" if found else "not there yet"
+        seen = "configured as they have to be" if found else "not there yet"
         yield Finding("own topics", True, _UNSEEN if unseen else seen)
 
 
@@ -132,7 +150,7 @@ def _instances(settings: Settings) -> str:
     try:
         found = list_instances(settings)
     except GroupAuthorizationFailedError:
-        return "can't be seen without READ on the group"
+        return "not known without READ on the group"
     standby = f"; standby: {', '.join(found.standby)}" if found.standby else ""
     return f"{found.active or 'none'} is active{standby}"
 
@@ -158,7 +176,7 @@ def _reach_brokers(admin: AdminClient, settings: Settings) -> str:
     metadata = admin.list_topics(timeout=_TIMEOUT_SECONDS)
     if troubles := broker_troubles(settings, metadata):
         raise UserError(*troubles)
-    return f"{len(metadata.brokers)}, each where it says that it is"
+    return f"{len(metadata.brokers)}, each reachable at its advertised address"
 
 
 def _granted(admin: AdminClient, settings: Settings, wanted: Requirement, absent: bool) -> str:

@@ -69,7 +69,7 @@ def shared_files(package: Path) -> Mapping[str, Path]:
     try:
         project = tomllib.loads((checkout / "pyproject.toml").read_text())
     except OSError:
-        raise UserError(f"no files for others are beside {package}: install the wheel") from None
+        raise UserError(f"there are no files to copy beside {package}: install the wheel") from None
     build = project["tool"]["hatch"]["build"]
     names = build["targets"]["wheel"]["hooks"]["custom"]["share"]
     found = {name: path for wanted in names for name, path in _below(checkout, checkout / wanted)}
@@ -99,7 +99,7 @@ def _write_all(chosen: Mapping[str, Path], directory: Path, force: bool) -> None
         if (differing := sorted(there - same)) and not force:
             more = f" and {len(differing) - 1} more" if len(differing) > 1 else ""
             raise UserError(
-                f"{differing[0]}{more}: there already, and not the same; nothing was written: "
+                f"{differing[0]}{more}: there already, with another content; nothing was written; "
                 "--force overwrites"
             )
         for path, content in contents.items():

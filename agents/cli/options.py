@@ -31,7 +31,7 @@ class Span(click.ParamType):
         found = _SPAN.fullmatch(str(value).strip())
         seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0
         if not 0 < seconds <= 86_400:
-            self.fail(f"{value!r} is no time: 10s, 2m and 1h are, up to a day", param, ctx)
+            self.fail(f"{value!r} is not a time up to a day, such as 10s, 2m or 1h", param, ctx)
         return seconds
 
 
@@ -48,6 +48,13 @@ format_option = click.option(
 )
 
 
+config_option = click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The settings file. [default: caughtup.toml if there is one]",
+)
+
+
 def connection_options(command: Command) -> Command:
     """Add ``--bootstrap-servers``, ``--config`` and ``--kafka`` to a command."""
     for option in (
@@ -59,11 +66,7 @@ def connection_options(command: Command) -> Command:
             metavar="NAME=VALUE",
             help="A librdkafka property, such as security.protocol=SSL. May be repeated.",
         ),
-        click.option(
-            "--config",
-            type=click.Path(path_type=Path, dir_okay=False),
-            help="The settings file. [default: caughtup.toml if there is one]",
-        ),
+        config_option,
         click.option(
             "--bootstrap-servers",
             "--bootstrap-server",
@@ -88,7 +91,7 @@ def watch_options(seconds: float) -> Callable[[Command], Command]:
             metavar="SECONDS",
             help="How long --watch waits between two looks.",
         )
-        watch = click.option("--watch", is_flag=True, help="Keep looking until Ctrl-C.")
+        watch = click.option("--watch", is_flag=True, help="Look again and again until Ctrl-C.")
         return watch(every(command))
 
     return add

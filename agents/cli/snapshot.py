@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 
 from caughtup.agents.checkpoints.reading import CheckpointLooks
 from caughtup.agents.clock import now_ms
+from caughtup.agents.configuration.s3_access import s3_variables
 from caughtup.agents.end_offsets import apply_record
 from caughtup.agents.kafka.answered import REQUEST_SECONDS
 from caughtup.agents.kafka.end_offset_listing import list_end_offsets, topic_ids
@@ -64,7 +66,9 @@ class ClusterLooks:
         watching = Watching(settings.watching(), groups)
         self._state = ClusterState(cluster, settings.parameters(), watching)
         FaultLog().attach(self._state)
-        self._checkpoints = CheckpointLooks(settings.spark_checkpoints)
+        self._checkpoints = CheckpointLooks(
+            settings.spark_checkpoints, partial(s3_variables, settings)
+        )
         self._readable = ReadableEnds(settings, self._state)
         self._positions: dict[int, int] | None = None
 

@@ -92,11 +92,11 @@ def read_secret(path: Path) -> str:
         with path.open("rb") as file:
             text = file.read(_MOST_BYTES + 1).decode()
     except UnicodeDecodeError:
-        raise SecretError("it is not text in UTF-8") from None
+        raise SecretError("the file is not UTF-8 text") from None
     except (OSError, ValueError) as error:  # ValueError: a null character in the path
         raise SecretError(getattr(error, "strerror", None) or "it is no path") from None
     if len(text) > _MOST_BYTES:
-        raise SecretError("it is too large for a secret")
+        raise SecretError("the file is too large for a secret")
     if not text.strip():
         raise SecretError("the file is empty")
     return text.strip("\r\n")

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 PREFIX = "CAUGHTUP_"
 #: Variables with our prefix that aren't settings: read elsewhere.
-OTHER_VARIABLES = frozenset({"CAUGHTUP_CONFIG", "CAUGHTUP_CACHE"})
+OTHER_VARIABLES = frozenset({"CAUGHTUP_CONFIG", "CAUGHTUP_CACHE", "CAUGHTUP_HISTORY"})
 #: What Kubernetes injects for Services named caughtup, caughtup-kafka and caughtup-…
 _KUBERNETES = re.compile(
     r"CAUGHTUP_(\w+_)?(SERVICE_(HOST|PORT)(_\w+)?|PORT_\d+_\w+)|CAUGHTUP_(KAFKA_)?PORT"
@@ -139,7 +139,7 @@ def _add_variables(merged: _Merged) -> None:
         key = name.removeprefix(PREFIX).lower()
         if _is_kubernetes(name, value):
             if key in Settings.model_fields:
-                log.warning("%s is a Service's address that Kubernetes injected: ignored", name)
+                log.warning("%s is the address of a Kubernetes Service: ignored", name)
         elif name.startswith(kafka_properties.PREFIX):
             properties[name] = value
         elif key in _TABLES:

@@ -53,7 +53,7 @@ def problems(error: ValidationError, origins: Mapping[str, str]) -> Iterator[str
 
 
 def unknown(name: str, names: Iterable[str], otherwise: str = "", where: str = "") -> str:
-    """Say that there is no such setting, and which one may have been meant."""
+    """State that there is no such setting, and which one may have been meant."""
     meant = get_close_matches(name, list(names), 1, 0.75)
     otherwise = otherwise or "see docs/reference/settings.md for the list"
     return f"unknown setting {name}{where}; {f'did you mean {meant[0]}?' if meant else otherwise}"

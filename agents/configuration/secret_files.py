@@ -62,10 +62,12 @@ class SecretFiles(Service):
             await asyncio.to_thread(self.look_at_certificates)
 
     def look_at_certificates(self) -> None:
-        """Say which files of TLS have changed."""
+        """Return which files of TLS have changed."""
         for name, watched in self._tls.items():
             if watched.changed():
-                log.warning("%s: the file has changed: that takes effect at the next start", name)
+                log.warning(
+                    "%s: the file has changed; the change takes effect at the next start", name
+                )
 
     def read_again(self) -> None:
         """Read every secret again, and have clients use what changed."""
@@ -76,7 +78,7 @@ class SecretFiles(Service):
             except SecretError as error:
                 if self._unread.get(name) != str(error):
                     log.warning(
-                        "%s_file: %s: %s; what was read before stays in use", name, path, error
+                        "%s_file: %s: %s; the former content stays in use", name, path, error
                     )
                 self._unread[name] = str(error)
                 continue
@@ -86,6 +88,6 @@ class SecretFiles(Service):
             kafka[name] = secret
             if name == _PASSWORD:
                 count = log_in_with(str(kafka[_USER]), secret)
-                log.info("%s_file has changed: %d clients log in with it from now on", name, count)
+                log.info("%s_file has changed; clients that use it from now on: %d", name, count)
             else:
-                log.warning("%s_file has changed: that takes effect at the next start", name)
+                log.warning("%s_file has changed; the change takes effect at the next start", name)

@@ -150,4 +150,4 @@ class ConnectReader(Service):
 
     def _failed(self, why: str) -> None:
         if self._health.failed(PROBE):
-            log.warning("reading topics of Connect: %s; going on", why)
+            log.warning("reading topics of Connect: %s; continuing", why)

@@ -86,7 +86,7 @@ class ConnectWatcher(Service):
 
 
 def summary(watch: Watch) -> str:
-    """Say in one line what a generation came to."""
+    """Describe in one line what a generation came to."""
     generation, again = watch.generation, watch.again
     why = f" ({again.why})" if again.why else ""
     without = len(watch.unassigned.connectors) + len(watch.unassigned.tasks)

@@ -152,7 +152,7 @@ class Election(Service):
         asked = self._clock()
         assignment = read_assignment(await self._member.sync(assignments))
         if assignment is None:
-            raise KafkaError("the leader of the group said nothing that can be read")
+            raise KafkaError("the leader of the group sent an assignment that cannot be read")
         self._belongs, self._said_caught_up = True, caught_up
         self._sure_until = asked + self._member.session_seconds
         self._apply_result(assignment)
@@ -202,7 +202,7 @@ class Election(Service):
         self._member.forget()
         self._belongs, self._sure_until = False, 0.0
         if self._elected:
-            log.warning("the group %s took this instance for dead", self._group)
+            log.warning("the group %s expelled this instance", self._group)
             self._elected = False
             self._health.standby = "not elected again yet: it was silent for too long"
 
@@ -217,7 +217,7 @@ class Election(Service):
             self._health.standby = f"not elected yet: the group {self._group}: {why}"
 
     def _doubt(self) -> str | None:
-        """Say why another instance may be the active one by now; None while none can be."""
+        """Explain why another instance may be the active one by now; None while none can be."""
         if self._elected and not self._leaving and self._clock() >= self._sure_until:
             return (
                 f"its coordinator doesn't answer: another instance of {self._group} may be active"

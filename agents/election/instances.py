@@ -12,7 +12,11 @@ import msgspec
 from caughtup.agents.election.instance import Instance
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
-from caughtup.agents.kafka.protocol.groups import DescribedMember, describe_group
+from caughtup.agents.kafka.protocol.groups import (
+    DescribedMember,
+    describe_group,
+    once_coordinated,
+)
 from caughtup.agents.kafka.protocol.membership import JoiningGroup
 from caughtup.agents.settings import Settings
 from caughtup.models.election import Candidate
@@ -110,7 +114,9 @@ async def _members(settings: Settings) -> tuple[DescribedMember, ...]:
     async with ClusterProtocol(aiokafka_config(settings)) as protocol:
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while True:
-            described = await describe_group(protocol.connections, settings.application_id)
+            described = await once_coordinated(
+                lambda: describe_group(protocol.connections, settings.application_id)
+            )
             is_complete = all(member.subscription for member in described.members)
             if is_complete or time.monotonic() > deadline:
                 return described.members

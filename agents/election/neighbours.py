@@ -58,5 +58,5 @@ class Neighbours:
             return False
         for member_id, other in sorted(dead.items()):
             del self._others[member_id]
-            log.info("removed %s from the group, which is dead", other.name)
+            log.info("removed the dead member %s from the group", other.name)
         return True

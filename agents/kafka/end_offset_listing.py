@@ -174,7 +174,7 @@ class EndOffsetLister:
         return _Question(as_of_ms, time.monotonic(), cast(tuple[_Futures, ...], futures))
 
     def _answers(self, until: float) -> dict[TopicPartition, EndOffsets]:
-        """Take what was answered; until then (monotonic) wait for brokers that weren't late."""
+        """Collect what was answered; until then (monotonic) wait for brokers that weren't late."""
         found: dict[TopicPartition, EndOffsets] = {}
         for broker, question in sorted(self._questions.items()):
             if not question.is_answered(-1.0 if broker in self._late else until):

@@ -101,7 +101,7 @@ def require_token(settings: Settings, *, keep_trying: bool = False) -> None:
             if not error.passing or (over and not keep_trying):
                 raise UserError(str(error)) from None
             if over and not said:
-                log.warning("%s; trying again until there is one", error)
+                log.warning("%s; trying until a broker answers", error)
                 said = True
             time.sleep(_POLL_SECONDS)
         else:

@@ -36,9 +36,9 @@ def opened_keystore(kafka: Mapping[str, Any]) -> str | None:
         return None
     if not can_open_keystores():
         raise UserError(
-            f"setting kafka.{LOCATION}: what opens PKCS #12 for aiokafka, which the service uses as "
-            f"well, is not installed; type: {install_command('pkcs12')}, or use "
-            "ssl.certificate.location and ssl.key.location (openssl pkcs12 makes PEM of it)"
+            f"setting kafka.{LOCATION}: the package with which aiokafka opens PKCS #12 "
+            f"is not installed; type: {install_command('pkcs12')}, or use "
+            "ssl.certificate.location and ssl.key.location (openssl pkcs12 converts it to PEM)"
         )
     try:
         with Path(str(location)).open("rb") as file:
@@ -63,11 +63,13 @@ def _pem(held: bytes, location: str, password: str) -> str:
         )
     except Exception:  # noqa: BLE001 - of hostile bytes, or of a password that is wrong
         raise UserError(
-            f"setting kafka.{LOCATION}: {location}: it is no PKCS #12, or {_PASSWORD} does not "
+            f"setting kafka.{LOCATION}: {location}: the file is not PKCS #12, or {_PASSWORD} does not "
             "open it"
         ) from None
     if key is None or certificate is None:
-        raise UserError(f"setting kafka.{LOCATION}: {location}: it lacks a key or a certificate")
+        raise UserError(
+            f"setting kafka.{LOCATION}: {location}: the file lacks a key or a certificate"
+        )
     parts = [key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())]
     parts += [each.public_bytes(Encoding.PEM) for each in (certificate, *others)]
     return b"".join(parts).decode()

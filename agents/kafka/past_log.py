@@ -81,7 +81,7 @@ class PastLog:
                                 self._read_from(protocol.connections, broker, part, decode, take)
                             )
         except KafkaError as error:
-            log.info("%s isn't fetched in large answers: %s", CONSUMER_OFFSETS, error)
+            log.info("cannot fetch %s in large answers: %s", CONSUMER_OFFSETS, error)
 
     async def _leaders(self, protocol: ClusterProtocol) -> dict[int, list[int]]:
         """Group the partitions that there is something to read of by their leaders."""
@@ -121,7 +121,7 @@ class PastLog:
                     del data
                     await take(changes, len(fetched.records))
             except Exception as error:  # noqa: BLE001 - a bug of ours costs the fast way alone
-                log.info("broker %d: %s isn't fetched in large answers: %r", broker, left, error)
+                log.info("broker %d: cannot fetch %s in large answers: %r", broker, left, error)
                 return
             self.positions.update(fetched.positions)
             stopped = dict(fetched.refused)
@@ -129,7 +129,9 @@ class PastLog:
             if self.positions[first] == asked[first]:
                 stopped.setdefault(first, "no records, though there are some")
             for number, reason in sorted(stopped.items()):
-                log.info("%s-%d isn't fetched further: %s", CONSUMER_OFFSETS, number, reason)
+                log.info(
+                    "stopped fetching %s-%d in large answers: %s", CONSUMER_OFFSETS, number, reason
+                )
             left = [
                 number
                 for number in left

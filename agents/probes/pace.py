@@ -21,7 +21,7 @@ _FAR, _IDLE = 2.0, 2.5
 
 
 class Pace:
-    """Says after each round how long to wait. ``floor_seconds``: the shortest pause."""
+    """Decides after each round how long to wait. ``floor_seconds``: the shortest pause."""
 
     def __init__(self, floor_seconds: float) -> None:
         self._floor = floor_seconds

@@ -33,7 +33,7 @@ class FaultLog:
         more = self._due("fault", fault.part, fault.cause)
         if more is not None:
             log.error(
-                "%s of %r failed%s; going on", fault.part, fault.subject, more, exc_info=error
+                "%s of %r failed%s; continuing", fault.part, fault.subject, more, exc_info=error
             )
 
     def refusal(self, refusal: Refusal) -> None:

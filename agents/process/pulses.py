@@ -56,12 +56,12 @@ class Pulses:
         return {part: ticks * TICK_SECONDS for part, (_, ticks) in sorted(seen.items())}
 
     def last_turns(self) -> list[str]:
-        """Say of each part how long ago it last got on."""
+        """Describe how long ago each part last made progress."""
         still = self.still_seconds().items()
         return [f"{part}: last turn {seconds:.2f} s ago" for part, seconds in still]
 
     def unhealthy(self) -> list[str]:
-        """Say which parts have stood still for too long, in sentences; none if all get on."""
+        """Name in sentences the parts that have stood still for too long; none if all make progress."""
         return [
             f"the {part} has stood still for {seconds:.0f} s"
             for part, seconds in self.still_seconds().items()

@@ -110,7 +110,7 @@ class Endings:
         self._unsure: dict[TopicPartition, tuple[int, ...]] = {}
 
     def is_over(self, known: KnownReassignment, info: PartitionInfo | None) -> bool:
-        """Say whether a partition that isn't listed shows how its reassignment ended.
+        """Return whether a partition that isn't listed shows how its reassignment ended.
 
         ``info``: its metadata now (None: it is gone).
         """
@@ -128,7 +128,7 @@ class Endings:
 
 
 def _agrees(known: KnownReassignment, info: PartitionInfo) -> bool:
-    """Say whether metadata can't be from before the end."""
+    """Return whether metadata can't be from before the end."""
     observation = known.observation
     if set(info.replicas) == set(observation.replicas):
         # Nobody is to leave: only the ISR tells whether who was to come is there.

@@ -150,7 +150,7 @@ class ReassignmentsProbe(Service):
         """Log what could not be had, unless it couldn't the last time either, whatever the reason."""
         subjects = {what.partition(": ")[0]: what for what in missing}
         for subject in sorted(subjects.keys() - self._missing):
-            log.warning("reassignments: cannot tell %s", subjects[subject])
+            log.warning("reassignments: unknown: %s", subjects[subject])
         self._missing = set(subjects)
 
     async def _publish(self, found: Round) -> None:
@@ -223,4 +223,4 @@ class ReassignmentsProbe(Service):
     def _failed(self, error: Exception) -> None:
         if self._health.failed(PROBE):
             reason = words(error) if isinstance(error, KafkaError) else str(error)
-            log.warning("looking at reassignments: %s", reason or type(error).__name__)
+            log.warning("observing reassignments: %s", reason or type(error).__name__)

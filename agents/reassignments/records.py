@@ -52,7 +52,7 @@ def _read(
 
 
 def _is_outdated(state: ClusterState, record: ReassignmentRecord, clock_ms: int) -> bool:
-    """Say whether an observation is older than the last one, and was so before it came.
+    """Return whether an observation is older than the last one, and was so before it came.
 
     One that is older and fresh was made after the clock was set back.
     """

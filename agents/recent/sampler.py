@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from itertools import count
 
 from mode import Service
@@ -13,8 +13,7 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import done_in_turns
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.group_lag import group_lag
-from caughtup.models.recent.positions import group_positions
+from caughtup.models.lag.group_lag import TopicLag, group_lag, topic_lags
 from caughtup.models.recent.rings import STEP_MS
 from caughtup.models.state.cluster import ClusterState
 
@@ -94,13 +93,22 @@ class Sampler(Service):
         """Add a group's figures, and return those that count in the cluster's."""
         state = self._state
         membership = state.groups.membership(group)
-        lag = group_lag(state.commits, group, membership, state.ends)
+        topics = list(topic_lags(state.commits, group, state.ends))
+        lag = group_lag(state.commits, group, membership, state.ends, topics)
         has_tasks = group in state.applications or group in state.groups.streams
         copies = building(state.task_rows(group)) if has_tasks else None
-        positions = group_positions(state.commits, group, state.ends)
-        state.recent.sample(group, now, lag.lag, positions, copies)
-        behind = lag.at_least or 0
-        return {"lag": behind, "groups_behind": int(behind > 0), **(copies or {})}
+        if has_tasks:
+            self._stands_still(group, topics, now)
+        state.recent.sample(group, now, lag.lag, lag.positions, copies)
+        fares_badly = state.recent.not_ok_since(group) is not None
+        return {"lag": lag.at_least or 0, "groups_behind": int(fares_badly), **(copies or {})}
+
+    def _stands_still(self, group: str, topics: Sequence[TopicLag], now: int) -> None:
+        """Note which of an application's tasks have something to read, and commit none of it."""
+        still = self._state.recent.standing_still(group)
+        for one in topics:
+            still.look(one.topic, one.numbers, one.commit_ms, one.known & (one.lag > 0), now)
+        still.keep_only({one.topic for one in topics})
 
     def _moving(self) -> dict[str, float]:
         """Return how many partitions are in movement and, where that is known, what is left."""

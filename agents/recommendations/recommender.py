@@ -155,7 +155,7 @@ def _write(recommended: Recommendation) -> Written:
 
 
 def summary(recommended: Recommendation) -> str:
-    """Say in one line what was decided."""
+    """Describe in one line what was decided."""
     leader = recommended.leader
     why = f" ({leader.why})" if leader.why else ""
     return (

@@ -55,4 +55,4 @@ class Forgetter(Service):
                     await (await topic.send(key=encode_group(group), value=None))
                 self._to_withdraw.discard(group)
         except KafkaException as error:
-            log.warning("withdrawing what was published: %s; trying again", error)
+            log.warning("writing tombstones for what was published: %s; trying again", error)

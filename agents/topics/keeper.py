@@ -65,7 +65,7 @@ class TopicKeeper(Service):
             known = self._ids.get(name)
             self._ids[name] = topic.topic_id
             if known not in (None, topic.topic_id):
-                log.warning("%s was made anew: reading and writing it from its start", name)
+                log.warning("%s was recreated: reading and writing it from its start", name)
                 self._check_at = 0.0
                 self._recreated(name)
         if described.missing and await self._create(described.missing):
@@ -86,7 +86,7 @@ class TopicKeeper(Service):
         self._health.hinder(PROBE, why)
         if self._health.standby is not None:
             return False
-        log.warning("%s: making them anew", why)
+        log.warning("%s: creating them again", why)
         try:
             made = await asyncio.to_thread(create_topics, self._settings, missing)
         except UserError as error:

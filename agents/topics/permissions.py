@@ -7,20 +7,13 @@ import time
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from aiokafka.errors import (
-    CoordinatorLoadInProgressError,
-    CoordinatorNotAvailableError,
-    KafkaTimeoutError,
-    NotCoordinatorError,
-    RequestTimedOutError,
-)
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AclOperation, AdminClient
 
 from caughtup.agents.kafka.answered import answered
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
-from caughtup.agents.kafka.protocol.groups import group_operations
+from caughtup.agents.kafka.protocol.groups import group_operations, once_coordinated
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.definitions import SERVICE_TOPICS, topic_name
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
@@ -29,14 +22,6 @@ _TIMEOUT_SECONDS = 10.0
 #: A cluster that was just started, and is busy, takes longer than that for the first answer.
 _PATIENCE_SECONDS = 30.0
 _RETRY_SECONDS = 0.1
-#: The first question about a group makes the brokers create __consumer_offsets.
-_NOT_YET = (
-    CoordinatorLoadInProgressError,
-    CoordinatorNotAvailableError,
-    KafkaTimeoutError,
-    NotCoordinatorError,
-    RequestTimedOutError,
-)
 _TOPIC_NOT_YET = (KafkaError.REQUEST_TIMED_OUT, KafkaError._TIMED_OUT)
 
 
@@ -108,17 +93,8 @@ def _of_topic(admin: AdminClient, name: str) -> set[AclOperation] | None:
 
 async def _of_group(settings: Settings, name: str) -> set[AclOperation] | None:
     """Ask what we may do with a group, which needn't be there; None where the broker doesn't say."""
-    deadline = time.monotonic() + _PATIENCE_SECONDS
     async with ClusterProtocol(aiokafka_config(settings)) as protocol:
-        while True:
-            try:
-                numbers = await group_operations(protocol.connections, name)
-            except _NOT_YET:
-                if time.monotonic() > deadline:
-                    raise
-                await asyncio.sleep(_RETRY_SECONDS)
-            else:
-                break
+        numbers = await once_coordinated(lambda: group_operations(protocol.connections, name))
     if numbers is None:
         return None
     return {operation for operation in AclOperation if operation.value in numbers}

@@ -126,4 +126,4 @@ class TopicsReader(Service):
 
     def _failed(self, why: str) -> None:
         if self._health.failed(PROBE):
-            log.warning("reading own topics: %s; going on", why)
+            log.warning("reading own topics: %s; continuing", why)

@@ -141,7 +141,7 @@ class StandaloneConsumer:
 
         librdkafka may read nothing more, without a word, of a topic that was deleted and made anew.
         """
-        log.info("nothing comes of %s: reading with a new client", sorted(self._silent))
+        log.info("no answers on %s: connecting anew", sorted(self._silent))
         self._consumer.close()
         self._consumer = self._connect()
         self._patience = min(2 * self._patience, _MOST_PATIENCE_SECONDS)

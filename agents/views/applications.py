@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator
 from typing import Any
 
@@ -10,6 +11,7 @@ from caughtup.agents.views.copies import copy_fields, finite, present, rates_vie
 from caughtup.models.copies.watch import CopyWatch
 from caughtup.models.decisions.application import Application
 from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.membership_change import MembershipChange
 from caughtup.models.decisions.recommendation_fields import (
     inputs_fields,
     movement_fields,
@@ -17,6 +19,8 @@ from caughtup.models.decisions.recommendation_fields import (
 )
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.groups.generation import StreamsGeneration
+from caughtup.models.ids import natural_order
+from caughtup.models.recent.rebalances import named
 from caughtup.models.state.cluster import ClusterState
 
 
@@ -49,6 +53,7 @@ def application_view(
         "tasks": tasks,
         "probing": probing | _probing(state.watches.get(group)),
         **(_decided(decided) if decided else {}),
+        **present(change=application.change and change_fields(application.change)),
         "set_aside": [aside._asdict() for aside in state.set_aside.of(group)],
         "rates": rates_view(state, state.watches.get(group), now_ms),
         "history": [
@@ -61,6 +66,20 @@ def application_view(
             for p in reversed(application.history)
         ],
     }
+
+
+def change_fields(change: MembershipChange) -> dict[str, Any]:
+    """Describe the last time that instances came or went, and what it took since."""
+    causes = named(Counter(change.joined), "joined"), named(Counter(change.left), "left")
+    return present(
+        at_ms=change.at_ms,
+        text=", ".join(cause for cause in causes if cause),
+        copies=change.copies,
+        rebalances=change.rebalances,
+        waits=change.waits,
+        waited_seconds=change.waited_ms / 1000,
+        at_rest_ms=change.at_rest_ms,
+    )
 
 
 def _probing(watch: CopyWatch | None) -> dict[str, Any]:
@@ -92,7 +111,7 @@ def _clients(generation: StreamsGeneration) -> list[dict[str, Any]]:
             "leader": any(member.member_id == generation.leader for member in client.members),
         }
         for process, client in sorted(
-            generation.clients.items(), key=lambda item: (item[1].name, item[0])
+            generation.clients.items(), key=lambda item: (natural_order(item[1].name), item[0])
         )
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import isinf
 from typing import Any
 
@@ -12,7 +12,7 @@ from caughtup.agents.views.reassignment_lines import (
     reassignment_line,
     severity,
 )
-from caughtup.models.durations import duration
+from caughtup.models.durations import counted, duration, size
 from caughtup.models.reassignments.awaited_replica import State
 from caughtup.models.reassignments.throttles.orphaned import OrphanedThrottle
 from caughtup.models.reassignments.tracking import controllers
@@ -24,8 +24,16 @@ from caughtup.models.reassignments.watch import ReassignmentWatch
 #: Evidence that stands elsewhere, or that nobody but a machine needs.
 _SHOWN_ELSEWHERE = frozenset(("looks", "idle_seconds", "eta_seconds"))
 _YES_OR_NO = {"answers": ("answers", "doesn't answer")}
-_BROKERS = frozenset(("replica", "leader", "quorum_leader", "throttled_broker"))
-_UNITS = ("B", "kB", "MB", "GB", "TB")
+_BROKERS = frozenset(("leader", "quorum_leader", "throttled_broker"))
+#: What most verdicts rest on, in words of its own; everything else is its name and its figure.
+_PHRASES: Mapping[str, Callable[[Any], str]] = {
+    "replica": lambda broker: f"broker {broker}",
+    "offsets_behind": lambda offsets: f"{counted(offsets, 'offset')} behind",
+    "bytes_behind": lambda number: f"{size(number)} behind",
+    "stood_seconds": lambda seconds: f"no progress for {duration(seconds)}",
+    "allowed_seconds": lambda seconds: f"{duration(seconds)} allowed",
+    "usable_bytes": lambda number: f"{size(number)} free on its disk",
+}
 
 
 def page_reassignment(
@@ -73,7 +81,7 @@ def orphaned_throttle(throttle: OrphanedThrottle) -> dict[str, Any]:
 
 
 def in_words(evidence: Mapping[str, Any]) -> str:
-    """Write evidence as a person reads it: ``offsets behind 1,200, stood 64 s``."""
+    """Write evidence as a person reads it: ``1,200 offsets behind, no progress for 64 s``."""
     shown = {name: value for name, value in evidence.items() if name not in _SHOWN_ELSEWHERE}
     if shown.get("waits_for") == [shown.get("replica")]:
         del shown["waits_for"]
@@ -83,6 +91,8 @@ def in_words(evidence: Mapping[str, Any]) -> str:
 def _words(name: str, value: Any) -> str:
     words = name.replace("_", " ")
     match value:
+        case int() | float() if name in _PHRASES:
+            return _PHRASES[name](value)
         case bool():
             yes, no = _YES_OR_NO.get(name, (words, f"not {words}"))
             return yes if value else no
@@ -103,16 +113,6 @@ def _words(name: str, value: Any) -> str:
         case list():
             return f"{words} {', '.join(map(str, value))}"
     return f"{words} {value}"
-
-
-def size(value: float) -> str:
-    """Write bytes with two or three digits and a unit of thousands: ``1.2 GB``."""
-    scaled, unit = float(value), 0
-    while abs(scaled) >= 999.5 and unit < len(_UNITS) - 1:
-        scaled, unit = scaled / 1000, unit + 1
-    return (
-        f"{scaled:.1f} {_UNITS[unit]}" if unit and scaled < 9.95 else f"{scaled:.0f} {_UNITS[unit]}"
-    )
 
 
 def _copies(tracked: TrackedReassignment) -> Iterator[dict[str, Any]]:

@@ -8,13 +8,16 @@ from typing import Any
 from caughtup.models.copies.warmups import CopyAssessment
 from caughtup.models.ids import TaskId
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.what_if.question import Group
 from caughtup.models.what_if.safety import Safety, safe_to_stop
-from caughtup.models.what_if.setting import Setting
+from caughtup.models.what_if.setting import Playable, Setting
+
+#: A task may stand still for so long where nobody says otherwise, and no service has seen for how
+#: long the application's stand still: a session timeout and a rebalance.
+WITHIN_SECONDS = 60.0
 
 
 def asked_of(
-    group: Group,
+    group: Playable,
     client: str,
     within_seconds: float,
     etas_ms: dict[tuple[str, TaskId], int | None] | None = None,
@@ -32,8 +35,11 @@ def asked_of(
     )
 
 
-def safety_fields(safety: Safety) -> dict[str, Any]:
-    """Return the JSON object of ``caughtup safe`` and of the service's answer."""
+def safety_fields(group: Playable, safety: Safety) -> dict[str, Any]:
+    """Return the JSON object of ``caughtup safe`` and of the service's answer.
+
+    ``open_configs``: those by which it was played and of which other values are possible, too.
+    """
     return {
         "safe": safety.safe,
         "known": safety.known,
@@ -42,6 +48,7 @@ def safety_fields(safety: Safety) -> dict[str, Any]:
         "task": safety.task,
         "safe_in_ms": safety.safe_in_ms,
         "within_ms": safety.within_ms,
+        "open_configs": group.open_configs,
     }
 
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 
+import msgspec
 from aiohttp import web
 
 from caughtup.agents.web.limits import connection_of
@@ -17,6 +18,19 @@ log = logging.getLogger(__name__)
 _HELD_BYTES = 4 << 20
 #: A reader gets this long for all of it: the slowest scrape measured took 12 s.
 _SECONDS = 300.0
+
+
+def refused(status: int, why: str) -> web.Response:
+    """Answer that a question can't be answered, and why, as JSON."""
+    body = msgspec.json.encode({"error": why})
+    return web.Response(status=status, body=body, content_type="application/json")
+
+
+def count_asked(text: str, most: int) -> int | None:
+    """Return the number from 1 to ``most`` that a question has; None for anything else."""
+    if not (text.isascii() and text.isdecimal()) or len(text) > len(str(most)):
+        return None
+    return number if 1 <= (number := int(text)) <= most else None
 
 
 async def send_whole(
@@ -56,7 +70,7 @@ async def send_whole(
                 if chunk:
                     await response.write(chunk)
     except (ConnectionError, TimeoutError):
-        log.debug("%s was cut off: its reader left or is too slow", request.path)
+        log.debug("cut off %s: its client left or reads too slowly", request.path)
         _cut(request)
     except Exception as error:  # noqa: BLE001 - as above
         failed(error)

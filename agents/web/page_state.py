@@ -7,10 +7,10 @@ from typing import Any
 
 from caughtup.agents.process.health import Health
 from caughtup.agents.views.applications import application_view
-from caughtup.agents.views.connect_lines import connect_view
 from caughtup.agents.views.groups import group_summary
 from caughtup.agents.views.page.head import encoded, head_fields, left_out
 from caughtup.agents.views.page.movements import reassignment_view
+from caughtup.agents.views.page.parts import connect_views
 from caughtup.agents.views.pipeline import progress_rows
 from caughtup.models.state.cluster import ClusterState
 
@@ -39,13 +39,7 @@ def page_steps(
                 view = yield from application_view(state, group, application, now_ms)
                 applications.append(encoded(view))
         yield
-    connect = []
-    for group in sorted(state.connect.groups):
-        with state.faults.isolated("page", group, now_ms):
-            described = yield from connect_view(state, group, now_ms)
-            if described is not None:
-                connect.append(encoded(described))
-        yield
+    connect = yield from connect_views(state, now_ms)
     return {
         "schema": SCHEMA,
         **head_fields(state, health, now_ms),

@@ -21,6 +21,7 @@ from caughtup.agents.views.page.parts import (
     streams_steps,
 )
 from caughtup.agents.views.page.recent import recent_of_cluster, recent_of_group
+from caughtup.agents.web.answer import refused
 from caughtup.agents.web.page_state import page_steps
 from caughtup.models.state.cluster import ClusterState
 
@@ -58,7 +59,10 @@ WHOLE = View("state")
 
 
 class PageViews:
-    """Answers with views of the state: ``links`` are addresses that each of them names."""
+    """Answers with views of the state: ``links`` are addresses that each of them names.
+
+    ``has_history``: whether the page may ask for more than the last hours.
+    """
 
     def __init__(
         self,
@@ -67,12 +71,15 @@ class PageViews:
         clock: Callable[[], int],
         limited: Callable[[], int],
         links: dict[str, str],
+        *,
+        has_history: bool = False,
     ) -> None:
         self._state = state
         self._health = health
         self._clock = clock
         self._limited = limited
         self._links = links
+        self._has_history = has_history
         self._making = asyncio.Lock()
         self._kept: dict[View, tuple[float, bytes]] = {}
 
@@ -99,6 +106,7 @@ class PageViews:
         described = await done_in_turns(self._steps(view))
         if view != WHOLE:
             head = {"schema": SCHEMA, "view": view.view, "links": self._links}
+            head |= {"history": True} if self._has_history else {}
             described = head | described
         return msgspec.json.encode(described)
 
@@ -115,8 +123,9 @@ class PageViews:
     async def _view(self, request: web.Request) -> web.Response:
         view = asked(request)
         if view is None:
-            return _refused(
-                "say what: ?view=overview, reassignments, connect, streams or health, or ?group=NAME"
+            return refused(
+                400,
+                "say what: ?view=overview, reassignments, connect, streams or health, or ?group=NAME",
             )
         return web.Response(body=await self._made(view), content_type=_JSON)
 
@@ -153,8 +162,3 @@ def page_at(body: bytes, depth: int) -> Callable[[web.Request], Awaitable[web.Re
         return web.Response(body=based, content_type="text/html", charset="utf-8")
 
     return serve
-
-
-def _refused(why: str) -> web.Response:
-    body = msgspec.json.encode({"error": why})
-    return web.Response(status=400, body=body, content_type=_JSON)

@@ -10,13 +10,14 @@ from functools import partial
 import msgspec
 from aiohttp import web
 
-from caughtup.agents.views.safety import asked_of, etas_of, safety_fields
+from caughtup.agents.views.safety import WITHIN_SECONDS, asked_of, etas_of, safety_fields
+from caughtup.agents.web.answer import refused
 from caughtup.models.errors import CaughtupError
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.what_if.question import group_of
+from caughtup.models.what_if.application import application_of_group
 
-#: A task may stand still for so long, unless told otherwise, in seconds; and at most.
-WITHIN_SECONDS, _MOST_SECONDS = 60.0, 86_400.0
+#: The longest time that may be asked for.
+_MOST_SECONDS = 86_400.0
 _JSON = "application/json"
 
 
@@ -35,32 +36,37 @@ class SafeToStop:
     async def _safe(self, request: web.Request) -> web.Response:
         """Answer 200 with ``safe`` true or false, 404 where there is no such group or client."""
         name, client = request.match_info["group"], request.query.get("stop")
-        within = _seconds(request.query.get("within"))
+        text = request.query.get("within")
+        record = self._record(name) if text is None else None
+        within = _seconds(text) if text is not None else record or WITHIN_SECONDS
         leaves = request.query.get("leave_group") == "true"
         if client is None or within is None:
-            return _refused(400, "say which with ?stop=CLIENT, and &within=SECONDS if you like")
+            return refused(400, "say which with ?stop=CLIENT, and &within=SECONDS if you like")
         async with self._one:
-            group = group_of(self._state, name, self._clock())
+            group = application_of_group(self._state, name, self._clock())
             if group is None:
-                return _refused(404, "this is no Kafka Streams application whose leader assigns")
+                return refused(
+                    404, "this is no Kafka Streams application that is known, or it rebalances now"
+                )
             etas = etas_of(self._state, name)
             try:
                 asked = partial(asked_of, group, client, within, etas, leave_group=leaves)
                 safety = await asyncio.to_thread(asked)
             except CaughtupError as error:
-                return _refused(404, error.message)
-        return web.Response(body=msgspec.json.encode(safety_fields(safety)), content_type=_JSON)
+                return refused(404, error.message)
+        within_from = "asked" if text is not None else "default" if record is None else "record"
+        fields = {**safety_fields(group, safety), "within_from": within_from}
+        return web.Response(body=msgspec.json.encode(fields), content_type=_JSON)
+
+    def _record(self, group: str) -> float | None:
+        """Return for how long a task stood still at most of late, in seconds; None if none did."""
+        longest = self._state.recent.stood_still_ms(group, self._clock())
+        return None if longest is None else longest / 1_000
 
 
-def _seconds(text: str | None) -> float | None:
-    if text is None:
-        return WITHIN_SECONDS
+def _seconds(text: str) -> float | None:
     try:
         seconds = float(text)
     except ValueError:
         return None
     return seconds if math.isfinite(seconds) and 0 <= seconds <= _MOST_SECONDS else None
-
-
-def _refused(status: int, why: str) -> web.Response:
-    return web.Response(status=status, body=msgspec.json.encode({"error": why}), content_type=_JSON)

@@ -20,7 +20,9 @@ from caughtup.agents.process.garbage import FreezeOnGrowth
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import gzipped, in_turns
 from caughtup.agents.settings import Settings
+from caughtup.agents.web.adding import Adding
 from caughtup.agents.web.answer import send_whole
+from caughtup.agents.web.history import HistoryCharts
 from caughtup.agents.web.hosts import AllowedHosts, authority, is_loopback
 from caughtup.agents.web.limits import HEADER_SECONDS, IDLE_SECONDS, Connections, Middleware, Slots
 from caughtup.agents.web.lines import Lines
@@ -80,7 +82,10 @@ class WebServer(Service):
         self._freeze = FreezeOnGrowth()
         self._streams = Slots("event streams", _STREAMS, retry_seconds=15)
         self._scrapes = Slots("scrapes at once", _SCRAPES, retry_seconds=5)
-        self._views = PageViews(state, health, clock, self._labels.limited, settings.links())
+        has_history = settings.history_uri is not None
+        self._views = PageViews(
+            state, health, clock, self._labels.limited, settings.links(), has_history=has_history
+        )
         self._tls = web_tls(settings)
         self._token = settings.web_token_file and Token(settings.web_token_file, _PROBES)
         self._runner: web.AppRunner | None = None
@@ -119,9 +124,9 @@ class WebServer(Service):
         log.info("the page: %s://%s/", scheme, place)
         if lacking := self._lacking():
             log.warning(
-                "whoever reaches %s %s: set %s",
+                "anybody who reaches %s %s: set %s",
                 place,
-                "reads all that is known of groups and hosts",
+                "can read everything about groups and hosts",
                 " and ".join(lacking),
             )
 
@@ -147,6 +152,8 @@ class WebServer(Service):
         self._views.add_routes(app)
         Lines(self._state, self._clock).add_routes(app)
         SafeToStop(self._state, self._clock).add_routes(app)
+        Adding(self._state, self._clock).add_routes(app)
+        HistoryCharts(self._settings, self._clock).add_routes(app)
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/ready", self._ready)
         app.router.add_get("/healthz", self._healthz)

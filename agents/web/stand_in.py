@@ -26,7 +26,7 @@ _ANSWER = (
 
 
 class StandIn:
-    """Takes the connections that the event loop doesn't take, and answers 503 with the reason.
+    """Accepts the connections that the event loop doesn't accept, and answers 503 with the reason.
 
     Whatever is asked: nothing is told but that the loop stands still. While the loop gets on it
     takes none. ``listeners`` are the loop's.

@@ -39,10 +39,10 @@ class _ReloadedCertificate:
         if self._watched.changed():
             try:
                 self._current = self._loaded()
-                log.info("a new web_tls_certificate is used: %s", self._files[0])
+                log.info("now using the new web_tls_certificate: %s", self._files[0])
             except (OSError, ValueError) as error:
                 reason = _reason(error, self._files[0])
-                log.warning("web_tls_certificate has changed and is not used: %s", reason)
+                log.warning("web_tls_certificate has changed but cannot be used: %s", reason)
         connection.context = self._current
 
     def _loaded(self) -> ssl.SSLContext:
@@ -53,7 +53,7 @@ class _ReloadedCertificate:
 
 
 def _no_password() -> str:
-    raise ValueError("the key is encrypted; give one that is not")
+    raise ValueError("the key is encrypted; an unencrypted one is needed")
 
 
 def _reason(error: Exception, certificate: Path) -> str:

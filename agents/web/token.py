@@ -62,7 +62,7 @@ class Token:
         try:
             self._token = _read(self._path)
         except ValueError as error:
-            log.warning("web_token_file has changed and is not used: %s: %s", self._path, error)
+            log.warning("web_token_file has changed but cannot be used: %s: %s", self._path, error)
 
 
 def _given(authorization: str) -> bytes:

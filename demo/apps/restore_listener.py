@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from caughtup.demo.java.compiling import compiler_command
+from caughtup.demo.apps.compiled import compiled
 from caughtup.demo.processes.children import Processes
-from caughtup.models.errors import CaughtupError
 
 _SOURCE = Path(__file__).parent / "java" / "RestoreListener.java"
 
@@ -65,21 +64,8 @@ class RestoredCopy(NamedTuple):
 
 
 def compile_restore_listener(processes: Processes) -> Path:
-    """Compile the listener into its directory among the processes', unless it is there; give it.
-
-    The compiler is one of the processes: it does not outlive them, and leaves nothing behind.
-    Raises CaughtupError: JarsUnavailable, JavaMissing, or ``not_compiled`` with the first error.
-    """
-    directory = processes.directory / "restore-listener"
-    if (directory / "caughtup" / "demo" / "RestoreListener.class").exists():
-        return directory
-    command = compiler_command([_SOURCE], directory)
-    compiler = processes.start("restore-listener-compiler", command)
-    if compiler.wait():
-        lines = [line.strip() for line in compiler.output().splitlines()]
-        first = next((line for line in lines if "ERROR in" in line), "the compiler failed")
-        raise CaughtupError("not_compiled", f"the restore listener was not compiled: {first}")
-    return directory
+    """Compile the listener as ``compiled`` does, and return its directory."""
+    return compiled(processes, "restore-listener", [_SOURCE])
 
 
 def listen(java: Any, streams: Any) -> Any:

@@ -53,6 +53,7 @@ class EmbeddedCluster(ClosedOnExit):
     and removes their data. The first ``controllers`` nodes are controllers as well as brokers.
     ``broker_properties`` overrides any broker configuration, and may have the ``{node}``'s id in
     it. With ``processes`` of its caller the cluster lives in that one's directory and is ended by it.
+    ``kafka`` is the class path of another release, which logs to standard output or error.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class EmbeddedCluster(ClosedOnExit):
         security: Security | None = None,
         broker_properties: Mapping[str, str] | None = None,
         processes: Processes | None = None,
+        kafka: str = "",
     ) -> None:
         if not 1 <= controllers <= nodes <= 6:
             raise CaughtupError("bad_cluster", "1 to 6 nodes, of them 1 or more controllers")
@@ -71,6 +73,7 @@ class EmbeddedCluster(ClosedOnExit):
         self.cluster_id = _new_cluster_id()
         self._controllers = self.node_ids[:controllers]
         self._overrides = dict(broker_properties or {})
+        self._kafka = kafka
         self._owns_processes = processes is None
         self._processes = processes
         self._running: dict[int, Process] = {}
@@ -192,7 +195,7 @@ class EmbeddedCluster(ClosedOnExit):
         properties = server_properties(node, self._ports, self._controllers, self.security, data)
         own = {name: text.replace("{node}", str(node)) for name, text in self._overrides.items()}
         config.write_text(properties_text(properties | own))
-        java, arguments = java_command(directory, HEAP_MEGABYTES)
+        java, arguments = java_command(directory, HEAP_MEGABYTES, kafka=self._kafka)
         meta = data / "meta.properties"
         self._running[node] = self.processes.start(
             self.node_log(node).stem,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 from confluent_kafka import KafkaError, Message, Producer
 
@@ -15,6 +16,7 @@ _BATCH = 1_000
 _QUEUE_FULL_SECONDS = 0.1
 _FLUSH_SECONDS = 60
 _EMPTY_FLUSH_SECONDS = 300
+_ENDLESS = 1 << 62
 
 
 def produce(
@@ -62,6 +64,38 @@ def produce(
         reason = failures[0].str() if failures else f"{undelivered} records were not delivered"
         raise CaughtupError("produce_failed", f"cannot produce to {topic}: {reason}")
     return delivered
+
+
+@contextmanager
+def producing(
+    cluster: EmbeddedCluster, topic: str, records_per_second: float, *, keys: int = 1_000
+) -> Iterator[None]:
+    """Keep producing meanwhile, as ``produce`` does. Raises CaughtupError ``produce_failed``."""
+    stop = threading.Event()
+    failed: list[CaughtupError] = []
+
+    def run() -> None:
+        try:
+            produce(
+                cluster,
+                topic,
+                _ENDLESS,
+                keys=keys,
+                records_per_second=records_per_second,
+                stop=stop,
+            )
+        except CaughtupError as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+    if failed:
+        raise failed[0]
 
 
 def produce_empty(

@@ -34,15 +34,17 @@ QUICK_START = (
 _SILENT = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class+path=off")
 
 
-def java_command(directory: Path, heap_megabytes: int, extra_classpath: str = "") -> list[str]:
+def java_command(
+    directory: Path, heap_megabytes: int, extra_classpath: str = "", *, kafka: str = ""
+) -> list[str]:
     """Return ``java`` with Kafka's class path and logging to standard output, for a class name.
 
-    The argument file and the logging configuration are written into ``directory``. Raises
-    JavaMissing or JarsUnavailable.
+    ``kafka`` is the class path of another release. The argument file and the logging configuration
+    are written into ``directory``. Raises JavaMissing or JarsUnavailable.
     """
     logging = directory / "log4j2.properties"
     logging.write_text(_LOGGING)
-    everything = os.pathsep.join(part for part in (classpath(), extra_classpath) if part)
+    everything = os.pathsep.join(part for part in (kafka or classpath(), extra_classpath) if part)
     archive = class_archive()
     arguments = (
         *QUICK_START,

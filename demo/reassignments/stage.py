@@ -80,7 +80,7 @@ class ReassignmentStage:
         set_throttle(self.cluster, partition.topic, rate)
 
     def clear_throttle(self, partition: TopicPartition) -> None:
-        """Take a partition's throttle off."""
+        """Remove a partition's throttle."""
         clear_throttle(self.cluster, partition.topic)
 
     @contextmanager

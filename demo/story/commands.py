@@ -24,3 +24,19 @@ def to_try(caughtup: str, bootstrap_servers: str, url: str, application: str) ->
         f"{caughtup} explain --bootstrap-server {bootstrap_servers} {application}",
         f"{caughtup} reassignments --service {service} --watch",
     )
+
+
+def to_compare(
+    caughtup: str, bootstrap_servers: str, url: str, follows: str, kafkas: str
+) -> tuple[str, ...]:
+    """Return the commands for the story of two applications, of which one follows."""
+    service = url.rstrip("/")
+    cluster = f"--bootstrap-server {bootstrap_servers}"
+    beside = "--assignor high_availability --assignor minimal_movement"
+    return (
+        f"{caughtup} lag {cluster}",
+        f"{caughtup} lag --service {service} {follows}",
+        f"{caughtup} simulate {cluster} {kafkas} --add 1 --restore-rate 20000 {beside}",
+        f"{caughtup} explain {cluster} {kafkas}",
+        f"{caughtup} top --service {service}",
+    )

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from caughtup.demo.apps.streams import StreamsApplication
-from caughtup.demo.cluster.load import produce
+from caughtup.demo.cluster.load import produce, producing
+from caughtup.demo.story.shares import actives, has_left_behind, is_balanced
 from caughtup.demo.story.stage import APPLICATION, Stage
-from caughtup.models.errors import CaughtupError
 
 FIRST = ("a", "b", "c")
 LAST = "d"
@@ -25,7 +24,8 @@ FOLLOWING = {
     "task.assignor.class": "caughtup.FollowingTaskAssignor",
     "metric.reporters": "caughtup.PositionReporter",
 }
-_PROPERTIES = {
+#: An application that has been at work for long, and is to be seen to grow in a minute.
+PROPERTIES = {
     "acceptable.recovery.lag": str(ACCEPTABLE_RECOVERY_LAG),
     "max.warmup.replicas": "2",
     "num.standby.replicas": "0",
@@ -33,10 +33,9 @@ _PROPERTIES = {
     # What an instance gave away leaves its disk soon: see Growing.set_up.
     "state.cleanup.delay.ms": "5000",
 }
-_KEYS = 3_000
+KEYS = 3_000
 _SETTLE_SECONDS = 180.0
 _PROCESS_SECONDS = 300.0
-_ENDLESS = 1 << 62
 
 
 class Growing(Stage):
@@ -59,7 +58,7 @@ class Growing(Stage):
             self.cluster,
             APPLICATION,
             partitions=tasks // SUBTOPOLOGIES,
-            properties={**_PROPERTIES, **(properties or {})},
+            properties={**PROPERTIES, **(properties or {})},
             class_path=class_path,
         )
 
@@ -78,44 +77,21 @@ class Growing(Stage):
         for name in FIRST:
             self.application.wait_running(name)
         self.wait("three instances share the tasks", self.is_balanced, _SETTLE_SECONDS)
-        self.wait("nothing is left behind", lambda: not self._left_behind(), _SETTLE_SECONDS)
+        self.wait(
+            "nothing is left behind", lambda: not has_left_behind(self.application), _SETTLE_SECONDS
+        )
         produce(
             self.cluster,
             self.application.source,
             records * (self.tasks // SUBTOPOLOGIES),
-            keys=_KEYS,
+            keys=KEYS,
         )
         self.wait("every record is processed", self._no_lag, _PROCESS_SECONDS)
         self.application.wait_caught_up()
 
-    @contextmanager
-    def load(self, records_per_second: float) -> Iterator[None]:
-        """Keep producing meanwhile. Raises CaughtupError ``produce_failed``."""
-        stop = threading.Event()
-        failed: list[CaughtupError] = []
-
-        def run() -> None:
-            try:
-                produce(
-                    self.cluster,
-                    self.application.source,
-                    _ENDLESS,
-                    keys=_KEYS,
-                    records_per_second=records_per_second,
-                    stop=stop,
-                )
-            except CaughtupError as error:
-                failed.append(error)
-
-        thread = threading.Thread(target=run, daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            thread.join()
-        if failed:
-            raise failed[0]
+    def load(self, records_per_second: float) -> AbstractContextManager[None]:
+        """Return what keeps producing while it is entered. Leaving raises CaughtupError."""
+        return producing(self.cluster, self.application.source, records_per_second, keys=KEYS)
 
     def grow(
         self, seconds: float, advance: Callable[[int], None] = lambda _: None
@@ -141,36 +117,11 @@ class Growing(Stage):
 
     def actives(self) -> dict[str, int]:
         """Ask every instance how many tasks it runs."""
-        return {name: self._count(name)[0] for name in self.application.instances}
+        return actives(self.application)
 
     def is_balanced(self) -> bool:
         """Return whether tasks are shared out evenly, all run, and nothing warms up."""
-        names = self.application.instances
-        counts = [self._count(name) for name in names]
-        active = [one for one, _ in counts]
-        return (
-            sum(active) == self.tasks
-            and max(active) - min(active) <= 1
-            and not any(standby for _, standby in counts)
-            and all(self.application.state(name) == "RUNNING" for name in names)
-        )
-
-    def _count(self, name: str) -> tuple[int, int]:
-        threads = self.application.threads(name).values()
-        return sum(len(one.active) for one in threads), sum(len(one.standby) for one in threads)
-
-    def _left_behind(self) -> bool:
-        """Return whether an instance has a task on disk that it neither runs nor stands by for."""
-        application = self.application
-        return any(
-            application.tasks_on_disk(name)
-            - {
-                task
-                for thread in application.threads(name).values()
-                for task in (*thread.active, *thread.standby)
-            }
-            for name in application.instances
-        )
+        return is_balanced(self.application, self.tasks)
 
     def _no_lag(self) -> bool:
         groups = {group["group"]: group for group in self.page()["groups"]}

@@ -24,7 +24,7 @@ _CALM_SECONDS = 45.0
 Say = Callable[[str], None]
 
 
-def play(stage: Stage, facts: Facts, reassign: Reassign, console: Console) -> None:
+def play(stage: Stage, *, facts: Facts, reassign: Reassign, console: Console) -> None:
     """Play the story once; what caughtup saw of it is in ``facts``. Raises CaughtupError."""
     say = narrator(console)
     set_up(stage, say)
@@ -122,7 +122,7 @@ def narrator(console: Console) -> Say:
     started = time.monotonic()
 
     def say(text: str) -> None:
-        console.print(f"[dim]{time.monotonic() - started:5.0f} s[/] {text}")
+        console.print(f"[dim]{time.monotonic() - started:5.0f} s[/] {text}", soft_wrap=True)
 
     return say
 

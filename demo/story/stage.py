@@ -58,6 +58,11 @@ class Stage(ClosedOnExit):
         self._spark: Process | None = None
 
     @property
+    def applications(self) -> tuple[StreamsApplication, ...]:
+        """The applications that the service's settings describe."""
+        return (self.application,)
+
+    @property
     def url(self) -> str:
         """Where the page is."""
         return f"http://127.0.0.1:{self.web_port}/"
@@ -112,10 +117,10 @@ class Stage(ClosedOnExit):
         state: dict[str, Any] = json.loads(self._get("api/state"))
         return state
 
-    def application_view(self) -> dict[str, Any] | None:
-        """Return the page's part about the application, None before it is there."""
+    def application_view(self, application: str = APPLICATION) -> dict[str, Any] | None:
+        """Return the page's part about an application, None before it is there."""
         views = self.page()["applications"]
-        return next((view for view in views if view["group"] == APPLICATION), None)
+        return next((view for view in views if view["group"] == application), None)
 
     def metrics(self) -> str:
         """Return ``/metrics``."""
@@ -144,7 +149,8 @@ class Stage(ClosedOnExit):
 
     def close(self) -> None:
         """End everything and remove what was on disk."""
-        self.application.close()
+        for application in self.applications:
+            application.close()
         self.processes.close()
 
     def _settings(self) -> str:
@@ -156,19 +162,20 @@ class Stage(ClosedOnExit):
             "end_offsets_interval = 0.5",
             "reassignments_interval = 1.0",
             *(f"{name} = {json.dumps(value)}" for name, value in self._more_settings.items()),
-            *self._applications(),
+            *self._parameters(),
         ]
         return "\n".join(lines) + "\n"
 
-    def _applications(self) -> list[str]:
+    def _parameters(self) -> list[str]:
         """Return the settings of the applications that are there."""
         lines: list[str] = []
-        for name, values in self.application.parameters.items():
-            lines.append(f"[applications.{json.dumps(name)}]")
-            changelogs = values.pop("changelogs")
-            lines += [f"{json.dumps(key)} = {value}" for key, value in values.items()]
-            lines.append(f"[applications.{json.dumps(name)}.changelogs]")
-            lines += [f"{sub} = {json.dumps(topics)}" for sub, topics in changelogs.items()]
+        for application in self.applications:
+            for name, values in application.parameters.items():
+                lines.append(f"[applications.{json.dumps(name)}]")
+                changelogs = values.pop("changelogs")
+                lines += [f"{json.dumps(key)} = {value}" for key, value in values.items()]
+                lines.append(f"[applications.{json.dumps(name)}.changelogs]")
+                lines += [f"{sub} = {json.dumps(topics)}" for sub, topics in changelogs.items()]
         return lines
 
     def _is_ready(self) -> bool:

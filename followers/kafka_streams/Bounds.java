@@ -65,7 +65,7 @@ final class Bounds {
             final long left = has.stream().filter(process -> ready(process, task)).count();
             if (left < Math.min(had, 1L + wanted)) {
                 return new Rules.Objection("loses_standby",
-                    "a copy of task " + task + " that is caught up would go");
+                    "it drops a caught-up copy of task " + task);
             }
         }
         return null;
@@ -107,8 +107,8 @@ final class Bounds {
                 }
             }
             if (needless > 0 && count - (given - needless) > most) {
-                return new Rules.Objection("too_many_actives", process
-                    + " would be given actives beyond " + most + ", to " + count);
+                return new Rules.Objection("too_many_actives",
+                    "it gives " + process + " more actives than " + most + ": " + count);
             }
         }
         return null;

@@ -138,7 +138,7 @@ final class FollowerConfig {
         } catch (final NumberFormatException notANumber) {
             // Named below.
         }
-        LOG.warn("caughtup: {} is {}, and not a whole number from {} to {}; {} is taken", name,
+        LOG.warn("caughtup: {} is {}, and not a whole number from {} to {}; using {}", name,
             value, least, most, otherwise);
         return otherwise;
     }

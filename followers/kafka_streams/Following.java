@@ -80,7 +80,7 @@ final class Following {
         }
         final Balance.Step step = Balance.step(application);
         return new Outcome(null, Outcome.GIVEN_UP,
-            why + " after " + waited + " follow-ups (" + objection.code
+            why + " after " + counted(waited, "follow-up", "follow-ups") + " (" + objection.code
                 + "); balanced without one: " + summary(step.placement) + ", "
                 + step.waiting + " to be handed over later",
             step.placement,
@@ -91,7 +91,12 @@ final class Following {
         final Application application = placement.application;
         final long moved = placement.active.entrySet().stream().filter(one ->
             !application.clients.get(one.getValue()).active.contains(one.getKey())).count();
-        return moved + " tasks change hands, " + placement.extraCopies() + " copies warm up";
+        return counted(moved, "task changes hands", "tasks change hands") + ", "
+            + counted(placement.extraCopies(), "copy warms up", "copies warm up");
+    }
+
+    private static String counted(final long number, final String one, final String several) {
+        return number + " " + (number == 1 ? one : several);
     }
 
     /** A duration and not a moment: the service's clock and this one may differ. */

@@ -31,8 +31,10 @@ final class Placement {
     /**
      * Everything where it is. A task that is nowhere goes to the least loaded process that is
      * caught up, or, if none is, to the one that lags least. Standbys stay as far as the configs
-     * have room for them, and as many warm-ups as there may be; nothing new is built, so a copy
-     * that is left over with nothing in it doesn't stay.
+     * have room for them, and as many warm-ups as there may be, those of the least loaded
+     * processes first; nothing new is built, so a copy that is left over with nothing in it
+     * doesn't stay, unless its process has so few tasks that the copy was just begun for it to
+     * take one over.
      */
     static Placement inPlace(final Application application) {
         final Placement placement = new Placement(application);
@@ -68,6 +70,7 @@ final class Placement {
     void keepStandbys() {
         final int standbys = application.configs.numStandbyReplicas();
         final List<Map.Entry<TaskId, ProcessId>> warmups = new ArrayList<>();
+        final Map<ProcessId, Integer> loads = loads(active, task -> application.tasks.get(task));
         for (final TaskId task : application.tasks.keySet()) {
             final List<ProcessId> holders = new ArrayList<>(application.holders(task));
             holders.remove(active.get(task));
@@ -75,14 +78,26 @@ final class Placement {
             final int kept = Math.min(standbys, holders.size());
             holders.subList(0, kept).forEach(process -> standby.get(process).add(task));
             holders.subList(kept, holders.size()).stream()
-                .filter(process -> !application.isEmpty(process, task))
+                .filter(process -> takesOver(process, active.get(task), loads)
+                    || !application.isEmpty(process, task))
                 .forEach(process -> warmups.add(Map.entry(task, process)));
         }
-        // Stable: of equally near ones the smaller task and process.
-        warmups.sort(Comparator.comparingLong(one ->
+        // A former owner's copy is caught up and left over: copies come first that are built where
+        // there are few tasks. Stable: of equally near ones the smaller task and process.
+        final Comparator<Map.Entry<TaskId, ProcessId>> leastLoaded =
+            Comparator.comparing(Map.Entry::getValue, byLoad(loads, 0));
+        warmups.sort(leastLoaded.thenComparingLong(one ->
             application.clients.get(one.getValue()).rank(one.getKey())));
         warmups.stream().limit(application.configs.maxWarmupReplicas())
             .forEach(one -> standby.get(one.getValue()).add(one.getKey()));
+    }
+
+    /** Whether a process with a task more has no more for each thread than the task's owner has. */
+    private boolean takesOver(
+        final ProcessId process, final ProcessId owner, final Map<ProcessId, Integer> loads
+    ) {
+        return (loads.getOrDefault(process, 0) + 1L) * application.clients.get(owner).capacity
+            <= (long) loads.getOrDefault(owner, 0) * application.clients.get(process).capacity;
     }
 
     /** The copies beyond num.standby.replicas of each task: warm-ups, whoever calls them so. */

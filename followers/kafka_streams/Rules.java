@@ -65,7 +65,7 @@ final class Rules {
 
     private Objection processes() {
         return recommendation.standby.keySet().equals(application.clients.keySet()) ? null
-            : new Objection("other_processes", "it is for other processes than those there are");
+            : new Objection("other_processes", "it is for other processes than the live ones");
     }
 
     private Objection tasks() {
@@ -130,7 +130,7 @@ final class Rules {
         final int extra = placement.extraCopies();
         return extra <= application.configs.maxWarmupReplicas() ? null
             : new Objection("too_many_copies",
-                "it has " + extra + " copies beyond " + StreamsConfig.NUM_STANDBY_REPLICAS_CONFIG);
+                "copies beyond " + StreamsConfig.NUM_STANDBY_REPLICAS_CONFIG + ": " + extra);
     }
 
     private Objection places() {
@@ -139,7 +139,7 @@ final class Rules {
                 final Set<ProcessId> found = recommendation.found.getOrDefault(task, Set.of());
                 if (!owner.equals(placement.active.get(task)) && !found.contains(owner)) {
                     return new Objection("moved_since",
-                        "task " + task + " is on " + owner + ", where it found it not");
+                        "task " + task + " is on " + owner + ", where it did not find the task");
                 }
             }
         }

@@ -22,6 +22,7 @@ from caughtup.models.assignors.following.follower import (
 from caughtup.models.assignors.following.placement import ClientStates
 from caughtup.models.assignors.following.recommendation import FollowedRecommendation
 from caughtup.models.assignors.following.rules import find_objection
+from caughtup.models.durations import counted
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.offsets import LATEST_OFFSET
 from caughtup.models.partition_assignor.group_assignment import assign_group
@@ -156,4 +157,5 @@ def _summary(scenario: Scenario, decision: FollowerDecision) -> str:
         moved += sum(task not in client.previous_active for task in active)
         had = client.previous_active | client.previous_standby
         built += sum(task not in had for task in standby)
-    return f"{moved} tasks change hands, {built} copies are begun"
+    begun = counted(built, "copy is begun", "copies are begun")
+    return f"{counted(moved, 'task changes hands', 'tasks change hands')}, {begun}"

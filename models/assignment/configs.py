@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from caughtup.models.assignment import fields
@@ -51,7 +52,9 @@ def read_configs(config: Mapping[str, Any]) -> Configs:
     """Read configs by Kafka's names, as decoded from JSON. Raises ScenarioError."""
     for name in config:
         if name not in _KNOWN:
-            raise ScenarioError("unknown_config", f"config: {name!r:.80} is not known")
+            close = get_close_matches(name[:80], _KNOWN, 1)
+            meant = f"; did you mean {close[0]}?" if close else ""
+            raise ScenarioError("unknown_config", f"config: {name!r:.80} is not known{meant}")
     strategy = config.get(_STRATEGY, "none")
     if strategy not in _STRATEGIES:
         known = ", ".join(_STRATEGIES)

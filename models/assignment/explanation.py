@@ -1,4 +1,4 @@
-"""Say what has to move for a plan, and why, in sentences for operators."""
+"""Describe what has to move for a plan, and why, in sentences for operators."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _deferred(scenario: Scenario, deferral: Deferral) -> Movement:
         reason = f"{because}: warm-up {deferral.warm_up:,} of {configs.max_warmup_replicas:,}"
     else:
         kind = Kind.WAITING
-        reason = f"{because}; all {configs.max_warmup_replicas:,} warm-ups are in use"
+        reason = f"{because}; {no_warm_up_left(configs.max_warmup_replicas)}"
     ids: tuple[ProcessId, ProcessId] = (source.process_id, destination.process_id)
     return Movement(task, *ids, kind, reason, lag, source_lag, deferral.rule)
 
@@ -93,13 +93,25 @@ def _new_standbys(
         for task in state.standby - client.previous_active - client.previous_standby:
             if (place, task) in warming:
                 continue
-            reason = f"one of {scenario.configs.num_standby_replicas} standbys is new here"
+            reason = new_standby(scenario.configs.num_standby_replicas)
             if (place, task) in standing_in:
                 reason = "it stands in for a standby that isn't caught up where it belongs"
             lag = client.lags[task]
             yield Movement(
                 task, None, client.process_id, Kind.STANDBY, f"{reason}; {_it(lag)}", lag
             )
+
+
+def no_warm_up_left(most: int) -> str:
+    """Describe why a copy can't be warmed up yet; ``most`` is ``max.warmup.replicas``."""
+    return f"max.warmup.replicas ({most:,}) is used up"
+
+
+def new_standby(replicas: int) -> str:
+    """Describe a standby on a client that had no copy; ``replicas`` is ``num.standby.replicas``."""
+    return (
+        "its standby is new here" if replicas == 1 else f"one of {replicas:,} standbys is new here"
+    )
 
 
 def says(lag: int) -> str:

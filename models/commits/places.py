@@ -157,7 +157,7 @@ class Places:
         return rows, head
 
     def _make_rooms(self, heads: Ints, partitions: Ints) -> None:
-        """Give partitions of heads a row each: in a block if it needn't be too large for that."""
+        """Assign partitions of heads a row each: in a block if it needn't be too large for that."""
         lacking = np.unique(heads << PARTITION_BITS | partitions)
         heads, partitions = lacking >> PARTITION_BITS, lacking & (1 << PARTITION_BITS) - 1
         starts = np.flatnonzero(np.diff(heads, prepend=NO_HEAD))

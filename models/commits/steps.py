@@ -86,7 +86,7 @@ class StepBlocks:
         return slot
 
     def free(self, slot: int) -> None:
-        """Give a slot back."""
+        """Free a slot."""
         self._lengths[slot] = 0
         self._free.append(slot)
 

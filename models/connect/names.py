@@ -15,7 +15,7 @@ _TASK = re.compile(r"(.*)-(0|[1-9][0-9]{0,8})", re.DOTALL)
 
 
 class Names:
-    """Tells connectors from tasks, which may have the same names: ``A-0`` may be a connector."""
+    """Distinguishes connectors from tasks, which may have the same names: ``A-0`` may be a connector."""
 
     def __init__(self, configured: Iterable[Mapping[str, int]]) -> None:
         """Keep the connectors that were ever configured, each with its most tasks."""

@@ -99,10 +99,10 @@ def _overdue(watch: Watch, item: Item, now_ms: int) -> Contradiction | None:
     due_ms = watch.forecast.at_ms
     if due_ms is None or not watch.generation.delay_ms:
         late = now_ms - max(since_ms, due_ms or 0) > STARTING_MS
-        why = "nobody has it, and no delay runs"
+        why = "no worker is assigned it, and no delay runs"
     else:
         late = now_ms - due_ms > _ROUND_MS
-        why = "nobody has it, though its delay is over"
+        why = "no worker is assigned it, though its delay is over"
     return Contradiction(Kind.UNASSIGNED, item, "", since_ms, why) if late else None
 
 
@@ -113,16 +113,16 @@ def _of_status(
     late = statuses.late.get(item)
     if said is None:
         if owner and _had_time(watch, item, now_ms):
-            yield _idle(watch, item, owner, "has never said that it runs")
+            yield _idle(watch, item, owner, "has never reported RUNNING")
         return
     status = said.status
     if status.state == "FAILED" and status.worker in ("", owner):
-        why = f"failed of {status.error}" if status.error else "failed"
+        why = f"failed: {status.error}" if status.error else "failed"
         yield Contradiction(Kind.FAILED, item, owner, said.at_ms, why)
     elif late is not None and status.worker != owner:
         why = (
-            f"{status.worker} said {status.state} in generation {status.generation}, "
-            f"after another worker had in a later one"
+            f"{status.worker} reported {status.state} in generation {status.generation}, "
+            "after another worker reported in a later one"
         )
         yield Contradiction(Kind.ZOMBIE, item, status.worker, said.at_ms, why)
     elif status.worker != owner and status.worker not in here and status.state == "RUNNING":
@@ -132,7 +132,7 @@ def _of_status(
         and _had_time(watch, item, now_ms)
         and (status.worker != owner or status.state == "UNASSIGNED")
     ):
-        why = f"was last said to be {status.state} on {status.worker}"
+        why = f"last reported {status.state} on {status.worker}"
         yield _idle(watch, item, owner, why)
 
 
@@ -141,10 +141,10 @@ def _zombie(watch: Watch, item: Item, owner: str, said: Said, now_ms: int) -> Co
     ends_ms = watch.generation.rejoin_at_ms
     waits = not owner and ends_ms is not None and now_ms <= ends_ms + _ROUND_MS
     starting = bool(owner) and not _had_time(watch, item, now_ms)
-    now = f"{owner} has it" if owner else "nobody has it"
+    now = f"{owner} is assigned it" if owner else "no worker is assigned it"
     why = (
-        f"{status.worker} said RUNNING in generation {status.generation} and isn't in the group "
-        f"any more: {now}"
+        f"{status.worker} reported RUNNING in generation {status.generation} and has left the "
+        f"group; {now}"
     )
     at_ms = max(watch.generation.as_of_ms, said.at_ms, 0)
     since_ms = min(watch.since_ms.get(item, at_ms), at_ms)
@@ -168,8 +168,8 @@ def _without_tasks(configuration: Configuration, now_ms: int) -> Iterator[Contra
             continue
         most = configuration.configs[name].tasks_max
         why = (
-            "not all configurations of its tasks are in the config topic"
+            "the config topic lacks configurations of its tasks"
             if name in configuration.inconsistent
-            else f"has no tasks, of {most or 'any'} at most"
+            else f"has no tasks; tasks.max is {most or 'not known'}"
         )
         yield Contradiction(Kind.FEWER_TASKS, name, "", since_ms, why)

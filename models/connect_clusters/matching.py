@@ -51,9 +51,9 @@ def match(
     runs; and of several, those whose names begin as the group's does.
     """
     if told is not None:
-        return Match(told) if told in known else Match(None, f"{told.config} isn't there")
+        return Match(told) if told in known else Match(None, f"{told.config} does not exist")
     if not known:
-        return Match(None, "no topics look like a worker cluster's")
+        return Match(None, "no topics look like those of a worker cluster")
     workers = {worker_id(worker) for worker in generation.workers.values()}
     possible = [one for one in sorted(known) if _may_be(generation, known[one])]
     by_worker = [one for one in possible if known[one].statuses.workers() & workers]
@@ -68,7 +68,7 @@ def match(
         return Match(candidates[0])
     if candidates:
         names = ", ".join(one.config for one in candidates[:3])
-        return Match(None, f"several topics may be its configuration: {names}")
+        return Match(None, f"several topics may be its config topic: {names}")
     return Match(None, "no config topic has what it runs")
 
 

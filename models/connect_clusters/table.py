@@ -180,7 +180,7 @@ class ConnectClusters:
             yield group, Undecided(known.watch, generation, connectors)
 
     def settle(self, group: str, watch: Watch) -> bool:
-        """Take what became of a group; False if it was forgotten, or has moved on, meanwhile."""
+        """Apply what became of a group; False if it was forgotten, or has moved on, meanwhile."""
         known = self.groups.get(group)
         if known is None or not known.waiting or known.waiting[0][0] is not watch.generation:
             return False

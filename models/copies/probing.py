@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from caughtup.models.copies.probing_history import ProbingHistory
 from caughtup.models.copies.warmups import GRACE_MS, CopyAssessment
-from caughtup.models.durations import duration
+from caughtup.models.durations import counted, duration
 from caughtup.models.histories.trend import median
 from caughtup.models.parameters import ApplicationParameters
 
@@ -160,17 +160,17 @@ def _reason(
         if history.due_ms is None:
             return "there is no warm-up, and no rebalance is scheduled"
         return f"there is no warm-up to promote; {scheduled}"
-    names = ", ".join(str(copy.copy.task) for copy in promoted)
-    count = f"{len(promoted)} of {len(warmups)} warm-ups ({names})"
+    names = ", ".join(str(task) for task in sorted(copy.copy.task for copy in promoted))
+    count = f"{len(promoted)} of {counted(len(warmups), 'warm-up')} ({names})"
     if at_ms is None:
         verdicts = ", ".join(f"{copy.copy.task} {copy.verdict}" for copy in warmups)
-        reason = f"no warm-up is known to get there: {verdicts}; {scheduled}"
+        reason = f"no warm-up is known to catch up: {verdicts}; {scheduled}"
     elif at_ms <= now_ms:
-        reason = f"{count} caught up: a rebalance would promote them; {scheduled}"
+        reason = f"{count} caught up; a rebalance would promote {'it' if len(promoted) == 1 else 'them'}; {scheduled}"
     else:
         reason = f"{count} caught up in {duration((at_ms - now_ms) / 1000)}; {scheduled}"
     if history.endless:
-        reason += f"; the last {history.in_vain} probes found no warm-up any nearer"
+        reason += f"; the last {history.in_vain} probes found no warm-up nearer"
     return reason
 
 
@@ -179,5 +179,5 @@ def _scheduled(due_ms: int | None, now_ms: int) -> str:
         return "no rebalance is scheduled"
     seconds = (due_ms - now_ms) / 1000
     if seconds >= 0:
-        return f"the next one is due in {duration(seconds)}"
-    return f"the next one was due {duration(-seconds)} ago"
+        return f"the next rebalance is due in {duration(seconds)}"
+    return f"the next rebalance was due {duration(-seconds)} ago"

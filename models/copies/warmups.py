@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from caughtup.models.copies.figures import CopyFigures
 from caughtup.models.copies.history import FEWEST_POINTS, INTERVALS_ALLOWED, LEAST_ALLOWED_MS
 from caughtup.models.copies.losses import GENERATIONS_WATCHED
-from caughtup.models.durations import duration
+from caughtup.models.durations import counted, duration
 from caughtup.models.histories.trend import Eta
 from caughtup.models.ids import TaskId
 from caughtup.models.tasks.copy_table import CopyKey
@@ -106,20 +106,20 @@ def copy_verdict(figures: CopyFigures, context: CopyContext, now_ms: int) -> tup
     """Judge a copy, in a word and a sentence. The table in this module's docstring is the rule."""
     if context.flaps >= FLAPS:
         return "flapping", (
-            f"lost and built again {context.flaps} times "
-            f"within the last {GENERATIONS_WATCHED} generations"
+            f"lost and rebuilt {context.flaps} times in the last {GENERATIONS_WATCHED} generations"
         )
     if figures.lag is None:
         return "unknown", (
-            "nobody has told how far it is"
+            "no position of it was reported"
             if figures.provenance is None
-            else "its changelogs' end offsets are not known"
+            else "the end offsets of its changelogs are not known"
         )
     patience = context.patience_ms / 1000
     silence = max(patience, INTERVALS_ALLOWED * (figures.seen_every_seconds or 0.0))
     if figures.age_seconds > silence and figures.pace != "given":
         return "unknown", (
-            f"not seen for {duration(figures.age_seconds)}; it lagged {_lag(figures)} then"
+            f"no position was reported for {duration(figures.age_seconds)}; "
+            f"its lag was {_lag(figures)} then"
         )
     since_ms = caught_up_since_ms(figures, now_ms)
     observed = figures.caught_up_since_ms is not None
@@ -129,8 +129,7 @@ def copy_verdict(figures: CopyFigures, context: CopyContext, now_ms: int) -> tup
         first, count = context.waits_for[0], len(context.waits_for)
         others = f" and {count - 1} more" if count > 1 else ""
         return "waiting", (
-            f"{_lag(figures)} to restore, after the actives of its thread: "
-            f"{first}{others} still to be restored"
+            f"{_to_restore(figures)}; its stream thread restores its actives first: {first}{others}"
         )
     allowed = figures.allowed_seconds
     if figures.stood_seconds > (patience if allowed is None else allowed):
@@ -155,11 +154,11 @@ def _caught_up(
 ) -> tuple[str, str]:
     if figures.caught_up_since_ms is None:
         told = (
-            f"it lagged {_lag(figures)} {duration(figures.age_seconds)} ago "
-            f"and has caught up since, at the pace it had"
+            f"its lag was {_lag(figures)} {duration(figures.age_seconds)} ago; "
+            "at the pace that it had, it has caught up since"
         )
     else:
-        told = f"lags {_lag(figures)}, where {figures.limit:,} would do"
+        told = f"lag {_lag(figures)}, acceptable {figures.limit:,}"
     if not context.is_warmup:
         return "caught_up", told
     due_ms = context.rebalance_due_ms
@@ -167,12 +166,12 @@ def _caught_up(
         idle_ms = now_ms - max(since_ms, context.since_ms)
         if idle_ms > GRACE_MS:
             return "stranded", (
-                f"{told}; for {duration(idle_ms / 1000)} it could take over, "
-                "and no rebalance is scheduled"
+                f"{told}; it could have taken over {duration(idle_ms / 1000)} ago, "
+                "but no rebalance is scheduled"
             )
     elif now_ms - max(due_ms, since_ms) > GRACE_MS:
         return "stranded", (
-            f"{told}; the rebalance that would let it take over "
+            f"{told}; the rebalance that would promote it "
             f"was due {duration((now_ms - due_ms) / 1000)} ago"
         )
     return "caught_up", told
@@ -182,18 +181,18 @@ def _stalled(figures: CopyFigures, patience: float) -> str:
     lag = figures.lag
     stood = duration(figures.stood_seconds)
     if figures.allowed_seconds is None:
-        rhythm = f"and it has never moved; {duration(patience)} are the probing interval"
+        rhythm = f"and none ever; the probing interval is {duration(patience)}"
     else:
-        rhythm = f"where {duration(figures.allowed_seconds)} are allowed by its rhythm"
-    reason = f"{_lag(figures)} to restore and no move for {stood}, {rhythm}"
+        rhythm = f"where its rhythm allows {duration(figures.allowed_seconds)}"
+    reason = f"{_to_restore(figures)}, no progress for {stood}, {rhythm}"
     if lag is not None and lag.high <= MARKERS:
-        reason += "; so few can be transaction markers, which no copy can restore"
+        reason += "; these may be transaction markers, which no copy restores"
     return reason
 
 
 def _moving(figures: CopyFigures) -> tuple[str, str]:
     closing, eta = figures.closing, figures.eta
-    left = f"lags {_lag(figures)}, where {figures.limit:,} would do"
+    left = f"lag {_lag(figures)}, acceptable {figures.limit:,}"
     if closing is None or eta is None:
         return "unknown", f"{left}; its pace is not known yet"
     pace = f"{left}, {_pace(figures)}"
@@ -203,32 +202,38 @@ def _moving(figures: CopyFigures) -> tuple[str, str]:
     moves = figures.rate is None or (figures.rate > 0 and figures.growth != 0)
     falls_back = enough and moves and closing.per_second + closing.error <= 0
     if falls_back and math.isinf(eta.seconds):
-        return "chasing", f"{pace}: it never catches up so"
+        return "chasing", f"{pace}: at these rates it never catches up"
     if math.isfinite(eta.seconds) and (math.isfinite(eta.high) or not enough):
         reason = f"{pace}: caught up in {duration(eta.seconds)}{_between(eta)}"
         if figures.there_before:
-            reason += f", since it gets the pace of {figures.there_before} beside it"
+            copies = counted(figures.there_before, "copy", "copies").removeprefix("1 ")
+            reason += f", at the pace of the {copies} that its thread restores before it"
         return "warming", reason
-    return "unknown", f"{pace}: whether it gains is not certain yet"
+    return "unknown", f"{pace}: it is not certain yet whether it gains"
 
 
 def _lag(figures: CopyFigures) -> str:
     lag = figures.lag
     if lag is None:
-        return "nobody knows how many"
+        return "an unknown number"
     if lag.low == lag.high:
         return f"{lag.high:,}"
     return f"{lag.low:,} to {lag.high:,}"
+
+
+def _to_restore(figures: CopyFigures) -> str:
+    one = figures.lag is not None and figures.lag.low == figures.lag.high == 1
+    return f"{_lag(figures)} offset{'' if one else 's'} to restore"
 
 
 def _pace(figures: CopyFigures) -> str:
     closing = figures.closing
     if closing is None:
         return "at an unknown pace"
-    whose = "as Spark measured it" if figures.pace == "given" else "by its own positions"
+    whose = "as Spark measured" if figures.pace == "given" else "by its own positions"
     if figures.rate is None or figures.growth is None:
         return f"gains {closing.per_second:,.1f}/s, {whose}"
-    return f"restores {figures.rate:,.1f}/s, {whose}, {figures.growth:,.1f}/s come"
+    return f"restores {figures.rate:,.1f}/s, {whose}, {figures.growth:,.1f}/s are written"
 
 
 def _between(eta: Eta) -> str:
@@ -237,5 +242,5 @@ def _between(eta: Eta) -> str:
     if low == high:
         return ""
     if math.isinf(eta.high):
-        return f" (at the earliest in {low})" if eta.low > 0 else " (how certain isn't known yet)"
+        return f" (at the earliest in {low})" if eta.low > 0 else " (its error is not known yet)"
     return f" ({low} to {high})"

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from caughtup.models.assignment.catch_up import is_caught_up
 from caughtup.models.decisions.caught_up_copies import NONE_CAUGHT_UP, CaughtUpCopies
 from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.membership_change import MembershipChange, followed
 from caughtup.models.decisions.recommendation import Recommendation
 from caughtup.models.decisions.undecided import UndecidedGeneration, WaitingGeneration
 from caughtup.models.groups.generation import StreamsGeneration
@@ -44,12 +45,14 @@ class Application:
     """A Streams group: its newest generation, those not decided yet, and the last decided one.
 
     Generations can follow each other faster than end offsets are listed, and each is decided.
-    ``published`` counts the recommendations that are on their topic.
+    ``published`` counts the recommendations that are on their topic. ``change`` is the last time
+    that instances came or went, None where none did since the first generation that was decided.
     """
 
     newest: StreamsGeneration
     pending: deque[Pending] = field(default_factory=deque)
     decided: DecidedGeneration | None = None
+    change: MembershipChange | None = None
     #: What the oldest pending generation waits for, as far as it was found to wait.
     waiting: WaitingGeneration | None = None
     #: Whether the decision has events of movements that nobody has asked for yet.
@@ -136,6 +139,8 @@ class Application:
         if not self.awaits(decided.generation):
             return False
         self.pending.popleft()
+        last = self.decided.generation if self.decided else None
+        self.change = followed(self.change, last, decided.generation, decided.copies)
         self.decided, self.movements_due, self.caught_up = decided, True, decided.caught_up
         self.rebalances += 1
         self.exact_counts[decided.exact.result] += 1

@@ -145,7 +145,7 @@ def _next_rebalance(generation: StreamsGeneration, inputs: GenerationInputs) -> 
 
 
 def _exact(generation: StreamsGeneration, learned: Learned, verdict: Verdict) -> ExactResult:
-    """Say what was found of a generation, and of which assignor as far as that is known."""
+    """Describe what was found of a generation, and of which assignor as far as that is known."""
     if generation.follows:
         assignor = FOLLOWER
     else:

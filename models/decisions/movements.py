@@ -195,7 +195,7 @@ class _AssignedTasks:
         return key in self._active or key in self._standby
 
     def why_not(self, key: MovementKey) -> str:
-        """Say why a movement was dropped."""
+        """Explain why a movement was dropped."""
         if key.to not in self._processes:
             return "the process it was to move to is gone"
         return "it is no longer planned"

@@ -14,6 +14,7 @@ from caughtup.models.assignors.registry import decide
 from caughtup.models.decisions.exact.generation import ASSIGNOR, KAFKAS, ExactResult
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.decisions.plan_cost import PlanCost, plan_cost
+from caughtup.models.durations import counted
 from caughtup.models.errors import ScenarioError
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.ids import ProcessId
@@ -161,9 +162,9 @@ def _probing_reason(decision: Decision) -> str:
     waiting = [m for m in decision.movements if m.kind == "waiting"]
     parts = []
     if warming:
-        parts.append(f"{len(warming)} warm-up{'s' * (len(warming) > 1)} to be looked at again")
+        parts.append(f"{counted(len(warming), 'warm-up')} to be checked again")
     if waiting:
-        parts.append(f"{len(waiting)} movement{'s' * (len(waiting) > 1)} beyond the budget")
+        parts.append(f"{counted(len(waiting), 'movement')} beyond max.warmup.replicas")
     return " and ".join(parts) or "copies changed places in this generation"
 
 

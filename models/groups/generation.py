@@ -28,6 +28,11 @@ def group_type(metadata: GroupMetadata) -> str:
     return "streams" if metadata.protocol in STREAMS_PROTOCOLS else "classic"
 
 
+def client_name(client_id: str) -> str:
+    """Return an instance's ``client.id``, of which Kafka Streams makes a member's by its thread."""
+    return client_id.split("-StreamThread-")[0]
+
+
 @dataclass(frozen=True, slots=True)
 class StreamsMember:
     """One stream thread's consumer: what it reported when it joined, what it was given."""
@@ -70,7 +75,7 @@ class StreamsClient:
     @property
     def name(self) -> str:
         """The instance's ``client.id``, without the thread's own suffix."""
-        return self.members[0].client_id.split("-StreamThread-")[0]
+        return client_name(self.members[0].client_id)
 
     def active(self) -> set[TaskId]:
         """Tasks that this generation gave the process to run."""

@@ -37,9 +37,13 @@ class StreamsTask(NamedTuple):
 
 @dataclass(slots=True)
 class StreamsGroup:
-    """The last value of each of the group's records; ``epoch`` as in ConsumerGroup."""
+    """The last value of each of the group's records; ``epoch`` as in ConsumerGroup.
+
+    ``configs`` are those by which the coordinator assigned last.
+    """
 
     epoch: int | None = None
+    configs: Mapping[str, str] = field(default_factory=dict)
     topology: StreamsGroupTopology | None = None
     members: dict[str, StreamsGroupMemberMetadata] = field(default_factory=dict)
     current: dict[str, StreamsGroupCurrentMemberAssignment] = field(default_factory=dict)
@@ -49,7 +53,9 @@ class StreamsGroup:
         if isinstance(key, StreamsGroupMemberKey):
             self._apply_member(key, record)
         elif key.record_type is RecordType.STREAMS_GROUP_METADATA:
-            self.epoch = record.epoch if isinstance(record, StreamsGroupMetadata) else None
+            found = record if isinstance(record, StreamsGroupMetadata) else None
+            self.epoch = None if found is None else found.epoch
+            self.configs = {} if found is None else found.last_assignment_configs
         elif key.record_type is RecordType.STREAMS_GROUP_TOPOLOGY:
             self.topology = record if isinstance(record, StreamsGroupTopology) else None
 

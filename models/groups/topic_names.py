@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+
+from caughtup.models.polls.commit_columns import CommitColumns
+from caughtup.models.wire.consumer_offsets import head_names
 
 
 class TopicNames:
@@ -37,6 +40,18 @@ class TopicNames:
         self._ids[topic] = topic_id
         self.names[topic_id] = topic
         return True
+
+    def learn_of(self, commits: CommitColumns, topics: Collection[str]) -> bool:
+        """Learn the ids that commits name, of these topics; return whether any is news."""
+        news = False
+        for topic_id, head in commits.heads_by_topic_id():
+            known = self.names.get(topic_id)
+            if known is not None and head.endswith(known.encode()):
+                continue  # mostly; anything else is found out by reading the names
+            names = head_names(head)
+            if names is not None and names[1] in topics:
+                news |= self.learn(names[1], topic_id)
+        return news
 
     def forget(self, topic: str) -> None:
         """Note that a topic is gone."""

@@ -86,6 +86,8 @@ class Assessments:
         self._behind: dict[str, dict[TopicPartition, tuple[Any, ...]]] = {}
         self._failed: set[str] = set()
         self._at_rest: dict[str, _AtRest] = {}
+        #: Since when (ms) a group has been to read partitions on which it never committed.
+        self.uncommitted: dict[str, dict[TopicPartition, int]] = {}
 
     def assess(
         self,
@@ -112,7 +114,14 @@ class Assessments:
         changed, samples, layout = commits.changed(group), ends.samples, ends.layout
         behind = self._behind.setdefault(group, {})
         at_the_end, left = yield from _without_those_at_the_end(committed, ends)
-        left += yield from _without_a_commit(group, owners, commits)
+        uncommitted = yield from _without_a_commit(group, owners, commits)
+        before = self.uncommitted.get(group, {})
+        since = {partition: before.get(partition, now_ms) for partition in uncommitted}
+        if since:
+            self.uncommitted[group] = since
+        else:
+            self.uncommitted.pop(group, None)
+        left += uncommitted
         longest_ms, is_known = None, False
         for partition in behind.keys() - set(left):
             del behind[partition]
@@ -125,7 +134,8 @@ class Assessments:
             known = commits.find(group, partition)
             if not is_known and (known is None or known.interval_ms is None):
                 longest_ms, is_known = (yield from commits.interval_steps(group)), True
-            figures = lag_figures(known, history, now_ms, longest_ms, allowed_ms)
+            assigned_ms = since.get(partition, 0)
+            figures = lag_figures(known, history, now_ms, longest_ms, allowed_ms, assigned_ms)
             verdict = _unless_unread(partition_verdict(figures), figures, unread_ms)
             age, rates = figures.age, figures.rates
             assessed = Assessed(
@@ -175,7 +185,7 @@ class Assessments:
 
     def fail(self, group: str, error: Exception) -> None:
         """Record that a group can't be assessed: it is unknown until it can again."""
-        reason = f"it could not be worked out: {error_code(error)}"
+        reason = f"the service could not compute it: {error_code(error)}"
         self.verdicts[group] = GroupVerdict("unknown", None, reason)
         self._failed.add(group)
         self._at_rest.pop(group, None)
@@ -214,6 +224,7 @@ class Assessments:
         """Forget the groups that are gone."""
         for group in (self._behind.keys() | self.verdicts.keys()) - groups:
             self._behind.pop(group, None)
+            self.uncommitted.pop(group, None)
             self.verdicts.pop(group, None)
             self._at_rest.pop(group, None)
             self._failed.discard(group)
@@ -265,5 +276,5 @@ def _unless_unread(verdict: Verdict, figures: LagFigures, unread_ms: int) -> Ver
         held = min(held, figures.silent_seconds)
     if unread_ms <= UNREAD_ALLOWED_MS and held - unread > figures.allowed_seconds:
         return verdict
-    reason = f"no commits could be read for {unread:.0f} s, so this may not hold"
+    reason = f"the service has read no commits for {unread:.0f} s, so this may not hold"
     return verdict._replace(verdict="unknown", reason=f"{reason}: {verdict.reason}")

@@ -34,7 +34,8 @@ class LagFigures(NamedTuple):
     the group is in its rhythm. ``unmoved_seconds``: for how long at least it has had something to
     read and made no step. ``silent_seconds``: since its last commit, be it a repeated one.
     ``arrived``: for a partition without a commit, the age of the oldest record that came since
-    the first sample and is still there.
+    the first sample and is still there; ``assigned_seconds``: for how long at least the group has
+    been to read it.
     """
 
     lag: PartitionLag
@@ -52,6 +53,7 @@ class LagFigures(NamedTuple):
     unmoved_seconds: float
     silent_seconds: float | None
     arrived: LagSeconds | None
+    assigned_seconds: float
 
 
 def lag_figures(
@@ -60,12 +62,14 @@ def lag_figures(
     now_ms: int,
     group_interval_ms: int | None = None,
     max_poll_interval_ms: int = MAX_POLL_INTERVAL_MS,
+    assigned_ms: int = 0,
 ) -> LagFigures:
     """Gather the figures of one group-partition at ``now_ms``; ``commits`` is None without any.
 
     ``group_interval_ms`` is ``CommitTable.interval_ms`` of the group; ``max_poll_interval_ms``
     what its members say, where they do (a classic member's rebalance timeout is its
-    ``max.poll.interval.ms``). Our own samples resolve no less than the time between them, so the
+    ``max.poll.interval.ms``). ``assigned_ms``: since when the group has been to read it, where that
+    matters: without a commit. Our own samples resolve no less than the time between them, so the
     allowance is never below some of those.
     """
     ends = end_offsets.latest
@@ -109,6 +113,7 @@ def lag_figures(
         unmoved_seconds=unmoved,
         silent_seconds=None if made_ms is None else _since(made_ms, now_ms),
         arrived=arrived,
+        assigned_seconds=_since(assigned_ms, now_ms),
     )
 
 

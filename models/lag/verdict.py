@@ -12,7 +12,8 @@ rewound     the commit lies beyond the log's end: the log was recreated or lost 
 ok          nothing is left to read: after the commit come at most transaction markers, aborted
             records and open transactions
 unknown     the log's end was sampled only once
-stopped     no commit ever, though a record that came since the first sample is older than allowed
+stopped     no commit ever, though a record that came since the first sample is older than allowed,
+            and the group has been to read the partition for longer than that
 unknown     no commit ever
 unknown     no step for longer than the allowance, but all that is left is one offset of which
             nobody knows whether it is a transaction marker
@@ -36,7 +37,7 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from caughtup.models.durations import duration
+from caughtup.models.durations import counted, duration
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.figures import LagFigures
 from caughtup.models.lag.rates import INTERVALS_ALLOWED
@@ -67,8 +68,9 @@ class GroupVerdict(NamedTuple):
 def partition_verdict(figures: LagFigures) -> Verdict:
     """Judge one group-partition. The table in this module's docstring is what it does."""
     verdict, reason = _judge(figures)
-    if figures.records_lost:
-        reason += f"; {figures.records_lost:,} offsets were deleted unread"
+    if lost := figures.records_lost:
+        verb = "was" if lost == 1 else "were"
+        reason += f"; {counted(lost, 'offset')} {verb} deleted unread"
     age = figures.age
     return Verdict(verdict, reason, 0.0 if age is None else age.seconds)
 
@@ -83,14 +85,15 @@ def group_verdict(
     ordered = sorted(verdicts)
     count = len(ordered) + at_the_end
     if not count:
-        return GroupVerdict("unknown", None, "no partition whose end offsets are known")
+        return GroupVerdict("unknown", None, "the end offsets of its partitions are not known")
     partition, worst = max(
         ordered,
         key=lambda item: (SEVERITY.index(item[1].verdict), item[1].behind_seconds),
         default=(None, NOTHING_TO_READ),
     )
     if worst.verdict == "ok":
-        return GroupVerdict("ok", None, f"partitions that keep up: {count}, all")
+        keeping = "its partition keeps" if count == 1 else f"all {count:,} partitions keep"
+        return GroupVerdict("ok", None, f"{keeping} up")
     alike = sum(verdict.verdict == worst.verdict for _, verdict in ordered)
     return GroupVerdict(
         worst.verdict,
@@ -103,29 +106,31 @@ def _judge(figures: LagFigures) -> tuple[str, str]:
     lag, age = figures.lag, figures.age
     if lag.out_of_range:
         return "rewound", (
-            f"the commit {figures.committed} lies beyond the log, which ends at "
-            f"{figures.ends.end_offset}: it was recreated or lost its tail"
+            f"the commit {figures.committed:,} lies beyond the log, which ends at "
+            f"{figures.ends.end_offset:,}: the topic was recreated, or the log lost its tail"
         )
     if lag.lag == 0:
         beyond = lag.lag_committed_view
         return (
             "ok",
-            f"nothing to read, {beyond:,} offsets are not readable" if beyond else "at the end",
+            f"nothing to read, {counted(beyond, 'offset')} not readable"
+            if beyond
+            else "at the end",
         )
     if age is None:
-        return "unknown", f"{lag.lag:,} to read, since when is not known yet"
+        return "unknown", f"{_to_read(lag.lag)}, for an unknown time"
     if not lag.has_commit:
         return _without_commit(figures)
     if figures.unmoved_seconds > figures.allowed_seconds:
         return _without_step(figures)
     if figures.rewound_from is not None:
         return "rewound", (
-            f"went back from {figures.rewound_from} and is at {figures.committed}; "
+            f"its commits went back from {figures.rewound_from:,} and are at {figures.committed:,}; "
             f"{_catch_up(figures)}"
         )
     if age.seconds <= figures.allowed_seconds:
         return _within_interval(figures)
-    behind = f"{lag.lag:,} to read, the oldest for {_age(figures)}, {_usual_interval(figures)}"
+    behind = f"{_to_read(lag.lag)}, the oldest for {_age(figures)}, {_usual_interval(figures)}"
     if _diverges(figures):
         return "diverging", f"{behind}; {_catch_up(figures)}"
     return "slow", f"{behind}; {_catch_up(figures)}"
@@ -133,14 +138,16 @@ def _judge(figures: LagFigures) -> tuple[str, str]:
 
 def _without_commit(figures: LagFigures) -> tuple[str, str]:
     lag, arrived = figures.lag, figures.arrived
-    if arrived is None or arrived.certain_seconds <= figures.allowed_seconds:
+    if (
+        arrived is None
+        or min(arrived.certain_seconds, figures.assigned_seconds) <= figures.allowed_seconds
+    ):
         return "unknown", (
-            f"never committed; whether it is to read the {lag.lag:,} records that were there "
-            "depends on its auto.offset.reset"
+            f"never committed; {_to_read(lag.lag)}, if its auto.offset.reset is earliest"
         )
     return "stopped", (
-        f"never committed, though records came {duration(arrived.seconds)} ago; "
-        f"{lag.lag:,} to read, {_usual_interval(figures)}"
+        f"never committed, though records arrived {duration(arrived.seconds)} ago; "
+        f"{_to_read(lag.lag)}, {_usual_interval(figures)}"
     )
 
 
@@ -148,28 +155,28 @@ def _without_step(figures: LagFigures) -> tuple[str, str]:
     lag = figures.lag.lag
     if lag == 1 and figures.ends.readable_end_offset is None:
         return "unknown", (
-            f"one offset is left since {duration(figures.unmoved_seconds)}: "
-            "a record or a transaction marker, nobody looked"
+            f"1 offset to read for {duration(figures.unmoved_seconds)}: "
+            "a record or a transaction marker, at which the service has not looked"
         )
     silent = figures.silent_seconds or 0.0
     if silent > figures.allowed_seconds:
         return (
             "stopped",
-            f"{lag:,} to read and no commit for {duration(silent)}, {_usual_interval(figures)}",
+            f"{_to_read(lag)} and no commit for {duration(silent)}, {_usual_interval(figures)}",
         )
     return "stalled", (
-        f"{lag:,} to read, and for {duration(figures.unmoved_seconds)} it has committed "
-        f"{figures.committed} again, {_usual_interval(figures)}"
+        f"{_to_read(lag)}, and for {duration(figures.unmoved_seconds)} it has committed "
+        f"offset {figures.committed:,} again and again, {_usual_interval(figures)}"
     )
 
 
 def _within_interval(figures: LagFigures) -> tuple[str, str]:
     lag = figures.lag.lag
     if figures.interval_seconds is None:
-        return "unknown", f"{lag:,} to read; one commit is known, which tells no rhythm"
+        return "unknown", f"{_to_read(lag)}; its usual interval is not known after one commit"
     if figures.age is None or figures.age.method == "at_least":
-        return "unknown", f"{lag:,} to read, for {_age(figures)}"
-    return "ok", f"{lag:,} to read, the oldest for {_age(figures)}, {_usual_interval(figures)}"
+        return "unknown", f"{_to_read(lag)}, for {_age(figures)}"
+    return "ok", f"{_to_read(lag)}, the oldest for {_age(figures)}, {_usual_interval(figures)}"
 
 
 def _diverges(figures: LagFigures) -> bool:
@@ -188,21 +195,25 @@ def _catch_up(figures: LagFigures) -> str:
     rates, eta = figures.rates, figures.eta_seconds
     if rates is None or eta is None:
         return "its rates are not known yet"
-    pace = f"reads {rates.consume_rate:,.1f}/s, {rates.produce_rate:,.1f}/s come"
+    pace = f"reads {rates.consume_rate:,.1f}/s, {rates.produce_rate:,.1f}/s are produced"
     if math.isinf(eta):
-        return f"{pace}: it doesn't catch up so"
+        return f"{pace}: at these rates it never catches up"
     return f"{pace}: caught up in {duration(eta)}"
 
 
 def _usual_interval(figures: LagFigures) -> str:
     if figures.interval_seconds is None:
-        return "and its rhythm is not known"
-    return f"where {duration(figures.interval_seconds)} from commit to commit are usual"
+        return "where its usual interval is not known"
+    return f"where it usually commits every {duration(figures.interval_seconds)}"
+
+
+def _to_read(offsets: int) -> str:
+    return f"{counted(offsets, 'offset')} to read"
 
 
 def _age(figures: LagFigures) -> str:
     if figures.age is None:
-        return "a time that isn't known"
+        return "an unknown time"
     if figures.age.method == "at_least":
         return f"at least {duration(figures.age.seconds)}"
     return f"{duration(figures.age.seconds)} (±{duration(figures.age.error_seconds or 0.0)})"

@@ -56,7 +56,7 @@ def in_doubt(
 
 
 def said(names: Sequence[str], before: Hypotheses, now: Hypotheses) -> str:
-    """Say of configs what they were and what they can be now."""
+    """Describe what configs were and what they can be now."""
     lines = [f"{name} was {text_of(name, before)}, now {text_of(name, now)}" for name in names]
     return " or ".join(lines)
 

@@ -98,7 +98,7 @@ class Evidence:
 
     @property
     def unsettled_tasks(self) -> list[str]:
-        """Say of which tasks the end offset sum isn't known well enough."""
+        """Name the tasks of which the end offset sum isn't known well enough."""
         ends = self._inputs.ends
         return [unsettled(task, end) for task in self._limits if (end := ends[task]) is not None]
 
@@ -151,7 +151,7 @@ class Evidence:
         )
 
     def runs_otherwise(self, decision: Decision) -> list[str]:
-        """Say which processes run tasks that a decision gives to others, or lack what nobody had.
+        """Return which processes run tasks that a decision gives to others, or lack what nobody had.
 
         Which of their threads do, and what they follow, isn't looked at.
         """

@@ -12,7 +12,7 @@ from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.learning.contradiction import in_doubt, text_of
 from caughtup.models.learning.learned import Learned, tag_keys, told_names
 from caughtup.models.learning.probing import PROBING
-from caughtup.models.learning.provenance import chosen, known_configs
+from caughtup.models.learning.provenance import chosen, known_configs, seen_standbys
 from caughtup.models.learning.ranges import LAG, STANDBYS, Algorithm, agreeing
 from caughtup.models.learning.told import allowing, possible
 from caughtup.models.learning.unknown_ends import limits_by_task
@@ -28,9 +28,10 @@ def with_known_configs(
     What was assumed at Kafka's defaults when they were gathered isn't any more, but for what
     nothing tells. A number of standbys that may be another one is assumed, too.
     """
-    configs = known_configs(learned, tag_keys(generation))
+    standbys = seen_standbys(generation)
+    configs = known_configs(learned, tag_keys(generation), standbys)
     values = {one.name: one.value for one in configs}
-    algorithm = chosen(learned.possible or possible(learned.told, ())).algorithm
+    algorithm = chosen(learned.possible or possible(learned.told, ()), standbys).algorithm
     config: dict[str, ConfigValue] = {name: values[name] for name in sorted(DEFAULTS)}
     if algorithm.tags:
         config[TAGS] = list(algorithm.tags)
@@ -47,7 +48,7 @@ def with_known_configs(
 
 
 def contradicted_settings(learned: Learned) -> Iterator[str]:
-    """Say of each config that seems to be another one than the settings tell what both say."""
+    """Describe each config that seems to differ from the settings, with both values."""
     everything = allowing(learned.told, learned.suspected)
     if learned.suspected and not agreeing(learned.suspected, everything):
         since = learned.suspected_since
@@ -101,7 +102,7 @@ def _besides_lag(inputs: GenerationInputs) -> Iterator[str]:
 def _of_lag(
     inputs: GenerationInputs, generation: StreamsGeneration, lag: int | str | None
 ) -> Iterator[str]:
-    """Say of which tasks it isn't known who is caught up by this acceptable.recovery.lag."""
+    """Name the tasks of which it isn't known who is caught up by this acceptable.recovery.lag."""
     clients = clients_of(members_of(generation)).values()
     for task, limits in limits_by_task(clients, inputs.ends).items():
         end = inputs.ends[task]

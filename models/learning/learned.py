@@ -136,11 +136,11 @@ def learn(
 
 
 def _unusable(generation: StreamsGeneration) -> str:
-    """Say why nothing can be learned of a generation, "" where something can."""
+    """Explain why nothing can be learned of a generation, "" where something can."""
     if not generation.clients:
         return "no member could be read"
     if generation.follows:
-        return "its leader is a follower, and did not tell what it decided from"
+        return "its leader is a follower, and did not publish its inputs"
     for member in generation.members():
         if member.assignment is None or member.assignment.error_code:
             return f"the leader gave {member.client_id} no assignment but an error"

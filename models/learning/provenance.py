@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from caughtup.models.decisions.inputs.known_configs import KnownConfig
+from caughtup.models.groups.generation import StreamsGeneration
+from caughtup.models.ids import TaskId
 from caughtup.models.learning.contradiction import ASSIGNOR, NAMES, WOULD_TELL, is_open, text_of
 from caughtup.models.learning.learned import Learned, told_names
 from caughtup.models.learning.probing import PROBING, whole_minutes
@@ -25,18 +28,20 @@ _TELLS_PROBING = "a warm-up, and a record that is read as soon as it is written"
 
 
 def known_configs(
-    learned: Learned, tag_keys: Iterable[str] | None = None
+    learned: Learned,
+    tag_keys: Iterable[str] | None = None,
+    standbys: int = DEFAULTS[STANDBYS],
 ) -> tuple[KnownConfig, ...]:
-    """Say what is known of each config.
+    """Describe what is known of each config.
 
     ``tag_keys`` are the client tags that all members have, None where nobody looked. Of racks
-    nothing is said where they can't matter.
+    nothing is said where they can't matter. ``standbys``: as many as tasks seem to have.
     """
     hypotheses = learned.possible or possible(learned.told, (), racked=learned.told.tells_racks)
     keys = {key for one in hypotheses for key in one.algorithm.tags}.union(tag_keys or ())
     racked = any(one.algorithm.strategy != "none" for one in hypotheses)
     everything = possible(learned.told, keys, racked=racked)
-    going_on = chosen(hypotheses)
+    going_on = chosen(hypotheses, standbys)
     told = set(told_names(learned.told)) - ({STRATEGY} if learned.told.strategy is None else set())
     values: Mapping[str, int | str] = {
         STANDBYS: going_on.standbys.low,
@@ -69,7 +74,7 @@ def _strategies(hypotheses: Hypotheses) -> str:
 def _costs(
     learned: Learned, hypotheses: Hypotheses, going_on: ConfigRange
 ) -> Iterator[KnownConfig]:
-    """Say what assigning by racks goes by where that isn't the assignor's own for certain.
+    """Describe what assigning by racks goes by where that isn't the assignor's own for certain.
 
     Of costs that nobody told only some ratios are tried.
     """
@@ -98,40 +103,54 @@ def _probing(learned: Learned) -> KnownConfig:
     return KnownConfig(PROBING, text, value, provenance, 0, _TELLS_PROBING)
 
 
-def chosen(hypotheses: Hypotheses) -> ConfigRange:
+def chosen(hypotheses: Hypotheses, standbys: int = DEFAULTS[STANDBYS]) -> ConfigRange:
     """Choose one of the hypotheses: Kafka's defaults, or what is nearest to them of what is left.
 
     With the fewest warm-ups that any of them leaves its assignor, so that what is recommended needs
-    no more than there are.
+    no more than there are. ``standbys``: as many as tasks seem to have, in place of the default.
     """
-    best = min(hypotheses, key=_distance)
+    likely = {**DEFAULTS, STANDBYS: standbys}
+    best = min(hypotheses, key=lambda one: _distance(one, likely))
     same = (one for one in hypotheses if one.algorithm.assignor == best.algorithm.assignor)
     warm_ups = min(one.warm_ups.low for one in same)
-    standbys = _nearest(best.standbys, DEFAULTS[STANDBYS])
+    number = _nearest(best.standbys, standbys)
     lag = _nearest(best.lag, DEFAULTS[LAG])
     return ConfigRange(
         best.algorithm,
-        Span(standbys, standbys),
+        Span(number, number),
         Span(warm_ups, warm_ups),
         Span(lag, lag),
         best.releases,
     )
 
 
-def _distance(one: ConfigRange) -> tuple[int, int, int, int, int]:
+def seen_standbys(generation: StreamsGeneration) -> int:
+    """Return how many standbys most tasks have of those that have any: that is no warm-up.
+
+    0 where fewer than half of a subtopology's tasks have one: warm-ups are few at a time.
+    """
+    active: set[TaskId] = set()
+    counts: Counter[TaskId] = Counter()
+    for client in generation.clients.values():
+        active |= client.active()
+        counts.update(client.standby())
+    stateful = {task.subtopology for task in counts}
+    tasks = sum(task.subtopology in stateful for task in active | counts.keys())
+    several = sorted(counts.values())
+    return several[len(several) // 2] if 2 * len(several) > tasks else 0
+
+
+def _distance(one: ConfigRange, likely: Mapping[str, int]) -> tuple[int, ...]:
     return (
         ASSIGNORS.index(one.algorithm.assignor),
         len(one.algorithm.tags)
         + (one.algorithm.strategy != "none")
         + (one.algorithm.costs is not None),
-        _off(one, STANDBYS),
-        _off(one, WARM_UPS),
-        _off(one, LAG),
+        *(
+            abs(_nearest(one.span(name), likely[name]) - likely[name])
+            for name in (STANDBYS, WARM_UPS, LAG)
+        ),
     )
-
-
-def _off(one: ConfigRange, name: str) -> int:
-    return abs(_nearest(one.span(name), DEFAULTS[name]) - DEFAULTS[name])
 
 
 def _nearest(span: Span, value: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from caughtup.models.durations import size
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.tracking.controllers import reverted
 from caughtup.models.reassignments.tracking.tracked import TrackedReassignment
@@ -13,6 +14,11 @@ CANCEL = "cancel it with kafka-reassign-partitions.sh --cancel"
 _RAISE = (
     "kafka-configs.sh --entity-type brokers --entity-name {throttled_broker} --alter "
     "--add-config {throttled_as}.replication.throttled.rate=BYTES"
+)
+#: A throttle far below one batch lets nothing through, and looks as if the copy had stopped.
+_TOO_LOW = (
+    "see first whether {throttle_bytes_per_second} bytes/s is the throttle that you meant: "
+    f"{_RAISE}"
 )
 _ADVICE = {
     "leader-missing": (
@@ -50,7 +56,7 @@ _ADVICE = {
         f"or {CANCEL}"
     ),
     "disk-full": (
-        f"free or add disk space on broker {{replica}} ({{usable_bytes}} bytes left), or {CANCEL}"
+        f"free or add disk space on broker {{replica}} ({{usable_bytes}} left), or {CANCEL}"
     ),
     "directory-offline": (
         "broker {replica} runs but cannot use a log directory: see kafka-log-dirs.sh --describe "
@@ -111,8 +117,11 @@ def advice(
     template = _ADVICE.get(cause or "")
     if template is None:
         return None
+    if cause == "copy-stopped" and "throttle_bytes_per_second" in evidence:
+        template = f"{_TOO_LOW}; otherwise {template}"
     known = {"topic": partition.topic, "leader": "?" if leader is None else leader}
-    return template.format_map(_Known({**known, **evidence}))
+    figures = {name: _figure(name, value) for name, value in evidence.items()}
+    return template.format_map(_Known({**known, **figures}))
 
 
 def advice_on(
@@ -128,6 +137,16 @@ def advice_on(
         f"{text}; since the target was changed, that leaves brokers {_brokers(left)}, "
         f"where {_brokers(tracked.original)} had it"
     )
+
+
+def _figure(name: str, value: object) -> object:
+    """Write a figure as a person reads it: a size in its unit, a rate as a throttle is set."""
+    match value:
+        case int() | float() if name == "usable_bytes":
+            return size(value)
+        case int() | float() if name.endswith("_per_second"):
+            return f"{value:,.0f}"
+    return value
 
 
 def _brokers(numbers: Iterable[int]) -> str:

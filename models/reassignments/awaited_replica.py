@@ -106,12 +106,12 @@ class AwaitedReplica:
         return None if self.cluster is None else self.cluster.brokers
 
     def overdue(self, since_ms: int, until_ms: int, allowed_ms: int) -> bool:
-        """Say whether something has lasted for too long (``overdue``)."""
+        """Return whether something has lasted for too long (``overdue``)."""
         return overdue(since_ms, until_ms, allowed_ms, self.quorum_changed_ms)
 
 
 def overdue(since_ms: int, until_ms: int, allowed_ms: int, quorum_changed_ms: int | None) -> bool:
-    """Say whether something has lasted for too long; a change of controllers adds a grace.
+    """Return whether something has lasted for too long; a change of controllers adds a grace.
 
     What was overdue before the change stays so.
     """

@@ -187,7 +187,7 @@ def standing(replica: AwaitedReplica) -> Finding | None:
 
 
 def _starts_over(replica: AwaitedReplica) -> bool:
-    """Say whether a copy was set back again, and lost half of what it copied meanwhile or more."""
+    """Return whether a copy was set back again, and lost half of what it copied meanwhile or more."""
     progress = replica.progress
     since_ms, seen_ms = progress.dropped_since_ms, progress.seen_ms
     if since_ms is None or seen_ms is None or progress.drops < FEWEST_DROPS:
@@ -233,7 +233,7 @@ def copying(replica: AwaitedReplica) -> Finding:
 
 
 def _diverges(replica: AwaitedReplica, falls_back: Trend) -> bool:
-    """Say whether a distance certainly grows, and was observed for long enough to go by it.
+    """Return whether a distance certainly grows, and was observed for long enough to go by it.
 
     Behind a throttle a copy comes in steps: it has to fall back by more than one of them.
     """

@@ -28,9 +28,9 @@ def rebalance(
     joined = Counter(_name(new[member]) for member in sorted(new.keys() - old.keys()))
     again = left & joined  # the same client as another member
     causes = [
-        _said(joined - again, "joined"),
-        _said(left - again, "left"),
-        _said(again, "came back as another member"),
+        named(joined - again, "joined"),
+        named(left - again, "left"),
+        named(again, "came back as another member"),
     ]
     said = ", ".join(cause for cause in causes if cause)
     steps = f"generation {before.generation} → {after.generation}"
@@ -57,8 +57,8 @@ def _name(member: Member) -> str:
     return _THREAD.sub("", member.client_id) or member.member_id
 
 
-def _said(names: Counter[str], what: str) -> str:
-    """Say of up to five clients what they did: ``orders-c joined``, ``a, b and 3 more left``."""
+def named(names: Counter[str], what: str) -> str:
+    """Describe what up to five clients did: ``orders-c joined``, ``a, b and 3 more left``."""
     if not names:
         return ""
     shown = [

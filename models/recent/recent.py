@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 from caughtup.models.groups.membership import Membership
 from caughtup.models.ids import TopicPartition
+from caughtup.models.lag.group_lag import Positions
 from caughtup.models.lag.verdict import GroupVerdict
 from caughtup.models.recent.happenings import Happening, Happenings
-from caughtup.models.recent.positions import Positions
 from caughtup.models.recent.rebalances import rebalance
 from caughtup.models.recent.rings import Series
+from caughtup.models.recent.standing_still import StandingStill
 
 GROUP_FIGURES = ("lag", "committed_per_second", "produced_per_second")
 APPLICATION_FIGURES = (*GROUP_FIGURES, "warmups", "restoring")
@@ -29,10 +30,18 @@ _CALM = frozenset({"measuring", "moving", "tail", "completing", "unknown"})
 MOST_GROUPS = 10_000
 
 
+class Since(NamedTuple):
+    """From when on (ms) something has been so; ``at_least``: from then or from before."""
+
+    at_ms: int
+    at_least: bool
+
+
 class _Seen(NamedTuple):
     membership: Membership | None
     verdict: GroupVerdict | None
     due_ms: int | None
+    not_ok: Since | None
 
 
 class Recent:
@@ -45,10 +54,25 @@ class Recent:
         self._positions: dict[str, tuple[int, Positions]] = {}
         self._seen: dict[str, _Seen] = {}
         self._moving: dict[TopicPartition, str] = {}
+        self._still: dict[str, StandingStill] = {}
+
+    def standing_still(self, group: str) -> StandingStill:
+        """Return what is kept of how long an application's tasks stood still."""
+        return self._still.setdefault(group, StandingStill())
+
+    def stood_still_ms(self, group: str, now_ms: int) -> int | None:
+        """Return for how long one of an application's tasks stood still at most of late."""
+        still = self._still.get(group)
+        return None if still is None else still.longest_ms(now_ms)
 
     def series(self, group: str) -> Series | None:
         """Return the figures of a group; None of one that there are none of."""
         return self._groups.get(group)
+
+    def not_ok_since(self, group: str) -> Since | None:
+        """Return since when a group fares badly, whatever it was called meanwhile; None if well."""
+        seen = self._seen.get(group)
+        return None if seen is None else seen.not_ok
 
     def look(
         self,
@@ -63,16 +87,22 @@ class Recent:
         ``due_ms``: when its next rebalance is due.
         """
         before = self._seen.get(group)
-        self._seen[group] = _Seen(membership, verdict, due_ms)
+        self._seen[group] = _Seen(membership, verdict, due_ms, _not_ok(before, verdict, now_ms))
         if before is None:
             return
         if before.membership is not membership and before.membership and membership:
             dealt = rebalance(group, before.membership, membership, now_ms, before.due_ms)
             if dealt is not None:
                 self.happenings.note(dealt)
-        if before.verdict and verdict and before.verdict.verdict != verdict.verdict:
+        if before.verdict and verdict and self._is_news(group, before.verdict, verdict):
             text = f"{before.verdict.verdict} → {verdict.verdict}"
             self.happenings.note(Happening(now_ms, "verdict", text, verdict.reason or None, group))
+
+    def _is_news(self, group: str, before: GroupVerdict, verdict: GroupVerdict) -> bool:
+        """Return whether a verdict is another one; that a group is well after all is none."""
+        if (before.verdict, verdict.verdict) == ("unknown", "ok"):
+            return any(one.kind == "verdict" for one in self.happenings.of(group))
+        return before.verdict != verdict.verdict
 
     def look_at_movement(
         self, partition: TopicPartition, verdict: str, why: str | None, now_ms: int
@@ -129,6 +159,18 @@ class Recent:
         """Forget groups that are gone, and partitions that aren't in movement any more."""
         for partition in self._moving.keys() - moving:
             del self._moving[partition]
-        for kept in (self._groups, self._positions, self._seen):
+        for kept in (self._groups, self._positions, self._seen, self._still):
             for group in kept.keys() - groups:
                 del kept[group]
+
+
+def _not_ok(before: _Seen | None, verdict: GroupVerdict | None, now_ms: int) -> Since | None:
+    """Return since when a group fares badly; what isn't known at a look is as it was."""
+    if verdict is None or verdict.verdict == "ok":
+        return None
+    if before is not None and before.not_ok is not None:
+        return before.not_ok
+    if verdict.verdict == "unknown":
+        return None
+    was_ok = before is not None and before.verdict is not None and before.verdict.verdict == "ok"
+    return Since(now_ms, at_least=not was_ok)

@@ -44,8 +44,9 @@ class OutcomeRecord(Part):
     reason: a code: ``followed``, or why it didn't follow: ``no_recommendation``, ``moved_since`` …
     followed: the ``decision_id`` that it followed; null or absent: none.
     message: a sentence.
-    assignment: by process, what it was given.
-    follow_up_ms: after how long the follower wants the next rebalance; null or absent: it doesn't.
+    assignment: by process, the tasks that it was assigned.
+    follow_up_ms: the time after which the follower asks for the next rebalance; null or absent: it
+        asks for none.
     """
 
     reason: Name
@@ -85,7 +86,7 @@ class ApplicationStateRecord(Record):
     clients: by process, as it was before the rebalance.
     outcome: what the follower did.
     greatest_lags: by task, the lag of each client whose ``lags`` leave it out.
-    follower: what else its decision depends on.
+    follower: the other inputs of its decision.
     group: the application's group, as in the key.
     published_at_ms: when, by the application's clock.
     """

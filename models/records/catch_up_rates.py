@@ -31,12 +31,12 @@ class RateWindowRecord(Part):
 
     seconds: how long the window is.
     position_per_second: how fast the copy restores.
-    spread: how far that may be off in 95 of 100 cases.
-    samples: what that was taken from.
-    end_offset_per_second: how fast the end grows that the copy is to reach, or the changelog
-        partition's end.
-    end_spread: how far that may be off in 95 of 100 cases.
-    end_samples: what that was taken from.
+    spread: how far off that may be in 95 of 100 cases.
+    samples: the number of samples.
+    end_offset_per_second: how fast the end grows that the copy has to reach, or the end of the
+        changelog partition.
+    end_spread: how far off that may be in 95 of 100 cases.
+    end_samples: the number of samples.
     """
 
     seconds: WindowSeconds
@@ -61,7 +61,7 @@ class RatesRecord(Record, omit_defaults=True):
     """Rates of a copy, or of a changelog partition's end; a tombstone: there are none any more.
 
     as_of_ms: when the windows end.
-    trigger_seconds: how often there may be news.
+    trigger_seconds: the time between two batches.
     windows: the rates, by window.
     group: the application's group, of a copy.
     process: the process's id, of a copy.

@@ -59,13 +59,13 @@ class ClusterRecord(Record, omit_defaults=True):
     """What one round of observations found that holds for all partitions. The key is ``_cluster``.
 
     as_of_ms: when the round began, by the service's clock.
-    brokers: the registered brokers by id; null where nobody could be asked.
+    brokers: the registered brokers by id; null if no broker answered.
     quorum_leader: the broker id of the controllers' leader; null: not known.
     quorum_epoch: the epoch of the controllers' quorum; null: not known.
     software: the newest Kafka release that every broker can be, such as ``[4, 1]``; null: not known.
     zookeeper: whether ZooKeeper's controller decides.
     throttles: topics with throttled replicas.
-    missing: what could not be had in this round, in words.
+    missing: what this round lacks, in words.
     """
 
     as_of_ms: TimeMs

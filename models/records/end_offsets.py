@@ -14,10 +14,10 @@ class EndOffsetsRecord(Record):
 
     topic: the partition's topic.
     partition: its number.
-    start_offset: the first that is still in the log.
-    last_stable_offset: up to where a read_committed consumer reads.
-    end_offset: where the next record goes.
-    as_of_ms: when they were asked for, by the service's clock.
+    start_offset: the offset of the first record that is still in the log.
+    last_stable_offset: the offset up to which a read_committed consumer reads.
+    end_offset: the offset that the next record gets.
+    as_of_ms: when the probe asked for them, by the service's clock.
     readable_end_offset: where the last record ends that a read_committed consumer is given, before
         transaction markers and aborted records; null where nobody asked.
     topic_id: Kafka's id of the topic, 32 hexadecimal digits; null where nobody has to know it.

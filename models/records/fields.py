@@ -27,7 +27,7 @@ _END = r"$(?!\n)"
 
 
 def _unit(unit: str) -> msgspec.Meta:
-    """Say a number's unit, which JSON Schema has as ``x-unit``."""
+    """Return a number's unit, which JSON Schema has as ``x-unit``."""
     return msgspec.Meta(extra_json_schema={"x-unit": unit})
 
 

@@ -41,16 +41,16 @@ class PartitionLine(Part, tag_field="kind", tag="partition"):
     has_commit: whether the group ever committed an offset of it.
     group_type: what kind of group it is, ``spark`` for a query of Structured Streaming; absent where
         it isn't known.
-    committed: what the group committed last.
+    committed: the offset that the group committed last.
     end_offset: the log's end.
-    last_stable_offset: up to where a read_committed consumer reads.
-    start_offset: the first that is still in the log.
+    last_stable_offset: the offset up to which a read_committed consumer reads.
+    start_offset: the offset of the first record that is still in the log.
     lag: what a read_committed consumer has yet to read.
     lag_committed_view: the same up to the log's end, open transactions included.
-    lag_seconds: how old the oldest unread record is.
-    lag_seconds_method: how that was had: ``caught_up``, ``interpolated`` between two observations of
-        the log, or ``at_least``, since it was there at the oldest one.
-    verdict: how the group fares on it: ``ok``, ``unknown``, ``slow``, ``rewound``, ``diverging``,
+    lag_seconds: the age of the oldest unread record.
+    lag_seconds_method: how that was computed: ``caught_up``, ``interpolated`` between two
+        observations of the log, or ``at_least``, since the record was there at the oldest one.
+    verdict: the verdict on the group's partition: ``ok``, ``unknown``, ``slow``, ``rewound``, ``diverging``,
         ``stalled`` or ``stopped``.
     why: the verdict's reason, a sentence.
     member: the id of the member that reads it.
@@ -99,8 +99,8 @@ class CopyLine(Part, tag_field="kind", tag="task"):
     lag: from the end of its changelogs.
     as_of_ms: when that was so.
     eta_seconds: until it is caught up.
-    rates: who measured its pace: ``spark``, or the service's ``own``.
-    verdict: how the copy fares.
+    rates: who measured its rate: ``spark``, or the service's ``own``.
+    verdict: the verdict on the copy.
     why: the verdict's reason, a sentence.
     offset_sum: the sum of its positions that its member reported.
     end_offset_sum: the sum of its changelogs' ends then.

@@ -67,14 +67,14 @@ _TwoTimes = Annotated[list[DurationMs], msgspec.Meta(min_length=2, max_length=2)
 
 
 class ToldRecord(Part, omit_defaults=True):
-    """What the settings told when that was learned; other settings begin anew, or narrow it.
+    """The configs in the settings when that was learned; other settings begin anew, or narrow it.
 
     configs: the numbers, by Kafka's names.
-    tags: ``rack.aware.assignment.tags``; absent where they weren't told.
-    assignor: what decides, as ``caughtup assign`` calls it; absent where it wasn't told.
-    strategy: ``rack.aware.assignment.strategy``; absent where it wasn't told.
-    traffic_cost: ``rack.aware.assignment.traffic_cost``; absent where it wasn't told.
-    non_overlap_cost: ``rack.aware.assignment.non_overlap_cost``; absent where it wasn't told.
+    tags: ``rack.aware.assignment.tags``; absent if the settings do not have them.
+    assignor: what decides, as ``caughtup assign`` calls it; absent if the settings do not have it.
+    strategy: ``rack.aware.assignment.strategy``; absent if the settings do not have it.
+    traffic_cost: ``rack.aware.assignment.traffic_cost``; absent if the settings do not have it.
+    non_overlap_cost: ``rack.aware.assignment.non_overlap_cost``; absent if the settings do not have it.
     """
 
     configs: dict[Name, Long]
@@ -118,9 +118,9 @@ class RangeRecord(Part, omit_defaults=True):
     num_standby_replicas: copies.
     max_warmup_replicas: copies.
     acceptable_recovery_lag: offsets.
-    releases: families of Kafka Streams' releases, each named after its first one.
+    releases: families of Kafka Streams' releases, each named after its first release.
     strategy: its ``rack.aware.assignment.strategy``.
-    costs: of traffic and of what isn't where it was, by which that one goes; absent: its
+    costs: of traffic and of tasks that move, as that strategy uses them; absent: the
         assignor's own.
     """
 
@@ -177,18 +177,18 @@ class LearnedRecord(Record, omit_defaults=True):
     group: the application's group, as in the key.
     generation: the last generation that it was learned from.
     as_of_ms: when that one's state changed, by its coordinator's clock; -1: not known.
-    told: what the settings told.
+    told: the configs in the settings.
     hypotheses: ranges of which one has the truth, as far as is known; absent where no generation
         could be judged yet.
-    since: the generation from which on they explain every decision that anybody can judge.
-    explained: so many generations of which a decision was matched.
+    since: the first generation from which on they explain every decision that can be judged.
+    explained: the number of generations with a matched decision.
     suspected: ranges that explain a decision which contradicts all of the above, and later ones.
     suspected_since: the generation of that decision.
     probing_rebalance_interval_ms: the least and the greatest interval, by when leaders asked for
         the next rebalance; absent where none did.
     changelogs: the subtopology of each changelog of which names and widths don't tell it, but what
         copies had of it did.
-    without_ends: so many generations only a leader without end offsets can have decided.
+    without_ends: the number of generations that only a leader without end offsets can have decided.
     """
 
     group: Group

@@ -181,8 +181,8 @@ class ConnectMovementRecord(MovementRecord):
     """An event of a connector, or of one of its tasks, that goes to a worker. The key is the group.
 
     kind: ``connector`` or ``connector-task``.
-    event: planned once it is foreseen who gets what nobody has, promoted when the worker is given
-        it, else dropped.
+    event: planned once the worker is foreseen that gets what no worker has, promoted when it is
+        assigned, else dropped.
     group: the workers' group.
     generation: the group's generation from which the event follows.
     at_ms: when the group's state changed, by its coordinator's clock.

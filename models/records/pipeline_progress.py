@@ -19,7 +19,8 @@ class ProgressRecord(Record, omit_defaults=True):
     """How a stream gets on; absent: not known. A tombstone: the stream is to be forgotten.
 
     state: whether the stream runs, was stopped, or failed.
-    trigger_seconds: from one batch to the next; absent where it takes what there is and ends.
+    trigger_seconds: the time from one batch to the next; absent if the stream processes what is
+        there and ends.
     batch: the number of the last batch.
     batch_seconds: how long that took.
     rows: the records that it read.
@@ -27,7 +28,7 @@ class ProgressRecord(Record, omit_defaults=True):
     offsets_behind: over all partitions, from the batch's end to the log's.
     quarantined: records that could not be decoded, since the stream's start.
     state_rows: the rows that the stream keeps from batch to batch.
-    watermark_ms: up to when it waits for nothing any more.
+    watermark_ms: Spark's watermark, before which it expects no more records.
     why: why it failed, in a line.
     """
 

@@ -42,18 +42,18 @@ class ReassignmentRecord(Record, omit_defaults=True):
     leader_epoch: -1 where the broker doesn't know it; since schema 2.
     offline: the brokers of replicas that are offline; since schema 2.
     sizes: by broker, how large its replica's log is; since schema 2.
-    not_hosted: brokers that said that they have no such replica; since schema 2.
-    unanswered: brokers of whose replica nothing is known; since schema 2.
+    not_hosted: brokers that report that they have no such replica; since schema 2.
+    unanswered: brokers whose replica is unknown; since schema 2.
     since_ms: when the reassignment was first seen; since schema 2.
-    original: the replicas that there were then; since schema 2.
+    original: the replicas at that time; since schema 2.
     unlisted: whether the controller no longer lists it, though metadata doesn't show yet how it
         ended; since schema 2.
-    verdict: how it fared when it was last assessed, mostly at the observation before; absent before
-        the first time and at its end.
+    verdict: the verdict when it was last assessed, mostly at the observation before; absent before
+        the first assessment and at the end.
     cause: why, in a word, where the verdict has a cause.
     rate_bytes_per_second: what the added replicas copy, all together.
-    eta_seconds: until the last of them is there.
-    never: whether it never is, as things are: then ``eta_seconds`` is absent.
+    eta_seconds: until the last of them is caught up.
+    never: whether it never will be at the present rates; then ``eta_seconds`` is absent.
     """
 
     topic: Topic

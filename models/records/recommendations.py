@@ -78,10 +78,10 @@ class RecommendedMovement(Part):
 class ProbingRecord(Part):
     """Whether a probing rebalance is needed, and when.
 
-    needed: whether anything remains to be done after this one.
+    needed: whether another rebalance is needed after this one.
     reason: a sentence.
     due_ms: when the group's leader asked for the next rebalance.
-    worthwhile_at_ms: from when on it would promote something; absent where no copy's pace is known.
+    worthwhile_at_ms: from when on it would promote a copy; absent if no copy's rate is known.
     """
 
     needed: bool
@@ -97,7 +97,7 @@ class CostRecord(Part):
     rebalances: probing rebalances.
     seconds: what these take at ``probing.rebalance.interval.ms``.
     estimated: whether it was estimated from the first decision instead of played round by round.
-    offsets: to be restored for the copies; absent where lags aren't known.
+    offsets: to restore for the copies; absent if lags are unknown.
     """
 
     copies: Count
@@ -110,11 +110,11 @@ class CostRecord(Part):
 class LeaderRecord(Part):
     """What the group's own leader decided, compared with what Kafka's assignor decides.
 
-    assignor: what the leader seems to decide by.
+    assignor: the assignor by which the leader seems to decide.
     identical: ``true`` for a match, ``false`` for a mismatch.
     result: of the comparison, member by member.
-    why: what differs, or what isn't known; empty for a match.
-    told: what the application's follower said that it did; absent where it said nothing.
+    why: the differences, or the unknown inputs; empty for a match.
+    told: what the application's follower reported; absent if it reported nothing.
     """
 
     assignor: Name
@@ -128,11 +128,11 @@ class KnownConfigRecord(Part):
     """What is known of a config of the application.
 
     name: Kafka's, or ``assignor``.
-    values: those that it can have, in words.
-    value: what the decision was made with.
+    values: its possible values, in words.
+    value: the value that the decision used.
     provenance: ``told`` by the settings, ``read`` from the wire or from the application,
-        ``learned`` from what its leaders decided, or ``assumed``: nothing rules anything out.
-    generations: so many were explained since it was learned; absent for others.
+        ``learned`` from what its leaders decided, or ``assumed``: nothing is known of it.
+    generations: the number of generations explained since it was learned; absent for others.
     would_tell: what would narrow it further; absent where there is one value.
     """
 
@@ -151,15 +151,15 @@ class InputsRecord(Part):
     end_offset_sums: by task, the least and the greatest end offset sum of its changelogs when the
         leader decided; null: not known.
     changelogs: whether they are from the settings or inferred, and from what.
-    inferred: what was inferred, in words.
-    assumed: what was assumed, in words.
-    unknown: what isn't known, in words.
+    inferred: inferences, in words.
+    assumed: assumptions, in words.
+    unknown: the unknown inputs, in words.
     offset_sums: ``reported`` by the members.
     end_offsets: ``measured``, ``bounded`` or ``unknown``.
     contradicted: which settings the log contradicts, in words.
     configs: what is known of the application's configs; absent where nobody asked.
     projected: whether it is for the rebalance that would come next.
-    rates: who measured how fast copies catch up: ``spark``, or the service's ``own``.
+    rates: who measured the rates of copies: ``spark``, or the service's ``own``.
     """
 
     scenario: ScenarioRecord
@@ -189,11 +189,11 @@ class RecommendationRecord(Record):
     process_ids: the processes of that generation.
     assignor: what decided.
     decided_at_ms: when, by the service's clock.
-    assignment: by process, what it is to have.
+    assignment: by process, the tasks that it is to have.
     movements: what has to move for it.
     probing_rebalance: whether another rebalance is needed.
-    cost: what it takes until the group is balanced, if this is followed.
-    kafka_cost: the same, if Kafka's assignor goes on deciding.
+    cost: what it costs until the group is balanced, if the application follows this.
+    kafka_cost: the same, if Kafka's assignor decides.
     leader: what the group's own leader decided.
     inputs: what it was decided from.
     left_out: the parts that are missing because it would have been too large.

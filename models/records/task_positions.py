@@ -32,12 +32,12 @@ class PositionRecord(Record, omit_defaults=True):
     process: the process's id, as in the key.
     client_id: the ``client.id`` of the process or its thread.
     task: the task's id, as in the key.
-    role: what the process does with the copy; null: not told.
+    role: the role of the copy on the process; null: not reported.
     lag: over all of the task's changelogs; null or absent: not known of one of them.
     lags: by changelog topic; null: not known yet.
     leads: by changelog topic, how far the copy is from the log's start; null: not known yet.
-    at_ms: when that was so, by the application's clock. What counts is the record's timestamp,
-        which is the broker's.
+    at_ms: when that held, by the application's clock. The record's timestamp, which is the
+        broker's, takes precedence.
     """
 
     group: Group | Absent = ABSENT

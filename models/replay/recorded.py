@@ -100,7 +100,7 @@ def _gained(before: RecordedGeneration, after: RecordedGeneration) -> Iterator[i
 
 
 def _change(before: RecordedGeneration | None, after: RecordedGeneration) -> str | None:
-    """Say how the members changed: processes that came and went, or have other threads."""
+    """Describe how the members changed: processes that came and went, or have other threads."""
     if before is None:
         return FIRST
     earlier, later = (_capacities(one) for one in (before, after))

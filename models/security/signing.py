@@ -56,7 +56,7 @@ def read_keys(text: str) -> tuple[SigningKey, ...]:
         if len(secret) < _LEAST_BYTES:
             raise _bad(f"the key in line {number} is shorter than {_LEAST_BYTES} bytes")
         if name in keys:
-            raise _bad(f"the key id in line {number} stands there twice")
+            raise _bad(f"the key id in line {number} is there twice")
         keys[name] = SigningKey(name, secret)
     if not keys:
         raise _bad("there is no key in it")

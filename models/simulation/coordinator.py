@@ -14,6 +14,7 @@ from typing import Any
 
 from caughtup.models.simulation.known_members import Known, take_over
 from caughtup.models.simulation.membership import Decide, Member, Timings
+from caughtup.models.simulation.session import Session
 from caughtup.models.simulation.virtual_time import Event, VirtualTime
 
 
@@ -73,7 +74,8 @@ class ClassicCoordinator:
         ``assignments`` are what static members were given, by member id.
         """
         for member in members:
-            known = self._members[member.member_id] = Known(member, self._time.now_ms)
+            known = self._add(member)
+            known.generation = generation
             if member.instance_id is not None:
                 known.joined = member.subscription()
                 known.assignment = (assignments or {}).get(member.member_id)
@@ -95,23 +97,18 @@ class ClassicCoordinator:
         """
         known = self._members.get(member_id)
         if known is not None and not known.has_joined:
-            interval = self._timings.heartbeat_interval_ms
-            beats = (self._time.now_ms - known.heard_ms) // interval
-            last_ms = known.heard_ms + beats * interval
-            self._expire_at(known, last_ms + self._timings.session_timeout_ms)
+            known.session.falls_silent(lambda: self._remove(member_id))
 
-    def speaks_again(self, member_id: str) -> bool:
-        """Let a member that was silent go on, and return whether the group still knows it."""
-        known = self._members.get(member_id)
-        if known is None:
-            return False
-        if known.expiry is not None:
-            known.expiry.cancel()
-            known.expiry = None
-        known.heard_ms = self._time.now_ms
+    def speaks_again(self, member_id: str) -> None:
+        """Let a member that was silent go on; the group still has it."""
+        known = self._members[member_id]
+        known.session.speaks_again()
         if self.state is GroupState.PREPARING and not known.has_joined:
             self._rejoin_after(known, self._timings.poll_ms)
-        return True
+        elif self.state is GroupState.COMPLETING and member_id == self.leader:
+            self._await_decision()
+        elif self.state is GroupState.STABLE and known.generation != self.generation:
+            self._give_again(known)
 
     def rejoin_now(self, member_id: str) -> None:
         """Let a member ask for a rebalance of its own accord."""
@@ -125,16 +122,14 @@ class ClassicCoordinator:
         known = self._members.get(member.member_id) or self._take_over(member)
         new = known is None
         if known is None:
-            known = self._members[member.member_id] = Known(member, self._time.now_ms)
+            known = self._add(member)
         elif known.member is not member:
             known.member = member
             if self.state is GroupState.STABLE:
                 self._give_again(known)
                 return
-        if known.rejoin is not None:  # it learned of the rebalance while this was on its way
-            known.rejoin.cancel()
-            known.rejoin = None
-        known.heard_ms = self._time.now_ms
+        known.cancel_rejoin()  # it learned of the rebalance while this was on its way
+        known.session.hear()
         known.joined, known.has_joined = member.subscription(), True
         if self.state is GroupState.EMPTY:
             self._initial_until_ms = self._time.now_ms + self._timings.rebalance_timeout_ms
@@ -148,6 +143,11 @@ class ClassicCoordinator:
         else:
             self._prepare()
 
+    def _add(self, member: Member) -> Known:
+        known = Known(member, Session(self._time, self._timings))
+        self._members[member.member_id] = known
+        return known
+
     def _take_over(self, member: Member) -> Known | None:
         """Let a static member that starts anew take its own place, and return what is known of it."""
         taken = take_over(self._members, member)
@@ -160,11 +160,13 @@ class ClassicCoordinator:
 
     def _give_again(self, known: Known) -> None:
         """Answer a static member in a stable group: its own assignment again, and no rebalance."""
-        known.heard_ms, known.joined = self._time.now_ms, known.member.subscription()
+        known.session.hear()
+        known.joined = known.member.subscription()
         member, generation, assignment = known.member, self.generation, known.assignment
 
         def synced() -> None:
             if generation == self.generation and member.answers and assignment is not None:
+                known.generation = generation
                 member.assigned(generation, assignment)
 
         self._time.after(2 * self._timings.request_ms, synced)
@@ -192,17 +194,17 @@ class ClassicCoordinator:
         interval = self._timings.heartbeat_interval_ms
         for known in self._members.values():
             if not known.has_joined:
-                beat_in_ms = 0 if in_sync else -(self._time.now_ms - known.heard_ms) % interval
+                beat_in_ms = (
+                    0 if in_sync else -(self._time.now_ms - known.session.heard_ms) % interval
+                )
                 self._rejoin_after(known, beat_in_ms + self._timings.poll_ms)
         self._complete_if_all_joined()
 
     def _rejoin_after(self, known: Known, delay_ms: int) -> None:
         due_ms = self._time.now_ms + delay_ms
-        if known.rejoin is not None and known.rejoin.at_ms <= due_ms:
-            return
-        if known.rejoin is not None:
-            known.rejoin.cancel()
-        known.rejoin = self._time.at(due_ms, lambda: self._rejoin(known))
+        if known.rejoin is None or known.rejoin.at_ms > due_ms:
+            known.cancel_rejoin()
+            known.rejoin = self._time.at(due_ms, lambda: self._rejoin(known))
 
     def _rejoin(self, known: Known) -> None:
         known.rejoin = None
@@ -234,22 +236,27 @@ class ClassicCoordinator:
         self.generation += 1
         if self.leader not in joined:
             self.leader = joined[0]
-        generation, leader = self.generation, self.leader
-        said = {name: known.joined for name, known in self._members.items()}
-        for known in self._members.values():
+        for member_id, known in self._members.items():
             if not known.has_joined:
                 continue
-            known.has_joined, known.heard_ms = False, self._time.now_ms
+            known.has_joined = False
+            known.session.hear()
             if not known.member.answers:
-                self._expire_at(known, self._time.now_ms + self._timings.session_timeout_ms)
-        self._completed(generation, list(said))
+                self.falls_silent(member_id)
+        self._completed(self.generation, list(self._members))
+        self._await_decision()
+
+    def _await_decision(self) -> None:
+        """Wait for the leader: it hears who is there, decides, and says what it decided."""
+        generation, leader = self.generation, self.leader or ""
+        said = {name: known.joined for name, known in self._members.items()}
         timings = self._timings
         self._time.after(
             2 * timings.request_ms + timings.decide_ms, lambda: self._sync(generation, leader, said)
         )
 
     def _sync(self, generation: int, leader: str, said: Mapping[str, Any]) -> None:
-        """Take the leader's decision, unless another rebalance has begun or the leader is gone."""
+        """Adopt the leader's decision, unless another rebalance has begun or the leader is gone."""
         known = self._members.get(leader)
         if (
             self.state is not GroupState.COMPLETING
@@ -263,14 +270,9 @@ class ClassicCoordinator:
         for name, known in list(self._members.items()):
             known.assignment = assignments.get(name)
             if name in assignments and known.member.answers:
-                known.heard_ms = self._time.now_ms
+                known.session.hear()
+                known.generation = generation
                 known.member.assigned(generation, assignments[name])
-
-    def _expire_at(self, known: Known, at_ms: int) -> None:
-        if known.expiry is not None:
-            known.expiry.cancel()
-        member_id = known.member.member_id
-        known.expiry = self._time.at(at_ms, lambda: self._remove(member_id))
 
     def _remove(self, member_id: str) -> None:
         if member_id not in self._members:
@@ -288,8 +290,7 @@ class ClassicCoordinator:
 
     def _forget(self, member_id: str) -> None:
         known = self._members.pop(member_id)
-        for event in (known.expiry, known.rejoin):
-            if event is not None:
-                event.cancel()
+        known.session.end()
+        known.cancel_rejoin()
         if self.leader == member_id:
             self.leader = next(iter(self._members), None)

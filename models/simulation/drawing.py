@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from string import ascii_uppercase
 
+from caughtup.models.ids import natural_order
 from caughtup.models.simulation.time_line import Activity, Span
 
 #: Which of several things is drawn that happen within one step: what says more of a task.
@@ -23,7 +24,7 @@ def letters_of(clients: Iterable[str]) -> dict[str, str]:
     """Return a letter for each client, in their order; beyond 26 they begin anew."""
     return {
         client: ascii_uppercase[number % len(ascii_uppercase)]
-        for number, client in enumerate(sorted(clients))
+        for number, client in enumerate(sorted(clients, key=natural_order))
     }
 
 

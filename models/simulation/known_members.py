@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from caughtup.models.simulation.membership import Member
+from caughtup.models.simulation.session import Session
 from caughtup.models.simulation.virtual_time import Event
 
 
@@ -14,17 +15,23 @@ class Known:
     """A member as its coordinator has it, and its side of joining again.
 
     ``joined`` is what it said when it joined last, and ``assignment`` what the leader decided for
-    it, which a static member is given again.
+    it, which a static member is given again, as is one that stood still then. ``generation`` is the
+    last of which it knows.
     """
 
     member: Member
-    #: When it was last sure to be heard; heartbeats follow from there, each interval.
-    heard_ms: int
+    session: Session
     joined: Any = None
     assignment: Any = None
+    generation: int = 0
     has_joined: bool = False
-    expiry: Event | None = None
     rejoin: Event | None = None
+
+    def cancel_rejoin(self) -> None:
+        """Keep the member from joining again when it was going to."""
+        if self.rejoin is not None:
+            self.rejoin.cancel()
+            self.rejoin = None
 
 
 def take_over(members: dict[str, Known], member: Member) -> tuple[str, Known] | None:
@@ -38,9 +45,7 @@ def take_over(members: dict[str, Known], member: Member) -> tuple[str, Known] | 
         return None
     for former_id, known in members.items():
         if known.member.instance_id == member.instance_id:
-            if known.expiry is not None:
-                known.expiry.cancel()
-                known.expiry = None
+            known.session.end()
             del members[former_id]
             members[member.member_id] = known
             return former_id, known

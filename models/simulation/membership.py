@@ -45,7 +45,7 @@ class Member(Protocol):
         """Return what the member says of itself in JoinGroup."""
 
     def assigned(self, generation: int, assignment: Any) -> None:
-        """Take what the leader decided for it."""
+        """Adopt what the leader decided for it."""
 
 
 #: What the leader decides: subscriptions in their members' order → assignments by member id.

@@ -21,6 +21,16 @@ class Entry(NamedTuple):
         return "file" if self.uri.startswith("/") else self.uri.partition(":")[0]
 
     @property
+    def place(self) -> str:
+        """The URI without what stands behind it for pyarrow: what the places below begin with."""
+        return self.uri if self.scheme == "file" else self.uri.partition("?")[0].rstrip("/")
+
+    @property
+    def is_s3(self) -> bool:
+        """Whether it is in an S3."""
+        return self.scheme in ("s3", "s3a")
+
+    @property
     def local_path(self) -> str:
         """The path of ``file:///path``, ``file:/path`` or ``/path``, as Hadoop reads them."""
         path = self.uri.removeprefix("file:")

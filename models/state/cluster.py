@@ -20,7 +20,6 @@ from caughtup.models.faults.isolation import Faults, Isolation
 from caughtup.models.faults.refused_records import RefusedRecords
 from caughtup.models.faults.set_aside import SetAsideRecords
 from caughtup.models.groups.classic import ReadGroup, read_classic_groups
-from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.groups.table import GroupTable
 from caughtup.models.groups.topic_names import TopicNames
 from caughtup.models.histories.end_offsets import EndOffsetTable
@@ -38,10 +37,9 @@ from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
 from caughtup.models.reassignments.watch import ReassignmentWatch
 from caughtup.models.recent.recent import Recent
 from caughtup.models.spark_queries.table import SparkQueries
-from caughtup.models.state.wanted_topics import racked_topics, wanted_topics
+from caughtup.models.state.wanted_topics import known_replicas, racked_topics, wanted_topics
 from caughtup.models.tasks.positions import TaskPositions
 from caughtup.models.watching import Watching, is_end
-from caughtup.models.wire.consumer_offsets import head_names
 from caughtup.models.wire.record_keys import RecordType
 
 
@@ -108,7 +106,8 @@ class ClusterState:
             self.commits.note_all()
         else:
             self.apply_commits(commits, seen_ms)
-        self._learn_topic_ids(commits)
+        if self.topics.learn_of(commits, self.commits.topics()):
+            self.groups.forget_owners()
         classic = read_classic_groups(batch.groups) if read is None else read
         for group, found in watching.classic(classic).items():
             with self._isolated(group, seen_ms):
@@ -171,17 +170,6 @@ class ClusterState:
 
         apply_live(self.commits, commits, self.ends, now_ms, forget)
 
-    def _learn_topic_ids(self, commits: CommitColumns) -> None:
-        for topic_id, head in commits.heads_by_topic_id():
-            known = self.topics.names.get(topic_id)
-            if known is not None and head.endswith(known.encode()):
-                continue  # mostly; anything else is found out by reading the names
-            names = head_names(head)
-            if names is None or names[1] not in self.commits.topics():
-                continue
-            if self.topics.learn(names[1], topic_id):
-                self.groups.forget_owners()
-
     def due(self, now_ms: int) -> Iterator[UndecidedGeneration]:
         """Yield every generation that may be due, each once the one before it is settled.
 
@@ -191,20 +179,8 @@ class ClusterState:
             watch = self.watches.get(undecided.generation.group)
             at_ms = None if watch is None else watch.worthwhile_at_ms(now_ms)
             rates = None if watch is None else watch.rates
-            replicas = self._replicas_of(undecided.generation)
+            replicas = known_replicas(self.replicas, undecided.generation)
             yield replace(undecided, replicas=replicas, worthwhile_at_ms=at_ms, rates=rates)
-
-    def _replicas_of(
-        self, generation: StreamsGeneration
-    ) -> Mapping[TopicPartition, Sequence[str | None]] | None:
-        """Return the racks of replicas by which a leader may have decided.
-
-        None where it can't have, and where they aren't looked up yet.
-        """
-        if not generation.is_racked:
-            return None
-        known = {partition.topic for partition in self.replicas}
-        return self.replicas if generation.source_topics.keys() <= known else None
 
     def decide(self, now_ms: int) -> Iterator[Recommendation]:
         """Decide all that is due, here and now, and yield what is recommended by it."""

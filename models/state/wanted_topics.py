@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from caughtup.models.decisions.applications import Applications
 from caughtup.models.decisions.undecided import may_depend_on
+from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.groups.table import GroupTable
+from caughtup.models.ids import TopicPartition
 
 
 def wanted_topics(
@@ -40,3 +42,16 @@ def racked_topics(applications: Applications) -> Callable[[str], bool] | None:
         if application.pending and application.newest.is_racked
     ]
     return (lambda topic: any(test(topic) for test in tests)) if tests else None
+
+
+def known_replicas(
+    replicas: Mapping[TopicPartition, Sequence[str | None]], generation: StreamsGeneration
+) -> Mapping[TopicPartition, Sequence[str | None]] | None:
+    """Return the racks of replicas by which a leader may have decided.
+
+    None where it can't have, and where they aren't looked up yet.
+    """
+    if not generation.is_racked:
+        return None
+    known = {partition.topic for partition in replicas}
+    return replicas if generation.source_topics.keys() <= known else None

@@ -122,7 +122,7 @@ def _holds(
 
 
 def _with_reason(before: Changelogs, found: Sequence[Changelogs]) -> Iterator[Changelogs]:
-    """Say why changelogs are where they are, or that it may be otherwise."""
+    """Explain why changelogs are where they are, or that it may be otherwise."""
     for one in found:
         lines = tuple(
             f"{topic} belongs to subtopology {subtopology}: copies have more than any other's has"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from caughtup.models.copies.warmups import CopyAssessment
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.groups.generation import StreamsClient, StreamsGeneration
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.simulation.streams.run import RunningInstance, RunningThread
+
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +41,31 @@ def speeds(copies: Iterable[CopyAssessment]) -> Speeds:
 
 
 def running_instances(
-    generation: StreamsGeneration, rows: Sequence[TaskCopy]
+    generation: StreamsGeneration,
+    rows: Sequence[TaskCopy],
+    ends: Mapping[TaskId, int],
+    now_ms: int,
+    restore_per_second: float,
 ) -> tuple[RunningInstance, ...]:
     """Return the instances of a generation, with how far their copies are by the task table.
 
-    They have their clients' names; where two have one name, a number is added.
+    The table may have them as they were when the generation began: since then each thread has
+    restored what it can, ``restore_per_second`` offsets of its copies together, up to their
+    ``ends``. They have their clients' names; where two have one name, a number is added.
     """
     sums: dict[str, dict[TaskId, int]] = {}
+    table: dict[str, dict[TaskId, TaskCopy]] = {}
     for row in rows:
-        reached = _reached(row)
-        if row.role != "active" and reached is not None:
-            sums.setdefault(row.process, {})[row.task] = reached
+        at = reached(row)
+        if row.role != "active" and at is not None:
+            sums.setdefault(row.process, {})[row.task] = at
+            table.setdefault(row.process, {})[row.task] = row
+    for process, client in generation.clients.items():
+        for thread in _threads(client):
+            copies = table.get(str(process), {})
+            sums.get(str(process), {}).update(
+                _by_now(thread, copies, ends, generation.as_of_ms, now_ms, restore_per_second)
+            )
     names = instance_names(generation)
     return tuple(
         RunningInstance(
@@ -65,14 +82,19 @@ def running_instances(
 
 def instance_names(generation: StreamsGeneration) -> dict[ProcessId, str]:
     """Return a name for each instance: its client's, with a number where that isn't its own."""
-    names: dict[ProcessId, str] = {}
+    return distinct_names((process, client.name) for process, client in generation.clients.items())
+
+
+def distinct_names(wanted: Iterable[tuple[Key, str]]) -> dict[Key, str]:
+    """Return a name for each key: the one that it wants, with a number where another one has it."""
+    names: dict[Key, str] = {}
     taken: set[str] = set()
-    for process, client in generation.clients.items():
-        name, number = client.name, 2
+    for key, first in wanted:
+        name, number = first, 2
         while name in taken:
-            name, number = f"{client.name} ({number})", number + 1
+            name, number = f"{first} ({number})", number + 1
         taken.add(name)
-        names[process] = name
+        names[key] = name
     return names
 
 
@@ -87,7 +109,33 @@ def _threads(client: StreamsClient) -> tuple[RunningThread, ...]:
     )
 
 
-def _reached(row: TaskCopy) -> int | None:
+def _by_now(
+    thread: RunningThread,
+    copies: Mapping[TaskId, TaskCopy],
+    ends: Mapping[TaskId, int],
+    as_of_ms: int,
+    now_ms: int,
+    restore_per_second: float,
+) -> dict[TaskId, int]:
+    """Return how far a thread's copies are by now: its actives come first, the rest share alike."""
+    found = {}
+    seen_ms = [copies[task].as_of_ms or as_of_ms for task in thread.tasks if task in copies]
+    left = restore_per_second * max(now_ms - max(seen_ms, default=now_ms), 0) / 1_000
+    for tasks in (thread.active, thread.standby):
+        behind = {
+            task: max(ends.get(task, 0) - at, 0)
+            for task in tasks
+            if task in copies and (at := reached(copies[task])) is not None
+        }
+        nearest = sorted(behind, key=lambda task: (behind[task], task))
+        for number, task in enumerate(nearest):
+            way = min(behind[task], int(left / (len(nearest) - number)))
+            found[task] = (reached(copies[task]) or 0) + way
+            left -= way
+    return found
+
+
+def reached(row: TaskCopy) -> int | None:
     """Return the offset sum that a copy has reached; None if nobody knows."""
     if row.offset_sum is not None and row.offset_sum >= 0:
         return row.offset_sum

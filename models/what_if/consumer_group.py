@@ -13,7 +13,7 @@ from caughtup.models.partition_assignor.rebalance import Subtopology
 from caughtup.models.simulation.streams.run import RunningInstance, RunningThread
 from caughtup.models.simulation.streams.topology import CONSUMER_TIMINGS, Application, Protocol
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.what_if.beginning import Speeds
+from caughtup.models.what_if.beginning import Speeds, distinct_names
 from caughtup.models.what_if.setting import Setting
 
 #: What coordinators have, the first by default.
@@ -59,8 +59,14 @@ class ConsumerGroup:
         """A consumer group has none that decide."""
         return {}
 
-    def running(self) -> tuple[RunningInstance, ...]:
+    @property
+    def open_configs(self) -> Mapping[str, str]:
+        """None: the coordinator has those by which it assigns."""
+        return {}
+
+    def running(self, application: Application) -> tuple[RunningInstance, ...]:
         """Return its members as they are."""
+        del application  # nobody said when it was so
         numbers = {topic: number for number, topic in enumerate(sorted(self.partitions))}
         tasks: dict[str, list[TaskId]] = {}
         for partition, member in self.membership.owners.items():
@@ -125,15 +131,8 @@ def consumer_group_of(
 
 def _names(membership: Membership) -> dict[str, str]:
     """Return each member's name: its client id, with a number where several have it."""
-    names: dict[str, str] = {}
-    taken: set[str] = set()
-    for member in sorted(membership.members, key=_by_id):
-        name, number = member.client_id, 2
-        while name in taken:
-            name, number = f"{member.client_id} ({number})", number + 1
-        taken.add(name)
-        names[member.member_id] = name
-    return names
+    members = sorted(membership.members, key=_by_id)
+    return distinct_names((member.member_id, member.client_id) for member in members)
 
 
 def _by_id(member: Member) -> str:

@@ -52,9 +52,12 @@ class Group:
         """The names of its instances, sorted."""
         return sorted(instance_names(self.generation).values())
 
-    def running(self) -> tuple[RunningInstance, ...]:
-        """Return its instances as they are."""
-        return running_instances(self.generation, self.rows)
+    def running(self, application: Application) -> tuple[RunningInstance, ...]:
+        """Return its instances as they are by now, restoring as fast as ``application`` does."""
+        ends = {task: one.end for task, one in application.changelogs.items()}
+        return running_instances(
+            self.generation, self.rows, ends, self.now_ms, application.restore_per_second
+        )
 
     @property
     def epoch(self) -> int:
@@ -70,6 +73,11 @@ class Group:
     def config(self) -> Mapping[str, Any]:
         """Its configs, as far as they are known."""
         return self.decided.inputs.scenario.config
+
+    @property
+    def open_configs(self) -> Mapping[str, str]:
+        """The configs that aren't known for certain, with the values that are left."""
+        return {one.name: one.text for one in self.decided.inputs.configs if one.would_tell}
 
     @property
     def static_members(self) -> bool:
@@ -153,19 +161,17 @@ def ask(group: Playable, plan: Plan, setting: Setting = AS_IT_IS) -> Answer:
 
     Raises UnknownClientError, and ScenarioError for a config that Kafka refuses.
     """
-    running = group.running()
-    _refuse_unknown(plan, [one.name for one in running])
+    _refuse_unknown(plan, group.clients)
     rates = group.speeds.restore or (AT_ONCE, AT_ONCE)
-    slow, fast = (_played(group, running, plan, setting, rate) for rate in rates)
+    slow, fast = (_played(group, plan, setting, rate) for rate in rates)
     return Answer(plan, setting, fast, slow, group.speeds.restore is not None)
 
 
-def _played(
-    group: Playable, running: Sequence[RunningInstance], plan: Plan, setting: Setting, rate: float
-) -> Simulated:
+def _played(group: Playable, plan: Plan, setting: Setting, rate: float) -> Simulated:
+    application = group.application(setting, rate)
     return simulate(
-        group.application(setting, rate),
-        running,
+        application,
+        group.running(application),
         plan,
         generation=group.epoch,
         epoch_ms=group.now_ms,

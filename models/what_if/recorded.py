@@ -12,7 +12,11 @@ from caughtup.models.assignors.registry import ASSIGNORS
 from caughtup.models.errors import ScenarioError
 from caughtup.models.simulation.membership import Timings
 from caughtup.models.simulation.streams.run import RunningInstance
-from caughtup.models.simulation.streams.scenarios import application_of, instances_of, sources_of
+from caughtup.models.simulation.streams.scenarios import (
+    application_of,
+    instances_of,
+    sources_of,
+)
 from caughtup.models.simulation.streams.topology import Application
 from caughtup.models.what_if.beginning import Speeds
 from caughtup.models.what_if.setting import Setting, as_played
@@ -59,8 +63,9 @@ class RecordedGroup:
         """The scenario's configs."""
         return self.scenario.config
 
-    def running(self) -> tuple[RunningInstance, ...]:
+    def running(self, application: Application) -> tuple[RunningInstance, ...]:
         """Return its instances as they are."""
+        del application  # nobody said when it was so
         return instances_of(self.scenario)
 
     def application(self, setting: Setting, restore_per_second: float) -> Application:

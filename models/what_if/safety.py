@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from caughtup.models.durations import duration
-from caughtup.models.ids import ProcessId, TaskId
+from caughtup.models.ids import TaskId
 from caughtup.models.simulation.streams.plan import Plan
-from caughtup.models.what_if.question import Answer, Group, ask
-from caughtup.models.what_if.setting import Setting
+from caughtup.models.simulation.streams.run import RunningInstance
+from caughtup.models.what_if.question import Answer, ask
+from caughtup.models.what_if.setting import Playable, Setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Safety:
 
 
 def safe_to_stop(
-    group: Group,
+    group: Playable,
     client: str,
     *,
     within_ms: int,
@@ -41,14 +42,14 @@ def safe_to_stop(
     etas_ms: dict[tuple[str, TaskId], int | None],
     leave_group: bool,
 ) -> Safety:
-    """Say whether an instance can be stopped without a task standing still longer than that.
+    """Return whether an instance can be stopped without a task standing still longer than that.
 
     ``etas_ms``: by process and task, in how many ms copies that are behind are caught up; None
     where unknown. ``leave_group``: it tells the group that it goes. Raises UnknownClientError.
     """
     answer = ask(group, Plan(stop=(client,), leave_group=leave_group), setting)
     still = answer.slow.figures.still_ms
-    worst = max(still, key=lambda task: (still[task], task), default=None)
+    worst = max(still, key=still.__getitem__, default=None)
     still_ms = 0 if worst is None else still[worst]
     restored = answer.slow.offsets_restored > 0
     known = answer.restoring_known or not restored
@@ -58,53 +59,55 @@ def safe_to_stop(
             known,
             still_ms,
             worst,
-            f"it never comes to rest: {answer.slow.endless}",
+            f"the group never reaches a stable assignment: {answer.slow.endless}",
             None,
             within_ms,
             answer,
         )
     if known and still_ms <= within_ms:
-        reason = f"no task stands still for longer than {_said(still_ms)}"
+        longer = f" for longer than {_said(still_ms)}" if still_ms else ""
+        reason = f"no task stands still{longer}"
         return Safety(True, True, still_ms, worst, reason, 0, within_ms, answer)
-    lacking, waits_ms = _lacking(group, client, etas_ms)
+    lacking, waits_ms = _lacking(group, client, setting, etas_ms)
     if lacking:
         reason = lacking
     elif not known:
-        reason = (
-            "a state would be restored, and no copy was ever seen to restore: nobody knows how long"
-        )
+        reason = "a state would have to be restored, and no restore rate is known: no copy was seen restoring"
     else:
         reason = f"{worst} would stand still for {_said(still_ms)}"
     return Safety(False, known, still_ms, worst, reason, waits_ms, within_ms, answer)
 
 
 def _lacking(
-    group: Group, client: str, etas_ms: dict[tuple[str, TaskId], int | None]
+    group: Playable,
+    client: str,
+    setting: Setting,
+    etas_ms: dict[tuple[str, TaskId], int | None],
 ) -> tuple[str | None, int | None]:
     """Name the first task whose only caught-up copy is here, and when another one is there."""
-    process = next(
-        (str(one.process) for one in group.running() if one.name == client), str(ProcessId(0, 0))
-    )
-    acceptable = group.decided.inputs.scenario.acceptable_recovery_lag
+    slowest = group.speeds.restore[0] if group.speeds.restore else 0.0
+    application = group.application(setting, slowest)
+    instances = group.running(application)
+    acceptable = application.configs.acceptable_recovery_lag
+    others = [one for one in instances if one.name != client]
     worst: tuple[int, TaskId] | None = None
-    for row in group.rows:
-        if row.process != process or row.role not in {"active", "restoring"}:
-            continue
-        if row.end_offset_sum is None and row.task not in group.decided.inputs.ends:
+    for task in sorted(task for one in instances if one.name == client for task in _active(one)):
+        if task not in application.changelogs:
             continue  # without state
-        others = [one for one in group.rows if one.task == row.task and one.process != process]
-        if any(one.lag is not None and one.lag <= acceptable for one in others):
+        end = application.changelogs[task].end
+        reached = [at for one in others if (at := one.offset_sums.get(task)) is not None]
+        if reached and end - max(reached) <= acceptable:
             continue
-        behind = [
-            eta
-            for one in others
-            if one.role in {"standby", "warmup"}
-            and (eta := etas_ms.get((one.process, row.task))) is not None
-        ]
+        built = [one for one in others if any(task in thread.standby for thread in one.threads)]
+        if not built:
+            return f"{task}'s only caught-up copy is here, and no other one is being built", None
+        etas = (etas_ms.get((str(one.process), task)) for one in built)
+        behind = [eta for eta in etas if eta is not None]
         if not behind:
-            return f"{row.task}'s only caught-up copy is here, and no other is on its way", None
+            lacking = f"{task}'s only caught-up copy is here; its standby is behind"
+            return f"{lacking}, and nobody knows for how long", None
         if worst is None or min(behind) > worst[0]:
-            worst = min(behind), row.task
+            worst = min(behind), task
     if worst is None:
         return None, None
     eta_ms, task = worst
@@ -112,6 +115,10 @@ def _lacking(
         f"{task}'s only caught-up copy is here; its standby is caught up in {_said(eta_ms)}",
         eta_ms,
     )
+
+
+def _active(instance: RunningInstance) -> list[TaskId]:
+    return [task for thread in instance.threads for task in thread.active]
 
 
 def _said(ms: int) -> str:

@@ -68,8 +68,12 @@ class Playable(Protocol):
     def config(self) -> Mapping[str, Any]:
         """Its configs, as far as they are known."""
 
-    def running(self) -> tuple[RunningInstance, ...]:
-        """Return its instances as they are."""
+    @property
+    def open_configs(self) -> Mapping[str, str]:
+        """The configs that aren't known for certain, with the values that are left."""
+
+    def running(self, application: Application) -> tuple[RunningInstance, ...]:
+        """Return its instances as they are by now, restoring as fast as ``application`` does."""
 
     def application(self, setting: Setting, restore_per_second: float) -> Application:
         """Describe it as it is to be played. Raises ScenarioError for what Kafka refuses."""

@@ -113,7 +113,7 @@ def store_of(
     if parts.scheme not in _SCHEMES:
         raise CaughtupError(
             "output_unwritable",
-            f"tables can't be at {uri}: known are {', '.join(_SCHEMES)}",
+            f"tables cannot be at {uri}: the known schemes are {', '.join(_SCHEMES)}",
         )
     scheme, prefix = _SCHEMES[parts.scheme]
     if scheme == "file":
@@ -128,10 +128,10 @@ def store_of(
     return Store(f"{scheme}://{parts.netloc}{parts.path}", given)
 
 
-def store_for(spark: SparkSession, uri: str) -> Store:
+def store_for(spark: SparkSession, uri: str, environment: Mapping[str, str] = os.environ) -> Store:
     """Return where a URI is, by the options that Spark has for Hadoop. Raises as store_of does."""
     hadoop = spark._jsparkSession.sessionState().newHadoopConf()
-    return store_of(uri, hadoop.get)
+    return store_of(uri, hadoop.get, environment)
 
 
 def _mapped(names: Mapping[str, str], option: Option) -> dict[str, str]:

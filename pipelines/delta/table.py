@@ -134,20 +134,24 @@ class HistoryTable:
 def create_table(root: Store, layout: Layout, owner: Owner) -> HistoryTable:
     """Make a table that is empty. Raises CaughtupError ``output_unwritable``."""
     place = root.at(layout.name)
+    said = {HISTORY: owner.history, CLUSTER: owner.cluster, RELEASE: str(SCHEMA)}
     with reported(root, layout.name):
-        delta = DeltaTable.create(
-            place.uri,
-            Schema.from_arrow(to_arrow_schema(layout.columns)),
-            mode="error",
-            partition_by=list(layout.partition_by),
-            configuration={
-                HISTORY: owner.history,
-                CLUSTER: owner.cluster,
-                RELEASE: str(SCHEMA),
-            },
-            storage_options=dict(place.options),
-            raise_if_key_not_exists=False,
-        )
+        try:
+            delta = DeltaTable.create(
+                place.uri,
+                Schema.from_arrow(to_arrow_schema(layout.columns)),
+                mode="error",
+                partition_by=list(layout.partition_by),
+                configuration=said,
+                storage_options=dict(place.options),
+                raise_if_key_not_exists=False,
+            )
+        except (DeltaError, OSError):
+            # As with any commit, the store may have taken it.
+            found = find_table(place)
+            if found is None or not said.items() <= found.metadata().configuration.items():
+                raise
+            delta = found
     return HistoryTable(root, layout, delta)
 
 
@@ -173,7 +177,9 @@ def open_table(root: Store, layout: Layout, owner: Owner) -> HistoryTable | None
         return None
     uri, said = root.at(layout.name).uri, delta.metadata().configuration
     if HISTORY not in said:
-        raise CaughtupError("bad_output", f"{uri} is a Delta table, but none of caughtup's history")
+        raise CaughtupError(
+            "bad_output", f"{uri} is a Delta table, but not one of caughtup's history"
+        )
     if said.get(RELEASE) != str(SCHEMA):
         raise CaughtupError(
             "bad_output",
@@ -191,7 +197,7 @@ def open_table(root: Store, layout: Layout, owner: Owner) -> HistoryTable | None
 
 @contextmanager
 def reported(root: Store, name: str) -> Iterator[None]:
-    """Say what fails in one line. Raises CaughtupError ``bad_output`` or ``output_unwritable``."""
+    """Describe what fails in one line. Raises CaughtupError ``bad_output`` or ``output_unwritable``."""
     try:
         yield
     except CommitFailedError as error:

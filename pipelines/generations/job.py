@@ -66,9 +66,13 @@ def write_generations(spark: SparkSession, options: GenerationsOptions) -> int:
     topics = (CONSUMER_OFFSETS, options.end_offsets_topic)
     missing = missing_topics(spark, topics, source)
     if CONSUMER_OFFSETS in missing:
-        raise CaughtupError("no_offsets_topic", f"no group was ever there: no {topics[0]}")
+        raise CaughtupError(
+            "no_offsets_topic", f"the cluster never had a group: there is no {topics[0]}"
+        )
     if missing:
-        _log.warning("there is no topic %s: no lag of any copy is known", options.end_offsets_topic)
+        _log.warning(
+            "there is no topic %s, so the lag of every copy is unknown", options.end_offsets_topic
+        )
     try:
         offsets, ends = (
             None if topic in missing else read_topic(spark, topic, source) for topic in topics
@@ -158,7 +162,7 @@ def _warn_of_unread(found: DataFrame) -> None:
     if first := unread.select("error", "log_partition", "log_offset").head(1):
         error, partition, offset = first[0]
         _log.warning(
-            "%d records can't be read, such as partition %d offset %d: %s",
+            "records that cannot be read: %d, such as partition %d offset %d: %s",
             unread.count(),
             partition,
             offset,

@@ -39,7 +39,11 @@ from caughtup.pipelines.history.buckets.tables import (
 from caughtup.pipelines.history.decoding.batches import RECORD_COLUMNS, packed, quarantine
 from caughtup.pipelines.history.decoding.packs import PACKED, by_bucket, pack
 from caughtup.pipelines.history.decoding.topic_columns import END_OFFSETS, own_table
-from caughtup.pipelines.history.generations import GROUP_RECORDS, GenerationStream
+from caughtup.pipelines.history.generations import (
+    GROUP_RECORDS,
+    GenerationStream,
+    decidable_until,
+)
 from caughtup.pipelines.history.lost_ranges import LostRange
 from caughtup.pipelines.history.tables import HistoryTables
 from caughtup.pipelines.replay.job import slot_keys
@@ -143,24 +147,26 @@ class HistoryBatches:
 
         With it the kinds of state that it replaces. ``left`` is the state that the batch changed.
         """
-        before = self.tables.state.paths(REMEMBERED)
-        if not found and not before:
+        before, new = self.tables.state.paths(REMEMBERED), [file.path for file in found]
+        waiting = self._times(new, GROUP_RECORDS, "timestamp_ms")
+        waiting += self._times(before, GROUP_RECORDS, "timestamp_ms", ~pc.field("told"))
+        if not waiting:
             return [], []
-        remembered = self._state(before, GROUP_RECORDS)
-        if not found and remembered.where("NOT told").isEmpty():
-            return [], []
-        records = self._state([file.path for file in found], GROUP_RECORDS)
         ends = self.tables.state.paths(ENDS)
         ends += [file.path for file in left if file.partition["kind"] == ENDS]
+        seen = self._times(ends, LAST_ENDS, "as_of_ms")
+        until_ms = decidable_until(max(waiting), max(seen, default=0))
+        if not new and min(waiting) > until_ms:
+            return [], []
+        remembered, records = (self._state(paths, GROUP_RECORDS) for paths in (before, new))
         stream = GenerationStream(self.spark, self.parameters)
         decided = stream.decide(
             records.withColumn("told", F.lit(False)),
             remembered,
             self._state(ends, LAST_ENDS),
             self._end_offsets,
+            until_ms,
         )
-        if decided is None:
-            return [], []
         root, prefix = self.tables.root, f"batch-{batch:010}"
         if decided.rows is not None:
             rows = decided.rows.repartition(BUCKETS, GENERATIONS.bucket)
@@ -178,6 +184,20 @@ class HistoryBatches:
         table = own_table(END_OFFSETS)
         paths = self.tables[END_OFFSETS].paths(date=list(days))
         return read_rows(self.spark, self.tables.root.at(table.name), paths, table.columns, where)
+
+    def _times(
+        self,
+        paths: Sequence[str],
+        schema: StructType,
+        name: str,
+        where: pc.Expression | None = None,
+    ) -> list[int]:
+        """Return the least and the greatest time in files of the state; nothing without rows."""
+        if not paths:
+            return []
+        rows = read_arrow(self.tables.root.at(STATE), paths, to_arrow_schema(schema))
+        found = pc.min_max(rows.to_table([name], filter=where).column(name)).as_py()
+        return [time for time in found.values() if time is not None]
 
     def _state(self, paths: Sequence[str], schema: StructType) -> DataFrame:
         return read_rows(self.spark, self.tables.root.at(STATE), paths, schema)

@@ -42,6 +42,14 @@ _PATIENCE_MS = 10 * 60_000
 _EARLIER_MS = 15 * 60_000
 
 
+def decidable_until(newest_ms: int, seen_ms: int) -> int:
+    """Return up to which time (ms) records can be decided.
+
+    ``newest_ms`` is the newest time of those that wait, ``seen_ms`` that of all samples.
+    """
+    return max(seen_ms - _LATER_MS, newest_ms - _PATIENCE_MS)
+
+
 @dataclass(frozen=True, slots=True)
 class DecidedGenerations:
     """What a batch decides: rows of the table, if any, and the records that the next one needs."""
@@ -58,19 +66,19 @@ class GenerationStream:
     parameters: Mapping[str, ApplicationParameters]
 
     def decide(
-        self, records: DataFrame, remembered: DataFrame, last: DataFrame, end_offsets: EndOffsets
-    ) -> DecidedGenerations | None:
-        """Decide the generations of which enough is known by now; None where nothing changed.
+        self,
+        records: DataFrame,
+        remembered: DataFrame,
+        last: DataFrame,
+        end_offsets: EndOffsets,
+        until_ms: int,
+    ) -> DecidedGenerations:
+        """Decide the generations of which enough is known by now.
 
         ``records`` and ``remembered`` are of GROUP_RECORDS, ``last`` has the last sample of each
-        partition before the batch and after it, ``end_offsets`` reads the table of all.
+        partition before the batch and after it, ``end_offsets`` reads the table of all, and
+        ``until_ms`` is decidable_until's.
         """
-        waiting = records.unionByName(remembered.where("NOT told"))
-        newest_ms = waiting.agg(F.max("timestamp_ms")).first()[0]
-        if newest_ms is None:
-            return None
-        seen_ms = last.agg(F.max("as_of_ms")).first()[0] or 0
-        until_ms = max(seen_ms - _LATER_MS, newest_ms - _PATIENCE_MS)
         # The log's order decides: a record waits for those before it.
         log = Window.partitionBy("key").orderBy("offset")
         both = records.unionByName(remembered).withColumn(

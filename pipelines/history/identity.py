@@ -55,7 +55,7 @@ def own_tables(files: Files, root: Store, checkpoint: str, cluster: str) -> Hist
     if ours is None and files.names(f"{checkpoint}/offsets"):
         raise CaughtupError(
             "bad_checkpoint",
-            f"{checkpoint} is no checkpoint of this release's history: give another one",
+            f"{checkpoint} is not a checkpoint of this release's history: name another one",
         )
     refuse_older(root)
     owner = Owner(uuid.uuid4().hex if ours is None else ours.history, cluster)

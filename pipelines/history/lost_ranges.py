@@ -2,10 +2,6 @@
 
 Spark would either end for good (``failOnDataLoss``) or go on without a word. The history goes on,
 since a restart could not bring the records back, and notes each range that it didn't get.
-
-The offsets of a batch are read from Spark's checkpoint, whose format isn't promised:
-``offsets/N`` is a line ``v1``, one of metadata, and one for each source. A file that looks
-otherwise is refused.
 """
 
 from __future__ import annotations
@@ -13,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-import msgspec
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
+from caughtup.models.records.decoding import RefusedError
+from caughtup.models.records.spark.checkpoint_files import decode_batch_end
 from caughtup.pipelines.spark.files import Files
 from caughtup.pipelines.spark.session import one_line
 
@@ -37,23 +34,18 @@ class LostRange(NamedTuple):
 def batch_offsets(files: Files, checkpoint: str, batch: int) -> _Offsets:
     """Return each partition's offset after a batch, from Spark's checkpoint; none before the first.
 
-    Raises CaughtupError ``bad_checkpoint``.
+    Raises CaughtupError ``bad_checkpoint`` where the file isn't as Spark writes it.
     """
     path = f"{checkpoint}/offsets/{batch}"
     if batch < 0 or not files.exists(path):
         return {}
-    lines = files.read(path).decode(errors="replace").splitlines()
     try:
-        if lines[0] != "v1" or len(lines) != 3:
-            raise ValueError("not in the format v1, of one source")
-        topics = msgspec.json.decode(lines[2], type=dict[str, dict[int, int]])
-    except (ValueError, IndexError) as error:
-        raise CaughtupError("bad_checkpoint", f"can't read {path}: {error}") from error
-    return {
-        TopicPartition(topic, partition): offset
-        for topic, partitions in topics.items()
-        for partition, offset in partitions.items()
-    }
+        end = decode_batch_end(files.read(path))
+    except RefusedError as error:
+        raise CaughtupError("bad_checkpoint", f"can't read {path}: {error.message}") from error
+    if end.sources != 1:
+        raise CaughtupError("bad_checkpoint", f"can't read {path}: not of one source of Kafka's")
+    return dict(end.offsets)
 
 
 def lost_ranges(before: _Offsets, until: _Offsets, first: _Offsets, why: str) -> list[LostRange]:

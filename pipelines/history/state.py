@@ -63,8 +63,8 @@ class HistoryState:
         if (-1 if last is None else last) != batch - 1:
             raise CaughtupError(
                 "bad_checkpoint",
-                f"the checkpoint is at batch {batch}, and the tables have "
-                f"{'none' if last is None else last} as their last: they are of different times",
+                f"the checkpoint is at batch {batch}, and the last one of the tables is "
+                f"{'none' if last is None else last}: they are from different times",
             )
         return False
 

@@ -8,6 +8,7 @@ checkpoint, the job goes on where it was; no row is lost or written twice.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -46,7 +47,8 @@ class HistoryOptions:
     client properties, in any client's spelling. ``topics`` are the service's own, by table.
     ``parameters`` is what the settings say of applications, by group. ``progress_topic`` gets
     a record of each batch. ``upkeep``: keep the tables small, once a day (UTC), and of
-    days more than ``keep`` days ago leave the rows out.
+    days more than ``keep`` days ago leave the rows out. ``store`` has variables
+    that count before the environment's where the tables are opened.
     """
 
     bootstrap_servers: str
@@ -60,6 +62,7 @@ class HistoryOptions:
     progress_topic: str = with_prefix(PIPELINE_PROGRESS)
     upkeep: bool = True
     keep: int | None = None
+    store: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 def history(
@@ -86,12 +89,13 @@ class History:
         topics = (CONSUMER_OFFSETS, *sorted(options.topics.values()))
         self._records = record_stream(spark, topics, source, options.records_per_batch)
         for topic in missing_topics(spark, topics, source):
-            _log.warning("there is no topic %s yet; its records count from when it is made", topic)
+            _log.warning("there is no topic %s yet; its records count from its creation on", topic)
         self._files = Files(spark)
         self._files.check_writable(self._checkpoint)
         self._first_offsets = FirstOffsets(spark, source)
         cluster = self._first_offsets.cluster_id()
-        tables = own_tables(self._files, store_for(spark, self._output), self._checkpoint, cluster)
+        store = store_for(spark, self._output, {**os.environ, **options.store})
+        tables = own_tables(self._files, store, self._checkpoint, cluster)
         self._batches = HistoryBatches(
             spark,
             tables,
@@ -161,8 +165,8 @@ class History:
         self._reporter.note(quarantined=self._quarantined)
         if quarantined.count:
             _log.warning(
-                "%d records can't be decoded or are gone, such as %s; the table quarantine has "
-                "them",
+                "records that cannot be decoded or are gone: %d, such as %s; they are in the table "
+                "quarantine",
                 quarantined.count,
                 quarantined.sample,
             )

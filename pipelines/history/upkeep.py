@@ -43,4 +43,4 @@ class DailyUpkeep:
         except CaughtupError as error:
             problems = [error.message]
         for problem in problems:
-            _log.warning("the tables' upkeep: %s", problem)
+            _log.warning("maintaining the tables: %s", problem)

@@ -68,7 +68,7 @@ class Reporter(StreamingQueryListener):
             with self._lock:
                 self._batch(progress["name"] or progress["id"], batch_figures(progress))
         except (Py4JError, OSError, ValueError, KeyError, TypeError):
-            _log.exception("a stream's progress can't be told")
+            _log.exception("cannot report a stream's progress")
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
         """Publish that a trigger found nothing to do."""
@@ -135,7 +135,7 @@ def report_progress(
         try:
             spark.streams.removeListener(reporter)
         except (Py4JError, OSError) as error:
-            _log.warning("Spark is gone before its listener: %s", one_line(error))
+            _log.warning("Spark ended before its listener: %s", one_line(error))
         written.close()
 
 
@@ -144,4 +144,4 @@ def _drain(spark: SparkSession) -> None:
     try:
         spark._jsc.sc().listenerBus().waitUntilEmpty(_DRAIN_MS)
     except (Py4JError, OSError) as error:
-        _log.warning("what the streams did last may not be told: %s", one_line(error))
+        _log.warning("the last progress of the streams may be lost: %s", one_line(error))

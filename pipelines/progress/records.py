@@ -27,7 +27,8 @@ def batch_figures(progress: Mapping[str, Any]) -> dict[str, Any]:
     sources = progress.get("sources") or []
     operators = progress.get("stateOperators") or []
     observed = (progress.get("observedMetrics") or {}).values()
-    quarantined = [metrics["quarantined"] for metrics in observed if "quarantined" in metrics]
+    # Spark's sum over no rows is null.
+    quarantined = [metrics["quarantined"] or 0 for metrics in observed if "quarantined" in metrics]
     seconds = progress["batchDuration"] / 1000
     rows = _rows(progress.get("numInputRows"), sources)
     return {

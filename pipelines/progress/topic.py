@@ -91,6 +91,6 @@ class ProgressTopic:
 
     def _failed(self, why: str) -> bool:
         if not self._failing:
-            _log.warning("writing to %s: %s; the stream itself goes on", self._topic, why)
+            _log.warning("writing to %s: %s; the stream itself continues", self._topic, why)
         self._failing = True
         return False

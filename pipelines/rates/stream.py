@@ -112,7 +112,7 @@ def _log_skipped(query: StreamingQuery, logged: int) -> int:
             logged = progress["batchId"]
             if decoded["quarantined"]:
                 _log.warning(
-                    "skipped %d records that can't be decoded, such as %s",
+                    "skipped records that cannot be decoded: %d, such as %s",
                     decoded["quarantined"],
                     decoded["sample"],
                 )

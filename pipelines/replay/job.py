@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -47,12 +48,19 @@ class Unit(NamedTuple):
     setting: int
 
 
-def recorded_generations(spark: SparkSession, uri: str, groups: Sequence[str] = ()) -> DataFrame:
+def recorded_generations(
+    spark: SparkSession,
+    uri: str,
+    groups: Sequence[str] = (),
+    environment: Mapping[str, str] = os.environ,
+) -> DataFrame:
     """Read the table of generations, of all groups or of some: the history's, or the job's folders.
+
+    ``environment`` is what a table's store is opened in.
 
     Raises CaughtupError ``no_table`` or ``bad_table`` where there is none, or another one.
     """
-    place, delta = _delta_table(spark, uri)
+    place, delta = _delta_table(spark, uri, environment)
     try:
         names = (
             spark.read.parquet(uri).columns if delta is None else delta.schema().to_arrow().names
@@ -65,7 +73,7 @@ def recorded_generations(spark: SparkSession, uri: str, groups: Sequence[str] = 
         raise CaughtupError("bad_table", f"can't read {uri}: {one_line(error)}") from error
     if missing := sorted(set(GROUP_GENERATIONS.names) - set(names)):
         raise CaughtupError(
-            "bad_table", f"{uri} is no table of generations: it has no column {missing[0]}"
+            "bad_table", f"{uri} is not a table of generations: it has no column {missing[0]}"
         )
     if delta is not None:
         paths = sorted(delta.get_add_actions().column("path").to_pylist())
@@ -78,11 +86,13 @@ def recorded_generations(spark: SparkSession, uri: str, groups: Sequence[str] = 
     return table
 
 
-def _delta_table(spark: SparkSession, uri: str) -> tuple[Store, DeltaTable | None]:
+def _delta_table(
+    spark: SparkSession, uri: str, environment: Mapping[str, str]
+) -> tuple[Store, DeltaTable | None]:
     """Open a table of the history's; None for folders of Parquet, wherever Hadoop has them."""
     place = Store(uri)
     try:
-        place = store_for(spark, uri)
+        place = store_for(spark, uri, environment)
         return place, find_table(place)
     except CaughtupError as error:
         try:

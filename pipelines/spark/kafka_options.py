@@ -89,7 +89,7 @@ def _credentials(given: dict[str, str]) -> dict[str, str]:
     if "sasl.username" in given and _says_how(given) and mechanism not in _LOGIN_MODULES:
         raise CaughtupError(
             "bad_kafka_property",
-            f"sasl.mechanism {mechanism} takes no sasl.username; give its sasl.jaas.config",
+            f"sasl.mechanism {mechanism} does not use sasl.username; set its sasl.jaas.config",
         )
     login = login_of(given) if _says_how(given) else None
     for name in _SAID_IN_JAAS & given.keys():

@@ -82,7 +82,7 @@ def spark_session(
     try:
         return builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
-        raise CaughtupError("spark_failed", f"Spark doesn't start: {one_line(error)}") from error
+        raise CaughtupError("spark_failed", f"Spark did not start: {one_line(error)}") from error
 
 
 def submitted() -> bool:

@@ -15,7 +15,7 @@ def connect() -> str:
     return made(
         "caughtup-connect",
         "caughtup: Connect",
-        "Who runs which connectors and tasks, what nobody runs, and who causes rebalances.",
+        "Which worker runs which connectors and tasks, what no worker runs, and what causes rebalances.",
         variables=(group_variable("caughtup_connect_generation{CLUSTER}"),),
         marks=(CONNECT_REBALANCES, STARTS),
         top=(contradictions(CONNECT_PAGE, width=6), *_stats(), *wrong()),
@@ -27,8 +27,7 @@ def contradictions(links: Sequence[Link], width: int) -> Any:
     """Return how many connectors and tasks are said to be in two states at once."""
     return stat(
         "Contradictions",
-        "Connectors and tasks of which statuses and assignments say different things, "
-        "and whose delay is over.",
+        "Connectors and tasks whose status contradicts their assignment, and whose delay is over.",
         "sum(caughtup_connect_contradictions{GROUP})",
         links,
         alarm="red",
@@ -48,8 +47,8 @@ def _stats() -> tuple[Any, ...]:
             width=6,
         ),
         stat(
-            "Groups that can't rest",
-            "Groups with rebalance after rebalance, because of one worker or the configuration.",
+            "Groups in a storm",
+            "Groups that rebalance again and again because of one worker or of the configuration.",
             "count(caughtup_connect_storm_generations{GROUP})",
             CONNECT_PAGE,
             alarm="red",
@@ -57,7 +56,7 @@ def _stats() -> tuple[Any, ...]:
         ),
         stat(
             "Mismatches, 24 h",
-            "Generations that a leader decided otherwise than Kafka's own assignor.",
+            "Generations that a leader decided differently from Kafka's own assignor.",
             f"sum(increase({mismatches}[24h]))",
             CONNECT_PAGE,
             alarm="red",
@@ -70,8 +69,8 @@ def wrong() -> tuple[Any, ...]:
     """Return which connectors and tasks contradict themselves, and how many by kind."""
     return (
         table(
-            "What contradicts what",
-            "Each connector and task: failed, zombie, nobody's, not running, without tasks.",
+            "Contradictions",
+            "Each connector and task with a contradiction: failed, zombie, unassigned, not running, without tasks.",
             "sum by (group, kind, connector, task, worker) (caughtup_connect_contradiction{GROUP})",
             columns={
                 "group": "Group",
@@ -105,8 +104,8 @@ def _who() -> tuple[Any, ...]:
             width=12,
         ),
         lines(
-            "Nobody's, and workers",
-            "What no worker has, beside how many workers there are.",
+            "Unassigned, and workers",
+            "Connectors and tasks that no worker is assigned, and the number of workers.",
             ("caughtup_connect_unassigned{GROUP}", "{{group}} nobody's"),
             ("caughtup_connect_workers{GROUP}", "{{group}} workers"),
             links=CONNECT,
@@ -114,7 +113,7 @@ def _who() -> tuple[Any, ...]:
         ),
         lines(
             "Until the delay ends",
-            "Seconds until work that waits for a worker which left is given to another.",
+            "Seconds until the leader assigns the work of a worker that left to another one.",
             (
                 "caughtup_connect_delay_ends_timestamp_seconds{GROUP} - time() > 0",
                 "{{group}}",
@@ -123,8 +122,8 @@ def _who() -> tuple[Any, ...]:
             unit="s",
         ),
         lines(
-            "Dealt unevenly",
-            "Seconds since which a group at rest has been uneven.",
+            "Assigned unevenly",
+            "Seconds for which a stable group has had work assigned unevenly.",
             ("caughtup_connect_uneven_seconds{GROUP}", "{{group}}"),
             links=CONNECT,
             unit="s",
@@ -150,7 +149,7 @@ def _generations() -> tuple[Any, ...]:
             links=CONNECT,
         ),
         lines(
-            "Decided again",
+            "Compared with Kafka's assignor",
             "Whether Kafka's own assignor decides the same.",
             (
                 "increase(caughtup_connect_decisions_total{GROUP}[$__rate_interval])",
@@ -159,8 +158,8 @@ def _generations() -> tuple[Any, ...]:
             links=CONNECT,
         ),
         lines(
-            "No longer Connect's",
-            "Groups whose names others have now.",
+            "Groups that ceased",
+            "Connect groups whose name another kind of group has now.",
             (
                 "increase(caughtup_connect_groups_ceased_total{CLUSTER}[$__rate_interval])",
                 "{{cluster}}",

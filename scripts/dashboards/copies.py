@@ -91,7 +91,7 @@ def catching_up() -> tuple[Any, ...]:
     return (
         lines(
             "Copies by status",
-            "How warm-ups, standbys and restoring actives fare.",
+            "Verdicts on warm-ups, standbys and restoring actives.",
             ("sum by (status) (caughtup_task_status{GROUP})", "{{status}}"),
             links=OVERVIEW_PAGE,
             colors=_STATUSES,
@@ -99,7 +99,7 @@ def catching_up() -> tuple[Any, ...]:
         ),
         lines(
             "Time until caught up, the 10 copies with the longest",
-            "At the pace of now; copies that never get there are left out.",
+            "At the current pace; copies that never catch up are left out.",
             (
                 "topk(10, caughtup_task_catchup_eta_seconds{GROUP} < +Inf)",
                 "{{group}} {{task}} {{client_id}}",
@@ -108,7 +108,7 @@ def catching_up() -> tuple[Any, ...]:
             unit="s",
         ),
         lines(
-            "Who measured the pace",
+            "Who measured the rate",
             "Copies whose pace is known, by who measured it: the job on Spark, or the service "
             "itself from their own positions. And for how long Spark has been silent: after a "
             "minute and three of its triggers the service goes by its own.",
@@ -120,7 +120,7 @@ def catching_up() -> tuple[Any, ...]:
         table(
             "Copies and their verdicts",
             "Every copy that is to catch up: warming, caught up, waiting, chasing, stalled, "
-            "flapping, or stranded: caught up while nobody rebalances.",
+            "flapping, or stranded: caught up while no rebalance comes.",
             f"{verdicts} > 0",
             columns=columns,
             links=STREAMS,

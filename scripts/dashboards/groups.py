@@ -25,7 +25,7 @@ def groups() -> str:
     return made(
         "caughtup-groups",
         "caughtup: consumer groups",
-        "How far consumer groups are behind, which of them don't keep up, and what they may lose.",
+        "How far consumer groups are behind, which of them do not keep up, and what they may lose.",
         variables=(
             group_variable("caughtup_group_has_commit{CLUSTER}"),
             topic_variable("caughtup_group_has_commit{GROUP}"),
@@ -57,7 +57,7 @@ def by_status() -> Any:
 def behind() -> Any:
     """Return the groups that are slow or worse."""
     return table(
-        "Groups that don't keep up",
+        "Groups that do not keep up",
         "Every group that is slow or worse, with its verdict.",
         'sum by (cluster, group, status) (caughtup_group_status{GROUP,status!~"ok|unknown"}) > 0',
         columns={"cluster": "Cluster", "group": "Group", "status": "Status"},
@@ -122,7 +122,7 @@ def _catching_up() -> tuple[Any, ...]:
         lines(
             "Time to catch up, the 10 groups with the longest",
             "At the rates of now, on the partition that takes longest. "
-            "Those that never do are on the right.",
+            "Partitions that never catch up are on the right.",
             (f"topk(10, {longest} < +Inf)", "{{group}}"),
             links=GROUPS,
             unit="s",

@@ -32,7 +32,7 @@ def reader(links: Sequence[Link], width: int, height: int = 4) -> Any:
     return stat(
         "Reader",
         "Whether the log of __consumer_offsets was read to its end. "
-        "Until then no group's lag is told.",
+        "Until then no group's lag is shown.",
         "min(caughtup_offsets_reader_ready{CLUSTER})",
         links,
         texts={"0": ("catching up", "red"), "1": ("ready", "green")},
@@ -45,7 +45,7 @@ def _reading() -> tuple[Any, ...]:
     read = "sum by (key_type) (rate(caughtup_offsets_records%s_total{CLUSTER}[$__rate_interval]))"
     return (
         lines(
-            "Age of what was last heard",
+            "Age of the last answers",
             "Since each probe last succeeded, and since the brokers last answered the reader on "
             "every partition. The line is where the alert on probes starts; the one on the reader "
             "starts at 30 s.",
@@ -118,7 +118,7 @@ def _failures() -> tuple[Any, ...]:
         ),
         lines(
             "Records set aside",
-            "Records of the service's that no broker takes, by topic and reason.",
+            "Records of the service that no broker accepts, by topic and reason.",
             (
                 "sum by (topic, reason) (caughtup_records_set_aside_total{CLUSTER}) or vector(0)",
                 "{{topic}}: {{reason}}",
@@ -126,8 +126,8 @@ def _failures() -> tuple[Any, ...]:
             links=HEALTH,
         ),
         lines(
-            "Topics that are wrong",
-            "What is wrong with the configuration of the service's own topics.",
+            "Topics with another configuration",
+            "Configs in which the service's own topics differ from what they have to be.",
             (
                 "max by (topic, problem) (caughtup_topic_problems{CLUSTER}) or vector(0)",
                 "{{topic}}: {{problem}}",
@@ -153,7 +153,7 @@ def _instances() -> tuple[Any, ...]:
         ),
         lines(
             "Parts of the process",
-            "For how long each part of a process has not got on, and by how much turns of its "
+            "Time since each part of a process last made progress, and by how much turns of its "
             "event loop come late.",
             ("max by (part) (caughtup_last_turn_age_seconds{CLUSTER})", "{{part}}"),
             (late, "late a second"),

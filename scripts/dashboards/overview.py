@@ -33,7 +33,7 @@ def overview() -> str:
     return made(
         "caughtup",
         "caughtup: overview",
-        "What is wrong anywhere: groups that don't keep up, alerts, and what waits for somebody.",
+        "Everything that is wrong: groups that do not keep up, alerts, and what somebody has to act on.",
         variables=(
             group_variable("caughtup_group_has_commit{CLUSTER}"),
             topic_variable("caughtup_group_has_commit{GROUP}"),

@@ -34,7 +34,7 @@ def reassignments() -> str:
     return made(
         "caughtup-reassignments",
         "caughtup: reassignments",
-        "Partitions in movement: how they fare, what holds them up, and how long they take.",
+        "Partitions in movement: their verdicts, what holds them up, and how long they take.",
         variables=(topic_variable("caughtup_reassignment_status{CLUSTER}"),),
         marks=(REASSIGNMENTS, STARTS),
         top=(stuck(PAGE, width=8), *_stats(), verdicts(), *_causes(), in_movement()),
@@ -46,7 +46,7 @@ def stuck(links: Sequence[Link], width: int) -> Any:
     """Return how many partitions in movement don't end by themselves."""
     return stat(
         "Reassignments stuck",
-        "Partitions in movement that end only if somebody does something.",
+        "Partitions in movement that end only if somebody acts.",
         f'sum(caughtup_reassignment_status{{TOPIC,status=~"{_STUCK}"}}) or {_NONE}',
         links,
         alarm="red",
@@ -58,7 +58,7 @@ def verdicts() -> Any:
     """Return how partitions in movement fare, over time."""
     return lines(
         "Verdicts",
-        "Partitions in movement by how they fare.",
+        "Partitions in movement, by verdict.",
         ("sum by (status) (caughtup_reassignment_status{TOPIC})", "{{status}}"),
         links=PAGE,
         colors=_STATUSES,
@@ -69,7 +69,7 @@ def verdicts() -> Any:
 def _stats() -> tuple[Any, ...]:
     return (
         stat(
-            "Throttles left over",
+            "Orphaned throttles",
             "Replication throttles that no movement has needed for long; the page names them.",
             "count(caughtup_throttle_orphaned{CLUSTER})"
             " or 0 * sum(caughtup_reassignments_partial{CLUSTER})",
@@ -78,8 +78,8 @@ def _stats() -> tuple[Any, ...]:
             width=8,
         ),
         stat(
-            "Looks that lacked something",
-            "Clusters whose last look at reassignments was partial; the page says what it lacked.",
+            "Incomplete looks",
+            "Clusters whose last look at reassignments was incomplete; the page says what was missing.",
             "sum(caughtup_reassignments_partial{CLUSTER})",
             PAGE,
             alarm="red",
@@ -98,8 +98,8 @@ def _causes() -> tuple[Any, ...]:
             links=PAGE,
         ),
         lines(
-            "Movements that ended",
-            "By how, in each interval. reverted-partial and vanished raise a ticket.",
+            "Reassignments that ended",
+            "By outcome, in each interval. reverted-partial and vanished raise a ticket.",
             (f"sum by (outcome) ({ended})", "{{outcome}}"),
             links=PAGE,
         ),
@@ -158,15 +158,14 @@ def _progress() -> tuple[Any, ...]:
         ),
         lines(
             "Left to copy, the 10 partitions with the most",
-            "Bytes that replicas which are waited for have yet to copy.",
+            "Bytes that the required replicas have yet to copy.",
             ("topk(10, caughtup_reassignment_bytes_remaining{TOPIC})", partition),
             links=PAGE,
             unit="bytes",
         ),
         lines(
             "Rate of copying, the 10 fastest",
-            "Bytes that replicas which are waited for copy in a second. "
-            "A throttle makes it move in steps.",
+            "Bytes that the required replicas copy in a second. A throttle makes it move in steps.",
             ("topk(10, caughtup_reassignment_rate_bytes_per_second{TOPIC})", partition),
             links=PAGE,
             unit="Bps",

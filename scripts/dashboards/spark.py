@@ -43,8 +43,8 @@ def spark() -> tuple[Any, ...]:
             ("rate(caughtup_pipeline_rows_total{CLUSTER}[5m])", "{{stream}}, over 5 minutes"),
         ),
         of(
-            "Since streams were heard",
-            "Each tells of itself at every trigger, with records or without.",
+            "Since streams reported",
+            "Each stream reports at every trigger, with records or without.",
             ("caughtup_pipeline_progress_age_seconds{CLUSTER}", stream),
             unit="s",
         ),
@@ -68,14 +68,14 @@ def spark() -> tuple[Any, ...]:
         ),
         lines(
             "Batches in flight",
-            "Since when each batch of Spark's runs that isn't committed yet.",
+            "How long each batch of Spark's that is not committed yet has run.",
             (f"time() - {query % 'batch_started'}", "{{group}}"),
             links=GROUPS,
             unit="s",
         ),
         of(
             "Checkpoints that can't be read",
-            "What their queries read since isn't known.",
+            "The lag of their queries is unknown.",
             ("sum by (problem) (caughtup_spark_checkpoint_problems{CLUSTER})", "{{problem}}"),
         ),
     )

@@ -68,7 +68,7 @@ def stats(links: Sequence[Link], width: int) -> tuple[Any, ...]:
         ),
         stat(
             "Mismatches, 24 h",
-            "Decisions of leaders that differ from the recomputation with every input known.",
+            "Decisions of leaders that differ from Kafka's own assignor with every input known.",
             f"sum(({results} unless {results} offset 24h) or increase({results}[24h]))"
             " or 0 * sum(caughtup_exact_decisions_total{GROUP})",
             links,

@@ -10,6 +10,10 @@ import re
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[2]
+#: A picture with a dark one beside it, as Markdown has it for whoever reads files.
+_PICTURE = re.compile(
+    r'<picture>\s*<source [^>]*srcset="([^"]+)">\s*<img alt="([^"]*)" src="([^"]+)">\s*</picture>'
+)
 _VERSION = re.search(r'__version__ = "(.*)"', (_ROOT / "caughtup/__init__.py").read_text())
 
 project = "caughtup"
@@ -38,3 +42,19 @@ html_extra_path = ["extra"]
 html_copy_source = False
 html_show_sphinx = False
 html_theme_options = {"navigation_with_keys": True}
+
+
+def _show_pictures(app: object, document: str, content: list[str]) -> None:
+    """Show the light or the dark one of two pictures by the theme's own switch."""
+    image = "```{image} %s\n:alt: %s\n:class: only-%s\n```"
+    content[0] = _PICTURE.sub(
+        lambda found: "\n\n".join(
+            (image % (found[3], found[2], "light"), image % (found[1], found[2], "dark"))
+        ),
+        content[0],
+    )
+
+
+def setup(app: object) -> None:
+    """Have Sphinx do that to each document that it reads."""
+    app.connect("source-read", _show_pictures)  # type: ignore[attr-defined]

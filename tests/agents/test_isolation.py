@@ -12,6 +12,7 @@ from confluent_kafka import Producer
 from caughtup.agents import lag_topic
 from caughtup.agents.lag_topic import LagTopic
 from caughtup.agents.process.health import Health
+from caughtup.agents.process.turns import done_at_once
 from caughtup.agents.reassignments.agent import event_records
 from caughtup.agents.settings import Settings
 from caughtup.agents.web import page_state
@@ -152,12 +153,8 @@ def test_a_movement_that_cannot_be_written_costs_itself_alone(
 
 def page(state: ClusterState) -> dict[str, Any]:
     steps = page_steps(state, Health(ready=True), NOW_MS)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as done:
-            found: dict[str, Any] = json.loads(msgspec.json.encode(done.value))
-            return found
+    found: dict[str, Any] = json.loads(msgspec.json.encode(done_at_once(steps)))
+    return found
 
 
 @pytest.mark.parametrize(

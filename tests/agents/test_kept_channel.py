@@ -29,7 +29,7 @@ async def test_a_rebalance_empties_nothing_and_holds_nobody_up(app: faust.App) -
     # What Faust does when its partitions are revoked and assigned.
     app.flow_control.suspend()
     app.flow_control.clear()
-    await asyncio.wait_for(channel.put(2), 1)
+    await asyncio.wait_for(channel.put(2), 20)
     app.flow_control.resume()
     assert theirs_reader.queue.qsize() == 0, "Faust's own is emptied: else we need no other"
     assert [await reader.get(), await reader.get()] == [1, 2]
@@ -54,5 +54,5 @@ async def test_a_full_one_is_waited_for(app: faust.App) -> None:
     await asyncio.sleep(0)
     assert not waiting.done()
     assert await channel.get() == 1
-    await asyncio.wait_for(waiting, 1)
+    await asyncio.wait_for(waiting, 20)
     assert await channel.get() == 2

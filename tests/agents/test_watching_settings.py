@@ -43,20 +43,20 @@ def refusal(text: str) -> str:
         (
             'watch_groups = ["a", "b"]\nignore_groups = ["b"]',
             (
-                "ignore_groups contradicts watch_groups: its entry 1 is entry 2 there, so that none of"
-                " these is watched"
+                "ignore_groups contradicts watch_groups: its entry 1 is entry 2 there, so that no such"
+                " group is watched"
             ),
         ),
         (
             'watch_topics = ["a"]\nignore_topics = ["c", "a"]',
             (
-                "ignore_topics contradicts watch_topics: its entry 2 is entry 1 there, so that none of"
-                " these is watched"
+                "ignore_topics contradicts watch_topics: its entry 2 is entry 1 there, so that no such"
+                " group is watched"
             ),
         ),
         (
             'metrics_granularity = "group"\nmetrics_group_limit = 5',
-            "metrics_group_limit contradicts metrics_granularity: by group there is one series",
+            "metrics_group_limit contradicts metrics_granularity=group, which has one series a group",
         ),
         (
             "metrics_group_limit = 0",
@@ -82,7 +82,7 @@ def test_a_variables_patterns_are_separated_by_commas_or_a_json_list(
     monkeypatch.setenv("CAUGHTUP_IGNORE_GROUPS", '["a{1,2}", "b"]')
     assert load_settings().ignore_groups == ("a{1,2}", "b")
     monkeypatch.setenv("CAUGHTUP_IGNORE_GROUPS", '["a{1,2}"')
-    with pytest.raises(UserError, match="it begins as a JSON list and is none"):
+    with pytest.raises(UserError, match="the value begins like a JSON list and is not one"):
         load_settings()
 
 

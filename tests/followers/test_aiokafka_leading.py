@@ -201,7 +201,7 @@ def test_a_rebalance_that_was_not_told_is_undetermined() -> None:
     inputs = GenerationInputs(NO_SCENARIO, {}, (), (), (), "settings")
     _, verdict = learn(Learned(), seen, inputs, 0)
     assert verdict.result == "undetermined"
-    assert verdict.why == "its leader is a follower, and did not tell what it decided from"
+    assert verdict.why == "its leader is a follower, and did not publish its inputs"
 
 
 def test_what_the_leader_tells_is_waited_for_and_not_for_ever() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.errors import CaughtupError
-from caughtup.models.ids import ProcessId, TaskId, TopicPartition
+from caughtup.models.ids import ProcessId, TaskId, TopicPartition, natural_order
 
 uuids = st.integers(0, (1 << 128) - 1)
 
@@ -76,3 +76,36 @@ def test_what_is_not_a_uuid_is_refused_by_name(text: str) -> None:
 
 def test_a_partition_is_written_behind_its_topic() -> None:
     assert str(TopicPartition("orders-eu", 3)) == "orders-eu-3"
+
+
+def test_names_are_ordered_by_their_numbers() -> None:
+    names = [
+        "orders-10",
+        "",
+        "10",
+        "orders-2",
+        "9",
+        "orders",
+        "orders-2-b",
+        "orders-2-a10",
+        "o-14f",
+        "o-9c",
+    ]
+    assert sorted(names, key=natural_order) == [
+        "",
+        "9",
+        "10",
+        "o-14f",
+        "o-9c",
+        "orders",
+        "orders-2",
+        "orders-2-a10",
+        "orders-2-b",
+        "orders-10",
+    ]
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("name", ["1" * 100_000 + "a", "1a" * 50_000, "9" * 100_000, "1-" * 50_000])
+def test_whatever_a_client_calls_itself_has_its_place_soon(name: str) -> None:
+    assert "".join(f"{text}{number}" for text, number in natural_order(name)) == f"{name}-1"

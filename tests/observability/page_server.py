@@ -14,12 +14,15 @@ from aiohttp import web
 
 from caughtup.agents.web.page_views import page_at
 from caughtup.agents.web.server import HEADERS
+from tests.observability.browser import TEXT, Page
 from tests.observability.page_views import view
 from tests.observability.repository import ROOT
 
 STATIC = ROOT / "agents" / "web" / "static"
 
 
+#: True once the page shows that it hears from its server.
+LIVE = "document.querySelector('.link.ok') !== null"
 PAGES = ("/", "/groups/{name:.+}", "/reassignments", "/connect", "/streams", "/health")
 
 
@@ -27,12 +30,14 @@ PAGES = ("/", "/groups/{name:.+}", "/reassignments", "/connect", "/streams", "/h
 class PageServer:
     """``state`` is what the page is told; ``push`` makes a change known; ``streams`` allows SSE.
 
-    ``recent`` is what every question for the last hours gets; ``prefix`` is a proxy's.
+    ``recent`` is what every question for the last hours gets, ``days`` what those for days do, or
+    why it can't be read; ``prefix`` is a proxy's.
     """
 
     state: dict[str, Any]
     streams: bool = True
     recent: dict[str, Any] | None = None
+    days: dict[str, Any] | str | None = None
     prefix: str = ""
     port: int = 0
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -59,6 +64,8 @@ class PageServer:
         app.router.add_get(f"{self.prefix}/api/events", self._events)
         app.router.add_get(f"{self.prefix}/api/recent", self._recent)
         app.router.add_get(f"{self.prefix}/api/groups/{{name:.+}}/recent", self._recent)
+        app.router.add_get(f"{self.prefix}/api/groups/{{name:.+}}/history", self._history)
+        app.router.add_get(f"{self.prefix}/api/groups/{{name:.+}}/cost", self._cost)
         app.router.add_static(f"{self.prefix}/", STATIC)
         self.runner = web.AppRunner(app, shutdown_timeout=0.1)
         await self.runner.setup()
@@ -88,6 +95,18 @@ class PageServer:
         told = self.recent or {"now_ms": 0, "at_ms": [], "series": {}, "marks": []}
         return web.json_response(told)
 
+    async def _history(self, request: web.Request) -> web.Response:
+        self.asked.append(f"history?{request.query_string}")
+        if isinstance(self.days, str):
+            return web.json_response({"error": self.days}, status=502)
+        return web.json_response(self.days)
+
+    async def _cost(self, request: web.Request) -> web.Response:
+        self.asked.append(f"cost?{request.query_string}")
+        cost = {"copies": 2, "rebalances": 1, "seconds": 600.0, "estimated": False}
+        kafkas = {"copies": 7, "rebalances": 4, "seconds": 2_400.0, "estimated": False}
+        return web.json_response({"add": 1, "cost": cost, "kafka_cost": kafkas})
+
     async def _events(self, request: web.Request) -> web.StreamResponse:
         if not self.streams:
             raise web.HTTPNotFound
@@ -109,5 +128,15 @@ async def serving(state: dict[str, Any], **more: Any) -> AsyncIterator[PageServe
     await server.start()
     try:
         yield server
+    finally:
+        await server.stop()
+
+
+async def comes_back(server: PageServer, page: Page) -> None:
+    """Start a server again, wait until the page has noticed, and stop it."""
+    await server.start()
+    try:
+        await page.until(LIVE)
+        await page.until(f"!{TEXT}.includes('Connection lost')")
     finally:
         await server.stop()

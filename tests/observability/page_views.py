@@ -7,7 +7,7 @@ from typing import Any
 
 _HEAD = (
     *("schema", "ready", "unready", "notices", "cluster", "cluster_name", "version"),
-    *("reader", "links"),
+    *("reader", "links", "history"),
 )
 _REASSIGNMENTS = (
     "reassignments",
@@ -69,6 +69,8 @@ def _groups(state: dict[str, Any]) -> list[dict[str, Any]]:
         short["copies"] = {role: roles.count(role) for role in set(roles)}
         short["movements"] = len(app["recommendation"]["movements"])
         short["result"] = app["exact"]["result"]
+        if "change" in app:
+            short["change"] = app["change"]
         groups.setdefault(app["group"], {"group": app["group"]})["application"] = short
     for each in state["connect"]:
         short = {"workers": len(each["workers"]), "connectors": len(each["connectors"])}

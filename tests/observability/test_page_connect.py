@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from caughtup.agents.process.health import Health
+from caughtup.agents.process.turns import done_at_once
 from caughtup.agents.web.page_state import page_steps
 from caughtup.models.connect.names import written
 from tests.observability.browser import TEXT, Page
@@ -20,11 +21,7 @@ MARKUP = "<img src=x onerror=\"document.title='owned'\">"
 def told(cluster: WorkerCluster) -> list[dict[str, Any]]:
     """Return what the service tells of its Connect groups."""
     steps = page_steps(cluster.state, Health(ready=True), cluster.group.now_ms)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as done:
-            return [json.loads(bytes(raw)) for raw in done.value["connect"]]
+    return [json.loads(bytes(raw)) for raw in done_at_once(steps)["connect"]]
 
 
 def shifted(groups: list[dict[str, Any]], by_ms: int) -> Any:
@@ -63,7 +60,11 @@ async def test_contradictions_come_first_the_delay_counts_down_and_cells_say_who
         text = await page.evaluate(TEXT)
         assert text.index("Contradictions") < text.index("Next rebalance")
         assert f"failed {failed} w1:8083" in " ".join(text.split())
-        assert "failed of java.lang.IllegalStateException" in text
+        assert "failed: java" not in text  # the word stands there once
+        assert "java.lang.IllegalStateException" in text
+        assert "C is the connector, a number its task running failed nobody has it" in " ".join(
+            text.split()
+        )
         assert "work waits for a worker that left" in text
         assert "w2:8083 left 1 min" in " ".join(text.split())
         assert "ago and came back in time" in " ".join(text.split())
@@ -76,6 +77,9 @@ async def test_contradictions_come_first_the_delay_counts_down_and_cells_say_who
         label = "document.querySelector('.workers .kind.cold').getAttribute('aria-label')"
         assert (await page.evaluate(label)).startswith(f"{failed}: FAILED on w1:8083")
         assert MARKUP in text
+        await page.resize(400, 900)
+        table = "document.querySelector('.connectors')"
+        assert await page.evaluate(f"{table}.offsetWidth <= {table}.parentElement.clientWidth")
         assert page.errors == []
 
 
@@ -83,7 +87,7 @@ async def test_a_group_that_is_at_rest_says_so(page: Page) -> None:
     groups = told(settled())
     async with serving(state(connect=groups)) as server:
         await page.open(f"{server.url}connect")
-        await page.until(f"{TEXT}.includes('as Kafka\\'s own assignor decides')")
+        await page.until(f"{TEXT}.includes('the same as Kafka\\'s own assignor')")
         text = await page.evaluate(TEXT)
         assert "Contradictions" not in text
         assert "Nobody's" not in text
@@ -98,5 +102,5 @@ async def test_a_group_without_topics_says_what_is_not_known(page: Page) -> None
     cluster.round()
     async with serving(state(connect=told(cluster))) as server:
         await page.open(f"{server.url}connect")
-        await page.until(f"{TEXT}.includes('no topics look like a worker cluster')")
+        await page.until(f"{TEXT}.includes('no topics look like those of a worker cluster')")
         assert page.errors == []

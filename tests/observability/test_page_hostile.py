@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.observability.browser import TEXT, Page
-from tests.observability.page_server import PageServer, serving
-from tests.observability.page_states import application, event, group, now_ms, state
+from tests.observability.page_server import LIVE, PageServer, comes_back, serving
+from tests.observability.page_states import (
+    application,
+    event,
+    group,
+    now_ms,
+    partition,
+    reassignment,
+    recent,
+    state,
+    stream,
+)
 
 #: Arabic letters, and a character that turns round what follows it.
 NAME = "\u202eطلبات-" * 31 + "a"
-LIVE = "document.querySelector('.link.ok') !== null"
+MARKUP = "<img src=x onerror=\"document.title='owned'\"><b>"
 
 
 async def test_a_name_of_249_characters_from_right_to_left_disturbs_nothing_around_it(
@@ -51,14 +63,14 @@ async def test_an_application_that_comes_and_goes_is_there_or_not_and_the_rest_s
 ) -> None:
     async with serving(state(groups=[group("orders", "ok", lag=7)])) as server:
         await page.open(server.group())
-        await page.until(f"{TEXT}.includes('7 records')")
+        await page.until(f"{TEXT}.includes('7 offsets')")
         await page.until(LIVE)
         for n in range(6):
             there = n % 2 == 0
             apps = [application()] if there else []
             server.state = state(groups=[group("orders", "ok", lag=70 + n)], applications=apps)
             server.push()
-            await page.until(f"{TEXT}.includes('{70 + n} records')")
+            await page.until(f"{TEXT}.includes('{70 + n} offsets')")
             cells = "document.querySelectorAll('td.copy').length"
             assert await page.evaluate(cells) == (3 if there else 0)
         assert page.errors == []
@@ -86,19 +98,70 @@ async def test_while_the_connection_is_lost_the_page_says_how_old_it_is(page: Pa
     await page.open(server.group())
     await page.until(LIVE)
     await server.stop()
-    said = rf"({TEXT}.match(/the last that was heard, (\d+) s ago, at .*\d\d:\d\d/) ?? [])[1]"
+    said = rf"({TEXT}.match(/the last answer, (\d+) s old, of .*\d\d:\d\d/) ?? [])[1]"
     first = int(await page.until(said))
     # A minute goes by: the page's own clock counts, whatever the machine's says.
     await page.evaluate(
         "performance.now = (now => () => now() + 60_000)(performance.now.bind(performance))"
     )
-    await page.until(f"{TEXT}.includes('heard, 1 min')")
+    await page.until(f"{TEXT}.includes('the last answer, 1 min')")
     assert first < 60
     assert "orders-b" in await page.evaluate(TEXT)
     await page.until(rf"/probing in 8 min/.test({TEXT})")
-    await server.start()
-    try:
-        await page.until(LIVE)
-        await page.until(f"!{TEXT}.includes('Connection lost')")
-    finally:
-        await server.stop()
+    await comes_back(server, page)
+
+
+async def test_names_from_kafka_are_text_and_never_markup(page: Page) -> None:
+    hostile = application(MARKUP)
+    hostile["clients"][0]["name"] = hostile["probing"]["carried_by"] = MARKUP
+    hostile["recommendation"]["movements"][0]["reason"] = MARKUP
+    groups = [group(MARKUP, "slow", why=MARKUP, group_type=MARKUP, lag=5)]
+    told = state(
+        applications=[hostile],
+        groups=groups,
+        cluster=MARKUP,
+        streams=[stream(MARKUP, "failed", why=MARKUP)],
+        reassignments=[reassignment(MARKUP, "stalled", cause=MARKUP, why=MARKUP, advice=MARKUP)],
+    )
+    async with serving(told) as server:
+        for address in (server.url, server.group(MARKUP), f"{server.url}reassignments"):
+            await page.open(address)
+            await page.until(f"{TEXT}.includes('onerror')")
+            assert await page.evaluate("document.images.length") == 0
+            assert await page.evaluate("document.title") != "owned"
+        assert page.errors == []
+
+
+@pytest.mark.parametrize("width", [400, 1600])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_nothing_is_wider_than_the_window(page: Page, width: int, scheme: str) -> None:
+    groups = [group(f"{'long-name-' * 12}{n}", "slow", why="w" * 300, lag=n) for n in range(200)]
+    long = {"cause": "long-cause-" * 12, "why": "w" * 300, "advice": "a" * 300}
+    moving = [reassignment("long-name-" * 24, "dead target", **long)]
+    throttle = {"kind": "topic", "name": "long-name-" * 24, "what": "w" * 300, "advice": "a" * 300}
+    partitions = [partition(n, "slow", topic="long-name-" * 24, why="w" * 300) for n in range(9)]
+    told = state(
+        applications=[application("a" * 249, tasks=300)],
+        groups=groups,
+        reassignments=moving,
+        throttles=[throttle],
+        partitions=partitions,
+        feed=[event("t" * 300, group="a" * 249, why="w" * 300)],
+        streams=[stream("long-name-" * 12, "failed", why="w" * 300)],
+    )
+    cells = "document.querySelectorAll('td.copy').length > 290"
+    drawn = cells if width > 400 else "document.querySelector('[data-heat]')?.height > 10"
+    async with serving(told, recent=recent()) as server:
+        await page.scheme(scheme)
+        for address, there in (
+            (server.group("a" * 249), drawn),
+            (server.url, "document.querySelectorAll('.groups tbody tr').length > 40"),
+            (f"{server.url}reassignments", f"{TEXT}.includes('orphaned throttle')"),
+        ):
+            await page.open(address, width=width)
+            await page.until(there)
+            root = "document.documentElement"
+            assert await page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth"), address
+        ground = await page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert ground == {"light": "rgb(244, 245, 243)", "dark": "rgb(18, 22, 21)"}[scheme]
+        assert page.errors == []

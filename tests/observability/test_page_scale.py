@@ -31,7 +31,7 @@ async def test_50_clients_and_500_tasks_are_drawn_at_once_and_kept_up_to_date_ch
     async with serving(fleet(50, 500), recent=recent()) as server:
         await page.open("about:blank", width=1400, height=WINDOW)
         await page.open(server.group("nobody"), width=1400, height=WINDOW)
-        await page.until(f"{TEXT}.includes('Nobody knows')")
+        await page.until(f"{TEXT}.includes('There is no group')")
         before = await page.cpu_seconds()
         await page.evaluate(
             "(a => { a.href = a.href.replace('?find=nobody', 'groups/fleet'); a.click(); })"
@@ -126,7 +126,7 @@ async def test_of_3000_groups_the_worst_are_told_and_the_others_are_found_by_the
         assert await page.evaluate("document.documentElement.scrollHeight") < 3 * WINDOW
         text = await page.evaluate(TEXT)
         assert "Groups 3,000" in " ".join(text.split())
-        assert "1,000 more that fare no worse than these" in text
+        assert "1,000 more, none of them worse than these" in text
         await page.click("document.querySelector('[data-choose=rows]')")
         await page.until(f"{rows} === 130")
         await page.evaluate("document.querySelector('[type=search]').focus()")

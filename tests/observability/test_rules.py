@@ -74,8 +74,8 @@ def test_an_alert_leads_to_its_groups_address_whatever_the_group_is_called(tmp_p
     told = {
         "cluster_name": "c",
         "summary": f"The group {group} has stopped",
-        "description": "It has records to read on c, and no commit for more than three times as "
-        "long as is usual.",
+        "description": "It has records to read on c, and has not committed for more than three "
+        "of its usual intervals.",
         "page_url": f"https://example.com/groups/{quote(group, safe='')}",
         "runbook": "docs/operating.md#caughtupgroupstopped",
     }

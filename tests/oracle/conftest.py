@@ -1,7 +1,7 @@
 """The published Kafka jars as a yardstick: a gateway to call into, and assignors behind a pipe.
 
 A test marked ``family("its name")`` holds a family of generated scenarios against the jars.
-ORACLE_SCENARIOS is how many scenarios each family has (200 unless given, which several of a kind
+ORACLE_SCENARIOS is how many scenarios each family has (120 unless given, which several of a kind
 share), ORACLE_FIRST_SEED the seed of its first: unless given another each day, so that each day
 holds other scenarios (tests/conftest.py). How many were held alike is printed by each test and,
 where pytest is told to run tests/oracle, family by family at the end. ``make thorough`` holds
@@ -35,7 +35,7 @@ def _number(variable: str, default: int, least: int) -> int:
     return int(text)
 
 
-SCENARIOS = _number("ORACLE_SCENARIOS", 200, 1)
+SCENARIOS = _number("ORACLE_SCENARIOS", 120, 1)
 FIRST_SEED = _number("ORACLE_FIRST_SEED", 0, 0)
 
 

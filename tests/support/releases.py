@@ -1,4 +1,4 @@
-"""Published releases of Kafka Streams, from the oldest that is modelled on."""
+"""Published releases of Kafka Streams, from the oldest that is modelled on, and of brokers."""
 
 from __future__ import annotations
 
@@ -41,3 +41,19 @@ def release_classpath(version: str, *, runs: bool = False) -> str:
     jackson = ensure_jars().glob("jackson-*.jar")
     own = (jar for jar in release_jars(version, runs=runs) if not jar.name.startswith("jackson-"))
     return os.pathsep.join(map(str, (*sorted(jackson), *own)))
+
+
+def broker_classpath(version: str) -> str:
+    """Return the class path of a release's brokers, fetching 100 MB of jars first.
+
+    Raises JarsUnavailable or JavaMissing.
+    """
+    wanted = [f"org.apache.kafka:{name}:{version}" for name in ("kafka_2.13", "kafka-clients")]
+    if version.startswith("3."):  # comes with log4j 1
+        wanted.append("org.slf4j:slf4j-simple:1.7.36")
+        without: tuple[str, ...] = ("ch.qos.reload4j", "org.slf4j:slf4j-reload4j")
+    else:
+        wanted.append("org.apache.logging.log4j:log4j-slf4j-impl:2.25.4")
+        without = ()
+    jars = fetch_jars(f"brokers-{version}", wanted, without).glob("*.jar")
+    return os.pathsep.join(map(str, sorted(jars)))

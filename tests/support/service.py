@@ -72,9 +72,12 @@ def caughtup(
     *arguments: str | Path,
     directory: Path,
     environment: Mapping[str, str] | None = None,
-    seconds: float = SECONDS,
+    seconds: float = 180.0,
 ) -> Ran:
-    """Run a command in a directory, with no other environment than the search path and ours."""
+    """Run a command in a directory, with no other environment than the search path and ours.
+
+    One that hasn't ended after so many ``seconds`` fails the test: some run ten at once.
+    """
     began = time.monotonic()
     ran = subprocess.run(
         [*caughtup_command(), *map(str, arguments)],

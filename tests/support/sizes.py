@@ -7,6 +7,8 @@ from typing import TypeVar
 
 Size = TypeVar("Size")
 
+#: Generated scenarios of a family a day: the seeds of two days don't meet.
+SCENARIOS_A_DAY = 200
 THOROUGH = os.environ.get("TESTS_THOROUGH") == "1"
 
 

@@ -120,6 +120,12 @@ def judged() -> ClusterState:
     """
     state = cluster_state()
     list_ends(state, {0: 4_000, 1: 0}, at_ms=START_MS - 60_000, topic="clicks")
+    owned = {"c1": (TopicPartition("clicks", 1),)}
+    read(state, consumer_generation(1, owned, group=NEVER_COMMITTED))
+    for _ in state.assess(
+        NEVER_COMMITTED, START_MS
+    ):  # it has been there for long when it is judged
+        pass
     for minute in range(60):
         now_ms = START_MS + minute * 60_000
         came = 100 * minute
@@ -138,7 +144,5 @@ def judged() -> ClusterState:
                 if (group, partition) != (STOPPED, 1) or minute <= 10
             ),
         )
-    owned = {"c1": (TopicPartition("clicks", 1),)}
-    read(state, consumer_generation(1, owned, group=NEVER_COMMITTED))
     assess(state)
     return state

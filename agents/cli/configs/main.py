@@ -33,7 +33,7 @@ Line = dict[str, Any]
     ),
 )
 @click.argument("groups", nargs=-1, metavar="[GROUP]...")
-@click.option("--toml", is_flag=True, help="As a settings file that can be pasted.")
+@click.option("--toml", is_flag=True, help="Print a part of a settings file.")
 @click.option("--wide", "-w", is_flag=True, help="Whole names and all columns.")
 @service_options
 @connection_options
@@ -42,8 +42,9 @@ def configs(
     groups: tuple[str, ...], toml: bool, wide: bool, output: str, **connection: Any
 ) -> None:
     """Show the configs by which Streams applications are assigned their tasks: the value of each,
-    or what it can still be, and whether it is set in the settings, read from the wire, learned
-    from decisions of the application's leaders, or assumed.
+    or what it can still be, and how it is known: told (by the settings), read (from what the
+    application itself writes), learned (from decisions of its leaders) or assumed (Kafka's
+    default).
 
     A GROUP can be a pattern such as 'orders-*'. One look at a cluster teaches little; a service
     learns from every generation and writes what it knows to a topic, from which this command reads
@@ -89,9 +90,8 @@ def _printed(
     yield from lines(CONFIG_COLUMNS, config_cells(configs), Output.of_stdout(wide=wide), {})
     young = [g for g, own in found.items() if any(one.get("from_one_generation") for one in own)]
     if young:
-        what = "one generation" if len(young) == 1 else "one generation each"
         yield ""
         yield (
-            f"{', '.join(map(printable, young))}: known from {what}, the newest. More is learned "
-            "from each that a running service sees."
+            f"{', '.join(map(printable, young))}: known from the newest generation alone. "
+            "A running service learns from every generation."
         )

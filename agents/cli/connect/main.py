@@ -36,7 +36,7 @@ _CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 
 
 @click.command(
-    short_help="Show Connect groups: who runs what, what nobody runs, and until when.",
+    short_help="Show Connect groups: which worker runs what, and what is unassigned.",
     epilog=examples(
         "caughtup connect -b broker:9092",
         "caughtup connect -b broker:9092 connect-cluster --watch",

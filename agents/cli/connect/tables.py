@@ -107,30 +107,35 @@ def group_lines(
 
 
 def _about(group: str, about: dict[str, Any], now_ms: int) -> Iterator[str]:
-    """Say how a group fares in some sentences."""
+    """Yield the sentences about a group as a whole."""
     why = f": {about['why']}" if "why" in about else ""
     yield printable(
         f"{group}, generation {about['generation']} ({about.get('protocol')}), "
-        f"decided again: {about['result']}{why}"
+        f"compared with Kafka's assignor: {about['result']}{why}"
     )
     if "empty_since_ms" in about:
-        yield f"it has had no workers for {_since(about['empty_since_ms'], now_ms)}"
+        yield f"the group has had no workers for {_since(about['empty_since_ms'], now_ms)}"
     if about["delay_ms"]:
         due = _until(about.get("next_rebalance_ms"), now_ms)
-        yield f"a delay runs ({about.get('delayed', 'why is not known')}), the next round is in {due}"
+        why = about.get("delayed", "its cause is not known")
+        yield f"a delay runs ({why}); the next rebalance is due in {due}"
     for worker, revoked in sorted(about["next_revokes"].items()):
-        yield printable(f"the next round takes from {worker}: {' '.join(revoked)}")
+        yield printable(f"the next rebalance revokes from {worker}: {' '.join(revoked)}")
     if "storm" in about:
-        yield printable(f"it can't come to rest: {about['storm']['why']}")
+        yield printable(f"the group rebalances again and again: {about['storm']['why']}")
     for one in about["absences"]:
         yield printable(
             f"{one['worker']} left {_since(one['left_ms'], now_ms)} ago: {one['outcome']}"
         )
     if "topics_unknown" in about:
-        yield printable(f"its worker cluster's topics aren't known: {about['topics_unknown']}")
+        yield printable(
+            f"the topics of its worker cluster are not known: {about['topics_unknown']}"
+        )
     if "shared_with" in about:
         others = ", ".join(about["shared_with"])
-        yield printable(f"it has the same topics as {others}: their statuses can't be told apart")
+        yield printable(
+            f"it shares its topics with {others}: nobody can tell which group a status belongs to"
+        )
 
 
 def _since(at_ms: int | None, now_ms: int) -> str:

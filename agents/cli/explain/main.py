@@ -64,9 +64,9 @@ def _refuse(what: str) -> NoReturn:
 
 def _what_it_is(state: ClusterState, group: str) -> str:
     if group in state.applications:
-        return "is just being rebalanced: try again in some seconds"
+        return "is rebalancing: try again in a few seconds"
     if group in state.groups.streams:
-        return "is assigned its tasks by the broker (KIP-1071): no leader decides there"
+        return "gets its tasks from the broker (KIP-1071), so that no leader decides"
     if group in state.group_names():
         return "has no members that run Kafka Streams"
     return "is not known on this cluster"

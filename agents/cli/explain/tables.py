@@ -52,15 +52,15 @@ def _print_certainty(console: Console, decided: DecidedGeneration) -> None:
     verdict = {
         "match": f"The leader decided exactly what {exact.assignor} decides.",
         "mismatch": f"The leader's decision differs from {exact.assignor}'s: {exact.why}.",
-        "undetermined": f"What the leader decided from is not fully known: {exact.why}.",
+        "undetermined": f"The leader's inputs are not fully known: {exact.why}.",
     }
     console.print(verdict[exact.result])
     if exact.told:
-        console.print(f"It says: {exact.told}.", markup=False)
+        console.print(f"The leader says: {exact.told}.", markup=False)
     for line in decided.inputs.inferred:
         console.print(f"  inferred: {line}", style="dim")
     for line in decided.inputs.contradicted:
-        console.print(f"  the settings are wrong: {line}", style="yellow")
+        console.print(f"  the settings contradict the cluster: {line}", style="yellow")
 
 
 def _print_configs(console: Console, decided: DecidedGeneration) -> None:
@@ -73,7 +73,9 @@ def _print_configs(console: Console, decided: DecidedGeneration) -> None:
     console.print(table)
     known = {one.provenance for one in decided.inputs.configs}
     if ASSUMED in known and all(one.generations <= 1 for one in decided.inputs.configs):
-        console.print("From this generation alone: a service that runs learns from each.")
+        console.print(
+            "Known from this generation alone; a running service learns from every generation."
+        )
 
 
 def _print_assignment(console: Console, decided: DecidedGeneration) -> None:
@@ -162,7 +164,7 @@ def _print_task(
         if not own:
             console.print(f"{who} leaves it where it is.")
         for movement in own:
-            source = names.get(movement.source or "", "nobody")
+            source = names.get(movement.source or "", "no client")
             destination = names.get(movement.to, movement.to)
             console.print(
                 f"{who}: {movement.kind}, from {source} to {destination}: {movement.reason}."

@@ -65,7 +65,7 @@ def _bars(names: Sequence[str], rows: Sequence[Sequence[Any]], plotted: str) -> 
         if any(isinstance(row[at], _NUMBERS) and not isinstance(row[at], bool) for row in rows)
     ]
     if not numbers:
-        raise UserError("nothing to draw: no column of the answer has numbers")
+        raise UserError("cannot draw the answer: none of its columns has numbers")
     drawn = (
         names.index(plotted)
         if plotted in names and names.index(plotted) in numbers

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +14,8 @@ from caughtup.agents.cli.columns import Column, Output, lines
 from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.history.questions import QUESTIONS
+from caughtup.agents.cli.options import config_option
+from caughtup.agents.configuration.s3_access import store_environment
 from caughtup.agents.errors import UserError
 from caughtup.models.errors import CaughtupError
 
@@ -52,12 +55,14 @@ class Moment(click.ParamType):
             return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC)
         except (ValueError, OverflowError):
             self.fail(
-                f"{text!r} is no time: 2026-11-17, 2026-11-17T08:00, 90m and 7d are", param, ctx
+                f"{text!r} is not a time, such as 2026-11-17, 2026-11-17T08:00, 90m or 7d",
+                param,
+                ctx,
             )
 
 
 @click.command(
-    short_help="Ask the history's tables: what was, when, and who caused it.",
+    short_help="Query the history's tables: what happened, when, and who caused it.",
     epilog=examples(
         "caughtup history --tables /srv/history",
         "caughtup history lag --group orders --since 2026-11-17 --until 2026-11-18 --format plot",
@@ -74,19 +79,20 @@ class Moment(click.ParamType):
     help="Where the tables are: what caughtup pipeline history has as --output. "
     "[default: what CAUGHTUP_HISTORY says]",
 )
+@config_option
 @click.option("--group", metavar="GROUP", help="Only of this group.")
 @click.option(
     "--since",
     type=Moment(),
     default="24h",
     show_default=True,
-    help="From when on (UTC), or how long ago.",
+    help="The earliest time (UTC), or how long ago.",
 )
-@click.option("--until", type=Moment(), default="0s", help="Until when (UTC). [default: now]")
+@click.option("--until", type=Moment(), default="0s", help="The latest time (UTC). [default: now]")
 @click.option(
     "--at",
     metavar="VERSION|TIME",
-    help="Ask the tables as they were: at a version of theirs, or at a time.",
+    help="Query the tables as they were, at a version or at a time.",
 )
 @click.option(
     "--format",
@@ -100,6 +106,7 @@ class Moment(click.ParamType):
 def history(
     question: str | None,
     uri: str | None,
+    config: Path | None,
     group: str | None,
     since: datetime,
     until: datetime,
@@ -107,15 +114,17 @@ def history(
     form: str,
     wide: bool,
 ) -> None:
-    """Ask the tables that caughtup pipeline history writes, here and without Spark.
+    """Query the tables that caughtup pipeline history writes, on this machine and without Spark.
 
     QUESTION is one of lag (of a group over time), deployments (which cost the most copies),
     commits (a second, by group), rebalances (who caused them), warm-ups (the slowest); anything
-    else is SQL, in which $since, $until and $group may stand. Without either it says which tables
-    there are. Exits with 3 when there is no row.
+    else is SQL, which may contain $since, $until and $group. Without either the command lists the
+    tables. Exits with 3 when there is no row.
     """
     if uri is None:
-        raise click.UsageError("say where the tables are: --tables URI, or CAUGHTUP_HISTORY=URI")
+        raise click.UsageError(
+            "the tables' place is missing: --tables URI, or CAUGHTUP_HISTORY=URI"
+        )
     try:
         from caughtup.agents.cli.history.answers import written
         from caughtup.agents.cli.history.tables import History
@@ -123,7 +132,8 @@ def history(
     except ImportError as error:
         raise missing_extra("history", error) from None
     try:
-        tables = History(store_of(uri), _version(at))
+        store = store_of(uri, environment=store_environment(uri, config))
+        tables = History(store, _version(at))
     except CaughtupError as error:
         raise UserError(error.message) from None
     if hasattr(sys.stdout, "reconfigure"):  # a terminal may not have every character
@@ -132,14 +142,14 @@ def history(
         _print_about(tables)
         return
     if since >= until:
-        raise click.UsageError("--since is not before --until")
+        raise click.UsageError("--since must be before --until")
     known = QUESTIONS.get(question)
     if known is None and not re.search(r"\s", question.strip()):
         raise click.UsageError(
-            f"{question!r} is no question: there are {', '.join(QUESTIONS)}, and SQL"
+            f"{question!r} is not a question: the questions are {', '.join(QUESTIONS)}, or SQL"
         )
     if known is not None and known.needs_group and group is None:
-        raise click.UsageError(f"{question} is of one group: name it with --group")
+        raise click.UsageError(f"{question} is about one group: name it with --group")
     sql = question if known is None else known.sql
     values = {"since": since, "until": until, "group": group}
     asked = {name: value for name, value in values.items() if re.search(rf"\${name}\b", sql)}

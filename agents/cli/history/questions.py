@@ -31,6 +31,7 @@ _OF_GROUP = '($group IS NULL OR "group" = $group)'
 _LAG = f"""
 WITH moments AS (
     SELECT unnest(generate_series($since, $until, greatest(($until - $since) / 48, INTERVAL 1 SECOND))) AS moment
+    UNION SELECT $until
 ), changes AS (
     SELECT as_of AS moment, topic, partition, lag FROM lag
     WHERE {_DAYS.replace("$since", "($since - INTERVAL 7 DAY)")} AND "group" = $group
@@ -60,12 +61,14 @@ WHERE {_DAYS} AND commit_timestamp BETWEEN $since AND $until AND present AND {_O
 GROUP BY "group" ORDER BY commits DESC, "group" LIMIT 50
 """
 
+#: The names of a generation's clients: Kafka Streams adds the thread to each.
+CLIENTS = """list_distinct(list_transform(members, lambda m:
+               regexp_replace(m.client_id, '-StreamThread-.*', '')))"""
 #: A generation is compared with the one before: who is in one of them only caused it.
 _REBALANCES = f"""
 WITH generations AS (
     SELECT as_of, "group", generation,
-           list_distinct(list_transform(members, lambda m:
-               regexp_replace(m.client_id, '-StreamThread-.*', ''))) AS clients
+           {CLIENTS} AS clients
     FROM group_generations WHERE {_DAYS} AND as_of BETWEEN $since AND $until AND {_OF_GROUP}
 ), changes AS (
     SELECT *, lag(clients) OVER (PARTITION BY "group" ORDER BY generation, as_of) AS before

@@ -61,7 +61,9 @@ class States(click.ParamType):
         given = [state.strip().lower() for state in str(value).split(",") if state]
         for state in given:
             if state not in SEVERITY:
-                self.fail(f"{state!r} is no state; there are {', '.join(SEVERITY)}", param, ctx)
+                self.fail(
+                    f"{state!r} is not a state; the states are {', '.join(SEVERITY)}", param, ctx
+                )
         return frozenset(given)
 
 
@@ -76,23 +78,25 @@ class States(click.ParamType):
 )
 @click.argument("groups", nargs=-1, metavar="[GROUP]...")
 @click.option("--partitions", "-p", is_flag=True, help="A line for each partition, not each group.")
-@click.option("--lagging", is_flag=True, help="Only what has records to read.")
+@click.option("--lagging", is_flag=True, help="Only groups and partitions with records to read.")
 @click.option(
     "--state",
     "states",
     type=States(),
     default="",
     metavar="STATE,…",
-    help=f"Only what is in one of these states: {', '.join(SEVERITY)}.",
+    help=f"Only groups and partitions in one of these states: {', '.join(SEVERITY)}.",
 )
 @click.option(
     "--sort",
     type=click.Choice(ORDERS),
-    help="What comes first: the worst state, the greatest lag, the most seconds, or by name. "
-    "[default: state; of partitions: name]",
+    help="The order: the worst state, the greatest lag or the most seconds first, or by name. "
+    "[default: state; for partitions: name]",
 )
 @click.option("--top", type=click.IntRange(min=1), metavar="N", help="Only the first N.")
-@click.option("--wide", "-w", is_flag=True, help="Whole names and all columns, and why it is so.")
+@click.option(
+    "--wide", "-w", is_flag=True, help="Whole names, all columns, and the reason of each state."
+)
 @watch_options(5.0)
 @service_options
 @connection_options
@@ -135,7 +139,7 @@ def lag(
             f"caughtup: no group {printable(name)} {seen.where}{_meant(seen, name)}", err=True
         )
     for why in seen.unready:
-        click.echo(f"caughtup: not all is known {seen.where}: {why}", err=True)
+        click.echo(f"caughtup: incomplete {seen.where}: {why}", err=True)
     if watch:
         _watch(look, seen, asked, every)
         return
@@ -219,7 +223,7 @@ def _watch(look: Look, seen: Lag, asked: _Asked, seconds: float) -> None:
     terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not asked.json
     try:
         while True:
-            shown = list(asked.lines(seen)) or ([] if asked.json else ["nothing that is asked for"])
+            shown = list(asked.lines(seen)) or ([] if asked.json else ["nothing matches"])
             if terminal:
                 room = max(1, get_terminal_size().lines - 1)
                 click.echo(_CLEAR + "\n".join(shown[:room]))
@@ -247,4 +251,4 @@ def _meant(seen: Lag, name: str) -> str:
 
 def _nothing(seen: Lag, choice: Choice) -> str:
     count = len(seen.groups())
-    return "no groups" if choice.is_all or not count else f"none of {count} groups is as asked for"
+    return "no groups" if choice.is_all or not count else f"none of {count} groups matches"

@@ -150,7 +150,7 @@ def group_rows(summaries: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
 
 
 def _last_batch(found: Mapping[str, Any]) -> str:
-    """Say when a query of Spark's committed its last batch; nothing of another group."""
+    """Return when a query of Spark's committed its last batch; nothing of another group."""
     if found.get("batch_ms") is None:
         return ""
     ago = duration(max(0, now_ms() - found["batch_ms"]) / 1000)

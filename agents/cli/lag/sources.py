@@ -114,7 +114,7 @@ class Asked:
 
 
 def unread_checkpoints(problems: Iterable[Mapping[str, str]]) -> list[str]:
-    """Say which of Spark's checkpoints can't be read."""
+    """Return which of Spark's checkpoints can't be read."""
     return [f"{one['checkpoint']} of Spark: {one['why']}" for one in problems]
 
 

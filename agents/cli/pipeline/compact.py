@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,12 +15,14 @@ from rich.table import Table
 
 from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.extras import missing_extra
+from caughtup.agents.cli.options import config_option
 from caughtup.agents.cli.pipeline.days import keep_option
 from caughtup.agents.cli.run import set_up_logging
 from caughtup.agents.clock import now_ms
+from caughtup.agents.configuration.s3_access import store_environment
 from caughtup.agents.errors import UserError
 from caughtup.agents.progress import Progress
-from caughtup.agents.views.reassignments import size
+from caughtup.models.durations import size
 from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.schema import VACUUM_HOURS
 
@@ -34,6 +37,7 @@ _MEGABYTE = 1_000_000
     epilog=examples("caughtup pipeline compact --output file:///data/history --dry-run"),
 )
 @click.option("--output", required=True, metavar="URI", help="The history's directory.")
+@config_option
 @click.option(
     "--table",
     "tables",
@@ -46,7 +50,7 @@ _MEGABYTE = 1_000_000
     type=click.IntRange(min=0),
     default=1,
     show_default=True,
-    help="So many of the last days, today (UTC) included, aren't compacted.",
+    help="Leave out this many of the last days, today (UTC) included.",
 )
 @click.option(
     "--target-megabytes",
@@ -61,10 +65,10 @@ _MEGABYTE = 1_000_000
     type=click.IntRange(min=1),
     default=VACUUM_HOURS,
     show_default=True,
-    help="Remove files that are in no table's newest version for so long.",
+    help="Remove files that have been in no table's newest version for this long.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
-@click.option("--master", hidden=True, help="Of no use any more: Spark isn't needed.")
+@click.option("--dry-run", is_flag=True, help="Print what would be done, and change nothing.")
+@click.option("--master", hidden=True, help="Ignored: the command no longer needs Spark.")
 @click.option(
     "--format",
     "form",
@@ -77,6 +81,7 @@ _MEGABYTE = 1_000_000
 def compact(
     context: click.Context,
     output: str,
+    config: Path | None,
     tables: tuple[str, ...],
     keep_days: int,
     target_megabytes: float,
@@ -106,7 +111,7 @@ def compact(
         dry_run,
     )
     try:
-        found = _keep_up(output, options)
+        found = _keep_up(output, store_environment(output, config), options)
     except CaughtupError as error:
         raise UserError(error.message) from error
     if form == "json":
@@ -120,13 +125,14 @@ def compact(
         context.exit(1)
 
 
-def _keep_up(output: str, options: UpkeepOptions) -> Upkeep:
+def _keep_up(output: str, environment: Mapping[str, str], options: UpkeepOptions) -> Upkeep:
     from caughtup.pipelines.delta.store import store_of
     from caughtup.pipelines.delta.upkeep import keep_up
     from caughtup.pipelines.history.tables import LAYOUTS
 
     names = [layout.name for layout in LAYOUTS]
-    return keep_up(store_of(output), names, options, Progress().task)
+    root = store_of(output, environment=environment)
+    return keep_up(root, names, options, Progress().task)
 
 
 def _line(table: Kept) -> dict[str, Any]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 from rich.console import Console
 from rich.table import Table
 
 from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.extras import missing_extra
+from caughtup.agents.cli.options import config_option
+from caughtup.agents.configuration.s3_access import store_environment
 from caughtup.agents.errors import UserError
 from caughtup.agents.progress import Progress
 from caughtup.models.errors import CaughtupError
@@ -20,8 +24,9 @@ from caughtup.models.errors import CaughtupError
     ),
 )
 @click.option("--output", required=True, metavar="URI", help="The directory that 0.1 wrote.")
-@click.option("--checkpoint", required=True, metavar="URI", help="The checkpoint it had.")
-def convert(output: str, checkpoint: str) -> None:
+@click.option("--checkpoint", required=True, metavar="URI", help="The checkpoint of 0.1.")
+@config_option
+def convert(output: str, checkpoint: str, config: Path | None) -> None:
     """Make Delta Lake tables of the folders of caughtup 0.1, in their place.
 
     No file is copied or changed: the tables take them in, and `history` goes on from the batch
@@ -33,7 +38,11 @@ def convert(output: str, checkpoint: str) -> None:
     except ImportError as error:
         raise missing_extra("spark", error) from error
     try:
-        found = converted(store_of(output), store_of(checkpoint), Progress().task)
+        places = (
+            store_of(uri, environment=store_environment(uri, config))
+            for uri in (output, checkpoint)
+        )
+        found = converted(*places, Progress().task)
     except CaughtupError as error:
         raise UserError(error.message) from error
     table = Table(title="Converted", title_justify="left")

@@ -21,7 +21,7 @@ class Days(click.ParamType):
             return value
         found = _DAYS.fullmatch(str(value).strip())
         if not found or not int(found[1]):
-            self.fail(f"{value!r} is no number of days: 90d is", param, ctx)
+            self.fail(f"{value!r} is not a number of days, such as 90d", param, ctx)
         return int(found[1])
 
 

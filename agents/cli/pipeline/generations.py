@@ -13,6 +13,7 @@ from caughtup.agents.cli.run import set_up_logging
 from caughtup.agents.errors import UserError
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.definitions import END_OFFSETS, topic_name
+from caughtup.models.durations import counted
 from caughtup.models.errors import CaughtupError
 from caughtup.models.security.kafka import Client
 
@@ -38,7 +39,7 @@ def generations(output: str, master: str | None, **connection: Any) -> None:
         count = _write(settings, output, master)
     except CaughtupError as error:
         raise UserError(error.message) from error
-    click.echo(f"{count:,} generations were new")
+    click.echo(f"wrote {counted(count, 'new generation')}")
 
 
 def _write(settings: Settings, output: str, master: str | None) -> int:

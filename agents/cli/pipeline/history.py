@@ -13,6 +13,7 @@ from caughtup.agents.cli.pipeline.days import keep_option
 from caughtup.agents.cli.pipeline.generations import kafka_properties
 from caughtup.agents.cli.pipeline.spark import start_spark, stop_on_signals
 from caughtup.agents.cli.run import set_up_logging
+from caughtup.agents.configuration.s3_access import s3_variables
 from caughtup.agents.errors import UserError
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.definitions import topic_name
@@ -31,7 +32,7 @@ from caughtup.pipelines.schema import RECORDS_PER_BATCH, TABLE_TOPICS
 @connection_options
 @click.option("--output", required=True, metavar="URI", help="The tables' directory.")
 @click.option(
-    "--checkpoint", required=True, metavar="URI", help="Where the job keeps how far it is."
+    "--checkpoint", required=True, metavar="URI", help="Where the job stores its progress."
 )
 @click.option("--master", help="The Spark master. [default: local[*], or spark-submit's]")
 @click.option(
@@ -39,14 +40,14 @@ from caughtup.pipelines.schema import RECORDS_PER_BATCH, TABLE_TOPICS
     type=click.FloatRange(min=0, min_open=True),
     default=600,
     show_default=True,
-    help="How often to write: each time is a version of the tables.",
+    help="How often to write. Each write makes a version of the tables.",
 )
 @click.option(
     "--records-per-batch",
     type=click.IntRange(min=1),
     default=RECORDS_PER_BATCH,
     show_default=True,
-    help="How many records to take at once, at most.",
+    help="The most records in one batch.",
 )
 @keep_option
 @click.option(
@@ -109,6 +110,7 @@ def _history(
         topic_name(settings, PIPELINE_PROGRESS),
         upkeep,
         keep,
+        s3_variables(settings),
     )
     spark = start_spark("caughtup history", master)
     try:

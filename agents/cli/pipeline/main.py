@@ -9,7 +9,7 @@ from caughtup.agents.cli.lazy import LazyCommand, LazyGroup
 
 @click.group(cls=LazyGroup, short_help="Run the jobs on Spark.")
 def pipeline() -> None:
-    """Run jobs on Spark: the history of a cluster, and what is made of it."""
+    """Run jobs on Spark: record the history of a cluster, and use it."""
 
 
 for origin, short_help in (

@@ -30,7 +30,7 @@ from caughtup.models.security.kafka import Client
 )
 @connection_options
 @click.option(
-    "--checkpoint", required=True, metavar="URI", help="Where the job keeps how far it is."
+    "--checkpoint", required=True, metavar="URI", help="Where the job stores its progress."
 )
 @click.option("--master", help="The Spark master. [default: local[*], or spark-submit's]")
 @click.option(
@@ -38,9 +38,9 @@ from caughtup.models.security.kafka import Client
     type=click.FloatRange(min=0, min_open=True, max=3_600),
     default=10,
     show_default=True,
-    help="How often to look for news.",
+    help="How often to read new records.",
 )
-@click.option("--once", is_flag=True, help="Take what there is, and exit.")
+@click.option("--once", is_flag=True, help="Process what is there, and exit.")
 def rates(
     checkpoint: str, master: str | None, trigger_seconds: float, once: bool, **connection: Any
 ) -> None:

@@ -44,8 +44,8 @@ from caughtup.models.state.cluster import ClusterState
 _OBSERVATIONS = 4
 _PAUSE_SECONDS = 2.0
 _NOTHING = "no partition is in movement"
-_NO_THROTTLE = ", and no throttle is left over"
-_MORE = "--for 70s looks for longer, --service URL asks a service, which knows since when"
+_NO_THROTTLE = ", and no throttle is orphaned"
+_MORE = "--for 70s observes for longer; --service URL asks a service, which has observed for longer"
 Lines = list[dict[str, Any]]
 Show = Callable[[Lines], None]
 
@@ -58,13 +58,13 @@ Show = Callable[[Lines], None]
         "caughtup reassignments --service http://127.0.0.1:8080 --watch",
     ),
 )
-@click.option("--watch", is_flag=True, help="Keep looking until Ctrl-C.")
+@click.option("--watch", is_flag=True, help="Look again and again until Ctrl-C.")
 @click.option(
     "--for",
     "seconds",
     type=Span(),
     metavar="TIME",
-    help="Look for so long, such as 10s or 2m. [default: four looks, some six seconds]",
+    help="Observe for this long, such as 10s or 2m. [default: four looks, about six seconds]",
 )
 @service_options
 @connection_options
@@ -72,13 +72,17 @@ Show = Callable[[Lines], None]
 def reassignments(watch: bool, seconds: float | None, output: str, **connection: Any) -> None:
     """Show every partition in movement: its progress, rate, ETA, and what holds it up.
 
-    Looks for some seconds and exits; with 3 if nothing is in movement and no throttle is left over.
+    Looks for some seconds and exits; with 3 if nothing is in movement and no throttle is orphaned.
     It takes at least a minute to see that a copy stands still: --for sets how long to look, --watch
     looks until Ctrl-C, and --service asks a service, which knows the past. If a service runs beside
     this cluster, the command uses what it last published.
+
+    The phases: U, just begun; A, copying, until every replica that the controller waits for is in
+    the ISR; B or completing, the controller switches over; propagating, not every broker knows it
+    yet.
     """
     if seconds is not None and (watch or connection["service"]):
-        raise click.UsageError("--for says how long one look takes: not with --watch or --service")
+        raise click.UsageError("--for cannot be combined with --watch or --service")
     service = service_of(connection)
     if service is not None:
         _ask(service.reassignments, watch, output)
@@ -162,7 +166,7 @@ async def _rounds(observer: ReassignmentObserver, *, patient: bool) -> AsyncIter
             found = await observer.observe()
             if not found.listed:
                 missing = "; ".join(found.cluster.missing)
-                raise UserError(f"cannot tell what is in movement; {missing}")
+                raise UserError(f"cannot list reassignments; {missing}")
             yield found
         except KafkaError as error:
             if not patient:

@@ -9,8 +9,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from caughtup.agents.views.reassignments import in_words, size
-from caughtup.models.durations import duration
+from caughtup.agents.views.reassignments import in_words
+from caughtup.models.durations import duration, size
 
 _CALM = frozenset({"moving", "tail", "completing", "measuring"})
 _COLUMNS = ("partition", "from → to", "phase", "in sync", "left", "rate", "ends in", "verdict")
@@ -39,9 +39,9 @@ def rendered(lines: Sequence[dict[str, Any]], most: int, more: str = "") -> list
             about.append(_about(line, more))
     parts: list[RenderableType] = [table] if ongoing else [Text("no partition is in movement")]
     if len(ongoing) > most:
-        parts.append(Text(f"{len(ongoing) - most:,} more that fare no worse"))
+        parts.append(Text(f"{len(ongoing) - most:,} more, none of them worse"))
     for throttle in of_kind(lines, "throttle"):
-        text = f"throttle without a movement on the {throttle['on']} {throttle['name']}: "
+        text = f"orphaned throttle on the {throttle['on']} {throttle['name']}: "
         about.append(Text(f"{text}{throttle['what']}\n  {throttle['advice']}"))
     return [*parts, *about]
 
@@ -62,7 +62,7 @@ def cells(line: dict[str, Any]) -> tuple[str, ...]:
 
 
 def explained(line: dict[str, Any]) -> list[str]:
-    """Say why a reassignment has its verdict: the figures, and what can be done."""
+    """Explain why a reassignment has its verdict: the figures, and what can be done."""
     return [*filter(None, (in_words(line.get("evidence", {})), line.get("advice", "")))]
 
 
@@ -71,8 +71,8 @@ def _about(line: dict[str, Any], more: str) -> Text:
     said = [f"{line['topic']}-{line['partition']}: {line['verdict']}{cause}", *explained(line)]
     away = line.get("evidence", {}).get("away_seconds")
     if line["verdict"] == "measuring" and away is not None:
-        said[0] += ", and nothing moves"
-        seen = f"seen for {duration(away)} only: a restart takes up to a minute"
+        said[0] += ", and no copy grows"
+        seen = f"seen for {duration(away)} only, and a restart takes up to a minute"
         said.append(f"{seen}; {more}" if more else seen)
     return Text("\n  ".join(said))
 

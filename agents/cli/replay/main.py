@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -10,9 +10,11 @@ import msgspec
 from rich.console import Console
 
 from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.options import config_option
 from caughtup.agents.cli.pipeline.spark import start_spark
 from caughtup.agents.cli.replay.report import report as write_report
 from caughtup.agents.cli.replay.tables import Part, lines, notes, parts, table
+from caughtup.agents.configuration.s3_access import store_environment
 from caughtup.agents.errors import UserError
 from caughtup.models.errors import CaughtupError
 from caughtup.models.replay.outcome import ReplayRow
@@ -32,6 +34,7 @@ from caughtup.models.replay.settings import Setting, replay_settings
     metavar="URI",
     help="The table that `caughtup pipeline generations` writes.",
 )
+@config_option
 @click.option(
     "--group",
     "groups",
@@ -56,7 +59,7 @@ from caughtup.models.replay.settings import Setting, replay_settings
     "--bytes-per-offset",
     type=click.IntRange(1, 1 << 30),
     metavar="BYTES",
-    help="What an offset of the changelogs weighs, to estimate the bytes copied.",
+    help="Bytes of one offset of the changelogs, to estimate the bytes copied.",
 )
 @click.option(
     "--report",
@@ -76,6 +79,7 @@ from caughtup.models.replay.settings import Setting, replay_settings
 )
 def replay(
     source: str,
+    config: Path | None,
     groups: tuple[str, ...],
     what: tuple[str, ...],
     assignors: tuple[str, ...],
@@ -92,7 +96,8 @@ def replay(
     """
     try:
         settings = [None, *replay_settings(what, assignors)]
-        rows = _replay(source, groups, settings, output, master)
+        environment = store_environment(source, config)
+        rows = _replay(source, environment, groups, settings, output, master)
     except CaughtupError as error:
         raise UserError(error.message) from error
     if missing := sorted(set(groups) - {row.group for row in rows}):
@@ -107,6 +112,7 @@ def replay(
 
 def _replay(
     source: str,
+    environment: Mapping[str, str],
     groups: Sequence[str],
     settings: Sequence[Setting | None],
     output: str | None,
@@ -117,7 +123,8 @@ def _replay(
     from caughtup.pipelines.replay.job import replay as replayed
 
     try:
-        rows = replayed(spark, recorded_generations(spark, source, groups), settings)
+        found = recorded_generations(spark, source, groups, environment)
+        rows = replayed(spark, found, settings)
         return collect_rows(rows if output is None else write_rows(rows, output))
     finally:
         spark.stop()

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 from rich.table import Table
 
-from caughtup.agents.views.reassignments import size
-from caughtup.models.durations import duration
+from caughtup.models.durations import counted, duration, size
 from caughtup.models.replay.outcome import RECORDED, ReplayRow
 from caughtup.models.replay.settings import Setting
 from caughtup.models.replay.summary import Summary, summarise
@@ -130,30 +129,28 @@ def notes(part: Part) -> Iterator[str]:
         )
     if any(one.changes > one.paced for one in played):
         yield (
-            "Where no pace of copies was seen, every copy is taken to be caught up by the next "
-            "rebalance."
+            "Where no restore rate was seen, every copy counts as caught up by the next rebalance."
         )
     if any(one.changes > one.still_unknown for one in played):
         yield (
-            "longest still is how long the task stood still that did longest, played in virtual "
-            "time from the rebalance of the change on; without a pace it is known where no active "
-            "has to be restored."
+            "longest still is the longest time for which a task processes nothing, played in "
+            "virtual time from the rebalance of the change on; without a restore rate it is known "
+            "only where no active has to be restored."
         )
     if part.bytes_per_offset is not None:
         yield (
-            f"Bytes are an estimate: offsets times the {part.bytes_per_offset:,} bytes that each "
-            "was said to weigh."
+            f"Bytes are an estimate: offsets times --bytes-per-offset, {part.bytes_per_offset:,}."
         )
     if doubtful := max((one.doubtful for one in part.summaries), default=0):
         yield (
-            f"{doubtful:,} of {part.summaries[0].generations:,} generations were decided from "
-            "something that isn't fully known; their scenarios are the nearest to it."
+            f"The inputs of {doubtful:,} of {counted(part.summaries[0].generations, 'generation')} "
+            "are not fully known; their scenarios are estimates."
         )
     errors = [row for row in part.rows if row.error is not None]
     if errors:
         first = errors[0]
         generation = "" if first.generation is None else f" generation {first.generation}"
         yield (
-            f"{max(one.undecided for one in part.summaries):,} generations couldn't be decided, "
-            f"such as {first.group}{generation}: {first.error}"
+            f"{counted(max(one.undecided for one in part.summaries), 'generation')} could not be "
+            f"decided, such as {first.group}{generation}: {first.error}"
         )

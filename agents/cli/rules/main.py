@@ -28,23 +28,23 @@ _URL = re.compile(r"https?://[^\s\"\\{}]+")
     "given",
     multiple=True,
     metavar="NAME=VALUE",
-    help="What to put in the place of a default; --list has the names. May be repeated.",
+    help="Replaces a default; --list shows the names. May be repeated.",
 )
 @click.option(
     "--runbook-base",
     metavar="URL",
-    help="Where this project's files are in a browser: each alert gets a runbook_url below it.",
+    help="The address of this project's files in a browser: each alert gets a runbook_url below it.",
 )
 @click.option(
     "--page-base",
     metavar="URL",
-    help="Where caughtup's page is: each alert gets a page_url, of its group where it has one.",
+    help="The address of caughtup's page: each alert gets a page_url, that of its group if it has one.",
 )
 @click.option("--list", "listed", is_flag=True, help="List what can be set, with its defaults.")
 def rules(
     given: tuple[str, ...], runbook_base: str | None, page_base: str | None, listed: bool
 ) -> None:
-    """Print the alert rules for Prometheus, to be put into a file of its rule_files."""
+    """Print the alert rules for a file in Prometheus' rule_files."""
     known = {threshold.name: threshold for threshold in thresholds()}
     if listed:
         for threshold in known.values():
@@ -56,7 +56,7 @@ def rules(
         if not equals:
             raise click.BadParameter("NAME=VALUE is expected", param_hint="--set")
         if name not in known:
-            otherwise = "`caughtup rules --list` has them all"
+            otherwise = "`caughtup rules --list` lists them all"
             raise click.BadParameter(unknown(name, known, otherwise), param_hint="--set")
         if (fault := known[name].fault_of(value)) is not None:
             raise click.BadParameter(fault, param_hint="--set")

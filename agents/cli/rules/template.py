@@ -33,7 +33,7 @@ class Threshold(NamedTuple):
     default: str
 
     def fault_of(self, value: str) -> str | None:
-        """Say what a value has to be if it isn't that."""
+        """Describe what a value has to be if it isn't that."""
         form, what = _FORMS[self.name.rpartition(".")[2]]
         return None if form.fullmatch(value) else f"{self.name} has to be {what}"
 

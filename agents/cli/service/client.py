@@ -12,8 +12,8 @@ from urllib.parse import quote, urlsplit
 import click
 import msgspec
 
-from caughtup.agents.cli.service.failures import refusal, unreachable
-from caughtup.agents.errors import UserError
+from caughtup.agents.cli.service.failures import not_there, refusal, unreachable
+from caughtup.agents.errors import NotThereError, UserError
 from caughtup.agents.web.hosts import is_loopback
 
 #: A service answers within seconds, however much it has to say: it says it as it goes.
@@ -80,10 +80,14 @@ class ServiceClient:
         return lines if whole else [self._decoded(b"")]
 
     def safe(
-        self, group: str, client: str, within_seconds: float, *, leave_group: bool
+        self, group: str, client: str, within_seconds: float | None, *, leave_group: bool
     ) -> dict[str, Any]:
-        """Return whether an instance can be stopped now: see ``caughtup safe``."""
-        asked = f"stop={quote(client, safe='')}&within={within_seconds:g}"
+        """Return whether an instance can be stopped now: see ``caughtup safe``.
+
+        ``within_seconds``: None for what the application has lived with, as the service saw it.
+        """
+        asked = f"stop={quote(client, safe='')}"
+        asked += "" if within_seconds is None else f"&within={within_seconds:g}"
         asked += "&leave_group=true" if leave_group else ""
         path = f"/api/groups/{quote(group, safe='')}/safe?{asked}"
         found = self._decoded(b"".join(self._pieces(path)))
@@ -144,6 +148,8 @@ class ServiceClient:
             connection.close()
             raise self._unreachable(error) from None
         connection.close()
+        if missing := not_there(answer.status, said):
+            raise NotThereError(missing)
         raise UserError(refusal(self.url, answer.status, said, self._token_file))
 
     def _token(self) -> str | None:
@@ -156,7 +162,7 @@ class ServiceClient:
             raise UserError(f"--token-file: {self._token_file}: {error.strerror}") from None
         if not token or set(token) & set("\0\r\n"):
             raise UserError(
-                f"--token-file: {self._token_file}: a token is a line, and none is in it"
+                f"--token-file: {self._token_file}: the file has no token; a token is one line"
             )
         return token
 
@@ -169,13 +175,17 @@ def _parts(url: str) -> Any:
         parts = urlsplit(url)
         _ = parts.port  # raises for one that is none
     except ValueError:
-        raise UserError(f"--service: {url!r} is no address: http://HOST:PORT is expected") from None
+        raise UserError(
+            f"--service: {url!r} is not an address; http://HOST:PORT is expected"
+        ) from None
     if parts.username is not None or parts.password is not None:
         # Everybody on this machine sees a command line; so it isn't repeated here either.
-        raise UserError("--service: no password belongs in an address: --token-file has the token")
+        raise UserError(
+            "--service: an address must not contain a password; name the token with --token-file"
+        )
     plain = not (parts.query or parts.fragment) and parts.netloc.isascii() and url.isprintable()
     if parts.scheme not in ("http", "https") or not parts.hostname or not plain or " " in url:
-        raise UserError(f"--service: {url!r} is no address: http://HOST:PORT is expected")
+        raise UserError(f"--service: {url!r} is not an address; http://HOST:PORT is expected")
     return parts
 
 
@@ -183,7 +193,7 @@ def _tls(ca: Path | None) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=None if ca is None else str(ca))
     except ssl.SSLError:
-        raise UserError(f"--service-ca: {ca}: no certificates in PEM") from None
+        raise UserError(f"--service-ca: {ca}: the file has no certificates in PEM") from None
     except OSError as error:
         raise UserError(f"--service-ca: {ca}: {error.strerror}") from None
 

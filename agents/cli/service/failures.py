@@ -8,11 +8,13 @@ from http.client import HTTPException
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import msgspec
+
 _BESIDE = "without --service the cluster itself is asked"
 
 
 def unreachable(url: str, error: Exception, tls: bool) -> str:
-    """Say why there is no answer at all. ``tls``: whether TLS was spoken."""
+    """Explain why there is no answer at all. ``tls``: whether TLS was spoken."""
     match error:
         case ConnectionRefusedError():
             return f"nothing listens at {url}: does the service run there (web_host, web_port)?"
@@ -35,7 +37,7 @@ def unreachable(url: str, error: Exception, tls: bool) -> str:
 
 
 def refusal(url: str, status: int, said: str, token_file: Path | None) -> str:
-    """Say what an answer other than 200 means, and what to do."""
+    """Describe what an answer other than 200 means, and what to do."""
     match status:
         case 401 if token_file is None:
             return f"{url} wants its token: --token-file FILE, with what its web_token_file has"
@@ -51,6 +53,16 @@ def refusal(url: str, status: int, said: str, token_file: Path | None) -> str:
         case 503:
             return f"{url} has too much to do: {_first(said)}; try again in some seconds"
     return f"{url} answers {status}: {_first(said)}"
+
+
+def not_there(status: int, said: str) -> str | None:
+    """Return what a service says is not there; None for any other answer."""
+    if status != 404:
+        return None
+    try:
+        return _first(msgspec.json.decode(said, type=dict[str, str])["error"])
+    except (msgspec.DecodeError, KeyError):
+        return None
 
 
 def _first(said: str) -> str:

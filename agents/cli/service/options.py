@@ -55,9 +55,11 @@ def service_of(connection: dict[str, Any]) -> ServiceClient | None:
     if url is None:
         given = dict(zip(_OF_THE_SERVICE.values(), (token_file, ca), strict=True))
         for option in (option for option, value in given.items() if value is not None):
-            raise click.UsageError(f"{option} is for a service: name it with --service URL")
+            raise click.UsageError(f"{option} needs a service: name it with --service URL")
         return None
     for name, option in _OF_THE_CLUSTER.items():
         if connection[name]:
-            raise click.UsageError(f"--service asks a service, not the cluster: leave {option} out")
+            raise click.UsageError(
+                f"--service asks a service instead of the cluster: leave {option} out"
+            )
     return ServiceClient(url, token_file, ca)

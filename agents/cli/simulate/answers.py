@@ -41,7 +41,7 @@ def cells(group: Playable, answer: Answer) -> list[str]:
 
 
 def named(group: Playable, answer: Answer) -> str:
-    """Say in a few words what was played."""
+    """Describe in a few words what was played."""
     plan, setting = answer.plan, answer.setting
     words = [f"+{plan.add}"] if plan.add else []
     words += [f"stop {name}" for name in plan.stop]
@@ -66,10 +66,14 @@ def remarks(answers: Sequence[Answer]) -> list[str]:
     found = []
     if any(not one.restoring_known and one.slow.offsets_restored for one in answers):
         found.append(
-            "No copy was seen to restore: times with ≥ leave restoring out. "
-            "--restore-rate says how fast a thread restores."
+            "No copy was seen restoring: times with ≥ do not include restoring. "
+            "Set how fast a thread restores with --restore-rate."
         )
-    found += [f"It never comes to rest: {one.slow.endless}" for one in answers if one.slow.endless]
+    found += [
+        f"The group never reaches a stable assignment: {one.slow.endless}"
+        for one in answers
+        if one.slow.endless
+    ]
     return found
 
 

@@ -9,14 +9,18 @@ from importlib.resources import files
 from shutil import get_terminal_size
 
 from caughtup.agents.cli.columns import printable
-from caughtup.models.durations import duration
+from caughtup.agents.cli.simulate.answers import named
+from caughtup.models.durations import counted, duration
 from caughtup.models.simulation.drawing import draw, letters_of
 from caughtup.models.simulation.streams.plan import Simulated
 from caughtup.models.simulation.time_line import Activity
 from caughtup.models.what_if.question import Answer
+from caughtup.models.what_if.setting import Playable
 
 #: So many tasks are drawn in the terminal: those that stand still longest.
 _MOST_TASKS = 40
+#: A time stands above every so many columns.
+_MARK_COLUMNS = 10
 #: After this much calm nothing is drawn.
 _CALM_MS = 10_000
 _STEPS_SECONDS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200)
@@ -25,30 +29,33 @@ _STEPS_SECONDS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_
 def terminal_drawing(end: Simulated, step_seconds: float | None) -> Iterator[str]:
     """Draw a time line as wide as the terminal, with what its letters mean."""
     still = end.figures.still_ms
-    shown = sorted(end.tasks, key=lambda task: (-still.get(task, 0), task))[:_MOST_TASKS]
+    place = {task: at for at, task in enumerate(end.tasks)}
+    shown = sorted(end.tasks, key=lambda task: (-still.get(task, 0), place[task]))[:_MOST_TASKS]
+    shown.sort(key=place.__getitem__)
     until_ms = min(end.until_ms, (end.figures.calm_ms or end.until_ms) + _CALM_MS)
     room = max(get_terminal_size().columns - max(map(len, end.tasks)) - 2, 20)
     step_ms = round(step_seconds * 1_000) if step_seconds else _step_ms(until_ms, room)
     letters = letters_of(end.clients)
-    rows = draw(end.spans, sorted(shown), letters, from_ms=0, until_ms=until_ms, step_ms=step_ms)
+    rows = draw(end.spans, shown, letters, from_ms=0, until_ms=until_ms, step_ms=step_ms)
+    names = max(map(len, shown), default=0)
+    columns = max(len(row) for row in rows) - names - 1 if rows else 0
+    yield f"{'':<{names}} {_axis(columns, step_ms)}"
     yield from rows
     rest = len(end.tasks) - len(shown)
     if rest:
-        yield f"and {rest} tasks that stand still for no longer than these"
-    yield f"A column is {duration(step_ms / 1_000)}: A runs the task, a restores it, . is nobody."
+        yield f"and {counted(rest, 'more task')}; none stands still for longer"
+    yield f"A column is {duration(step_ms / 1_000)}: A runs the task, a restores it, . means that no client has it."
     yield "Rows with + are standbys and warm-ups: a is behind, A is caught up."
     yield from (f"  {letter} = {printable(client)}" for client, letter in letters.items())
 
 
-def html_page(group: str, answers: Sequence[Answer]) -> str:
+def html_page(group: Playable, answers: Sequence[Answer]) -> str:
     """Return a page with the time line of each played plan, tasks by time."""
     page = files("caughtup.agents.cli.simulate").joinpath("page.html").read_text("utf-8")
     data = [
         {
-            "name": ", ".join(
-                [answer.setting.assignor or "the group's assignor"]
-                + [f"{name}={value}" for name, value in answer.setting.config]
-            ),
+            "name": named(group, answer)
+            + ("" if answer.setting.assignor else ", by the group's assignor"),
             "until": answer.slow.until_ms,
             "tasks": list(answer.slow.tasks),
             "clients": list(answer.slow.clients),
@@ -68,10 +75,20 @@ def html_page(group: str, answers: Sequence[Answer]) -> str:
     # In a script element only the sign that could end it has to be written otherwise.
     text = json.dumps(data).replace("<", "\\u003c")
     return (
-        page.replace("{{group}}", escape(group))
+        page.replace("{{group}}", escape(group.name))
         .replace("{{activities}}", json.dumps([one.value for one in Activity]))
         .replace("{{data}}", text)
     )
+
+
+def _axis(columns: int, step_ms: int) -> str:
+    """Return the times above a drawing: each begins above the column that begins then."""
+    line = ""
+    for at in range(0, columns, _MARK_COLUMNS):
+        mark = f"|{duration(at * step_ms / 1_000) if at else '0'}"
+        if at + len(mark) <= columns:
+            line = f"{line:<{at}}{mark}"
+    return line
 
 
 def _step_ms(until_ms: int, room: int) -> int:

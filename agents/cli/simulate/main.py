@@ -55,7 +55,7 @@ _PROTOCOLS = {
 @click.option(
     "--scenario",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Play the group of this file, and not one of a cluster: the last scenario in it (of "
+    help="Play the group of this file instead of a cluster's: the last scenario in it (of "
     "GROUP), as `caughtup assign` reads them, or the last row of recorded generations.",
 )
 @click.option("--add", type=click.IntRange(1, 1_000), metavar="N", help="Start N more instances.")
@@ -70,23 +70,25 @@ _PROTOCOLS = {
     help="Restart all instances, one after the other, or one. May be repeated.",
 )
 @click.option(
-    "--at-once", is_flag=True, help="Restart them all at once, and not one after the other."
+    "--at-once", is_flag=True, help="Restart all of them at once instead of one after the other."
 )
 @click.option(
     "--down-seconds",
     type=click.FloatRange(0, 86_400),
     default=30.0,
     show_default=True,
-    help="For how long an instance that is restarted is down.",
+    help="How long a restarted instance is down.",
 )
 @click.option(
     "--keep-state/--lose-state",
     default=True,
     show_default=True,
-    help="Whether who is restarted or killed finds its states again.",
+    help="Whether a restarted or killed instance finds its state directory again.",
 )
 @click.option(
-    "--leave-group", is_flag=True, help="Whoever stops tells the group, and isn't waited for."
+    "--leave-group",
+    is_flag=True,
+    help="A stopped instance leaves the group at once, so that nobody waits for its session timeout.",
 )
 @click.option(
     "--set", "changes", multiple=True, metavar="NAME=VALUE", help="Another config. May be repeated."
@@ -96,30 +98,32 @@ _PROTOCOLS = {
     "assignors",
     multiple=True,
     type=click.Choice(sorted((*ASSIGNORS, *CONSUMER_ASSIGNORS))),
-    help="Who decides; several are shown side by side. uniform and range are consumer groups'. "
+    help="The assignor; several are shown side by side. uniform and range are for consumer groups. "
     "[default: the group's own]",
 )
 @click.option(
     "--protocol",
     type=click.Choice([*_PROTOCOLS]),
-    help="As if the group were on this one: streams (KIP-1071) and consumer (KIP-848) are those "
-    "whose coordinator assigns. [default: the group's own, cooperative where a leader assigns]",
+    help="Play the group on this protocol. With streams (KIP-1071) and consumer (KIP-848) the "
+    "coordinator assigns. [default: the group's own, cooperative where a leader assigns]",
 )
 @click.option(
     "--before-3.8",
     "before_3_8",
     is_flag=True,
-    help="No task of a thread runs while one restores, as in Kafka Streams up to 3.7.",
+    help="While one task of a thread restores, none of them runs, as in Kafka Streams up to 3.7.",
 )
 @click.option(
     "--static",
     "static_members",
     is_flag=True,
-    help="As if every member had a group.instance.id. [default: as the group's are]",
+    help="Play as if every member had a group.instance.id. [default: as the members have it]",
 )
 @click.option("--best", is_flag=True, help="Try the configs and orders that matter, and compare.")
 @click.option(
-    "--step", type=Span(), help="How much time a column of the drawing is. [default: what fits]"
+    "--step",
+    type=Span(),
+    help="The time that a column of the drawing stands for. [default: what fits]",
 )
 @click.option(
     "--html",
@@ -152,23 +156,23 @@ def simulate(  # the options of one command
     output: str,
     **connection: Any,
 ) -> None:
-    """Play a change to a Kafka Streams application, in virtual time, from how it is now, or from
-    how a scenario has it; or to a consumer group, whose partitions are played as tasks without
-    state.
+    """Play a change to a Kafka Streams application in virtual time, from its present state or from
+    a scenario; or to a consumer group, whose partitions are played as tasks without state.
 
-    Says for how long each task would stand still, how many states are copied, how many rebalances
-    it takes and when it is balanced; decisions are those of Kafka's own assignors. Nothing is
-    changed on the cluster. Exits 3 when GROUP is no such application or has no such client.
+    Shows how long each task would stand still, how many states would be copied, how many rebalances
+    it takes and when the group is balanced. Kafka's own assignors decide. The command changes
+    nothing on the cluster. Exits 3 when GROUP is not such an application or has no such client.
     """
     if not (add or stop or kill or restart):
-        raise click.UsageError("say what is to happen: --add, --remove, --kill or --restart")
+        raise click.UsageError("name the change: --add, --remove, --kill or --restart")
     assigned_by = _PROTOCOLS.get(protocol or "")
+    changed = changed_configs(changes)
     if scenario is not None:
         found: Playable = _from_file(scenario, group, restore_rate)
     elif group is not None:
         found = read_playable(group, connection, restore_rate, assigned_by)
     else:
-        raise click.UsageError("say which GROUP, or a file with its --scenario")
+        raise click.UsageError("name a GROUP, or a file with --scenario")
     plan = Plan(
         add or 0,
         stop,
@@ -182,7 +186,7 @@ def simulate(  # the options of one command
     settings = [
         Setting(
             one,
-            changed_configs(changes),
+            changed,
             protocol == "eager",
             before_3_8,
             static_members,
@@ -197,7 +201,7 @@ def simulate(  # the options of one command
     else:
         _print(found, answers, step)
     if html is not None:
-        html.write_text(html_page(found.name, answers), encoding="utf-8")
+        html.write_text(html_page(found, answers), encoding="utf-8")
 
 
 def _from_file(path: Path, group: str | None, restore_rate: tuple[float, float] | None) -> Playable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -13,11 +14,15 @@ from caughtup.agents.cli.options import settings_of
 from caughtup.agents.cli.snapshot import read_snapshot
 from caughtup.agents.clock import now_ms
 from caughtup.agents.progress import Progress
+from caughtup.models.assignment.configs import read_configs
+from caughtup.models.errors import ScenarioError
 from caughtup.models.security.kafka import Client
 from caughtup.models.simulation.streams.topology import Protocol
+from caughtup.models.what_if.application import application_of_group
 from caughtup.models.what_if.consumer_group import consumer_group_of
-from caughtup.models.what_if.question import Group, group_of
 from caughtup.models.what_if.setting import Playable
+
+_WHOLE = re.compile(r"-?[0-9]{1,19}")
 
 
 class Rate(click.ParamType):
@@ -36,7 +41,7 @@ class Rate(click.ParamType):
         except ValueError:
             rates = []
         if len(rates) not in {1, 2} or not all(0 < rate < 1e15 for rate in rates):
-            self.fail(f"{value!r} is no rate: 20000 and 10000..50000 are", param, ctx)
+            self.fail(f"{value!r} is not a rate, such as 20000 or 10000..50000", param, ctx)
         return min(rates), max(rates)
 
 
@@ -44,21 +49,22 @@ rate_option = click.option(
     "--restore-rate",
     type=Rate(),
     metavar="RATE[..RATE]",
-    help="Offsets a second that a stream thread restores. One look at the cluster can't see it: "
-    "without it seconds of restoring are left out, and said to be.",
+    help="Offsets a second that a stream thread restores. One look at the cluster "
+    "cannot measure it. Without it, times do not include restoring, and the output says so.",
 )
 
 
-def read_group(name: str, connection: dict[str, Any], restore: tuple[float, float] | None) -> Group:
+def read_application(
+    name: str, connection: dict[str, Any], restore: tuple[float, float] | None
+) -> Playable:
     """Read a group from the cluster. Ends the command where it is no Streams application."""
     state = read_snapshot(settings_of(connection, (Client.LIBRDKAFKA,)), Progress(), [name])
-    group = group_of(state, name, now_ms(), restore)
-    if group is None:
+    application = application_of_group(state, name, now_ms(), restore)
+    if application is None:
         refuse(
-            f"{name} is no Kafka Streams application of this cluster whose leader assigns its "
-            "tasks, or it is just being rebalanced"
+            f"{name} is no Kafka Streams application of this cluster, or the group is rebalancing now"
         )
-    return group
+    return application
 
 
 def read_playable(
@@ -73,14 +79,14 @@ def read_playable(
     """
     state = read_snapshot(settings_of(connection, (Client.LIBRDKAFKA,)), Progress(), [name])
     moment_ms = now_ms()
-    found = group_of(state, name, moment_ms, restore) or consumer_group_of(
+    found = application_of_group(state, name, moment_ms, restore) or consumer_group_of(
         state, name, moment_ms, as_if=protocol is Protocol.CONSUMER
     )
     if found is None:
         refuse(
-            f"{name} is no Kafka Streams application of this cluster whose leader assigns its "
-            "tasks, or it is just being rebalanced; nor is it a consumer group (of consumers on "
-            "the classic protocol one may be made: --protocol consumer)"
+            f"cannot play {name}: it has no members, is rebalancing now, or is neither a Kafka "
+            "Streams application nor a consumer group (KIP-848); a classic group of consumers is "
+            "played with --protocol consumer"
         )
     return found
 
@@ -92,7 +98,10 @@ def refuse(what: str) -> NoReturn:
 
 
 def changed_configs(given: Sequence[str]) -> tuple[tuple[str, Any], ...]:
-    """Read ``NAME=VALUE`` pairs: whole numbers as such, lists by commas. Raises UsageError."""
+    """Read ``NAME=VALUE`` pairs: whole numbers as such, lists by commas.
+
+    Raises UsageError, also for what Kafka refuses, before anything is read from a cluster.
+    """
     found: list[tuple[str, Any]] = []
     for one in given:
         name, equals, value = one.partition("=")
@@ -101,5 +110,9 @@ def changed_configs(given: Sequence[str]) -> tuple[tuple[str, Any], ...]:
         if name == "rack.aware.assignment.tags":
             found.append((name, [tag for tag in value.split(",") if tag]))
         else:
-            found.append((name, int(value) if value.lstrip("-").isdigit() else value))
+            found.append((name, int(value) if _WHOLE.fullmatch(value) else value))
+    try:
+        read_configs(dict(found))
+    except ScenarioError as error:
+        raise click.UsageError(f"--set: {error.message}") from None
     return tuple(found)

@@ -45,7 +45,7 @@ def _scenarios(line: bytes, place: str) -> Iterator[dict[str, Any]]:
     if fault:
         raise CaughtupError(fault.code, f"{place}: {fault.message}")
     if not isinstance(data, dict):
-        raise CaughtupError("bad_scenario", f"{place}: is no object")
+        raise CaughtupError("bad_scenario", f"{place}: is not an object")
     inner = data.get("scenario", data)
     if isinstance(inner, str):
         inner, fault = decode(inner.encode(errors="surrogatepass"))

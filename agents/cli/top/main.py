@@ -25,7 +25,7 @@ from caughtup.agents.errors import UserError
     "--every",
     type=click.FloatRange(min=0.5, max=3600),
     metavar="SECONDS",
-    help="How long it waits between two looks. [default: 2 of a service, 5 of the cluster]",
+    help="Seconds between two looks. [default: 2 at a service, 5 at the cluster]",
 )
 @service_options
 @connection_options
@@ -34,10 +34,12 @@ def top(every: float | None, **connection: Any) -> None:
 
     Asks a service (--service), which knows verdicts and rates at once, or looks at the cluster
     itself. Keys: 1 to 4 choose the table, / filters, s sorts, Enter opens a line, Escape goes
-    back, r looks at once. When nobody answers, what was seen last stays, with its age.
+    back, r looks at once. When nothing answers, the last data stay, with their age.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UserError("caughtup top needs a terminal: caughtup lag and reassignments print")
+        raise UserError(
+            "caughtup top needs a terminal; caughtup lag and caughtup reassignments do not"
+        )
     try:
         from caughtup.agents.cli.top.screen import TopApp
     except ModuleNotFoundError as error:

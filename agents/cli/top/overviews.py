@@ -91,10 +91,10 @@ def reassignments(state: Mapping[str, Any]) -> Table:
         lines.append(Line((row["topic"], row["partition"]), reassignment_cells(row), ranks))
     counts = state.get("reassignment_counts", {})
     more = sum(counts.values()) - len(lines)
-    about = [f"{more:,} more that fare no worse"] if more > 0 else []
+    about = [f"{more:,} more, none of them worse"] if more > 0 else []
     about += [f"not known: {what}" for what in state.get("reassignments_missing", ())]
     about += [
-        f"throttle without a movement on the {one['kind']} {one['name']}: caughtup reassignments"
+        f"orphaned throttle on the {one['kind']} {one['name']}: caughtup reassignments"
         for one in state.get("throttles", ())
     ]
     return Table(

@@ -133,7 +133,7 @@ class TopApp(App[None]):
         self.query_one(LinesTable).fill(screenful.table, self.view.cursor)
 
     def tell_age(self) -> None:
-        """Say how old what is shown is."""
+        """Describe how old what is shown is."""
         if not self.is_there:
             return
         since = self.began if self.seen is None else self.seen.at

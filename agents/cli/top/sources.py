@@ -6,7 +6,6 @@ Both give the page's state, and the lines of a group that is opened. Called by o
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any, Protocol
 
 import msgspec
@@ -21,6 +20,7 @@ from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.protocol.decoding import words
 from caughtup.agents.probes.reassignments import ReassignmentObserver, Round
 from caughtup.agents.process.health import Health
+from caughtup.agents.process.turns import done_at_once
 from caughtup.agents.progress import NoProgress
 from caughtup.agents.settings import Settings
 from caughtup.agents.views.lag_lines import lag_lines
@@ -84,7 +84,7 @@ class FromLooks:
         self._state = self._looks.look(NoProgress())
         self._observe(ReassignmentView(self._state))
         health = Health(cluster_name=self._settings.cluster_name, ready=True, reader_lag=0)
-        page = _done(page_steps(self._state, health, now_ms()))
+        page = done_at_once(page_steps(self._state, health, now_ms()))
         found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(page))
         return found
 
@@ -138,12 +138,3 @@ class _Observing:
         observer, self._observer = self._observer, None
         if observer is not None:
             await observer.__aexit__(None, None, None)
-
-
-def _done(steps: Iterator[None]) -> Any:
-    """Go through all steps of making something, and return it."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as done:
-            return done.value

@@ -80,7 +80,7 @@ class View:
             self.sought, self.cursor = "", None
 
     def back(self) -> None:
-        """Take off the filter, or else close what is open."""
+        """Remove the filter, or else close what is open."""
         if self.sought:
             self.sought = ""
         else:

@@ -15,7 +15,7 @@ KEYS_OPENED = "q quit  / filter  s sort  esc back  r look now"
 def status(
     where: str, state: Mapping[str, Any] | None, age_seconds: float, why: str, width: int
 ) -> str:
-    """Say of whom and of when the figures are, and what keeps newer ones from coming (``why``).
+    """Describe whose figures they are, how old, and what keeps newer ones from coming (``why``).
 
     Without a state ``age_seconds`` is since when it was asked for.
     """
@@ -27,7 +27,7 @@ def status(
         name = state.get("cluster_name") or state["cluster"]
         said = f"{name} at {where}, {_age(age_seconds)} ago"
         if state["unready"]:
-            said += f", not all is known: {'; '.join(state['unready'])}"
+            said += f", incomplete: {'; '.join(state['unready'])}"
     return elided(printable(said), width)
 
 
@@ -48,7 +48,7 @@ def tabs(
 
 
 def summary(shown: int, found: int, all_of: int, words: str, order: str) -> str:
-    """Say which lines are shown, and in which order."""
+    """Describe which lines are shown, and in which order."""
     said = f"by {order}"
     if words:
         said += f", {found:,} of {all_of:,} have {words!r}"

@@ -225,7 +225,7 @@ class BrokerConnections:
             link.connection.close()
             link.connection = None
         if link.not_before > self._clock():
-            raise RequestTimedOutError("gave no answer in time, and is not asked for a while")
+            raise RequestTimedOutError("did not answer in time, and is left alone for a while")
         try:
             link.connection = await BrokerConnection.open(
                 *address, self._config, link.timeout_seconds

@@ -29,11 +29,11 @@ def choose_version(offered: ApiVersions, key: Key, wanted: Sequence[int]) -> int
     for version in wanted:
         if least <= version <= greatest:
             return version
-    raise UnsupportedVersionError(f"the broker doesn't offer {key.request}")
+    raise UnsupportedVersionError(f"the broker does not support {key.request}")
 
 
 def words(error: KafkaError, operation: str = "DESCRIBE") -> str:
-    """Say in a few words why a call failed; ``operation`` is what it needs on the cluster."""
+    """Explain in a few words why a call failed; ``operation`` is what it needs on the cluster."""
     if isinstance(error, ClusterAuthorizationFailedError):
         return f"missing: {operation} on the cluster"
     if isinstance(error, TopicAuthorizationFailedError):

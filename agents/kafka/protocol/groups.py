@@ -6,10 +6,20 @@ Not by librdkafka: while there is no coordinator yet, its way to ask can end the
 
 from __future__ import annotations
 
+import asyncio
 import struct
-from typing import NamedTuple
+import time
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple, TypeVar
 
-from aiokafka.errors import GroupAuthorizationFailedError
+from aiokafka.errors import (
+    CoordinatorLoadInProgressError,
+    CoordinatorNotAvailableError,
+    GroupAuthorizationFailedError,
+    KafkaTimeoutError,
+    NotCoordinatorError,
+    RequestTimedOutError,
+)
 
 from caughtup.agents.kafka.protocol import requests
 from caughtup.agents.kafka.protocol.brokers import BrokerConnections
@@ -17,9 +27,22 @@ from caughtup.agents.kafka.protocol.connection import raise_for
 from caughtup.agents.kafka.protocol.decoding import decode_now
 from caughtup.models.wire.reader import Reader
 
+_T = TypeVar("_T")
 _INT32 = struct.Struct(">i")
 #: The operations of a broker that doesn't say.
 _UNKNOWN_OPERATIONS = -(1 << 31)
+#: A cluster that was just started, and is busy, takes longer than 10 s for the first answer.
+_PATIENCE_SECONDS = 30.0
+_RETRY_SECONDS = 0.1
+#: The first question about a group makes the brokers create __consumer_offsets, and a partition of
+#: that topic whose leader changed is read by the new one before it coordinates anything.
+_NOT_YET = (
+    CoordinatorLoadInProgressError,
+    CoordinatorNotAvailableError,
+    KafkaTimeoutError,
+    NotCoordinatorError,
+    RequestTimedOutError,
+)
 
 
 class Coordinator(NamedTuple):
@@ -83,6 +106,21 @@ async def group_operations(connections: BrokerConnections, group: str) -> frozen
     if described.operations == _UNKNOWN_OPERATIONS:
         return None
     return frozenset(number for number in range(31) if described.operations >> number & 1)
+
+
+async def once_coordinated(ask: Callable[[], Awaitable[_T]]) -> _T:
+    """Return what a question about a group is answered once its coordinator has read the group.
+
+    Waits for up to 30 s. Raises KafkaError: the coordinator's own answer after that time.
+    """
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        try:
+            return await ask()
+        except _NOT_YET:
+            if time.monotonic() > deadline:
+                raise
+        await asyncio.sleep(_RETRY_SECONDS)
 
 
 def decode_coordinator(data: bytes) -> Coordinator:

@@ -58,7 +58,7 @@ def _answer(request: urllib.request.Request, kafka: Mapping[str, Any]) -> bytes:
     try:
         context = ssl.create_default_context(**_authorities(kafka))
     except (OSError, ValueError):
-        raise TokenError("https.ca.* holds no certificate in PEM") from None
+        raise TokenError("https.ca.* has no certificate in PEM") from None
     opener = urllib.request.build_opener(
         _Unredirected, urllib.request.HTTPSHandler(context=context)
     )
@@ -134,7 +134,7 @@ def _read(answer: bytes, began: float) -> Token:
         value = found["access_token"]
         seconds = found.get("expires_in")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise TokenError("its answer is no JSON with an access_token") from None
+        raise TokenError("its answer is not JSON with an access_token") from None
     # Of both, what is over first: brokers go by the claim, and clocks differ.
     ends = [expiry_claim(value)]
     if isinstance(seconds, int | float) and not isinstance(seconds, bool):

@@ -49,7 +49,7 @@ class TokenKeeper(Service):
             failure = str(error)
         if failure != self._health.login:
             if failure is None:
-                log.info("there are tokens again")
+                log.info("tokens can be had again")
             else:
-                log.warning("%s; tried again, connections that are there stay", failure)
+                log.warning("%s; trying again; existing connections stay open", failure)
         self._health.login = failure

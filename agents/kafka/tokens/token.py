@@ -35,13 +35,13 @@ class Token:
 def checked_token(value: object, expires_at: object, now: float) -> Token:
     """Return a token that can be sent. Raises TokenError."""
     if not isinstance(value, str) or not _VALUE.fullmatch(value):
-        raise TokenError("what came is no token")
+        raise TokenError("what it returned is not a token")
     if isinstance(expires_at, bool) or not isinstance(expires_at, int | float):
-        raise TokenError("it is not said until when the token is good")
+        raise TokenError("the token has no expiry time")
     if not now < expires_at < now + 10 * 366 * 86400:
         raise TokenError(
-            "the token's time is over, or years away (seconds since 1970 are expected): compare "
-            "the clocks of this machine and of whoever issued it"
+            "the token has expired, or expires in years (seconds since 1970 are expected): compare "
+            "the clocks of this machine and of its issuer"
         )
     return Token(value, float(expires_at))
 

@@ -14,7 +14,7 @@ from caughtup.agents.views.connect_lines import connect_view
 from caughtup.agents.views.groups import group_summary
 from caughtup.agents.views.lag_lines import partition_lines
 from caughtup.agents.views.page.head import encoded, head_fields
-from caughtup.agents.views.page.recent import happening_fields
+from caughtup.agents.views.page.recent import happening_fields, since_fields
 from caughtup.models.commits.group_commits import LastCommits
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.partition_rows import PartitionRow, partition_rows
@@ -36,7 +36,7 @@ def group_steps(
     names = state.commits.groups() | state.groups.names()
     if group in names:
         with state.faults.isolated("page", group, now_ms):
-            view["group"] = encoded(group_summary(state, group))
+            view["group"] = encoded(group_summary(state, group) | since_fields(state, group))
         yield
         with state.faults.isolated("page", group, now_ms):
             rows, view["partitions_more"] = yield from _partitions(state, group)

@@ -7,11 +7,12 @@ from collections.abc import Generator
 from typing import Any
 
 from caughtup.agents.process.health import Health
+from caughtup.agents.views.applications import change_fields
 from caughtup.agents.views.connect import connector_rows, unassigned_rows
 from caughtup.agents.views.groups import group_summary
 from caughtup.agents.views.page.head import encoded, head_fields, left_out
 from caughtup.agents.views.page.movements import reassignment_view
-from caughtup.agents.views.page.recent import happening_fields
+from caughtup.agents.views.page.recent import happening_fields, since_fields
 from caughtup.agents.views.pipeline import progress_rows
 from caughtup.models.lag.verdict import SEVERITY
 from caughtup.models.state.cluster import ClusterState
@@ -65,7 +66,7 @@ def _worst_first(row: _Row) -> tuple[int, int, str]:
 
 def _more(state: ClusterState, group: str, now_ms: int) -> _Row:
     """Return what a row has beyond the group's figures: of what it is, and how its lag went."""
-    more: _Row = {}
+    more: _Row = since_fields(state, group)
     series = state.recent.series(group)
     if series is not None:
         more["recent"] = series.newest("lag", _SAMPLES, each=_EACH)
@@ -90,6 +91,8 @@ def _application(state: ClusterState, group: str) -> _Row | None:
     described["clients"] = len(application.newest.clients)
     if (due := application.newest.next_rebalance()) is not None:
         described["probing_due_ms"] = due[0]
+    if application.change is not None:
+        described["change"] = change_fields(application.change)
     if (decided := application.decided) is not None:
         described["result"] = decided.exact.result
         if decided.recommendation is not None:

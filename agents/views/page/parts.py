@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
+import msgspec
+
 from caughtup.agents.process.health import Health
 from caughtup.agents.views.connect_lines import connect_view
 from caughtup.agents.views.page.head import encoded, head_fields, left_out
@@ -28,8 +30,8 @@ def reassignments_steps(state: ClusterState, health: Health, now_ms: int) -> _St
     }
 
 
-def connect_steps(state: ClusterState, health: Health, now_ms: int) -> _Steps:
-    """Describe every Connect group; one that fails is left out."""
+def connect_views(state: ClusterState, now_ms: int) -> Generator[None, None, list[msgspec.Raw]]:
+    """Describe every Connect group, in steps; one that fails is left out."""
     groups = []
     for group in sorted(state.connect.groups):
         with state.faults.isolated("page", group, now_ms):
@@ -37,6 +39,12 @@ def connect_steps(state: ClusterState, health: Health, now_ms: int) -> _Steps:
             if described is not None:
                 groups.append(encoded(described))
         yield
+    return groups
+
+
+def connect_steps(state: ClusterState, health: Health, now_ms: int) -> _Steps:
+    """Describe every Connect group."""
+    groups = yield from connect_views(state, now_ms)
     return {**head_fields(state, health, now_ms), "connect": groups}
 
 

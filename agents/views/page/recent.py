@@ -20,6 +20,14 @@ def happening_fields(happening: Happening) -> dict[str, Any]:
     return present(**happening._asdict())
 
 
+def since_fields(state: ClusterState, group: str) -> dict[str, Any]:
+    """Describe since when a group hasn't been ok; nothing of one that is, or that nobody looked at."""
+    since = state.recent.not_ok_since(group)
+    if since is None:
+        return {}
+    return {"since_ms": since.at_ms, **({"since_at_least": True} if since.at_least else {})}
+
+
 def recent_of_group(state: ClusterState, group: str, now_ms: int) -> dict[str, Any]:
     """Describe the last hours of a group; without figures where there are none."""
     happened = list(state.recent.happenings.of(group))

@@ -30,12 +30,15 @@ const VIEWS = {
 const FIND_AFTER_MS = 300;
 /** A tab in the background follows for so long: its title says what is being built. */
 const REST_AFTER_MS = 60_000;
+/** How many days back a group's charts go, where the service reads the history. */
+const DAYS = ["1", "7", "30"];
 
 const at = (id) => document.getElementById(id);
 /** What the person chose (`query`, `focus`), what the window allows (`width`), what comes after drawing. */
-const ui = { query: new URLSearchParams(), focus: null, width: 0, recent: null, after: [] };
+const ui = { query: new URLSearchParams(), focus: null, width: 0, recent: null, after: [], redraw };
 let place = { view: null };
-let followed = null; // the request that is followed, and how to end that
+let followed = null; // the view that is followed, and how to end that
+let charted = null; // the figures over time, likewise
 let state = null;
 let heardAt = 0; // when the state was heard, by a clock that nobody sets
 let link = "waiting";
@@ -60,7 +63,7 @@ function draw() {
 }
 
 function view() {
-  if (place.view === "nowhere") return [h("p", { class: "panel" }, "There is nothing at this address.")];
+  if (place.view === "nowhere") return [h("p", { class: "panel" }, "There is no page at this address.")];
   if (state === null) return [h("p", { key: "waiting", class: "quiet" }, link === "lost" ? "" : "Asking the service.")];
   if (place.view === "group") return group(state, place.group, ui, now());
   return VIEWS[place.view].draw(state, ui, now());
@@ -98,17 +101,23 @@ function move({ forward = false } = {}) {
 }
 
 function listen() {
-  const wanted = request();
-  if (followed?.wanted === wanted) return;
-  followed?.end();
-  followed = null;
-  if (wanted === null) return;
-  const recent = place.view === "group" ? `api/groups/${encodeURIComponent(place.group)}/recent` : VIEWS[place.view].recent;
-  const ends = [
-    follow(wanted, hear, (next) => { link = next; redraw(); }),
-    ...(recent ? [followRecent(recent, (next) => { ui.recent = next; redraw(); })] : []),
-  ];
-  followed = { wanted, end: () => ends.forEach((end) => end()) };
+  followed = following(followed, request(), (wanted) => follow(wanted, hear, (next) => { link = next; redraw(); }));
+  charted = following(charted, figures(), (path) => followRecent(path, (next) => { ui.recent = next; redraw(); }));
+}
+
+/** Go on with what is followed already, or end that and begin what is wanted; null for nothing. */
+function following(before, wanted, begin) {
+  if (before?.wanted === wanted) return before;
+  before?.end();
+  return wanted === null ? null : { wanted, end: begin(wanted) };
+}
+
+/** Name the figures over time that belong to the view: of the last hours, or of days. */
+function figures() {
+  if (place.view !== "group") return VIEWS[place.view]?.recent ?? null;
+  const group = `api/groups/${encodeURIComponent(place.group)}`;
+  const days = ui.query.get("days");
+  return DAYS.includes(days) ? `${group}/history?days=${days}` : `${group}/recent`;
 }
 
 function request() {
@@ -130,13 +139,18 @@ function hear(next) {
 /** Stop following: a page that nobody looks at holds one of the few connections that a browser allows. */
 function rest() {
   followed?.end();
-  followed = null;
+  charted?.end();
+  [followed, charted] = [null, null];
 }
 
 /** Keep a choice in the address, so that a reload and a link have it. */
 function chosen(choices) {
   choose(choices);
   ui.query = here().query;
+  if ("days" in choices) {
+    ui.recent = null;
+    listen();
+  }
   redraw();
 }
 

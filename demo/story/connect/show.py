@@ -96,7 +96,7 @@ def play(stage: ConnectStage, say: Say) -> Played:
 
 
 def _said(foretold: Foretold) -> str:
-    """Say what was foretold as a person reads it."""
+    """Describe what was foretold as a person reads it."""
     if foretold.at_ms is None:
         return "nothing is foretold"
     goes = ", ".join(f"{item} goes to {worker}" for item, worker in foretold.goes_to.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.connect.group_log import GroupLog
 from caughtup.demo.connect.workers import ConnectWorkers
 from caughtup.demo.story.stage import Stage
@@ -27,5 +28,7 @@ class ConnectStage(Stage):
         """Return a reader of the group's generations."""
         return GroupLog(self.cluster, GROUP)
 
-    def _applications(self) -> list[str]:
-        return []
+    @property
+    def applications(self) -> tuple[StreamsApplication, ...]:
+        """None: its workers are no Streams application."""
+        return ()

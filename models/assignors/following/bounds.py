@@ -43,7 +43,7 @@ def _standbys(states: ClientStates, placement: Placement) -> Objection | None:
         ]
         ready = _ready(states, had, task)
         if _ready(states, (placement.active[task], *standbys), task) < min(ready, 1 + wanted):
-            return Objection("loses_standby", f"a copy of task {task} that is caught up would go")
+            return Objection("loses_standby", f"it drops a caught-up copy of task {task}")
     return None
 
 
@@ -81,7 +81,7 @@ def _actives(states: ClientStates, placement: Placement) -> Objection | None:
             if needless and counts[process] - (len(given) - needless) > most[process]:
                 return Objection(
                     "too_many_actives",
-                    f"{process} would be given actives beyond {most[process]}, to {counts[process]}",
+                    f"it gives {process} more actives than {most[process]}: {counts[process]}",
                 )
     return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -90,13 +91,17 @@ def in_place(states: ClientStates) -> Placement:
 
     A task that is nowhere goes to the least loaded process that is caught up, or, if none is, to
     the one that lags least. Standbys stay as far as the configs have room for them, and as many
-    warm-ups as there may be; nothing new is built, so a copy that is left over with nothing in it
-    doesn't stay.
+    warm-ups as there may be, those of the least loaded processes first; nothing new is built, so a
+    copy that is left over with nothing in it doesn't stay, unless its process has so few tasks that
+    the copy was just begun for it to take one over.
     """
     active = keep_actives(states)
+    loads = Counter(process for task, process in active.items() if task in states.stateful)
     configs = states.scenario.configs
     standby: dict[ProcessId, set[TaskId]] = {process: set() for process in states.clients}
-    warmups: list[tuple[int, TaskId, int, ProcessId]] = []
+    # A former owner's copy is caught up and left over: copies come first that are built where there
+    # are few tasks.
+    warmups: list[tuple[Fraction, int, TaskId, int, ProcessId]] = []
     for task in states.scenario.stateful:
         holders = states.by_rank(
             (
@@ -109,9 +114,14 @@ def in_place(states: ClientStates) -> Placement:
         for index, process in enumerate(holders):
             if index < configs.num_standby_replicas:
                 standby[process].add(task)
-            elif not states.is_empty(process, task):
-                warmups.append((states.rank(process, task), task, index, process))
-    for _, task, _, process in sorted(warmups)[: configs.max_warmup_replicas]:
+                continue
+            client, owner = states.clients[process], active[task]
+            with_it = per_thread(client, loads[process] + 1)
+            takes_over = with_it <= per_thread(states.clients[owner], loads[owner])
+            if takes_over or not states.is_empty(process, task):
+                load = per_thread(client, loads[process])
+                warmups.append((load, states.rank(process, task), task, index, process))
+    for _, _, task, _, process in sorted(warmups)[: configs.max_warmup_replicas]:
         standby[process].add(task)
     return Placement(active, standby)
 

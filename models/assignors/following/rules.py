@@ -20,12 +20,14 @@ def find_objection(
     configs = states.scenario.configs
     extra = placement.extra_copies(configs.num_standby_replicas)
     if extra > configs.max_warmup_replicas:
-        return Objection("too_many_copies", f"it has {extra} copies beyond num.standby.replicas")
+        return Objection("too_many_copies", f"copies beyond num.standby.replicas: {extra}")
     for task, owners in states.owners.items():
         for owner in owners:
             at = (placement.active[task], *recommendation.found.get(task, ()))
             if owner not in at:
-                return Objection("moved_since", f"task {task} is on {owner}, where it found it not")
+                return Objection(
+                    "moved_since", f"task {task} is on {owner}, where it did not find the task"
+                )
     for task, destination in placement.active.items():
         if destination not in states.owners[task] and destination not in states.may_run(task):
             return Objection("not_caught_up", f"task {task} is not caught up on {destination}")
@@ -43,7 +45,7 @@ def find_objection(
 def _names(states: ClientStates, recommendation: FollowedRecommendation) -> Objection | None:
     """Hold the recommendation's processes and tasks against those there are."""
     if recommendation.standby.keys() != states.clients.keys():
-        return Objection("other_processes", "it is for other processes than those there are")
+        return Objection("other_processes", "it is for other processes than the live ones")
     for task in recommendation.active:
         if task not in states.owners:
             return Objection("unknown_task", f"there is no task {task}")

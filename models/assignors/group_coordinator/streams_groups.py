@@ -37,7 +37,7 @@ class _Quota:
         return -(-self.tasks // self.members) if self.members else 0
 
     def note(self, count: int) -> None:
-        """Take a member out that has its share now."""
+        """Remove a member that has its share now."""
         if count == self.share:
             self.members -= 1
             self.tasks -= count

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from caughtup.models.assignment.decision import Kind, Movement, Rule
-from caughtup.models.assignment.explanation import says
+from caughtup.models.assignment.explanation import new_standby, no_warm_up_left, says
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.minimal.copies import NOBODY, Copies
 from caughtup.models.assignors.minimal.plan import Plan
@@ -80,7 +80,7 @@ class _Explanation:
             f"{'serves' if one.active else 'stands by'} meanwhile"
         )
         if one.warm_up is None:
-            kind, reason = Kind.WAITING, f"{reason}; all {most:,} warm-ups are in use"
+            kind, reason = Kind.WAITING, f"{reason}; {no_warm_up_left(most)}"
         else:
             kind, reason = Kind.WARMUP, f"{reason}: warm-up {one.warm_up:,} of {most:,}"
         return self._movement(one.task, one.stand_in, one.client, kind, reason, deferred=True)
@@ -102,8 +102,7 @@ class _Explanation:
         elif client == self._plan.clients[task][0]:
             reason = f"a copy was missing, and the active belongs here; the destination {lag}"
         else:
-            replicas = self._configs.num_standby_replicas
-            reason = f"one of {replicas} standbys is new here; the destination {lag}"
+            reason = f"{new_standby(self._configs.num_standby_replicas)}; the destination {lag}"
         return self._movement(task, None, client, Kind.STANDBY, reason)
 
     def _movement(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -43,7 +43,7 @@ def find_plan(scenario: Scenario, copies: Copies) -> Plan:
     spread = spread_of(scenario)
     plan = _find(scenario, copies, spread, traffic)
     if spread.matters and scenario.configs.num_standby_replicas:
-        worth = partial(_worth, scenario, spread, traffic)
+        worth = worth_in(scenario)
         assigned = copies.assigned(len(plan.clients[0]) if plan.clients else 0)
         if assigned is not None and worth(assigned) <= worth(plan.clients):
             plan = Plan(assigned)
@@ -53,6 +53,12 @@ def find_plan(scenario: Scenario, copies: Copies) -> Plan:
                 break
             plan = later
     return plan
+
+
+def worth_in(scenario: Scenario) -> Callable[[Sequence[Sequence[int]]], tuple[int, ...]]:
+    """Return what rates the clients of each task's copies, the active's first: less is better."""
+    traffic = None if scenario.racks is None else traffic_of(scenario.racks, scenario.stateful)
+    return partial(_worth, scenario, spread_of(scenario), traffic)
 
 
 def spread_of(scenario: Scenario) -> TagSpread:

@@ -1,4 +1,4 @@
-"""Keep a group from building copies that its next plan throws away.
+"""Keep a group from building copies that later plans throw away.
 
 Where tags and balance are at odds, the plan of a group with a warm-up may be another one than the
 plan that began it, and that one's may be the first again: copies would be built for ever.
@@ -8,44 +8,45 @@ from __future__ import annotations
 
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.minimal.copies import Copies
-from caughtup.models.assignors.minimal.plan import Plan, find_plan, spread_of
+from caughtup.models.assignors.minimal.plan import Plan, find_plan, spread_of, worth_in
 from caughtup.models.assignors.minimal.staging import Stage, stage
 
-#: So many plans are tried, each the one that the plan before it leads to.
-_MOST_PLANS = 4
+#: Within so many rebalances a plan has to lead to something better than what is there.
+_REBALANCES = 4
 
 
 def staged_plan(scenario: Scenario, copies: Copies) -> tuple[Plan, Stage]:
     """Find where the copies belong, and what of that can be done now.
 
-    A plan whose first warm-ups the next one has no use for isn't begun. The next one may be; if
-    none of some is, what is there stays, as well as it is spread. Raises ScenarioError as
+    What is there stays, as well as it is spread, unless a few rebalances lead to something better.
+    Each few rebalances make a group better then, so that it comes to rest. Raises ScenarioError as
     ``find_plan`` does.
     """
-    capacities = [client.capacity for client in scenario.clients]
-    budget = scenario.configs.max_warmup_replicas
-    plan = first = find_plan(scenario, copies)
+    plan = find_plan(scenario, copies)
+    now = _staged(scenario, copies, plan)
     spread = spread_of(scenario)
-    for _ in range(_MOST_PLANS if spread.matters else 1):
-        now = stage(copies, plan, capacities, budget)
-        later = _later_plan(scenario, copies, now) if spread.matters else None
-        if later is None:
-            return plan, now
-        plan = later
-    kept = copies.trimmed(len(first.clients[0]), spread.values)
-    plan = first if kept is None else Plan(kept)
-    return plan, stage(copies, plan, capacities, budget)
+    if not spread.matters or not plan.clients:
+        return plan, now
+    kept = copies.trimmed(len(plan.clients[0]), spread.values)
+    if kept is None or kept == plan.clients or _improves(scenario, copies, now, kept):
+        return plan, now
+    return Plan(kept), _staged(scenario, copies, Plan(kept))
 
 
-def _later_plan(scenario: Scenario, copies: Copies, now: Stage) -> Plan | None:
-    """Return the next rebalance's plan if it lacks a warm-up that is built until then, else None."""
-    built = [
-        one
-        for one in now.replacements
-        if one.warm_up is not None and one.client not in copies.holders[one.task]
-    ]
-    if not built:
-        return None
-    assigned = [[active, *own] for active, own in zip(now.actives, now.standbys, strict=True)]
-    later = find_plan(scenario, copies.carried_out(assigned))
-    return later if any(one.client not in later.clients[one.task] for one in built) else None
+def _improves(scenario: Scenario, copies: Copies, now: Stage, kept: list[list[int]]) -> bool:
+    """Return whether going on from a stage leads to something better than what is kept."""
+    worth, values = worth_in(scenario), spread_of(scenario).values
+    bar, size = worth(kept), len(kept[0])
+    for _ in range(_REBALANCES):
+        assigned = [[active, *own] for active, own in zip(now.actives, now.standbys, strict=True)]
+        copies = copies.carried_out(assigned)
+        there = copies.trimmed(size, values)
+        if there is not None and worth(there) < bar:
+            return True
+        now = _staged(scenario, copies, find_plan(scenario, copies))
+    return False
+
+
+def _staged(scenario: Scenario, copies: Copies, plan: Plan) -> Stage:
+    capacities = [client.capacity for client in scenario.clients]
+    return stage(copies, plan, capacities, scenario.configs.max_warmup_replicas)

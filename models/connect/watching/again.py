@@ -90,11 +90,11 @@ def decide_again(
 
 
 def _unread(generation: ConnectGeneration) -> str:
-    """Say why nothing can be compared, "" if it can."""
+    """Explain why nothing can be compared, "" if it can."""
     if generation.skipped:
         return f"a worker can't be read: {generation.skipped[0]}"
     if any(worker.told is None for worker in generation.workers.values()):
-        return "its leader has told some worker nothing"
+        return "its leader sent a worker no assignment"
     return ""
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from caughtup.models.connect.generation import ConnectGeneration
 from caughtup.models.connect.watching.told import config_offset, worker_id
+from caughtup.models.durations import counted
 
 #: What storms are looked for in, in ms.
 WINDOW_MS = 10 * 60_000
@@ -77,13 +78,14 @@ class Storm(NamedTuple):
 
     @property
     def why(self) -> str:
-        """Say it in a sentence."""
+        """Describe it in a sentence."""
         times = f"{self.generations} generations in {WINDOW_MS // 60_000} minutes"
         if self.cause == "worker":
-            return f"{times}: {self.culprit} left {self.left} times and joined {self.joined} times"
+            left, joined = counted(self.left, "time"), counted(self.joined, "time")
+            return f"{times}: {self.culprit} left {left} and joined {joined}"
         if self.cause == "config_mismatch":
-            return f"{times}: a leader hasn't read the configuration as far as its workers"
-        return f"{times}: connectors are changed again and again"
+            return f"{times}: a leader has not read the config topic as far as its workers have"
+        return f"{times}: connectors' configurations change again and again"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,14 +15,14 @@ Step = Literal["planned", "promoted", "dropped"]
 #: Why a worker is given something, as ``Assigned`` and the lack of a decision have it.
 _REASONS = {
     "new": "it is new",
-    "not_received": "it was given to a worker that didn't get to know",
+    "not_received": "it was assigned to a worker that did not learn of it",
     "no_delay": "its worker is gone, and there is no delay",
     "delay_over": "its worker is gone, and the delay is over",
-    "came_back": "the worker came without work while the delay ran",
-    "eager": "all work is dealt anew",
+    "came_back": "the worker joined without work during the delay",
+    "eager": "all work is assigned anew",
 }
 _UNEXPLAINED = "the leader decided so"
-_FORESEEN = "nobody has it, and the next round gives it to this worker"
+_FORESEEN = "no worker has it, and the next round assigns it to this one"
 
 
 class ConnectMovement(NamedTuple):
@@ -72,7 +72,7 @@ def movements(before: Watch | None, after: Watch) -> Iterator[ConnectMovement]:
     for item in _in_order(planned):
         to = planned[item]
         if given.get(item, to) != to:
-            yield event("dropped", item, to, _FORESEEN, f"{given[item]} was given it")
+            yield event("dropped", item, to, _FORESEEN, f"it was assigned to {given[item]}")
         elif item not in given and plan.get(item) != to:
             yield event("dropped", item, to, _FORESEEN, "it is no longer planned")
     for item in _in_order(given):

@@ -73,12 +73,12 @@ def differences(generation: ConnectGeneration, decision: Decision) -> list[str]:
 
 def _differences(generation: ConnectGeneration, decision: Decision) -> Iterator[str]:
     if generation.delay_ms != decision.delay_ms:
-        yield f"a delay of {generation.delay_ms} ms was told, not {decision.delay_ms}"
+        yield f"the leader announced a delay of {generation.delay_ms} ms, not {decision.delay_ms}"
     eager = generation.protocol == EAGER
     for name in sorted(generation.workers):
         worker, decided = generation.workers[name], decision.workers[name]
         if worker.told is None:
-            yield f"{worker_id(worker)} was told nothing"
+            yield f"{worker_id(worker)} got no assignment"
             continue
         told_to_stop = NOTHING if eager else worker.told.revoked
         for verb, told, would in (
@@ -90,7 +90,7 @@ def _differences(generation: ConnectGeneration, decision: Decision) -> Iterator[
 
 
 def sentence(found: list[str]) -> str:
-    """Say some differences in a sentence."""
+    """Describe some differences in a sentence."""
     more = f", and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
     return "; ".join(one[:_CHARACTERS] for one in found[:_NAMED]) + more
 

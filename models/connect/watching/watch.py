@@ -21,11 +21,12 @@ from caughtup.models.connect.watching.told import (
     worker_id,
 )
 from caughtup.models.connect.work import Item
+from caughtup.models.durations import counted
 from caughtup.models.wire.connect_protocol import EAGER, ConnectorsAndTasks
 
 #: Generations that a group's history has, the newest.
 HISTORY = 20
-_BEFORE = "what its leader remembers from before caughtup saw it isn't known"
+_BEFORE = "what its leader remembers from before caughtup saw the group is not known"
 
 
 class Past(NamedTuple):
@@ -212,6 +213,6 @@ def _missed(known: Remembered, before: Watch, missed: int) -> Remembered:
         round_ = Round(max(last.as_of_ms, 0), before.connectors, owned)
         _, memory = decide_incremental(round_, one.memory, one.max_delay_ms)
         decided.append(Hypothesis(memory, one.max_delay_ms, last_completed=False))
-    why = f"{missed} generations before it weren't seen"
+    why = f"{counted(missed, 'generation')} before it not seen"
     either = known.either(known.not_completed(), why)
     return replace(either, hypotheses=distinct((*either.hypotheses, *decided)))

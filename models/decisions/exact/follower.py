@@ -137,7 +137,7 @@ def _newest(
 def _differs_from_rules(
     state: ApplicationState, scenario: Scenario, newest: FollowedRecommendation | Objection
 ) -> str:
-    """Say where the follower's decision isn't what its rules give, "" where it is.
+    """Describe where the follower's decision isn't what its rules give, "" where it is.
 
     One that doesn't tell how long it had waited is taken at its word that it had waited enough.
     """
@@ -160,7 +160,7 @@ def _differs_from_rules(
                 f"but asks in {outcome.follow_up_ms} ms"
             )
     if ruled.reason != outcome.reason:
-        return f"by its rules it comes to {ruled.reason}, but it came to {outcome.reason}"
+        return f"by its rules it decides {ruled.reason}, but it decided {outcome.reason}"
     for process in sorted(ruled.active):
         for role, should, has in (
             ("active", frozenset(ruled.active[process]), outcome.active.get(process)),

@@ -126,7 +126,7 @@ def _lags_may_tie(client: Client, ends: Mapping[TaskId, EndOffsetSum | None]) ->
 
 
 def _differences(member: StreamsMember, wanted: MemberAssignment) -> list[str]:
-    """Say where a member's assignment differs, in one line each."""
+    """Describe where a member's assignment differs, in one line each."""
     given = member.assignment
     if given is None:
         return [f"{member.client_id} should have an assignment"]
@@ -146,7 +146,7 @@ def _differences(member: StreamsMember, wanted: MemberAssignment) -> list[str]:
 
 
 def _asks(next_rebalance_ms: int | None) -> str:
-    """Say what a member asks for at that time."""
+    """Describe what a member asks for at that time."""
     if next_rebalance_ms is None:
         return "no rebalance"
     return "a probing rebalance" if next_rebalance_ms else "a rebalance at once"

@@ -220,7 +220,7 @@ def unsettled_limits(
 
 
 def unsettled(task: TaskId, bound: EndOffsetSum) -> str:
-    """Say that a task's end offset sum isn't known well enough."""
+    """State that a task's end offset sum isn't known well enough."""
     return (
         f"task {task}: its end offset sum when the leader decided, "
         f"between {bound.low} and {bound.high}"

@@ -26,7 +26,7 @@ class KnownConfig:
 
     @property
     def source(self) -> str:
-        """Say in words how it is known."""
+        """Describe how it is known."""
         if self.provenance != LEARNED:
             return self.provenance
         plural = "" if self.generations == 1 else "s"

@@ -159,7 +159,7 @@ def rates_on(
 
 
 def throttles_known(cluster: ClusterObservation | None, brokers: Collection[int]) -> bool:
-    """Say whether throttles could be asked for, of topics and of these brokers."""
+    """Return whether throttles could be asked for, of topics and of these brokers."""
     if cluster is None or cluster.brokers is None:
         return False
     return not is_unanswered(cluster, "topic", "") and not any(
@@ -185,13 +185,13 @@ def throttles_on(
 
 
 def is_unanswered(cluster: ClusterObservation, kind: str, name: str) -> bool:
-    """Say whether throttles of topics, or of a broker, couldn't be asked for."""
+    """Return whether throttles of topics, or of a broker, couldn't be asked for."""
     what = f"{_THROTTLES_OF} topics" if kind == "topic" else f"{_THROTTLES_OF} broker {name}"
     return any(missing.partition(":")[0] == what for missing in cluster.missing)
 
 
 def is_limit(rate: int | None) -> TypeGuard[int]:
-    """Say whether a rate (bytes/s) holds anybody back."""
+    """Return whether a rate (bytes/s) holds anybody back."""
     return rate is not None and rate < _NO_RATE
 
 

@@ -65,7 +65,7 @@ def reverted(partition: PartitionReplicas) -> tuple[int, ...]:
 
 
 def rule_known(cluster: ClusterObservation | None) -> bool:
-    """Say whether it is known for what the cluster's controller waits, not only assumed."""
+    """Return whether it is known for what the cluster's controller waits, not only assumed."""
     if cluster is None:
         return False
     if cluster.zookeeper:

@@ -66,7 +66,7 @@ def is_another_reassignment(
     observation: PartitionObservation,
     cluster: ClusterObservation | None,
 ) -> bool:
-    """Say whether an observation is of another reassignment than the last, not of a new target.
+    """Return whether an observation is of another reassignment than the last, not of a new target.
 
     A change of target keeps all the present replicas in KRaft, and the original ones with
     ZooKeeper. Where replicas were only added, it is another one once those are in sync.
@@ -90,7 +90,7 @@ def metadata_shows(
     isr: tuple[int, ...],
     leader_epoch: int | None,
 ) -> str:
-    """Say whether a broker's metadata of a reassignment that isn't listed shows its end.
+    """Return whether a broker's metadata of a reassignment that isn't listed shows its end.
 
     ``over``: it does. ``older``: it is what was before the end, or is another topic's. ``unclear``:
     nobody knows yet, for instance where it is what was while another target was asked for.

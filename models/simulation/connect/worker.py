@@ -65,7 +65,7 @@ class Worker:
             self._run(NOTHING)
 
     def subscription(self) -> tuple[str, ConnectorsAndTasks]:
-        """Say what the worker has, under its name."""
+        """Describe what the worker has, under its name."""
         return self.name, self.owned
 
     def assigned(self, _generation: int, decision: Decision) -> None:

@@ -20,6 +20,7 @@ from caughtup.models.simulation.heartbeats.reconciliation import (
     reconcile,
 )
 from caughtup.models.simulation.membership import Timings
+from caughtup.models.simulation.session import Session
 from caughtup.models.simulation.virtual_time import Event, VirtualTime
 
 
@@ -35,7 +36,7 @@ class Member(Protocol):
         """Whether heartbeats are sent."""
 
     def given(self, epoch: int, tasks: Tasks) -> None:
-        """Take what the coordinator gives it: all that it has from now on."""
+        """Adopt what the coordinator assigns: all that it has from now on."""
 
 
 #: Members in their order with what they were to have → what they are to have.
@@ -48,12 +49,10 @@ class _Known:
 
     member: Member
     reconciled: Reconciled
-    #: When it was last heard; heartbeats follow from there, each interval.
-    heard_ms: int
+    session: Session
     target: Tasks = NONE
     owned: Tasks = NONE
     beat: Event | None = None
-    expiry: Event | None = None
 
 
 class HeartbeatCoordinator:
@@ -102,8 +101,9 @@ class HeartbeatCoordinator:
         self.epoch = self.target_epoch = epoch
         for member, process, tasks in members:
             reconciled = Reconciled(process, epoch, assigned=tasks)
+            session = Session(self._time, self._timings)
             self._members[member.member_id] = _Known(
-                member, reconciled, self._time.now_ms, target=tasks, owned=tasks
+                member, reconciled, session, target=tasks, owned=tasks
             )
 
     def join(self, member: Member, process: str) -> None:
@@ -117,20 +117,22 @@ class HeartbeatCoordinator:
     def falls_silent(self, member_id: str) -> None:
         """Expire a member whose process no longer answers, its session timeout after its last word."""
         known = self._members.get(member_id)
-        if known is None:
-            return
-        interval = self._timings.heartbeat_interval_ms
-        beats = (self._time.now_ms - known.heard_ms) // interval
-        at_ms = known.heard_ms + beats * interval + self._timings.session_timeout_ms
-        if known.expiry is not None:
-            known.expiry.cancel()
-        known.expiry = self._time.at(at_ms, lambda: self._remove(member_id))
+        if known is not None:
+            known.session.falls_silent(lambda: self._remove(member_id))
+
+    def speaks_again(self, member_id: str) -> None:
+        """Let a member that was silent go on; the group still has it."""
+        known = self._members[member_id]
+        known.session.speaks_again()
+        known.owned = known.reconciled.assigned
+        known.member.given(known.reconciled.epoch, known.reconciled.assigned)
+        self._beat_again(known)
 
     def _join(self, member: Member, process: str) -> None:
         if not member.answers:
             return
         first = not self._members
-        known = _Known(member, Reconciled(process), self._time.now_ms)
+        known = _Known(member, Reconciled(process), Session(self._time, self._timings))
         self._members[member.member_id] = known
         self._changed()
         delay_ms = self._timings.initial_rebalance_delay_ms
@@ -154,16 +156,16 @@ class HeartbeatCoordinator:
         known = self._members.pop(member_id, None)
         if known is None:
             return
-        for event in (known.beat, known.expiry):
-            if event is not None:
-                event.cancel()
+        known.session.end()
+        if known.beat is not None:
+            known.beat.cancel()
         self._changed()
 
     def _beat_again(self, known: _Known) -> None:
         """Plan the next heartbeat of a member, unless it is planned."""
         if known.beat is None:
             interval = self._timings.heartbeat_interval_ms
-            in_ms = interval - (self._time.now_ms - known.heard_ms) % interval
+            in_ms = interval - (self._time.now_ms - known.session.heard_ms) % interval
             known.beat = self._time.after(in_ms, lambda: self._heard(known))
 
     def _heard(self, known: _Known) -> None:
@@ -171,7 +173,7 @@ class HeartbeatCoordinator:
         known.beat = None
         if not known.member.answers or self._members.get(known.member.member_id) is not known:
             return
-        known.heard_ms = self._time.now_ms
+        known.session.hear()
         self._compute_if_due()
         before = known.reconciled
         owners = Owners.of(one.reconciled for one in self._members.values())

@@ -74,6 +74,10 @@ class CoordinatedGroup:
         """Expire a member, its session timeout after its last heartbeat."""
         self._heartbeats.falls_silent(member_id)
 
+    def speaks_again(self, member_id: str) -> None:
+        """Let a member that was silent go on; the group still has it."""
+        self._heartbeats.speaks_again(member_id)
+
     def rejoin_now(self, _member_id: str) -> None:
         """Nobody asks for a rebalance where the coordinator assigns: heartbeats do it."""
 

@@ -14,7 +14,8 @@ class Instance:
 
     ``flushed`` is how far those were that a thread has, when they were opened: a kill leaves that.
     ``answers`` is whether it runs: False once stopped, killed, or while paused. ``members`` are the
-    member ids of its threads, the first of which reports what is on disk.
+    member ids of its threads, the first of which reports what is on disk. ``restores`` is how fast
+    it restores, as a share of what others do.
     """
 
     def __init__(
@@ -26,12 +27,14 @@ class Instance:
         *,
         tags: Mapping[str, str],
         rack: str | None,
+        restores: float = 1.0,
     ) -> None:
         self._stage = stage
         self.name = name
         self.process = process
         self.tags = tags
         self.rack = rack
+        self.restores = restores
         self.answers = False
         self.states: dict[TaskId, float] = {}
         self.flushed: dict[TaskId, float] = {}
@@ -48,6 +51,20 @@ class Instance:
             f"{self.name}-{number}-{self._starts}" for number in range(1, self.thread_count + 1)
         ]
         return self.members
+
+    def pause(self) -> None:
+        """Stand still, until ``go_on``."""
+        self.answers = False
+
+    def go_on(self) -> None:
+        """Run again after a pause."""
+        self.answers = True
+
+    def renew(self, member_id: str) -> str:
+        """Return a new member id for a thread whose group doesn't know it any more."""
+        new = f"{member_id}-again"
+        self.members = [new if one == member_id else one for one in self.members]
+        return new
 
     def end(self) -> None:
         """Run no longer."""

@@ -82,7 +82,7 @@ def simulate(
         endless = f"{error}; {_what_goes_round(run)}"
     until_ms = max(run.time.now_ms, 1)
     spans = tuple(run.line.spans(until_ms))
-    tasks = tuple(run.stage.names.values())
+    tasks = tuple(name for _, name in sorted(run.stage.names.items()))
     marks = tuple(run.line.marks)
     return Simulated(
         figures=figures(spans, marks, tasks, from_ms=0, until_ms=until_ms),
@@ -154,11 +154,12 @@ def new_process(run: StreamsRun, number: int) -> ProcessId:
 
 
 def _what_goes_round(run: StreamsRun) -> str:
-    """Say what the last minutes of a story that doesn't end were spent with."""
+    """Describe what the last minutes of a story that doesn't end were spent with."""
     last: dict[str, int] = {}
     for mark in run.line.marks[-1_000:]:
         last[mark.kind] = last.get(mark.kind, 0) + 1
     kinds = ", ".join(f"{count} x {kind}" for kind, count in sorted(last.items()))
-    unprocessed = sorted(run.stage.names[one] for one in run.tasks.sources.keys() - run.processed)
-    still = f"; nobody processes {', '.join(unprocessed[:5])}" if unprocessed else ""
+    without = sorted(run.tasks.sources.keys() - run.processed)
+    named = ", ".join(run.stage.names[task] for task in without[:5])
+    still = f"; nobody processes {named}" if without else ""
     return f"of the last {min(len(run.line.marks), 1_000)} happenings: {kinds}{still}"

@@ -157,7 +157,7 @@ class Restoration:
         return min(dues, default=None)
 
     def _look(self) -> None:
-        """Take note of what has reached its end, and plan the next look."""
+        """Note what has reached its end, and plan the next look."""
         self._next = None
         self._move()
         done = [

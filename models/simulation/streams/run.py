@@ -15,9 +15,11 @@ from caughtup.models.simulation.coordinator import ClassicCoordinator
 from caughtup.models.simulation.streams.coordinated import CoordinatedGroup, assignment_of
 from caughtup.models.simulation.streams.follower import Follower
 from caughtup.models.simulation.streams.instance import Instance
+from caughtup.models.simulation.streams.pauses import PausedThread, go_on, pause
 from caughtup.models.simulation.streams.stage import Stage
 from caughtup.models.simulation.streams.thread import StreamThread
 from caughtup.models.simulation.streams.topology import Application, Protocol, changelog_ends
+from caughtup.models.simulation.virtual_time import Event
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,11 @@ class RunningThread:
     active: tuple[TaskId, ...]
     standby: tuple[TaskId, ...] = ()
     next_rebalance_ms: int | None = None
+
+    @property
+    def tasks(self) -> tuple[TaskId, ...]:
+        """All that it has: its actives, then its standbys."""
+        return (*self.active, *self.standby)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,7 @@ class StreamsRun:
         self.tasks = self.stage.tasks
         self.instances: dict[str, Instance] = {}
         self._threads: dict[str, list[StreamThread]] = {}
+        self._paused: dict[str, Event] = {}
         self._grown: set[TaskId] = set()
         self._follower = Follower(self.time, application.follower or Patience())
         self.coordinator = (
@@ -72,9 +80,15 @@ class StreamsRun:
         *,
         tags: Mapping[str, str] | None = None,
         rack: str | None = None,
+        restores: float = 1.0,
     ) -> Instance:
-        """Add an instance, which is started by ``start``."""
-        instance = Instance(self.stage, name, process, threads, tags=tags or {}, rack=rack)
+        """Add an instance, which is started by ``start``.
+
+        ``restores``: how fast it restores, as a share of what the application's others do.
+        """
+        instance = Instance(
+            self.stage, name, process, threads, tags=tags or {}, rack=rack, restores=restores
+        )
         self.instances[name] = instance
         return instance
 
@@ -99,9 +113,7 @@ class StreamsRun:
             instance.start()
             instance.flushed.update(one.flushed)
             threads = self._threads[one.name] = []
-            assigned = {
-                task for thread in one.threads for task in (*thread.active, *thread.standby)
-            }
+            assigned = {task for thread in one.threads for task in thread.tasks}
             for number, has in enumerate(one.threads, start=1):
                 member_id = instance.members[number - 1]
                 thread = StreamThread(self.stage, instance, number, member_id, self._ask)
@@ -132,6 +144,16 @@ class StreamsRun:
         self._end(name, checkpoint=False, leave_group=False)
         if not keep_state:
             self.instances[name].lose_states()
+
+    def pause(self, name: str, for_ms: int) -> None:
+        """Let an instance stand still for a while, as by SIGSTOP."""
+        self.stage.mark("pause", f"{name} stands still")
+        instance = self.instances[name]
+        instance.pause()
+        paused = [pause(thread) for thread in self._threads[name]]
+        for one in paused:
+            self.coordinator.falls_silent(one.thread.member_id)
+        self._paused[name] = self.time.after(for_ms, lambda: self._go_on(instance, paused))
 
     def rebalance(self) -> None:
         """Let the group's first thread ask for a rebalance."""
@@ -168,7 +190,27 @@ class StreamsRun:
             if runs
         }
 
+    def _go_on(self, instance: Instance, paused: Sequence[PausedThread]) -> None:
+        """Let an instance go on: who is no longer in the group joins it as a new member."""
+        del self._paused[instance.name]
+        self.stage.mark("go on", f"{instance.name} goes on")
+        instance.go_on()
+        known = set(self.coordinator.members)
+        threads = self._threads[instance.name] = []
+        for number, one in enumerate(paused, start=1):
+            member_id = one.thread.member_id
+            if member_id in known:
+                threads.append(one.thread)
+                go_on(one, instance, self.stage.epoch_ms + self.time.now_ms)
+                self.coordinator.speaks_again(member_id)
+            else:
+                new = instance.renew(member_id)
+                threads.append(StreamThread(self.stage, instance, number, new, self._ask))
+                self.coordinator.join(threads[-1])
+
     def _end(self, name: str, *, checkpoint: bool, leave_group: bool) -> None:
+        if name in self._paused:
+            self._paused.pop(name).cancel()
         self.instances[name].end()
         for thread in self._threads.pop(name, ()):
             thread.stop(checkpoint=checkpoint)

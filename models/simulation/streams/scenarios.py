@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from caughtup.models.assignment.catch_up import RUNNING, UNKNOWN
 from caughtup.models.assignment.compact import CompactScenario
 from caughtup.models.assignment.configs import Configs
+from caughtup.models.groups.generation import client_name
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.partition_assignor.rebalance import Subtopology
 from caughtup.models.simulation.membership import Timings
@@ -123,6 +124,6 @@ def _names(scenario: CompactScenario) -> dict[ProcessId, str]:
     names: dict[ProcessId, str] = {}
     for process in scenario.clients:
         ids = scenario.client_ids.get(process)
-        name = ids[0].split("-StreamThread-")[0] if ids else str(process)
+        name = client_name(ids[0]) if ids else str(process)
         names[process] = name if name not in names.values() else str(process)
     return names

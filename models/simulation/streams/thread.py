@@ -48,7 +48,7 @@ class StreamThread:
         self.restoration = Restoration(
             self._stage.time,
             self._stage.ends,
-            self._application.restore_per_second,
+            self._application.restore_per_second * instance.restores,
             self._restored,
             self._caught_up,
         )
@@ -62,6 +62,11 @@ class StreamThread:
     def probes(self) -> bool:
         """Whether the thread is to ask for a probing rebalance."""
         return self._probing is not None
+
+    @property
+    def next_rebalance_ms(self) -> int | None:
+        """When the thread is to ask for a rebalance, on the leader's clock; None if it isn't."""
+        return None if self._probing is None else self._probing.at_ms + self._stage.epoch_ms
 
     def prepare(self) -> None:
         """Give up all partitions before joining again, where the protocol is eager.
@@ -78,7 +83,7 @@ class StreamThread:
                     self._stage.does(task, self._instance.name, None)
 
     def subscription(self) -> Member:
-        """Say what the thread has: its partitions, and the offset sums of its states."""
+        """Describe what the thread has: its partitions, and the offset sums of its states."""
         return Member(
             self.member_id,
             self._instance.process,
@@ -146,6 +151,7 @@ class StreamThread:
         """End: close all tasks, and leave their states as far as they are, or were checkpointed."""
         if self._probing is not None:
             self._probing.cancel()
+            self._probing = None
         for task in sorted(self.active):
             self._close_active(task, checkpoint=checkpoint)
         for task in sorted(self.standby):

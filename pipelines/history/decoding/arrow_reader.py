@@ -21,7 +21,7 @@ class ArrowReader(ColumnReader):
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         if not any(holds(column.type) for holds in _BYTE_TYPES):
-            raise TypeError(f"a column of {column.type}, not of bytes")
+            raise TypeError(f"a column of {column.type} instead of bytes")
         # 64-bit offsets, which index the data as they are; the data isn't copied.
         column = column.cast(pa.large_binary())
         _, offsets, data = column.buffers()

@@ -35,7 +35,7 @@ def own_columns(name: str, batch: pa.RecordBatch) -> OwnColumns:
 
 
 def own_table(name: str) -> Table:
-    """Give the table that a topic's records become; ``as_of_ms`` becomes a timestamp, as_of."""
+    """Return the table that a topic's records become; ``as_of_ms`` becomes a timestamp, as_of."""
     kind = KINDS[name]
     fields = [field for field in kind.columns if field.name != "as_of_ms"]
     shape = StructType([*columns(as_of=TimestampType()).fields, *fields])

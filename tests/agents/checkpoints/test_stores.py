@@ -93,6 +93,39 @@ def test_a_folder_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     "uri", ["/data/a b", "file:/data/a b/", "file:///data/a b", "file://host/data/a b"]
 )
 def test_paths_are_read_as_hadoop_reads_them(uri: str) -> None:
-    store, path = open_store(read_entry(uri))
+    store, path = open_store(read_entry(uri), {})
     assert isinstance(store, LocalStore)
     assert path == "/data/a b"
+
+
+def test_an_s3_is_the_one_that_the_settings_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[dict[str, str]] = []
+    monkeypatch.setattr(fs, "S3FileSystem", lambda **arguments: given.append(arguments))
+    variables = {
+        "AWS_ENDPOINT_URL": "http://store:9000/",
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_REGION": "eu",
+        "AWS_ACCESS_KEY_ID": "AKIA",
+        "AWS_SECRET_ACCESS_KEY": "wJalr",
+        "AWS_SESSION_TOKEN": "for a while",
+    }
+    store, path = open_store(read_entry("s3a://bucket/q/?region=us"), variables)
+    assert (store.shown(path), path) == ("s3a://bucket/q", "bucket/q")
+    assert given == [
+        {
+            "access_key": "AKIA",
+            "secret_key": "wJalr",
+            "session_token": "for a while",
+            "region": "us",
+            "scheme": "http",
+            "endpoint_override": "store:9000",
+        }
+    ]
+
+
+@pytest.mark.parametrize("variables", [None, {"AWS_REGION": "eu-central-1"}])
+def test_an_s3s_uri_means_the_same_path_whoever_says_which_s3(
+    variables: dict[str, str] | None,
+) -> None:
+    store = ArrowStore("s3a://lake/a%20team/dt=1/?region=eu-central-1", variables)
+    assert store.root.rstrip("/") == "lake/a team/dt=1"

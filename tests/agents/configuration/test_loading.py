@@ -135,6 +135,7 @@ def test_a_variable_that_is_no_setting_is_refused_by_name(monkeypatch: pytest.Mo
     "name",
     [
         "CAUGHTUP_CACHE",
+        "CAUGHTUP_HISTORY",
         "CAUGHTUP_SERVICE_HOST",
         "CAUGHTUP_SERVICE_PORT",
         "CAUGHTUP_SERVICE_PORT_HTTP",
@@ -159,7 +160,7 @@ def test_the_address_of_a_service_named_caughtup_web_is_no_port(
     monkeypatch.setenv("CAUGHTUP_WEB_PORT", address)
     monkeypatch.setenv("CAUGHTUP_PAGE_PORT", address)
     assert load_settings().web_port == 8080
-    assert "CAUGHTUP_WEB_PORT is a Service's address" in caplog.text
+    assert "CAUGHTUP_WEB_PORT is the address of a Kubernetes Service" in caplog.text
     assert load_settings(written("web_port = 9000")).web_port == 9000
     assert load_settings(web_port=9001).web_port == 9001
     monkeypatch.setenv("CAUGHTUP_PAGE_PORT", "8080")

@@ -94,7 +94,7 @@ def test_while_a_file_cannot_be_read_the_secret_before_stays(
     assert settings.kafka["sasl.password"] == NAMES[0]
     (said,) = caplog.messages
     assert said.startswith(f"sasl.password_file: {path}: ")
-    assert said.endswith("; what was read before stays in use")
+    assert said.endswith("; the former content stays in use")
     if path.is_dir():
         path.rmdir()
     path.write_text(NAMES[1])
@@ -112,7 +112,7 @@ def test_what_opens_a_key_is_said_to_take_effect_at_the_next_start(
     Path("pass").write_text(NAMES[1])
     SecretFiles(settings).read_again()
     assert caplog.messages == [
-        "ssl.key.password_file has changed: that takes effect at the next start"
+        "ssl.key.password_file has changed; the change takes effect at the next start"
     ]
 
 
@@ -130,7 +130,9 @@ def test_keys_and_certificates_that_change_are_said_to_take_effect_at_the_next_s
     files.look_at_certificates()
     files.look_at_certificates()
     (said,) = caplog.messages
-    assert said.startswith("ssl.certificate.location: the file has changed: that takes effect at")
+    assert said.startswith(
+        "ssl.certificate.location: the file has changed; the change takes effect at"
+    )
 
 
 async def test_the_service_looks_by_itself(

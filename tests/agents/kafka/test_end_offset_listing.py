@@ -147,7 +147,8 @@ def test_while_the_broker_asked_for_metadata_hangs_the_partitions_known_before_a
 def test_a_client_whose_futures_never_end_is_replaced_once_that_is_certain(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(end_offset_listing, "WEDGED_SECONDS", 0.2)
+    clock, ahead = time.monotonic, 0.0
+    monkeypatch.setattr(end_offset_listing.time, "monotonic", lambda: clock() + ahead)
     wedged, other = HangingClient(1, 2), HangingClient(end=9)
     destroyed = wedged.destroyed
     asking = lister(wedged, other)
@@ -155,7 +156,7 @@ def test_a_client_whose_futures_never_end_is_replaced_once_that_is_certain(
     listing = asking.list_ends(lambda _: True, PATIENCE_SECONDS)
     assert not listing.found
     assert not listing.given_up
-    time.sleep(0.2)
+    ahead += end_offset_listing.WEDGED_SECONDS
     assert asking.list_ends(lambda _: True, PATIENCE_SECONDS).given_up == (1, 2)
     assert destroyed.wait(10)
     listing = asking.list_ends(lambda _: True, PATIENCE_SECONDS)

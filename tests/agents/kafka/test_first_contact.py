@@ -77,7 +77,7 @@ def test_the_service_tries_it_until_it_is_there_and_says_so_once(
     timer.join()
     (said,) = caplog.messages
     assert said.endswith(
-        "nothing listens there (connection refused); trying again until there is one"
+        "nothing listens there (connection refused); trying until a broker answers"
     )
 
 

@@ -82,7 +82,7 @@ def test_what_is_no_keystore_is_named(forms: dict[str, dict[str, str]], tmp_path
     (tmp_path / "not.p12").write_bytes(b"\x30\x82hunter2")
     kafka = {**forms["PKCS #12"], "ssl.keystore.location": str(tmp_path / "not.p12")}
     (line,) = property_problems(kafka, SERVICE)
-    assert "it is no PKCS #12" in line
+    assert "the file is not PKCS #12" in line
 
 
 def test_without_the_extra_the_service_names_it_and_librdkafka_alone_needs_none(

@@ -45,7 +45,7 @@ def test_a_failure_is_logged_with_its_traceback_once_a_minute(
         with state.faults.isolated("assessment", group, clock[0]):
             raise OverflowError("too large")
     (record,) = caplog.records
-    assert record.getMessage() == "assessment of 'a' failed; going on"
+    assert record.getMessage() == "assessment of 'a' failed; continuing"
     assert record.exc_info is not None
     assert record.exc_info[0] is OverflowError
 

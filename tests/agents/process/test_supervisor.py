@@ -27,7 +27,7 @@ async def test_what_broke_first_is_what_is_told() -> None:
     async with supervisor.serving(health) as stop:
         supervisor.broke("the first")
         supervisor.broke("the second")
-        await asyncio.wait_for(stop.wait(), 1)
+        await asyncio.wait_for(stop.wait(), 20)
     assert health.broken == "the first"
     assert health.unready() == ["broken: the first"]
     assert not health.is_alive

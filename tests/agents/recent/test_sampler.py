@@ -7,11 +7,12 @@ import pytest
 from caughtup.agents.process.health import Health
 from caughtup.agents.recent import sampler as module
 from caughtup.agents.recent.sampler import Sampler
+from caughtup.models.commits.table import CommittedTopic
 from caughtup.models.state.cluster import ClusterState
 from tests.support.groups.records import GROUP, consumer_generation
 from tests.support.groups.streams import WARMING
 from tests.support.groups.streams import generation as streams_generation
-from tests.support.states import NOW_MS, assess, everything, read
+from tests.support.states import GAINING, JUDGED_MS, NOW_MS, assess, everything, judged, read
 
 
 def sampled(state: ClusterState, at_ms: int = NOW_MS) -> None:
@@ -31,7 +32,31 @@ def test_every_group_has_figures_and_the_cluster_their_sums() -> None:
     _, whole = state.recent.cluster.columns()
     assert whole["warmups"] == application.columns()[1]["warmups"] != [0]
     assert whole["reassignments"] == [1]
-    assert (whole["groups_behind"][0] or 0) > 0
+    assert (whole["lag"][0] or 0) > 0
+    assert whole["groups_behind"] == [0]  # nobody fares badly for having something to read
+
+
+def test_the_lag_of_an_application_is_computed_once_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    state, asked = everything(), list[str]()
+    columns_of = state.commits.columns_of
+
+    def counted(group: str) -> list[CommittedTopic]:
+        asked.append(group)
+        return columns_of(group)
+
+    monkeypatch.setattr(state.commits, "columns_of", counted)
+    sampled(state)
+    assert GROUP in asked
+    assert sorted(asked) == sorted(state.group_names())
+
+
+def test_the_cluster_counts_the_groups_that_are_not_ok() -> None:
+    state = judged()
+    sampled(state, JUDGED_MS)
+    _, whole = state.recent.cluster.columns()
+    verdicts = [one.verdict for one in state.assessments.verdicts.values()]
+    not_ok = [verdict for verdict in verdicts if verdict not in {"ok", "unknown"}]
+    assert whole["groups_behind"] == [len(not_ok)] != [0]
 
 
 def test_a_rebalance_between_two_looks_is_told_with_who_joined() -> None:
@@ -50,14 +75,13 @@ def test_a_rebalance_between_two_looks_is_told_with_who_joined() -> None:
 
 
 def test_a_verdict_that_changes_is_told() -> None:
-    state = everything()
-    sampled(state)
-    assess(state)
-    sampled(state)
-    assess(state, NOW_MS + 3_600_000)
-    sampled(state, NOW_MS + 3_600_000)
-    kinds = {one.kind for one in state.recent.happenings.newest(99)}
-    assert kinds <= {"verdict"}
+    state = judged()
+    sampled(state, JUDGED_MS)
+    assert state.recent.happenings.newest(99) == []
+    assess(state, JUDGED_MS + 600_000)
+    sampled(state, JUDGED_MS + 600_000)
+    (told,) = state.recent.happenings.newest(99)
+    assert (told.kind, told.group, told.text) == ("verdict", GAINING, "slow → stopped")
 
 
 def test_a_group_that_fails_costs_itself(monkeypatch: pytest.MonkeyPatch) -> None:

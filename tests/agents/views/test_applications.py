@@ -11,7 +11,7 @@ from caughtup.agents.views.applications import application_view
 from caughtup.models.state.cluster import ClusterState
 from tests.support.groups.records import GROUP, START_MS
 from tests.support.groups.streams import WARMING, Member, generation, process
-from tests.support.states import NOW_MS, cluster_state, everything, read
+from tests.support.states import NOW_MS, cluster_state, everything, list_ends, publish, read
 
 A, B = str(process(1)), str(process(2))
 
@@ -96,6 +96,25 @@ def test_an_application_of_which_nothing_can_be_read_has_no_recommendation() -> 
 
 def test_clients_stand_in_the_order_of_their_names() -> None:
     state = cluster_state()
-    read(state, generation(1, Member("z", 1), Member("a", 2), Member("m", 3)))
+    read(state, generation(1, Member("m-10", 1), Member("a", 2), Member("m-9", 3)))
     application = shown(state)
-    assert [client["name"] for client in application["clients"]] == ["a", "m", "z"]
+    assert [client["name"] for client in application["clients"]] == ["a", "m-9", "m-10"]
+
+
+def test_what_it_took_since_an_instance_joined_is_said_once_one_joined() -> None:
+    state = everything()
+    assert "change" not in shown(state)
+    alone = Member("a", 1, ("0_0",), {"0_0": -2, "0_1": 50_000}, ("0_0", "0_1"))
+    left_ms = START_MS + 1_000
+    read(state, generation(8, alone, at_ms=left_ms), seen_ms=left_ms)
+    list_ends(state, at_ms=left_ms + 1)
+    publish(state, left_ms + 2)
+    assert shown(state)["change"] == {
+        "at_ms": left_ms,
+        "text": "b left",
+        "copies": 0,
+        "rebalances": 1,
+        "waits": 0,
+        "waited_seconds": 0.0,
+        "at_rest_ms": left_ms,
+    }

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 
 import caughtup
 from caughtup.agents.process.health import Health
+from caughtup.agents.process.turns import done_at_once
 from caughtup.agents.views.groups import group_summary
 from caughtup.agents.views.page.movements import REASSIGNMENTS_SHOWN, reassignment_view
 from caughtup.agents.web.page_state import page_steps
@@ -46,13 +47,7 @@ def whole_state(
     state: ClusterState, health: Health, now_ms: int, limited: int = 0
 ) -> dict[str, Any]:
     """Go through all the steps at once."""
-    steps = page_steps(state, health, now_ms, limited)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as done:
-            described: dict[str, Any] = done.value
-            return described
+    return done_at_once(page_steps(state, health, now_ms, limited))
 
 
 def test_the_clusters_name_is_shown_where_somebody_gave_it_one() -> None:
@@ -110,7 +105,7 @@ def test_a_group_has_its_verdict_with_the_reason_and_its_worst_lag_in_seconds(
     assert groups["plain"].keys().isdisjoint({"status", "why", "lag_seconds"})  # not assessed yet
     summary = group_summary(judged(), STOPPED)
     assert summary["status"] == "stopped"
-    assert summary["why"].startswith("clicks-1: 4,900 to read and no commit for 49 min")
+    assert summary["why"].startswith("clicks-1: 4,900 offsets to read and no commit for 49 min")
     assert summary["lag_seconds"] == pytest.approx(49 * 60, abs=60)
     assert summary["lag_seconds_method"] == "interpolated"
     summary = group_summary(judged(), KEEPING_UP)

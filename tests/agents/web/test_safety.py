@@ -8,12 +8,15 @@ import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from caughtup.agents.process.health import Health
+from caughtup.models.state.cluster import ClusterState
+from tests.support.groups.broker_assigned import state_of, streams_group
 from tests.support.groups.records import GROUP
 from tests.support.observability.site import Site
-from tests.support.states import everything
+from tests.support.states import NOW_MS, everything
 
 OPERATING = Path(__file__).resolve().parents[3] / "docs/operating.md"
 
@@ -60,10 +63,34 @@ async def told_to_stop(site: Site, hook: str, client: str) -> bool:
     ran = await asyncio.create_subprocess_exec(
         "sh", "-c", command, env={**os.environ, "HOSTNAME": client}
     )
-    return await asyncio.wait_for(ran.wait(), 20) == 0
+    return await asyncio.wait_for(ran.wait(), 60) == 0
 
 
 async def test_the_documented_prestop_hook_holds_who_may_not_go(site: Site) -> None:
     (hook,) = re.findall(r"command: \[sh, -c, '(.*)'\]", OPERATING.read_text())
     assert await told_to_stop(site, hook, "b")
     assert not await told_to_stop(site, hook, "a")
+
+
+@pytest.mark.parametrize(
+    ("group", "state"), [(GROUP, everything()), ("orders", state_of(streams_group()))]
+)
+async def test_unless_asked_it_allows_what_the_application_has_lived_with(
+    group: str, state: ClusterState
+) -> None:
+    async with Site(state, Health(ready=True)) as running:
+        path = f"/api/groups/{group}/safe?stop=a&leave_group=true"
+        async with running.get(path) as response:
+            told = await response.json()
+        assert (told["within_ms"], told["within_from"]) == (60_000, "default")
+        numbers, behind = np.array([0]), np.array([True])
+        for ago_ms in (40_000, 10_000):
+            committed = np.array([NOW_MS - ago_ms])
+            moment_ms = NOW_MS - ago_ms
+            state.recent.standing_still(group).look("in", numbers, committed, behind, moment_ms)
+        async with running.get(path) as response:
+            told = await response.json()
+        assert (told["within_ms"], told["within_from"]) == (30_000, "record")
+        async with running.get(f"{path}&within=7") as response:
+            told = await response.json()
+        assert (told["within_ms"], told["within_from"]) == (7_000, "asked")

@@ -8,9 +8,10 @@ import pytest
 
 from caughtup.agents.cli.lazy import LazyCommand
 from caughtup.agents.main import main
-from caughtup.demo.story.commands import program, to_try
+from caughtup.demo.story.commands import program, to_compare, to_try
 
-TRIED = to_try(".venv/bin/caughtup", "127.0.0.1:1,127.0.0.1:2", "http://127.0.0.1:8080/", "orders")
+SAID = (".venv/bin/caughtup", "127.0.0.1:1,127.0.0.1:2", "http://127.0.0.1:8080/")
+TRIED = (*to_try(*SAID, "orders"), *to_compare(*SAID, "orders-caughtup", "orders-kafka"))
 
 
 @pytest.mark.parametrize("line", TRIED)

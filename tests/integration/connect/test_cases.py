@@ -1,6 +1,6 @@
-"""The document's six cases on three real workers: those that need nobody to come back in time.
+"""The document's six cases on three real workers, with ``make thorough``.
 
-All six are ``caughtup demo --story connect``, which is played here with ``make thorough``.
+First those that need nobody to come back in time; all six are ``caughtup demo --story connect``.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from caughtup.demo.story.connect.play import SixCases
 from caughtup.demo.story.connect.rows import Row
 from caughtup.demo.story.connect.watched import Foretold, Watched
 from caughtup.demo.story.stage import caughtup_command
+
+pytestmark = pytest.mark.thorough
 
 MAX_DELAY_MS = 5_000
 QUICK = ("the first worker joins", "two workers join one", "a worker leaves", "the leader leaves")
@@ -75,7 +77,6 @@ def test_what_nobody_has_goes_where_and_when_it_was_said_to(played: Played) -> N
     assert foretold.came(due.logged), (foretold, due.kafka, foretold.late_ms(due.logged))
 
 
-@pytest.mark.thorough
 @pytest.mark.timeout(400)
 def test_the_six_cases_are_played_and_known() -> None:
     command = [*caughtup_command(), "demo", "--story", "connect", "--scripted", "--format", "json"]

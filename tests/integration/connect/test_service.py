@@ -19,7 +19,7 @@ from tests.support.service import Service, caughtup, wait_for
 
 MAX_DELAY_MS = 8_000
 #: What a scheduler may take, here and in three JVMs, on two cores that others use as well.
-SLACK_MS = 1_500
+SLACK_MS = 5_000
 
 Lines = dict[str, list[dict[str, Any]]]
 
@@ -72,6 +72,7 @@ def names(worker: dict[str, Any]) -> list[str]:
     return [*worker["connectors"], *worker["tasks"]]
 
 
+@pytest.mark.thorough
 def test_a_worker_that_stands_still_is_a_zombie_until_its_work_goes_where_it_was_foreseen(
     service: Service, workers: ConnectWorkers, follow
 ) -> None:
@@ -129,7 +130,7 @@ def test_a_task_that_fails_is_named_and_the_command_says_what_the_service_does(
     )
     (failed,) = [one for one in lines["contradiction"] if one["name"] == "broken-0"]
     assert failed["contradiction"] == "failed"
-    assert failed["why"] == "failed of org.apache.kafka.connect.errors.ConnectException"
+    assert failed["why"] == "failed: org.apache.kafka.connect.errors.ConnectException"
     service.wait_value(1, "connect_contradictions", group=workers.group, kind="failed")
     settings = ("--bootstrap-servers", workers._cluster.bootstrap_servers)
     ran = caughtup("connect", workers.group, "--json", *settings, directory=tmp_path)

@@ -23,10 +23,14 @@ _READY_SECONDS = 120.0
 _END_SECONDS = 40.0
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(480)
 def test_the_scripted_demo_sees_all_that_was_done():
     played = subprocess.run(
-        [*_COMMAND, "--scripted", "--format", "json"], capture_output=True, text=True, check=False
+        [*_COMMAND, "--story", "streams", "--scripted", "--format", "json"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     *facts, last = map(json.loads, played.stdout.splitlines())
@@ -39,7 +43,11 @@ def test_the_scripted_demo_sees_all_that_was_done():
     assert played.returncode == 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=lambda n: n.name)
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.thorough)],
+    ids=lambda n: getattr(n, "name", None),
+)
 def test_however_the_demo_is_ended_it_leaves_nothing_running(
     number: signal.Signals, tmp_path: Path
 ):
@@ -57,7 +65,7 @@ def test_however_the_demo_is_ended_it_leaves_nothing_running(
             _wait(lambda: "Ctrl-C ends" in (tmp_path / "out").read_text(), _READY_SECONDS)
             _what_it_says_to_try_works((tmp_path / "out").read_text(), port)
         children = _children(demo.pid)
-        directories = {_working_directory(pid) for pid in children} - {Path.cwd()}
+        directories = set(filter(None, map(_working_directory, children))) - {Path.cwd()}
         assert len(children) >= 4, "two brokers, the service and the watchdog"
 
         demo.send_signal(number)
@@ -78,7 +86,7 @@ def test_however_the_demo_is_ended_it_leaves_nothing_running(
 def _what_it_says_to_try_works(said: str, port: int) -> None:
     assert f"http://127.0.0.1:{port}/" in said
     commands = [shlex.split(line) for line in said.splitlines() if " -m caughtup.agents " in line]
-    assert [command[3] for command in commands] == ["lag", "lag", "top", "explain", "reassignments"]
+    assert [command[3] for command in commands] == ["lag", "lag", "simulate", "explain", "top"]
     assert f"Kafka:     {commands[0][5]}\n" in said
 
     def shows_groups() -> bool:
@@ -87,7 +95,7 @@ def _what_it_says_to_try_works(said: str, port: int) -> None:
         return ran.stdout.split()[:2] == ["GROUP", "STATE"]
 
     _wait(shows_groups, _READY_SECONDS)
-    with Terminal(commands[2]) as terminal:
+    with Terminal(commands[4]) as terminal:
         terminal.wait_for("demo at http://")
         terminal.press("q")
         assert terminal.ended() == 0
@@ -121,5 +129,9 @@ def _children(parent: int) -> list[int]:
     return found
 
 
-def _working_directory(pid: int) -> Path:
-    return Path(os.readlink(f"/proc/{pid}/cwd"))
+def _working_directory(pid: int) -> Path | None:
+    """Return where a process runs; None of one that has ended meanwhile, as a compiler does."""
+    try:
+        return Path(os.readlink(f"/proc/{pid}/cwd"))
+    except OSError:
+        return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from confluent_kafka.admin import AdminClient
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
@@ -20,6 +21,7 @@ from tests.support.service import wait_for
 HOUR_MS = 3_600_000
 
 
+@pytest.mark.thorough
 def test_without_recommendations_a_new_instance_gets_work_in_the_end(
     cluster: EmbeddedCluster, jar: Path
 ) -> None:
@@ -47,6 +49,7 @@ def test_without_recommendations_a_new_instance_gets_work_in_the_end(
         assert following.prefix not in " ".join(there)
 
 
+@pytest.mark.thorough
 def test_a_recommendation_that_the_log_has_left_behind_is_too_old(
     cluster: EmbeddedCluster, jar: Path
 ) -> None:

@@ -201,6 +201,7 @@ def workers_below(pid: int) -> list[int]:
     return [one for one in found if Path(f"/proc/{one}/comm").read_text().strip() != "java"]
 
 
+@pytest.mark.thorough
 def test_brokers_that_do_not_answer_are_said_in_one_line(tmp_path: Path) -> None:
     arguments = ["--bootstrap-servers", "127.0.0.1:1", "--once"]
     arguments += ["--output", str(tmp_path / "table"), "--checkpoint", str(tmp_path / "checkpoint")]
@@ -213,6 +214,7 @@ def test_brokers_that_do_not_answer_are_said_in_one_line(tmp_path: Path) -> None
     assert "Traceback" not in log.read_text()
 
 
+@pytest.mark.thorough
 def test_a_spark_without_the_connector_says_what_to_give_it(tmp_path: Path) -> None:
     program = """
 from caughtup.pipelines.history.stream import HistoryOptions, history

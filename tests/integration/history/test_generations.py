@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import uuid
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.story.stage import caughtup_command
+from caughtup.models.decisions.inputs.gathering import CLOCK_ALLOWANCE_MS
 from tests.support.kafka.topics import whole_topic
 from tests.support.service import Service, wait_for
+from tests.support.told_parameters import tell_parameters
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -47,10 +50,12 @@ def test_what_spark_records_is_what_the_service_decided_from(
 ) -> None:
     name = f"recorded-{uuid.uuid4().hex[:8]}"
     table, page = tmp_path / "generations", tmp_path / "page.html"
-    with (
-        StreamsApplication(cluster, name, partitions=2) as application,
-        Service(cluster) as service,
-    ):
+    with ExitStack() as stack:
+        application = stack.enter_context(StreamsApplication(cluster, name, partitions=2))
+        service = Service(cluster)
+        # What the service learns of an application the job doesn't know.
+        tell_parameters(service, application)
+        stack.enter_context(service)
         application.start_instance("one")
         produce(cluster, application.source, 2_000, keys=50)
         service.wait_total(0, "group_lag_records", group=name)
@@ -67,8 +72,17 @@ def test_what_spark_records_is_what_the_service_decided_from(
                 None,
             ),
         )
+        seen_ms = newest["decided_at_ms"] + CLOCK_ALLOWANCE_MS
+
+        def looked_at() -> bool:
+            looks = whole_topic(cluster, service.topic("end-offsets"))
+            later = [look for look in looks if json.loads(look.value())["as_of_ms"] >= seen_ms]
+            return len({look.key() for look in later if b"changelog" in look.key()}) == 4
+
+        # Of a log at rest a look is published once a minute.
+        wait_for("looks at its changelogs after the generation", looked_at, 120)
         command = ("pipeline", "generations", "--config", service.settings_file)
-        assert "generations were new" in caughtup(*command, "--output", table)
+        assert "new generation" in caughtup(*command, "--output", table)
 
     rows = [row for row in pyarrow.parquet.read_table(table).to_pylist() if row["group"] == name]
     assert len({row["generation"] for row in rows}) == len(rows) >= 2

@@ -2,22 +2,18 @@
 
 ``HISTORY_KILLS`` says how often, with ``make thorough``; each time the job is started again where it
 was. Compaction and vacuum run beside, all the time, and every version of every table is counted by
-a reader that shares no code with the job. Once more with the tables on S3.
+a reader that shares no code with the job; in the end each table is what a history has that nobody
+killed. Once more with the tables on S3, by a way that fails after the store took a commit.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
-import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
+from contextlib import ExitStack
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -27,14 +23,15 @@ from deltalake import DeltaTable
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.topics import create_topics
-from caughtup.models.errors import CaughtupError
-from caughtup.pipelines.delta.store import Store
-from caughtup.pipelines.delta.upkeep import UpkeepOptions, keep_up
+from caughtup.demo.java.jars import ensure_spark_jars
 from caughtup.pipelines.history.tables import LAYOUTS
+from caughtup.pipelines.spark.session import spark_session
 from tests.integration.conftest import MakeTopic
 from tests.support.pipelines.committing import Committing
-from tests.support.pipelines.delta import counted, rows_of, unseen
-from tests.support.pipelines.s3 import BUCKET, options, s3_server
+from tests.support.pipelines.delta import counted, rows_of
+from tests.support.pipelines.history_job import Beside, EndedError, Job, executors, wait_for
+from tests.support.pipelines.s3 import between, s3_server
+from tests.support.pipelines.unkilled import write_unkilled
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -42,121 +39,8 @@ KILLS = int(os.environ.get("HISTORY_KILLS", "10"))
 SEED = int(os.environ.get("HISTORY_SEED", str(time.time_ns() % 1_000_000)))
 #: Executors are processes of their own there.
 LOCAL_CLUSTER = "local-cluster[2,1,1024]"
-_SECONDS = 240.0
-_BESIDE_SECONDS = 1.0
-
-
-class Job:
-    """``caughtup pipeline history`` with tables and a checkpoint that outlive it."""
-
-    def __init__(
-        self, cluster: EmbeddedCluster, prefix: str, directory: Path, s3: str | None = None
-    ) -> None:
-        self.tables = str(directory / "tables") if s3 is None else f"s3://{BUCKET}/{prefix}"
-        self.options = {} if s3 is None else options(s3)
-        self.log = directory / "log"
-        self._directory = directory
-        self._arguments = ["--bootstrap-servers", cluster.bootstrap_servers]
-        self._arguments += ["--output", self.tables]
-        self._arguments += ["--checkpoint", str(directory / "checkpoint")]
-        self._environment = {k: v for k, v in os.environ.items() if not k.startswith("PYSPARK_")}
-        self._environment["CAUGHTUP_TOPIC_PREFIX"] = prefix
-        self._environment |= self.options
-
-    @contextmanager
-    def running(self, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-        command = [sys.executable, "-m", "caughtup.agents", "pipeline", "history"]
-        with self.log.open("ab") as log:
-            process = subprocess.Popen(
-                [*command, *self._arguments, *arguments],
-                stdout=log,
-                stderr=log,
-                cwd=self._directory,
-                env=self._environment,
-            )
-        try:
-            yield process
-        finally:
-            process.kill()
-            process.wait()
-
-    def finish(self) -> None:
-        with self.running("--once", "--master", "local[1]") as process:
-            assert process.wait(_SECONDS) == 0, self.said()
-
-    def said(self) -> str:
-        return self.log.read_text(errors="replace")[-6000:]
-
-    def rows(self, table: str, *columns: str) -> list[tuple[Any, ...]]:
-        rows = rows_of(self.tables, table, None, self.options)
-        return [tuple(row[name] for name in columns) for row in rows]
-
-    def batch(self) -> int:
-        """Return the last batch that is whole, -1 before the first."""
-        place = f"{self.tables}/_state"
-        if not DeltaTable.is_deltatable(place, self.options):
-            return -1
-        state = DeltaTable(place, storage_options=self.options)
-        history = state.metadata().configuration["caughtup.history"]
-        return -1 if (last := state.transaction_version(history)) is None else last
-
-
-class Beside(threading.Thread):
-    """Compacts and vacuums a history again and again, until told to stop."""
-
-    def __init__(self, job: Job) -> None:
-        super().__init__(daemon=True)
-        self._root = Store(job.tables, job.options)
-        self._told = threading.Event()
-        self.problems: list[str] = []
-        self.compacted = self.runs = 0
-
-    def run(self) -> None:
-        names = [layout.name for layout in LAYOUTS]
-        # No day is left alone: what the job writes now is compacted, too.
-        given = UpkeepOptions(datetime.now(UTC).date(), keep_days=0)
-        while not self._told.wait(_BESIDE_SECONDS):
-            try:
-                found = keep_up(self._root, names, given, unseen)
-            except CaughtupError as error:
-                if error.code != "no_table":
-                    self.problems.append(error.message)
-                continue
-            self.runs += 1
-            self.problems += found.problems
-            self.compacted += sum(one.files_before for one in found.tables)
-
-    def stop(self) -> None:
-        self._told.set()
-        self.join()
-
-
-def executors(driver: int) -> list[int]:
-    """Return the process ids of a driver's executors."""
-    parents, found = {}, []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            parents[int(path.name)] = int((path / "stat").read_text().rpartition(")")[2].split()[1])
-            if b"CoarseGrainedExecutorBackend" in (path / "cmdline").read_bytes():
-                found.append(int(path.name))
-        except OSError:
-            continue
-
-    def is_below(pid: int) -> bool:
-        while pid in parents and pid != driver:
-            pid = parents[pid]
-        return pid == driver
-
-    return [pid for pid in sorted(found) if is_below(pid)]
-
-
-def wait_for(what: str, ask: Any, job: Job, process: subprocess.Popen[bytes]) -> Any:
-    deadline = time.monotonic() + _SECONDS
-    while not (found := ask()):
-        assert process.poll() is None, job.said()
-        assert time.monotonic() < deadline, f"never: {what}\n{job.said()}"
-        time.sleep(0.05)
-    return found
+#: What is said of a commit that the store took: nothing, or that it didn't.
+FAULTS = ("lost", "503")
 
 
 @pytest.mark.parametrize("kills", [KILLS])
@@ -172,16 +56,29 @@ def test_each_committed_record_is_there_once_however_often_it_is_killed(
     end_offsets = f"{prefix}end-offsets"
     create_topics(cluster, {end_offsets: 1})
     with ExitStack() as stack:
-        s3 = None
+        s3 = way = None
         if stored == "s3":
             s3 = stack.enter_context(s3_server(tmp_path / "s3.log"))
-        job = Job(cluster, prefix, tmp_path, s3)
+            way = stack.enter_context(between(s3, tmp_path / "between.log"))
+        job = Job(cluster, prefix, tmp_path, s3, way and way.url)
         committing = stack.enter_context(Committing(cluster, make_topic("orders"), end_offsets))
         beside = Beside(job)
         beside.start()
         stack.callback(beside.stop)
-        for number in range(kills):
-            kill(job, random, separate=number % 3 == 1)
+        number = ended = failed = 0
+        while number < kills:
+            if way is not None:
+                # Of each commit's first request, which the store took, it isn't heard that it did.
+                way.fail("/_delta_log/", FAULTS[number % len(FAULTS)], once=True)
+            try:
+                kill(job, random, separate=number % 3 == 1)
+                number += 1
+            except EndedError as error:
+                print(error)
+                assert way is not None
+                ended += 1
+                assert ended <= kills
+            failed += 0 if way is None else way.stop_failing()
         committing.stop()
         job.finish()
         beside.stop()
@@ -189,7 +86,13 @@ def test_each_committed_record_is_there_once_however_often_it_is_killed(
         # What writes at once may have to be done again; nothing else may fail.
         assert not [one for one in beside.problems if "oncurrent" not in one], beside.problems
         assert beside.compacted > 0
+        assert way is None or failed > kills
+        if way is not None:
+            print(
+                f"{failed} requests failed after the store took them; the job ended {ended} times"
+            )
         check(job, committing)
+        compare(job, cluster, tmp_path / "unkilled")
 
 
 def kill(job: Job, random: Random, *, separate: bool) -> None:
@@ -205,7 +108,7 @@ def kill(job: Job, random: Random, *, separate: bool) -> None:
         if separate and (pids := executors(driver.pid)):
             os.kill(random.choice(pids), signal.SIGKILL)
             time.sleep(random.uniform(0, 2))
-        assert driver.poll() is None, job.said()
+        wait_for("it to run still", lambda: driver.poll() is None, job, driver)
         driver.kill()
 
 
@@ -232,6 +135,22 @@ def check(job: Job, committing: Committing) -> None:
     assert {one for one in told if one[0].startswith(committing.prefix)} == every
     for table, key in (("commits", where), ("end_offsets", where), ("lag", change)):
         count_versions(job, table, key)
+
+
+def compare(job: Job, cluster: EmbeddedCluster, unkilled: Path) -> None:
+    """Hold every table against one of a history that nobody killed, with the same batches."""
+    spark = spark_session("caughtup unkilled", master="local[1]", jars=ensure_spark_jars())
+    try:
+        batches = write_unkilled(
+            spark, cluster.bootstrap_servers, job.prefix, job.checkpoint, unkilled
+        )
+    finally:
+        spark.stop()
+    for layout in LAYOUTS:
+        names = [name for name in layout.columns.names if name != "seen"]
+        ours = counted(rows_of(job.tables, layout.name, None, job.options), *names)
+        assert ours == counted(rows_of(unkilled, layout.name), *names), layout.name
+    print(f"{batches} batches: {len(LAYOUTS)} tables as of a history that nobody killed")
 
 
 def count_versions(job: Job, table: str, key: tuple[str, ...]) -> None:

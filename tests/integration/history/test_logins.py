@@ -40,7 +40,7 @@ def test_a_job_reads_the_log_of_groups(guarded: Guarded, tmp_path: Path, way: st
     arguments = ("--config", path, "--output", output, "--master", "local[1]")
     ran = caughtup("pipeline", "generations", *arguments, directory=tmp_path, seconds=200)
     assert ran.code == 0, ran.err
-    assert ran.out == "0 generations were new\n"
+    assert ran.out == "wrote 0 new generations\n"
     assert PASSWORD not in ran.err
     listener = "certificate" if way in ("PEM files", "PKCS #12") else "sasl"
     assert len(guarded.hellos[listener]) > before[listener]

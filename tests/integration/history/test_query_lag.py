@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -17,10 +18,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.java.jars import ensure_spark_jars
+from caughtup.pipelines.history.stream import HistoryOptions, history
 from caughtup.pipelines.rates.stream import RatesOptions, start_catch_up_rates
 from caughtup.pipelines.spark.kafka_options import source_options
 from caughtup.pipelines.spark.session import spark_session
 from tests.integration.conftest import MakeTopic
+from tests.support.pipelines.delta import rows_of
 from tests.support.service import Service, caughtup, wait_for
 
 #: Spark's first batch takes long on a busy machine.
@@ -102,6 +105,22 @@ def in_kafka(cluster: EmbeddedCluster) -> Committed:
     return {(one.topic, one.partition): one.offset for one in found}
 
 
+def in_history(
+    spark: SparkSession, cluster: EmbeddedCluster, service: Service, at: Path
+) -> tuple[Committed, Committed]:
+    """Write a history, and return what it has of the query: its last commits, and its last lag."""
+    ends = {"end_offsets": f"{service.application_id}-end-offsets"}
+    tables, servers = f"{at}/tables", cluster.bootstrap_servers
+    options = HistoryOptions(servers, tables, f"{at}/checkpoint", trigger_seconds=None, topics=ends)
+    history(spark, options, lambda: False)
+    found: list[Committed] = []
+    for table, time, column in (("commits", "log_offset", "committed"), ("lag", "as_of", "lag")):
+        rows = [row for row in rows_of(tables, table) if row["group"] == GROUP]
+        rows.sort(key=itemgetter(time, "committed"))
+        found.append({(row["topic"], row["partition"]): row[column] for row in rows})
+    return found[0], found[1]
+
+
 def of_metrics(service: Service, group: str = GROUP) -> Committed:
     return {
         (sample.labels["topic"], int(sample.labels["partition"])): int(sample.value)
@@ -124,7 +143,11 @@ def of_command(
 
 
 def test_a_querys_lag_is_kafkas_end_less_its_checkpoint(
-    cluster: EmbeddedCluster, topics: tuple[str, str], start: Start, tmp_path: Path
+    cluster: EmbeddedCluster,
+    spark: SparkSession,
+    topics: tuple[str, str],
+    start: Start,
+    tmp_path: Path,
 ) -> None:
     produce(cluster, topics[0], 300)
     produce(cluster, topics[1], 50)
@@ -161,6 +184,8 @@ def test_a_querys_lag_is_kafkas_end_less_its_checkpoint(
         assert abs(last_ms - row["batch_ms"]) < 1
 
         wait_for("Kafka to have it", lambda: in_kafka(cluster) == in_checkpoint(checkpoint))
+        committed, lag = in_history(spark, cluster, service, tmp_path / "history")
+        assert (committed, lag) == (in_checkpoint(checkpoint), found)
 
         def refuse(batch: DataFrame, number: int) -> None:
             batch.count()

@@ -188,7 +188,7 @@ def test_a_stream_goes_on_where_its_progress_can_not_be_written(
     (said,) = (record.getMessage() for record in caplog.records)
     assert said == (
         "writing to no-such-topic: there is no such topic; `caughtup run` creates it;"
-        " the stream itself goes on"
+        " the stream itself continues"
     )
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaException, Producer, TopicPartition
 
 from caughtup.agents.kafka.offset_log import POLL_RECORDS, SLICE_MESSAGES, OffsetLog
 from caughtup.agents.settings import Settings
@@ -22,6 +22,7 @@ from caughtup.demo.fleet.offset_commits import (
 )
 from caughtup.models.polls.batch import Record
 from tests.integration.conftest import MakeCluster
+from tests.support.kafka.transactions import commit_in_transaction, transactional, wait_markers
 from tests.support.service import commit, wait_for
 
 PARTITIONS = 3
@@ -75,16 +76,18 @@ def keys_of(records: list[Record], group: str) -> list[bytes]:
     return [key for key, _ in records if key is not None and group.encode() in key]
 
 
+def reads_commit(opened: OffsetLog, group: str, offset: int) -> bool:
+    """Read what has come, and return whether a group's commit of an offset is among it."""
+    polled = opened.poll(1)
+    committed = commit_key(group, 0), commit_value(offset, 0)[2:10]
+    found = zip(polled.keys, polled.values, strict=True)
+    return committed in [(key, value[2:10]) for key, value in found if value is not None]
+
+
 def transaction(cluster: EmbeddedCluster, group: str) -> Producer:
     """Commit an offset in a transaction that stays open."""
-    config = cluster.client_config()
-    producer = Producer({**config, "transactional.id": group})
-    consumer = Consumer({**config, "group.id": group})
-    producer.init_transactions(30)
-    producer.begin_transaction()
-    offsets = [TopicPartition(TOPIC, 0, 7)]
-    producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), 30)
-    consumer.close()
+    producer = transactional(cluster)
+    commit_in_transaction(producer, group, [TopicPartition(TOPIC, 0, 7)])
     return producer
 
 
@@ -147,6 +150,7 @@ def test_a_marker_at_the_end_is_nothing_left_to_read(
         producer.commit_transaction(30)
     else:
         producer.abort_transaction(30)
+    wait_markers(brokers)
     opened = open_log()
     found = set(keys_of(read_past(opened), group))  # the client may have said it twice
     assert found == ({commit_key(group, 0)} if committed else set())
@@ -180,11 +184,7 @@ def test_what_comes_later_is_read_as_it_comes(brokers: EmbeddedCluster, open_log
     read_past(opened)
     for offset in (1, 2):
         commit(brokers, "later", TOPIC, offset)
-        key = commit_key("later", 0)
-        polled = wait_for("the commit", lambda: (p := opened.poll(1)).keys and p)
-        ((value,),) = [[v for k, v in zip(polled.keys, polled.values, strict=True) if k == key]]
-        assert value is not None
-        assert value[2:10] == commit_value(offset, 0)[2:10]
+        wait_for("the commit", lambda at=offset: reads_commit(opened, "later", at))
     wait_for("the brokers' answers", lambda: opened.poll(0.1) and opened.answered_ms())
     answered = opened.answered_ms()
     assert answered is not None

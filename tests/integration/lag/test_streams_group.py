@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
@@ -12,6 +14,7 @@ from tests.support.service import Service, caughtup, wait_for
 APPLICATION = "counts-by-broker"
 
 
+@pytest.mark.thorough
 def test_an_application_on_the_streams_protocol_is_seen_with_its_tasks(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
@@ -39,4 +42,23 @@ def test_an_application_on_the_streams_protocol_is_seen_with_its_tasks(
         assert application.source in assigned
         assert {line["group_type"] for line in lines("partition")} == {"streams"}
         ran = caughtup("explain", APPLICATION, *arguments, directory=tmp_path)
-        assert ran.message.endswith("(KIP-1071): no leader decides there")
+        assert ran.message.endswith("(KIP-1071), so that no leader decides")
+        ran = caughtup("simulate", APPLICATION, "--add", "1", *arguments, directory=tmp_path)
+        built = ran.lines[0]["slow"]["copies_built"]  # type: ignore[index]
+        # Brokers hand tasks over cold, and all of these have state: what the newcomer runs is built.
+        application.start_instance("two")
+
+        def newcomers() -> int:
+            found = lines("task")
+            own = sum(line["process"] != member["process"] for line in found)
+            return own if len(found) == 4 else 0
+
+        wait_for("the newcomer has as many tasks as were foretold", lambda: newcomers() == built)
+        assert built == 2
+        names = {str(line["client_id"]).split("-StreamThread-")[0] for line in lines("member")}
+        assert len(names) == 2
+        asked = ["safe", APPLICATION, "--stop", min(names), "--restore-rate", "20000", *arguments]
+        safe = caughtup(*asked, "--leave-group", "--within", "5m", directory=tmp_path)
+        assert (safe.code, safe.lines[0]["safe"]) == (0, True), safe.message
+        unsafe = caughtup(*asked, "--leave-group", "--within", "0.001s", directory=tmp_path)
+        assert (unsafe.code, unsafe.lines[0]["safe"]) == (1, False), unsafe.message

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from pathlib import Path
 
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
@@ -11,6 +10,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from tests.integration.conftest import MakeTopic
+from tests.support.kafka.transactions import commit_in_transaction, transactional
 from tests.support.service import Service, caughtup, commit, wait_for
 
 
@@ -28,19 +28,6 @@ def fill(cluster: EmbeddedCluster, topic: str, partition: int, count: int) -> No
     for _ in range(count):
         producer.produce(topic, b"record", partition=partition)
     assert producer.flush(30) == 0
-
-
-def transactional(cluster: EmbeddedCluster) -> Producer:
-    producer = Producer({**cluster.client_config(), "transactional.id": uuid.uuid4().hex})
-    producer.init_transactions(30)
-    return producer
-
-
-def commit_in_transaction(producer: Producer, group: str, offsets: list[TopicPartition]) -> None:
-    """Commit a group's offsets in a new transaction, and leave it open."""
-    producer.begin_transaction()
-    metadata = Consumer({"group.id": group}).consumer_group_metadata()
-    producer.send_offsets_to_transaction(offsets, metadata, 30)
 
 
 def member(cluster: EmbeddedCluster, group: str, topic: str, **config: object) -> Consumer:

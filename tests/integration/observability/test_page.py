@@ -66,7 +66,7 @@ async def test_it_marks_the_warm_ups_with_their_lag_and_why_they_are_there(page:
 
 
 async def test_it_says_what_the_leader_decided(page: Page) -> None:
-    assert "✓ as Kafka's own assignor decides" in await page.evaluate(TEXT)
+    assert "✓ the same as Kafka's own assignor" in await page.evaluate(TEXT)
 
 
 async def test_it_counts_down_to_the_next_probing_rebalance(page: Page) -> None:

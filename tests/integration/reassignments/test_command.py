@@ -62,7 +62,7 @@ def test_where_nothing_moves_it_says_so_in_one_line_and_exits_with_3(
     for arguments in ((), ("--format", "json")):
         ran = reassignments(own_cluster, tmp_path, *arguments)
         assert (ran.code, ran.out) == (3, "")
-        assert ran.err == "no partition is in movement, and no throttle is left over\n"
+        assert ran.err == "no partition is in movement, and no throttle is orphaned\n"
 
 
 def test_a_throttled_move_has_its_figures_as_json(
@@ -128,7 +128,7 @@ def test_a_throttle_that_is_left_over_has_a_line_with_what_takes_it_off(
         }
         table = reassignments(own_cluster, tmp_path).out
         assert "no partition is in movement" in table
-        assert f"throttle without a movement on the topic {PARCELS.topic}" in table
+        assert f"orphaned throttle on the topic {PARCELS.topic}" in table
         assert "--delete-config" in table
     finally:
         reassigner(own_cluster.bootstrap_servers)(
@@ -179,6 +179,7 @@ def onto_a_dead_broker(own_cluster: EmbeddedCluster) -> Iterator[EmbeddedCluster
         cluster.start_node(2)
 
 
+@pytest.mark.thorough
 def test_one_look_at_a_destination_that_is_down_does_not_say_that_it_moves(
     onto_a_dead_broker: EmbeddedCluster, tmp_path: Path
 ) -> None:
@@ -190,8 +191,8 @@ def test_one_look_at_a_destination_that_is_down_does_not_say_that_it_moves(
     assert 3 < line["evidence"]["away_seconds"] < 30
     assert line["advice"].startswith("start broker 2")
     ran = reassignments(onto_a_dead_broker, tmp_path)
-    assert "letters-0: measuring (destination-broker-down), and nothing moves" in ran.out
-    assert "--for 70s looks for longer, --service URL asks a service" in ran.out
+    assert "letters-0: measuring (destination-broker-down), and no copy grows" in ran.out
+    assert "--for 70s observes for longer; --service URL asks a service" in ran.out
 
 
 @pytest.mark.thorough

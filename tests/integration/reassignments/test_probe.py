@@ -187,7 +187,7 @@ async def test_a_broker_that_hangs_costs_only_what_it_alone_knows(
         found, again = await observer.observe(), await observer.observe()
     finally:
         os.kill(pid, signal.SIGCONT)
-    for seen, why in ((found, "no answer within 2 s"), (again, "is not asked for a while")):
+    for seen, why in ((found, "no answer within 2 s"), (again, "is left alone for a while")):
         observation = look_at(seen, partition)
         assert observation is not None
         assert observation.unanswered == (3,)
@@ -280,6 +280,6 @@ async def test_brokers_that_offer_less_tell_the_same_in_other_ways(
     observation = look_at(found, partition)
     assert observation is not None
     assert observation.sizes == {}
-    assert "sizes on broker 1: the broker doesn't offer DescribeLogDirs" in found.cluster.missing
+    assert "sizes on broker 1: the broker does not support DescribeLogDirs" in found.cluster.missing
     await observer.protocol.alter_reassignments({partition: None})
     clear_throttle(brokers, partition.topic)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
 from confluent_kafka.admin import (
     AdminClient,
     ScramCredentialInfo,
@@ -59,6 +60,7 @@ class _Login(Security):
         }
 
 
+@pytest.mark.thorough
 def test_the_service_goes_on_with_the_new_password(tmp_path: Path) -> None:
     path = tmp_path / "password"
     path.write_text(FIRST)
@@ -72,7 +74,7 @@ def test_the_service_goes_on_with_the_new_password(tmp_path: Path) -> None:
             service.wait_value(6, "group_lag_records", group="readers")
             path.write_text(SECOND)
             set_password(admin, SECOND)
-            wait_for("it has read it", lambda: "log in with it from now on" in service.log)
+            wait_for("it has read it", lambda: "clients that use it from now on" in service.log)
             over, lag = time.monotonic() + 3 * LOGIN_MS / 1000, 6
             while time.monotonic() < over:  # until every login from before is over, and beyond
                 produce(cluster, "words", 1)

@@ -141,6 +141,7 @@ def test_one_decides_and_the_other_takes_over_whichever_way_it_goes(
     assert set(counted.values()) == {1}, counted
 
 
+@pytest.mark.thorough
 def test_one_that_was_suspended_until_the_other_took_over_ends_and_decides_nothing(
     cluster: EmbeddedCluster, application: Application, pair: tuple[Service, Service]
 ) -> None:
@@ -162,6 +163,7 @@ def test_one_that_was_suspended_until_the_other_took_over_ends_and_decides_nothi
     assert set(decisions(cluster, other, application).values()) == {1}
 
 
+@pytest.mark.thorough
 def test_one_that_was_suspended_for_a_moment_stays_active_and_ends_when_it_is_told(
     cluster: EmbeddedCluster,
 ) -> None:

@@ -81,7 +81,7 @@ def test_without_describe_on_the_cluster_the_command_says_what_to_allow(
 ) -> None:
     ran = run(secure, tmp_path, "cluster", ["reassignments"])
     assert ran.code == 1
-    assert "cannot tell what is in movement" in ran.message
+    assert "cannot list reassignments" in ran.message
     assert "missing: DESCRIBE on the cluster" in ran.message
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TypeVar
 
 from confluent_kafka import Producer
 
@@ -22,7 +22,9 @@ from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.processes.closing import ClosedOnExit
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.simulation.streams.run import RunningInstance
+from caughtup.models.simulation.streams.topology import Application
 from caughtup.models.what_if.question import Group, group_of
+from tests.integration.simulation.topology import STORE, Table
 
 TASKS = 24
 NAMES = ("a", "b", "c", "d")
@@ -31,7 +33,6 @@ SESSION_MS = 10_000
 HEARTBEAT_MS = 500
 #: Brokers measure a client's quota over a second, so that no burst of many seconds is let through.
 BROKER = {"quota.window.num": "2", "quota.window.size.seconds": "1"}
-_STORE = "kept"
 _PROPERTIES = {
     "acceptable.recovery.lag": "300",
     "max.warmup.replicas": "8",
@@ -47,28 +48,6 @@ _PROPERTIES = {
     "restore.consumer.fetch.max.bytes": "262144",
 }
 _Seen = TypeVar("_Seen")
-
-
-class Table(NamedTuple):
-    """A topology of one subtopology with one store: the newest value of each key."""
-
-    source: str
-
-    def build(self, java: Any) -> Any:
-        """Return the topology in the JVM of a py4j gateway; optimisation stays off."""
-        streams = java.org.apache.kafka.streams
-        strings = java.org.apache.kafka.common.serialization.Serdes.String
-        builder = streams.StreamsBuilder()
-        builder.table(
-            self.source,
-            getattr(streams.kstream.Consumed, "with")(strings(), strings()),
-            getattr(streams.kstream.Materialized, "as")(_STORE),
-        )
-        return builder.build()
-
-    def changelogs(self, application_id: str) -> dict[int, tuple[str, ...]]:
-        """Return the changelog topics of each subtopology."""
-        return {0: (f"{application_id}-{_STORE}-changelog",)}
 
 
 class SlowApplication(ClosedOnExit):
@@ -119,7 +98,7 @@ class SlowApplication(ClosedOnExit):
     @property
     def changelog(self) -> str:
         """The topic to which each task writes what it processes."""
-        return f"{self.name}-{_STORE}-changelog"
+        return f"{self.name}-{STORE}-changelog"
 
     def set_up(self, records: int, load_per_task: float) -> None:
         """Start three instances, give each task so many records of state, and go on from there."""
@@ -179,10 +158,11 @@ class SlowApplication(ClosedOnExit):
         group = self.group()
         return 0 if group is None else len(group.generation.clients)
 
-    def running(self, group: Group) -> list[RunningInstance]:
+    def running(self, group: Group, application: Application) -> list[RunningInstance]:
         """Return the group's instances with where states were when a process first opened them.
 
-        By its listeners; what came since is in RocksDB's memory, as a kill shows.
+        By its listeners; what came since is in RocksDB's memory, as a kill shows. ``application`` is
+        what they are instances of where it is played.
         """
         return [
             replace(
@@ -192,7 +172,7 @@ class SlowApplication(ClosedOnExit):
                     for copy in reversed(self.streams.restored(one.name))
                 },
             )
-            for one in group.running()
+            for one in group.running(application)
         ]
 
     def running_well(self) -> bool:

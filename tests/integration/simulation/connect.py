@@ -11,6 +11,8 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from rich import print as shown
+
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.log import read_topic
 from caughtup.demo.connect.group_log import GroupLog, LoggedGeneration
@@ -141,7 +143,7 @@ def stories(delay_seconds: int) -> Iterator[Told]:
         ConnectWorkers(cluster, "connect", max_delay_ms=1_000 * delay_seconds) as workers,
         GroupLog(cluster, workers.group) as log,
     ):
-        cases = SixCases(cluster, workers, log, print, rows.append)
+        cases = SixCases(cluster, workers, log, shown, rows.append)
         cases.set_up()
         cases.play({name: CASES[name] for name in BEFORE})
         for name in STORIES:

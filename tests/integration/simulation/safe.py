@@ -10,10 +10,12 @@ import argparse
 import os
 import random
 import subprocess
+import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.story.stage import caughtup_command
@@ -29,7 +31,7 @@ from tests.integration.simulation.application import (
 from tests.integration.simulation.observed import longest_still, written_times
 from tests.integration.simulation.stories import measure
 
-RECORDS, PER_SECOND, RESTORE_BYTES = 2_000, 10.0, 500_000
+RECORDS, PER_SECOND, RESTORE_BYTES = 2_000, 3.0, 500_000
 SESSION_MS = 6_000
 INSTANCES = ("k", "l", "m", "n")
 #: For how long a task may stand still, s: below and above what stopping costs.
@@ -49,6 +51,7 @@ class Try:
     safe: bool
     foretold_ms: int
     real_ms: int
+    reason: str
 
     @property
     def was_safe(self) -> bool:
@@ -89,9 +92,9 @@ def attempt(
         etas_ms={},
         leave_group=leaves,
     )
-    safe = answer.safe
+    safe, reason = answer.safe, answer.reason
     if by_command:
-        safe = command(app, client, within_ms, rate, leaves=leaves)
+        safe, reason = command(app, client, within_ms, rate, leaves=leaves)
     began = now_ms()
     (app.stop if leaves else app.kill)(client)
     waited(
@@ -106,16 +109,21 @@ def attempt(
         if name not in app.streams.instances:
             app.start(name)
     waited("all run again", lambda: app.running_well() and app.members() == 3, _SECONDS)
-    return Try(client, leaves, before, within_ms, safe, answer.still_ms, real_ms)
+    return Try(client, leaves, before, within_ms, safe, answer.still_ms, real_ms, reason)
 
 
 def command(
     app: SlowApplication, client: str, within_ms: int, rate: float, *, leaves: bool
-) -> bool:
-    """Ask ``caughtup safe`` itself."""
+) -> tuple[bool, str]:
+    """Ask ``caughtup safe`` itself, with the configs in its settings: whether it is, and why."""
+    configs = app.streams.parameters[app.name]
+    told = [f'"{name}" = {value}' for name, value in configs.items() if isinstance(value, int)]
+    settings = Path(tempfile.mkdtemp()) / "caughtup.toml"
+    settings.write_text("\n".join([f'[applications."{app.name}"]', *told, ""]))
     asked = [*caughtup_command(), "safe", app.name, "--stop", client]
     asked += ["--within", f"{within_ms / 1_000:.3f}s", "--restore-rate", f"{rate:.1f}"]
     asked += ["--bootstrap-servers", app.cluster.bootstrap_servers]
+    asked += ["--config", str(settings)]
     ran = subprocess.run(
         [*asked, *(["--leave-group"] if leaves else [])],
         capture_output=True,
@@ -123,7 +131,7 @@ def command(
         check=False,
     )
     assert ran.returncode in {0, 1}, ran.stderr
-    return ran.returncode == 0
+    return ran.returncode == 0, ran.stdout.splitlines()[0]
 
 
 def rows(tries: Sequence[Try]) -> list[str]:
@@ -144,15 +152,18 @@ def rows(tries: Sequence[Try]) -> list[str]:
         f"{'leaves' if one.leaves else 'is killed'}, {one.before}: "
         f"{'safe' if one.safe else 'not safe'} within {one.within_ms / 1_000:.1f} s, "
         f"foretold {one.foretold_ms / 1_000:.1f} s, was {one.real_ms / 1_000:.1f} s"
+        + ("" if one.right else f"; {one.reason}")
         for one in tries
     ]
     return lines
 
 
-def tries(seed: int, count: int, cluster: EmbeddedCluster | None = None) -> list[Try]:
+def tries(
+    seed: int, count: int, cluster: EmbeddedCluster | None = None, by_command: int = 10
+) -> list[Try]:
     """Start an application and make so many tries, each printed as soon as it is made.
 
-    On a cluster of its own unless one is given.
+    On a cluster of its own unless one is given. Every ``by_command``th try asks the command.
     """
     drawn, made = random.Random(seed), []
     properties = {"num.standby.replicas": "1", "session.timeout.ms": str(SESSION_MS)}
@@ -173,16 +184,18 @@ def tries(seed: int, count: int, cluster: EmbeddedCluster | None = None) -> list
         app.restore_rate = rates.restore
         print(f"safe, seed {seed}: {rates}", flush=True)
         for number in range(count):
-            made.append(attempt(app, drawn, rates.restore, by_command=number % 10 == 0))
+            made.append(attempt(app, drawn, rates.restore, by_command=number % by_command == 0))
             print(rows(made)[-1], flush=True)
             if len(made) % 5 == 0:
                 print("\n".join(rows(made)[:4]), flush=True)
     return made
 
 
-def printed(seed: int, count: int, cluster: EmbeddedCluster | None = None) -> None:
+def printed(
+    seed: int, count: int, cluster: EmbeddedCluster | None = None, by_command: int = 10
+) -> None:
     """Make tries, and print what came of them."""
-    print("\n".join(rows(tries(seed, count, cluster))))
+    print("\n".join(rows(tries(seed, count, cluster, by_command))))
     print(f"{TASKS} tasks; load", *(f"{one:.1f}" for one in os.getloadavg()), flush=True)
 
 
@@ -190,8 +203,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tries", type=int, default=40)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    parser.add_argument("--by-command", type=int, default=10, help="ask the command every Nth time")
     given = parser.parse_args()
-    printed(given.seed, given.tries)
+    printed(given.seed, given.tries, by_command=given.by_command)
 
 
 if __name__ == "__main__":

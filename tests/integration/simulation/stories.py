@@ -256,8 +256,9 @@ def tell(app: SlowApplication, story: Story, rates: Rates) -> Told:
     group = app.settle()
     before = group.generation.generation
     began = now_ms()
-    run = StreamsRun(application_of(group, rates, app.load_per_task, story.of), epoch_ms=began)
-    run.resume(app.running(group), before)
+    application = application_of(group, rates, app.load_per_task, story.of)
+    run = StreamsRun(application, epoch_ms=began)
+    run.resume(app.running(group, application), before)
     if story.real is add_one:
         app.set_process_id(NEW, new_process(run, 1))
     began = now_ms()

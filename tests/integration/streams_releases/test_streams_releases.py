@@ -29,6 +29,7 @@ def check(outcomes: list[Outcome]) -> None:
         assert not one.wrong(), one
 
 
+@pytest.mark.thorough  # its decisions are held to the release's jar in tests/oracle/releases
 def test_an_application_of_an_old_release_is_understood_without_settings(
     cluster: EmbeddedCluster, service: Service, tmp_path: Path
 ) -> None:

@@ -25,6 +25,7 @@ from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from tests.support.kafka.background import in_background
 from tests.support.kafka.topics import log_end, whole_topic
 from tests.support.service import Service, caughtup, wait_for
+from tests.support.told_parameters import tell_parameters
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -95,18 +96,6 @@ def application_rates(service: Service, group: str) -> dict[str, Any]:
     return rates
 
 
-def tell_parameters(service: Service, application: StreamsApplication) -> None:
-    """Add to the service's settings what the application runs with."""
-    ((name, parameters),) = application.parameters.items()
-    changelogs = parameters.pop("changelogs")
-    lines = [f'[applications."{name}"]']
-    lines += [f'"{config}" = {value}' for config, value in parameters.items()]
-    lines += [f'[applications."{name}".changelogs]']
-    lines += [f'"{number}" = {json.dumps(topics)}' for number, topics in changelogs.items()]
-    with service.settings_file.open("a") as file:
-        file.write("\n".join(lines) + "\n")
-
-
 def last_rates(
     cluster: EmbeddedCluster, topic: str, copy: dict[str, Any], group: str
 ) -> dict[str, Any]:
@@ -154,7 +143,7 @@ def test_the_services_estimate_is_sparks_while_the_job_runs_and_its_own_when_it_
         wait_for("its own pace", lambda: warm_up().get("rates") == "own", SECONDS)
         wait_for("Spark's rate", lambda: warm_up().get("rates") == "spark", SECONDS)
         measured = warm_up()
-        assert "as Spark measured it" in measured["why"]
+        assert "as Spark measured" in measured["why"]
         assert measured["verdict"] == "warming"
         expected = (measured["lag"] - 10) / PER_SECOND
         assert measured["eta_seconds"] == pytest.approx(expected, rel=0.25)

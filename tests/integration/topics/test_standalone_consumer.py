@@ -42,6 +42,11 @@ def write(cluster: EmbeddedCluster, topic: str, *values: str) -> None:
     assert producer.flush(30) == 0
 
 
+def open_known(consumer: StandaloneConsumer, topics: dict[str, bool]) -> None:
+    """Open topics as soon as the broker that is asked has heard of them."""
+    wait_for("they are known", lambda: consumer.open(topics) == {})
+
+
 def read(consumer: StandaloneConsumer, topic: str, count: int) -> list[ConsumerRecord]:
     found: list[ConsumerRecord] = []
 
@@ -61,7 +66,7 @@ def test_a_topic_is_read_from_its_start_and_then_on(
     cluster: EmbeddedCluster, consumer: StandaloneConsumer, topic: str
 ) -> None:
     write(cluster, topic, "a", "b")
-    assert consumer.open({topic: False}) == {}
+    open_known(consumer, {topic: False})
     assert consumer.unread == {(topic, 0)}
     first, _ = read(consumer, topic, 2)
     assert (first.key, first.value, first.by_broker) == (b"k", b"a", True)
@@ -74,7 +79,7 @@ def test_or_from_its_end(
     cluster: EmbeddedCluster, consumer: StandaloneConsumer, topic: str
 ) -> None:
     write(cluster, topic, "a", "b")
-    consumer.open({topic: True})
+    open_known(consumer, {topic: True})
     assert consumer.unread == set()
     write(cluster, topic, "c")
     assert values(consumer, topic, 1) == [b"c"]
@@ -85,13 +90,13 @@ def test_one_that_was_made_anew_is_read_whole_once_it_is_opened_again(
 ) -> None:
     """A client that goes on by its offset skips as many records as it has read before."""
     write(cluster, topic, "a", "b")
-    consumer.open({topic: False})
+    open_known(consumer, {topic: False})
     assert values(consumer, topic, 2) == [b"a", b"b"]
     admin = AdminClient(cluster.client_config())
     admin.delete_topics([topic])[topic].result(30)
     make(cluster, topic)
     write(cluster, topic, "c", "d", "e")
-    assert consumer.open({topic: False}) == {}
+    open_known(consumer, {topic: False})
     assert values(consumer, topic, 3)[-3:] == [b"c", b"d", b"e"]
 
 
@@ -108,7 +113,7 @@ def test_one_that_a_broker_has_not_heard_of_is_asked_for_again_and_keeps_no_othe
     assert values(consumer, topic, 1) == [b"a"]
     make(cluster, made)
     write(cluster, made, "b")
-    wait_for("it is known", lambda: consumer.open({made: False}) == {})
+    open_known(consumer, {made: False})
     assert values(consumer, made, 1) == [b"b"]
 
 
@@ -121,7 +126,7 @@ def test_one_of_which_nothing_comes_is_read_by_another_client(
     stuck = StandaloneConsumer(settings, lambda: now)
     try:
         write(cluster, topic, "a")
-        stuck.open({topic: False})
+        open_known(stuck, {topic: False})
         client = stuck._consumer
         client.pause([TopicPartition(topic, 0)])
         assert stuck.poll(1).records == {}
@@ -147,7 +152,7 @@ def test_one_that_is_held_waits_and_the_others_go_on(
     held = f"{topic}-held"
     make(cluster, held)
     write(cluster, held, "a")
-    consumer.open({topic: False, held: False})
+    open_known(consumer, {topic: False, held: False})
     assert values(consumer, held, 1) == [b"a"]
     consumer.hold([held])
     write(cluster, held, "b")

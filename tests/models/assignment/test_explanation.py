@@ -56,7 +56,7 @@ def test_a_movement_without_a_warm_up_waits_and_says_what_for() -> None:
     warming, waiting = decide(given).movements
     assert (warming.task, warming.kind) == (task("0_1"), Kind.WARMUP)
     assert (waiting.task, waiting.kind) == (task("0_3"), Kind.WAITING)
-    assert waiting.reason.endswith("; all 1 warm-ups are in use")
+    assert waiting.reason.endswith("; max.warmup.replicas (1) is used up")
 
 
 def test_a_caught_up_standby_serves_in_the_place_of_the_active() -> None:
@@ -66,7 +66,7 @@ def test_a_caught_up_standby_serves_in_the_place_of_the_active() -> None:
     assert (swap.kind, swap.rule) == (Kind.SWAP, Rule.CAUGHT_UP_STANDBY)
     assert (swap.source, swap.destination) == (process(2), process(1))
     assert (standby.kind, standby.source, standby.destination) == (Kind.STANDBY, None, process(1))
-    assert standby.reason == "one of 1 standbys is new here; the destination lags 100,000 offsets"
+    assert standby.reason == "its standby is new here; the destination lags 100,000 offsets"
 
 
 def test_a_cold_hand_over_is_called_one() -> None:

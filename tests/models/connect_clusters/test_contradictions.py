@@ -32,7 +32,7 @@ def test_a_task_that_failed_under_a_running_connector_is_named_at_once_without_w
     (one,) = cluster.lines("contradiction")
     assert (one["contradiction"], one["connector"], one["task"]) == ("failed", "A", 1)
     assert one["worker"] == f"{worker.lower()}:8083"
-    assert one["why"] == "failed of org.apache.kafka.connect.errors.ConnectException"
+    assert one["why"] == "failed: org.apache.kafka.connect.errors.ConnectException"
     assert "hunter2" not in str(list(cluster.state.connect.topics.values()))
 
 
@@ -132,7 +132,7 @@ def test_tasks_whose_configurations_a_compacted_topic_has_lost_are_not_counted()
     cluster.run()
     assert cluster.lines("group")[0]["result"] == "match"
     (one,) = cluster.lines("contradiction", STARTING_MS + 1_000)
-    assert one["why"] == "not all configurations of its tasks are in the config topic"
+    assert one["why"] == "the config topic lacks configurations of its tasks"
 
 
 def test_statuses_of_deleted_connectors_are_nobodys():

@@ -57,7 +57,7 @@ def test_settings_tell_whose_topics_they_are():
     cluster.state.connect.told = {cluster.name: cluster.topics}
     assert cluster.lines("group")[0]["topics"]["status"] == "eu-state"
     cluster.state.connect.told = {cluster.name: TopicSet("missing", "a", "b")}
-    assert cluster.lines("group")[0]["topics_unknown"] == "missing isn't there"
+    assert cluster.lines("group")[0]["topics_unknown"] == "missing does not exist"
 
 
 def config(name: str) -> ConnectorConfig:

@@ -23,8 +23,8 @@ def test_a_warm_up_that_is_caught_up_makes_a_probe_worth_it_now() -> None:
     assert probing.worthwhile_now
     assert probing.worthwhile_at_ms == START_MS + 60 * SECOND
     assert probing.reason == (
-        "1 of 2 warm-ups (0_1) caught up: a rebalance would promote them; "
-        "the next one is due in 9 min"
+        "1 of 2 warm-ups (0_1) caught up; a rebalance would promote it; "
+        "the next rebalance is due in 9 min"
     )
 
 
@@ -33,7 +33,7 @@ def test_otherwise_a_probe_is_worth_it_when_the_first_warm_up_gets_there() -> No
     assert not probing.worthwhile_now
     assert probing.worthwhile_at_ms == START_MS + 100 * SECOND
     assert probing.reason == (
-        "1 of 2 warm-ups (0_2) caught up in 40 s; the next one is due in 9 min"
+        "1 of 2 warm-ups (0_2) caught up in 40 s; the next rebalance is due in 9 min"
     )
 
 
@@ -45,18 +45,23 @@ def test_a_probe_waits_for_another_warm_up_that_comes_soon_after_the_first() -> 
     assert later.worthwhile_at_ms == START_MS + 100 * SECOND
 
 
+def test_warm_ups_are_named_in_the_order_of_their_tasks() -> None:
+    probing = assess(warmup(10, eta=40), warmup(2, eta=60), second=60)
+    assert probing.reason.startswith("2 of 2 warm-ups (0_2, 0_10) caught up in 60 s")
+
+
 def test_a_probe_that_would_promote_nothing_is_not_worth_it_at_any_time() -> None:
     probing = assess(warmup(1, "chasing", eta=math.inf), warmup(2, "stalled", eta=5))
     assert (probing.worthwhile_now, probing.worthwhile_at_ms) == (False, None)
     assert probing.reason == (
-        "no warm-up is known to get there: 0_1 chasing, 0_2 stalled; the next one is due in 10 min"
+        "no warm-up is known to catch up: 0_1 chasing, 0_2 stalled; the next rebalance is due in 10 min"
     )
 
 
 def test_standbys_have_no_say_in_it() -> None:
     probing = assess(warmup(1, "caught_up", caught_up=0, is_warmup=False))
     assert (probing.needed, probing.worthwhile_now) == (True, False)
-    assert probing.reason == ("there is no warm-up to promote; the next one is due in 10 min")
+    assert probing.reason == ("there is no warm-up to promote; the next rebalance is due in 10 min")
 
 
 def test_without_warm_up_and_schedule_no_probe_is_needed() -> None:
@@ -71,7 +76,7 @@ def test_a_rebalance_is_overdue_a_minute_after_its_time() -> None:
     assert assess(second=660).overdue_ms is None
     overdue = assess(warmup(1, "stranded", caught_up=100, eta=0), second=661)
     assert overdue.overdue_ms == 61 * SECOND
-    assert overdue.reason.endswith("the next one was due 61 s ago")
+    assert overdue.reason.endswith("the next rebalance was due 61 s ago")
 
 
 def test_probes_that_lead_nowhere_are_named() -> None:
@@ -79,7 +84,7 @@ def test_probes_that_lead_nowhere_are_named() -> None:
     history.in_vain = 4
     probing = assess(warmup(1, "chasing"), history=history)
     assert probing.endless
-    assert probing.reason.endswith("the last 4 probes found no warm-up any nearer")
+    assert probing.reason.endswith("the last 4 probes found no warm-up nearer")
 
 
 @settings(print_blob=True, deadline=None)

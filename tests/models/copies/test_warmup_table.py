@@ -138,7 +138,7 @@ def test_a_warm_up_waits_while_its_thread_restores_an_active_and_is_not_stalled_
     waiting = service.assess(1_100)[WARMUP]
     assert waiting.verdict == "waiting"
     assert waiting.reason == (
-        "50,000 to restore, after the actives of its thread: 0_0 still to be restored"
+        "50,000 offsets to restore; its stream thread restores its actives first: 0_0"
     )
     service.see(50_000, 1_200, RESTORED)
     service.see(0, 1_200, WARMUP)
@@ -178,7 +178,7 @@ def test_a_copy_that_is_lost_and_built_again_twice_is_flapping_for_ten_generatio
     service.rebalance(*WARMING, at_ms=at_ms)
     flapping = service.assess((at_ms - START_MS) / 1000)[WARMUP]
     assert flapping.verdict == "flapping"
-    assert flapping.reason == "lost and built again 2 times within the last 10 generations"
+    assert flapping.reason == "lost and rebuilt 2 times in the last 10 generations"
     for index in range(1, 9):
         service.rebalance(*WARMING, at_ms=at_ms + index * MINUTE)
     assert service.assess((at_ms - START_MS) / 1000 + 480)[WARMUP].verdict != "flapping"

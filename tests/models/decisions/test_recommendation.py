@@ -72,7 +72,7 @@ def test_a_warm_up_is_in_the_assignment_and_among_the_movements_with_its_reason(
     }
     assert record["probing_rebalance"] == {
         "needed": True,
-        "reason": "1 warm-up to be looked at again",
+        "reason": "1 warm-up to be checked again",
         "due_ms": START_MS,
     }
 
@@ -96,7 +96,7 @@ def test_what_is_beyond_the_warm_up_budget_waits_and_is_said_to() -> None:
     assert [m["kind"] for m in record["movements"]] == ["warmup", "waiting", "waiting", "waiting"]
     assert (record["cost"]["copies"], record["cost"]["rebalances"]) == (4, 4)
     assert record["probing_rebalance"]["reason"] == (
-        "1 warm-up to be looked at again and 3 movements beyond the budget"
+        "1 warm-up to be checked again and 3 movements beyond max.warmup.replicas"
     )
 
 
@@ -240,7 +240,7 @@ def test_an_id_does_not_change_between_versions_of_the_service() -> None:
 @pytest.mark.parametrize(
     ("members", "ends", "digest"),
     [
-        (WARMING, True, "855277c14d787bf8"),
+        (WARMING, True, "e57cd20aba9576d2"),
         (WARMING, False, "76de64e0a2de68e3"),
         (HANDING_OVER, True, "58883172616dbea2"),
         (HANDING_OVER, False, "bf9851a66731b4fe"),

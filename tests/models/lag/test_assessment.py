@@ -76,7 +76,7 @@ def test_nobody_is_said_not_to_commit_while_commits_cannot_be_read() -> None:
     assess(state, now_ms, read_ms=now_ms - UNREAD_ALLOWED_MS - 1)
     judged = state.assessments.verdicts[GROUP]
     assert (judged.verdict, judged.partition) == ("unknown", ONE)
-    assert "no commits could be read for 30 s" in judged.reason
+    assert "the service has read no commits for 30 s" in judged.reason
     assert "no commit for 10 min" in judged.reason
     assert state.assessments.find(GROUP, ZERO) == AT_THE_END
     found = state.assessments.find(GROUP, ONE)
@@ -137,6 +137,29 @@ def test_a_partition_that_was_never_committed_is_assessed_too() -> None:
     assess(state, START_MS + MINUTE_MS)
     assert state.assessments.verdicts[GROUP].verdict == "unknown"
     assert list(state.assessments.behind(GROUP)) == [ZERO]
+
+
+def test_a_group_that_is_new_is_not_blamed_for_records_that_were_there_before_it() -> None:
+    state = cluster_state()
+    for second in range(0, 300, 10):
+        ends = {0: second, 1: second}
+        list_ends(state, ends, at_ms=START_MS + 1_000 * second, topic=SOURCE)
+    came_ms = START_MS + 290_000
+    read(state, consumer_generation(1, {"c1": (ZERO, ONE)}, group=GROUP))
+    for step in range(20):  # it commits each 100 ms, on one of its two partitions
+        read(state, commit(1, step, group=GROUP, at_ms=came_ms + 100 * step))
+
+    def verdict(now_ms: int) -> str:
+        ends = {0: 400, 1: 400}
+        list_ends(state, ends, at_ms=now_ms, topic=SOURCE)
+        assess(state, now_ms)
+        found = state.assessments.find(GROUP, ZERO)
+        assert found is not None
+        return found.verdict
+
+    assert verdict(came_ms + 2_000) == "unknown"
+    assert verdict(came_ms + 4_000) == "unknown"
+    assert verdict(came_ms + 120_000) == "stopped"
 
 
 def test_a_group_half_of_which_was_assessed_has_no_figures_yet() -> None:

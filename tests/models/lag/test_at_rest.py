@@ -19,8 +19,9 @@ ZERO, ONE = TopicPartition("clicks", 0), TopicPartition("clicks", 1)
 
 
 def anew(state: ClusterState, now_ms: int, read_ms: int | None) -> Assessments:
-    """Assess everything, by nothing but what is known now."""
+    """Assess everything, by what is known now, and since when partitions wait for a commit."""
     made = Assessments()
+    made.uncommitted.update(state.assessments.uncommitted)
     for group in state.group_names():
         membership = state.groups.membership(group)
         for _ in made.assess(group, state.commits, membership, state.ends, now_ms, read_ms):

@@ -89,7 +89,7 @@ def test_a_group_that_commits_the_same_offset_over_and_over_is_stalled() -> None
     assert group.verdicts_during(14 * SECOND) == {"ok"}
     group.run(10 * SECOND)
     assert group.verdicts_during(10 * MINUTE) == {"stalled"}
-    assert "it has committed 60000 again" in group.verdict().reason
+    assert "it has committed offset 60,000 again" in group.verdict().reason
 
 
 @pytest.mark.parametrize("share", [0.5, 0.9, 0.99])
@@ -145,7 +145,7 @@ def test_a_group_that_catches_up_is_slow_until_it_is_back_in_its_rhythm() -> Non
     group.run(20 * SECOND)
     verdict = group.verdict()
     assert verdict.verdict == "slow"
-    assert "reads 400.0/s, 100.0/s come: caught up in" in verdict.reason
+    assert "reads 400.0/s, 100.0/s are produced: caught up in" in verdict.reason
     assert group.verdicts_during(150 * SECOND) == {"slow"}
     group.run(50 * SECOND)
     assert group.verdicts_during(10 * MINUTE) == {"ok"}
@@ -170,7 +170,7 @@ def test_a_recreated_log_is_rewound_until_the_group_commits_on_it() -> None:
     verdict = group.verdict()
     assert (verdict.verdict, group.figures().lag.lag) == ("rewound", 60)
     assert verdict.reason == (
-        "the commit 6000 lies beyond the log, which ends at 60: it was recreated or lost its tail"
+        "the commit 6,000 lies beyond the log, which ends at 60: the topic was recreated, or the log lost its tail"
     )
     group.position = 0
     group.consume(2, 5 * SECOND)

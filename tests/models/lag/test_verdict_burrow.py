@@ -52,7 +52,7 @@ def test_a_transaction_marker_behind_the_last_record_is_not_a_stop() -> None:
     group.run(HOUR)
     assert burrow_status(group) == "STOP"
     assert group.verdict().verdict == "ok"
-    assert group.verdict().reason == "nothing to read, 1 offsets are not readable"
+    assert group.verdict().reason == "nothing to read, 1 offset not readable"
 
 
 def test_a_record_that_comes_after_an_hour_of_nothing_but_a_marker_is_as_old_as_it_is() -> None:
@@ -108,7 +108,9 @@ def test_a_group_is_rewound_until_it_has_regained_its_place_not_for_ten_commits(
     group.run(60 * SECOND)
     assert burrow_status(group) == "OK"
     assert group.verdict().verdict == "rewound"
-    assert group.verdict().reason.startswith("went back from 60000 and is at 33500; ")
+    assert group.verdict().reason.startswith(
+        "its commits went back from 60,000 and are at 33,500; "
+    )
     group.run(60 * SECOND)
     assert group.verdict().verdict == "slow"
     group.run(30 * SECOND)
@@ -190,7 +192,9 @@ def test_a_partition_that_is_never_committed_is_stopped_once_records_came_unread
     assert group.figures().lag.lag == 18_000
     verdict = group.verdict()
     assert verdict.verdict == "stopped"
-    assert verdict.reason.startswith("never committed, though records came 3 min ago; 18,000")
+    assert verdict.reason.startswith(
+        "never committed, though records arrived 3 min ago; 18,000 offsets"
+    )
 
 
 def test_a_partition_that_is_never_committed_and_gets_no_records_is_not_judged() -> None:

@@ -15,12 +15,14 @@ PARTITION, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 def test_a_group_is_as_its_worst_partition_and_says_which() -> None:
     assert group_verdict(
         [
-            (TopicPartition("b", 1), Verdict("slow", "30 to read", 9.0)),
+            (TopicPartition("b", 1), Verdict("slow", "30 offsets to read", 9.0)),
             (TopicPartition("a", 0), Verdict("ok", "at the end", 0.0)),
-            (TopicPartition("b", 0), Verdict("slow", "10 to read", 12.0)),
-            (TopicPartition("c", 0), Verdict("slow", "20 to read", 12.0)),
+            (TopicPartition("b", 0), Verdict("slow", "10 offsets to read", 12.0)),
+            (TopicPartition("c", 0), Verdict("slow", "20 offsets to read", 12.0)),
         ]
-    ) == GroupVerdict("slow", TopicPartition("b", 0), "b-0: 10 to read (partitions slow: 3 of 4)")
+    ) == GroupVerdict(
+        "slow", TopicPartition("b", 0), "b-0: 10 offsets to read (partitions slow: 3 of 4)"
+    )
 
 
 @pytest.mark.parametrize(("milder", "worse"), list(pairwise(SEVERITY)))
@@ -31,7 +33,11 @@ def test_the_order_of_severity_decides_before_the_age(milder: str, worse: str) -
 
 def test_a_group_whose_partitions_are_all_ok_names_none() -> None:
     verdicts = [(PARTITION, Verdict("ok", "x", 1.0)), (OTHER, Verdict("ok", "y", 0.0))]
-    assert group_verdict(verdicts) == GroupVerdict("ok", None, "partitions that keep up: 2, all")
+    assert group_verdict(verdicts) == GroupVerdict("ok", None, "all 2 partitions keep up")
+
+
+def test_a_single_partition_keeps_up_alone() -> None:
+    assert group_verdict([(PARTITION, Verdict("ok", "x", 1.0))]).reason == "its partition keeps up"
 
 
 def test_a_group_without_any_known_partition_is_unknown() -> None:

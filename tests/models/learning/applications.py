@@ -4,105 +4,26 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from caughtup.models.assignment.configs import Configs
 from caughtup.models.assignment.releases import NEWEST, Release, releases_of
-from caughtup.models.assignors.kafka.racks.rack_aware import Costs
 from caughtup.models.decisions.inputs.gathering import GenerationInputs, gather_inputs
 from caughtup.models.groups.generation import StreamsClient, StreamsGeneration, StreamsMember
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
-from caughtup.models.learning.ranges import Algorithm, ConfigRange, Hypotheses, Span
-from caughtup.models.offsets import LATEST_OFFSET, EndOffsets
+from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.partition_assignor.assignment import assign_partitions
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.partition_assignor.rebalance import Member, Rebalance, Subtopology
 from caughtup.models.wire.assignment_info import AssignmentInfo
 from caughtup.models.wire.subscription_info import VERSIONS
+from tests.models.learning.processes import Process
+from tests.models.learning.truths import Truth, draw_truth
 
 GROUP = "orders"
 RACKS = ["north", "south", "west"]
 START_MS = 1_790_000_000_000
-
-
-@dataclass(frozen=True)
-class Truth:
-    """The configs that an application really has."""
-
-    assignor: str = "high_availability"
-    tags: tuple[str, ...] = ()
-    standbys: int = 0
-    warm_ups: int = 2
-    lag: int = 10_000
-    probing_ms: int = 600_000
-    release: Release = NEWEST
-    strategy: str = "none"
-    costs: Costs | None = None
-
-    def is_among(self, hypotheses: Hypotheses) -> bool:
-        """Return whether it is one of the hypotheses; what its assignor doesn't read may be any."""
-        reads = self.assignor == "high_availability"
-        by_racks = reads or self.assignor == "sticky"
-        own = ConfigRange(
-            Algorithm(
-                self.assignor,
-                self.tags if reads else (),
-                *((self.strategy, self.costs) if by_racks else ("none", None)),
-            ),
-            Span(self.standbys, self.standbys),
-            *((Span(self.warm_ups, self.warm_ups), Span(self.lag, self.lag)) if reads else ()),
-            releases=Span(self.release, self.release),
-        )
-        return any(own.meet(one) for one in hypotheses)
-
-    def configs(self) -> Configs:
-        costs = self.costs or (None, None)
-        numbers = self.lag, self.warm_ups, self.standbys, self.probing_ms
-        return Configs(*numbers, self.tags, self.strategy, *costs)
-
-
-def draw_truth(
-    rng: random.Random,
-    keys: tuple[str, ...] = (),
-    *,
-    racked: bool = False,
-    releases: Sequence[Release] = (NEWEST,),
-) -> Truth:
-    """Draw configs that one of the releases accepts."""
-    release = rng.choice(releases) if len(releases) > 1 else releases[0]
-    assignor = rng.choice(["high_availability"] * 8 + ["sticky", "public_sticky", "fallback_prior"])
-    strategies = ["none", "min_traffic", "balance_subtopology"] if racked else ["none"]
-    if release < NEWEST:
-        assignor = "sticky" if assignor == "public_sticky" else assignor
-        strategies = strategies[: 2 if release == Release.V3_5_2 else 1]
-    if release < Release.V3_2:
-        keys = ()
-    return Truth(
-        assignor,
-        tuple(sorted(rng.sample(keys, rng.randint(0, len(keys))))),
-        rng.choice([0, 0, 1, 1, 1, 2, 3]),
-        rng.randint(1, 8),
-        rng.choice([0, 10, 100, 1_000, 10_000, 10_000, 100_000, rng.randint(0, 100_000)]),
-        rng.choice([60_000, 120_000, 600_000, 600_000, 90_500]),
-        release,
-        rng.choice(strategies) if racked else "none",
-    )
-
-
-@dataclass
-class Process:
-    """An instance: its threads, its tags, what it has on disk, and what it runs."""
-
-    id: ProcessId
-    threads: tuple[str, ...]
-    tags: dict[str, str]
-    rack: str | None = None
-    positions: dict[TaskId, int] = field(default_factory=dict)
-    owned: dict[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
-    tasks: dict[str, tuple[TaskId, ...]] = field(default_factory=dict)
-    running: set[TaskId] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
@@ -197,7 +118,7 @@ class Application:
         self.now_ms += rng.randint(0, 3_000)
         order = [(process, thread) for process in self.processes for thread in process.threads]
         rng.shuffle(order)
-        members = tuple(self._member(process, thread) for process, thread in order)
+        members = tuple(process.member(thread) for process, thread in order)
         leader = order[0][0].id
         given = self._assign(members, leader)
         generation = self._generation(members, given, order[0][1], began_ms)
@@ -245,25 +166,6 @@ class Application:
 
     def _changelog(self, task: TaskId) -> TopicPartition:
         return TopicPartition(self.subtopologies[task.subtopology].changelogs[0], task.partition)
-
-    def _member(self, process: Process, thread: str) -> Member:
-        own = process.tasks.get(thread, ())
-        if thread == process.threads[0]:  # it got the locks of what nobody runs
-            held = {task for tasks in process.tasks.values() for task in tasks}
-            own = (*own, *sorted(process.positions.keys() - held))
-        sums = {
-            task: LATEST_OFFSET if task in process.running else process.positions[task]
-            for task in own
-            if task in process.running or task in process.positions
-        }
-        return Member(
-            thread,
-            process.id,
-            process.owned.get(thread, ()),
-            sums,
-            tags=dict(process.tags),
-            rack=process.rack,
-        )
 
     def _generation(
         self,

@@ -10,9 +10,10 @@ import tracemalloc
 from caughtup.models.learning.learned import Learned, learn
 from caughtup.models.learning.ranges import LAG, STANDBYS, WARM_UPS
 from caughtup.models.learning.told import Told
-from tests.models.learning.applications import Application, Played, Truth
+from tests.models.learning.applications import Application, Played
 from tests.models.learning.playing import Tables, steps
 from tests.models.learning.test_groups import LIKELY, check_truth
+from tests.models.learning.truths import Truth
 
 
 def all_told(truth: Truth) -> Told:

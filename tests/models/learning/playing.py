@@ -13,7 +13,8 @@ from caughtup.models.learning.ranges import LAG, RELEASE, STANDBYS, WARM_UPS, Hy
 from caughtup.models.learning.told import Told
 from caughtup.models.offsets import LONG_MAX
 from caughtup.models.parameters import STRATEGY, TAGS
-from tests.models.learning.applications import Application, Played, Truth
+from tests.models.learning.applications import Application, Played
+from tests.models.learning.truths import Truth
 
 GENERATIONS = 20
 

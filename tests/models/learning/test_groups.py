@@ -11,15 +11,16 @@ from caughtup.models.assignment.releases import Release
 from caughtup.models.learning.learned import Learned
 from caughtup.models.learning.ranges import LAG, STANDBYS, WARM_UPS
 from caughtup.models.learning.told import Told
-from tests.models.learning.applications import Application, draw_truth
+from tests.models.learning.applications import Application
 from tests.models.learning.playing import Step, Tables, altered, steps, told_of
+from tests.models.learning.truths import draw_truth
 from tests.support.sizes import daily
 
 #: Groups are played in so many tests, which may run side by side.
 PARTS = 4
-GROUPS = daily(200, 2_000)
+GROUPS = daily(60, 2_000)
 #: Of what takes as long but shows less.
-FEWER = daily(40, 400)
+FEWER = daily(16, 400)
 #: The releases that are tried before a decision contradicts them.
 LIKELY = [release for release in Release if release != Release.V3_2]
 

@@ -9,7 +9,7 @@ import pytest
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs
 from caughtup.models.learning.known_inputs import with_known_configs
 from caughtup.models.learning.learned import Learned
-from caughtup.models.learning.provenance import chosen
+from caughtup.models.learning.provenance import chosen, seen_standbys
 from caughtup.models.learning.ranges import LAG, STANDBYS, WARM_UPS, spans_of
 from caughtup.models.learning.told import Told
 from caughtup.models.parameters import NON_OVERLAP_COST, STRATEGY, TAGS, TRAFFIC_COST
@@ -28,7 +28,7 @@ def test_nothing_is_recommended_under_what_decisions_have_ruled_out(seed: int) -
     for step in steps(app, generations=12):
         inputs = with_known_configs(step.played.inputs, step.played.generation, step.after)
         config, left = inputs.scenario.config, step.after.possible
-        one = chosen(left)
+        one = chosen(left, seen_standbys(step.played.generation))
         assert (config[STANDBYS], config[LAG]) == (one.standbys.low, one.lag.low)
         together = replace(one, warm_ups=spans_of(left, WARM_UPS)[0]._replace(high=1 << 30))
         assert any(together.meet(other) for other in left)
@@ -55,3 +55,11 @@ def test_a_strategy_and_costs_that_are_told_are_what_is_recommended_by() -> None
         assert (config[STRATEGY], config[TRAFFIC_COST]) == ("min_traffic", 3)
         assert config[NON_OVERLAP_COST] == 1
         assert inputs.scenario.expanded().racks is not None
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_first_generation_seen_shows_how_many_standbys_tasks_have(seed: int) -> None:
+    """One look at a cluster sees one generation: its members say what nobody told."""
+    app = Application(f"standbys {seed}")
+    generation = next(steps(app, generations=1)).played.generation
+    assert seen_standbys(generation) == min(app.truth.standbys, len(generation.clients) - 1)

@@ -27,8 +27,9 @@ from caughtup.models.learning.ranges import (
 )
 from caughtup.models.learning.told import UNTOLD, Told, possible
 from caughtup.models.parameters import TAGS, ApplicationParameters
-from tests.models.learning.applications import START_MS, Application, Played, Truth
+from tests.models.learning.applications import START_MS, Application, Played
 from tests.models.learning.playing import steps
+from tests.models.learning.truths import Truth
 
 AVAILABLE = Algorithm("high_availability")
 
@@ -217,6 +218,8 @@ def test_the_choice_is_nearest_to_kafkas_defaults_with_the_fewest_warm_ups_that_
         ConfigRange(AVAILABLE, Span(2, 2), Span(1, 9)),
     )
     assert chosen(left) == ConfigRange(AVAILABLE, Span(1, 1), Span(1, 1), Span(500, 500))
+    assert chosen(left, standbys=2).standbys == Span(2, 2)
+    assert chosen(left, standbys=7).standbys == Span(2, 2)  # what is ruled out stays so
 
 
 def test_settings_are_hypotheses_of_which_there_is_one() -> None:

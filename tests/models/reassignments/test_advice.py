@@ -47,10 +47,25 @@ def test_advice_names_brokers_and_numbers() -> None:
         "in_sync_bytes_per_second": 900_000,
     }
     assert advice("throttle-starved", EVENTS, 3, evidence) == (
-        "raise the throttle well above the 900000 bytes/s that in-sync replicas take: "
+        "raise the throttle well above the 900,000 bytes/s that in-sync replicas take: "
         "kafka-configs.sh --entity-type brokers --entity-name 3 --alter "
         "--add-config leader.replication.throttled.rate=BYTES"
     )
+
+
+def test_a_copy_that_stopped_under_a_throttle_may_have_too_low_a_one() -> None:
+    evidence = {
+        "replica": 2,
+        "throttle_bytes_per_second": 10,
+        "throttled_as": "leader",
+        "throttled_broker": 1,
+    }
+    text = advice("copy-stopped", EVENTS, 1, evidence)
+    assert text is not None
+    assert text.startswith("see first whether 10 bytes/s is the throttle that you meant: kafka-")
+    assert "--entity-name 1 " in text
+    assert "restart broker 2" in text
+    assert "throttle" not in (advice("copy-stopped", EVENTS, 1, {"replica": 2}) or "")
 
 
 def test_without_a_cause_there_is_nothing_to_do() -> None:

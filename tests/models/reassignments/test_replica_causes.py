@@ -60,7 +60,7 @@ def test_a_full_disk_is_named() -> None:
         replace(CLUSTER, brokers=brokers),
     )
     assert (verdict.verdict, verdict.cause) == ("stalled", "disk-full")
-    assert "broker 5 (4096 bytes left)" in (verdict.advice or "")
+    assert "broker 5 (4.1 kB left)" in (verdict.advice or "")
 
 
 def test_a_replica_that_is_never_created_is_named() -> None:

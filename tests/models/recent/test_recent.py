@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from caughtup.models.ids import TopicPartition
+from caughtup.models.lag.group_lag import Positions
 from caughtup.models.lag.verdict import GroupVerdict
 from caughtup.models.recent import recent as module
-from caughtup.models.recent.positions import Positions
-from caughtup.models.recent.recent import Recent
+from caughtup.models.recent.recent import Recent, Since
 
 BEGAN_MS = 1_800_000_000_000
 STEP_MS = 10_000
@@ -63,6 +63,37 @@ def test_a_verdict_is_told_when_it_changes_and_not_at_the_first_look() -> None:
         "no commit for 26 s",
         "orders",
     )
+
+
+def test_that_a_group_is_well_after_all_is_no_news_unless_it_was_not() -> None:
+    recent = Recent()
+    for verdict in ("unknown", "ok", "slow", "unknown", "ok"):
+        recent.look("orders", None, GroupVerdict(verdict, None, ""), BEGAN_MS)
+    told = [one.text for one in reversed(recent.happenings.newest(9))]
+    assert told == ["ok → slow", "slow → unknown", "unknown → ok"]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "since"),
+    [
+        (("ok", "slow", "stopped"), Since(BEGAN_MS + 1, at_least=False)),
+        (("ok", "slow", "unknown", "stalled"), Since(BEGAN_MS + 1, at_least=False)),
+        (("stalled", "stopped"), Since(BEGAN_MS, at_least=True)),
+        (("unknown", "stopped"), Since(BEGAN_MS + 1, at_least=True)),
+        (("ok", "slow", "ok"), None),
+        (("ok", "unknown"), None),
+        ((None, "ok"), None),
+    ],
+)
+def test_it_knows_since_when_a_group_is_not_ok_whatever_it_was_called(
+    verdicts: tuple[str | None, ...], since: Since | None
+) -> None:
+    recent = Recent()
+    for number, verdict in enumerate(verdicts):
+        found = None if verdict is None else GroupVerdict(verdict, None, "")
+        recent.look("orders", None, found, BEGAN_MS + number)
+    assert recent.not_ok_since("orders") == since
+    assert recent.not_ok_since("nobody") is None
 
 
 def test_of_movements_only_what_asks_for_somebody_is_told() -> None:

@@ -119,7 +119,7 @@ def test_a_group_that_cannot_be_assessed_is_unknown_until_it_can(
     with monkeypatch.context() as patch:
         breaks_for_bad(patch, CommitTable, "find")
         assess(state, NOW_MS)
-    why = "it could not be worked out: BreaksError"
+    why = "the service could not compute it: BreaksError"
     assert state.assessments.verdicts[BAD] == GroupVerdict("unknown", None, why)
     assert state.assessments.find(BAD, partition) is None
     assert state.assessments.column("eta_seconds", BAD, [partition]) == [None]

@@ -13,9 +13,10 @@ from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
 from caughtup.models.wire.consumer_protocol import ConsumerAssignment, ConsumerSubscription
 from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata
 from caughtup.models.wire.subscription_info import SubscriptionInfo
+from tests.support.sizes import daily
 
 #: How the property tests here run; a failure prints what reproduces it.
-thorough = settings(print_blob=True, deadline=None, max_examples=200)
+thorough = settings(print_blob=True, deadline=None, max_examples=daily(100, 200))
 
 int8 = st.integers(-(1 << 7), (1 << 7) - 1)
 int32 = st.integers(-(1 << 31), (1 << 31) - 1)

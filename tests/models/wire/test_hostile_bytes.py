@@ -1,6 +1,6 @@
 """Whatever the bytes, a decoder returns a value or raises DecodeError, and does so quickly.
 
-CAUGHTUP_HOSTILE_BYTES is how many byte strings the fuzzing makes in all (20,000 unless given).
+CAUGHTUP_HOSTILE_BYTES is how many byte strings the fuzzing makes in all (10,000 unless given).
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ FORMATS: dict[str, Format] = {
         for record_type in (*CONSUMER_GROUP_RECORDS, *STREAMS_GROUP_RECORDS)
     },
 }
-BYTE_STRINGS = int(os.environ.get("CAUGHTUP_HOSTILE_BYTES", "20000"))
+BYTE_STRINGS = int(os.environ.get("CAUGHTUP_HOSTILE_BYTES", "10000"))
 STRINGS_PER_EXAMPLE = 50
 EXAMPLES_PER_FORMAT = -(-BYTE_STRINGS // (STRINGS_PER_EXAMPLE * len(FORMATS)))
 GOOD = OffsetKey("shop", "orders", 0)

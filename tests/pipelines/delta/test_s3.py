@@ -90,8 +90,8 @@ def ended(root: Store, batch: int) -> list[str]:
 def test_a_store_that_fails_after_it_took_each_commit_has_each_row_once(
     root: Store, between: Between, s3: str, fault: str
 ) -> None:
-    new_tables(root)
     between.fail("/_delta_log/", fault, once=True)
+    new_tables(root)
     said = [message for batch in range(BATCHES) for message in ended(root, batch)]
     assert between.stop_failing() >= 3 * BATCHES
     assert not any("\n" in message or SECRET in message for message in said)

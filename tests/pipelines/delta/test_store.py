@@ -70,7 +70,9 @@ def test_azures_key_is_its_accounts_and_googles_is_a_file() -> None:
 
 
 def test_a_file_system_that_the_library_does_not_know_is_refused() -> None:
-    with pytest.raises(CaughtupError, match="tables can't be at ftp://x/y: known are file, s3"):
+    with pytest.raises(
+        CaughtupError, match="tables cannot be at ftp://x/y: the known schemes are file, s3"
+    ):
         store_of("ftp://x/y")
 
 

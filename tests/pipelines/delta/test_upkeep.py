@@ -87,7 +87,7 @@ def test_the_history_keeps_its_tables_up_once_a_day(
     for today in (FIRST, FIRST, LATER, LATER):
         DailyUpkeep(new_tables(root), None).keep_up(today)
     assert days == [FIRST, LATER]
-    assert "the tables' upkeep: can't vacuum lag" in caplog.text
+    assert "maintaining the tables: can't vacuum lag" in caplog.text
     write_batch(new_tables(root), 6, records_of(6))
 
 

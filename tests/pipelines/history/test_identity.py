@@ -97,7 +97,7 @@ def test_a_checkpoint_of_another_schema_and_one_of_another_job_are_refused(place
     place.mark.unlink()
     (place.checkpoint / "offsets").mkdir()
     (place.checkpoint / "offsets" / "0").write_text("v1\n{}\n{}")
-    with pytest.raises(CaughtupError, match="no checkpoint of this release"):
+    with pytest.raises(CaughtupError, match="not a checkpoint of this release"):
         place.open()
 
 

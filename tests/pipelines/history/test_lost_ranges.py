@@ -15,6 +15,14 @@ from caughtup.pipelines.spark.files import Files
 pytestmark = pytest.mark.xdist_group("spark")
 
 ORDERS = TopicPartition("orders", 0)
+#: Another format, a half file, a file without its source, one of two sources, and numbers that aren't.
+BROKEN = (
+    "v3\n{}\n{}",
+    'v1\n{"batchWatermarkMs":0}\n{"orders":{"0":7',
+    'v1\n{"batchWatermarkMs":0}',
+    'v1\n{}\n{"orders":{"0":7}}\n{"orders":{"1":7}}',
+    'v1\n{}\n{"orders":{"0":"7"}}',
+)
 
 
 def test_a_batchs_offsets_are_read_from_sparks_checkpoint(
@@ -22,12 +30,15 @@ def test_a_batchs_offsets_are_read_from_sparks_checkpoint(
 ) -> None:
     (tmp_path / "offsets").mkdir()
     (tmp_path / "offsets" / "3").write_text('v1\n{"batchWatermarkMs":0}\n{"orders":{"0":7}}')
-    (tmp_path / "offsets" / "4").write_text("v2\nanother format")
+    for number, broken in enumerate(BROKEN, 4):
+        (tmp_path / "offsets" / str(number)).write_text(broken)
     files = Files(spark)
     assert batch_offsets(files, str(tmp_path), 3) == {ORDERS: 7}
     assert batch_offsets(files, str(tmp_path), -1) == {}
-    with pytest.raises(CaughtupError, match="offsets/4"):
-        batch_offsets(files, str(tmp_path), 4)
+    for number in range(4, 4 + len(BROKEN)):
+        with pytest.raises(CaughtupError, match=f"can't read .*offsets/{number}: ") as caught:
+            batch_offsets(files, str(tmp_path), number)
+        assert caught.value.code == "bad_checkpoint"
 
 
 @pytest.mark.parametrize(

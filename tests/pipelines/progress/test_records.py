@@ -43,6 +43,11 @@ def test_a_batch_is_told_with_all_that_spark_knows_of_it() -> None:
     }
 
 
+def test_a_batch_in_which_nothing_was_counted_has_no_quarantined_record() -> None:
+    observed = {"decoded": {"events": None, "quarantined": None, "sample": None}}
+    assert batch_figures({**PROGRESS, "observedMetrics": observed})["quarantined"] == 0
+
+
 def test_records_that_a_job_read_twice_count_once() -> None:
     figures = batch_figures({**PROGRESS, "numInputRows": 24})
     assert (figures["rows"], figures["rows_per_second"]) == (12, 30.0)

@@ -18,14 +18,17 @@ START_MS = 1_732_000_000_000
 
 
 def group_member(
-    client_id: str, subscription: ConsumerSubscription, assignment: ConsumerAssignment
+    client_id: str,
+    subscription: ConsumerSubscription,
+    assignment: ConsumerAssignment,
+    host: str = "/127.0.0.1",
 ) -> GroupMember:
     """A member as the coordinator writes it; its member id is its client id."""
     return GroupMember(
         member_id=client_id,
         group_instance_id=None,
         client_id=client_id,
-        client_host="/127.0.0.1",
+        client_host=host,
         rebalance_timeout_ms=300_000,
         session_timeout_ms=45_000,
         subscription=wire.subscription(subscription),

@@ -42,6 +42,7 @@ class Member:
     thread: int = 1
     tags: Mapping[str, str] = field(default_factory=dict)
     user_data: bytes | None = None
+    host: str = "/127.0.0.1"
 
     @property
     def client_id(self) -> str:
@@ -101,6 +102,7 @@ def _group_member(member: Member, topics: Mapping[str, int], version: int) -> Gr
         member.client_id,
         ConsumerSubscription(3, tuple(sorted(topics)), said, owned, -1, None),
         ConsumerAssignment(3, partitions, wire.assignment_info(assignment)),
+        member.host,
     )
 
 

@@ -27,7 +27,7 @@ class Site:
         self.server = WebServer(
             Settings(**{"web_port": 0, **settings}), self.state, self.health, clock=lambda: NOW_MS
         )
-        self.client = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=20))
+        self.client = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=60))
 
     async def __aenter__(self) -> Self:
         await self.server.start()

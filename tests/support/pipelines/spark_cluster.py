@@ -10,6 +10,8 @@ import sys
 import sysconfig
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
 from caughtup.demo.java.find import find_java
 from caughtup.demo.java.ivy import pyspark_jars
 from caughtup.demo.java.jars import cache_directory
@@ -141,8 +143,11 @@ def packages(into: Path) -> Path:
         for top in sorted({file.parts[0] for file in distribution.files or ()}):
             if top not in ("..", "__pycache__"):
                 (into / top).symlink_to(site_packages() / top)
-        needed = [one for one in distribution.requires or () if "extra ==" not in one]
-        wanted += [re.split(r"[^\w-]", one)[0] for one in needed]
+        wanted += [
+            needed.name
+            for needed in map(Requirement, distribution.requires or ())
+            if needed.marker is None or needed.marker.evaluate({"extra": ""})
+        ]
     return into
 
 

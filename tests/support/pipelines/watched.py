@@ -19,9 +19,9 @@ from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from caughtup.pipelines.history.stream import HistoryOptions, history
 from caughtup.pipelines.tables import LAG, QUARANTINE, Table
+from tests.support.kafka.transactions import wait_markers
 from tests.support.own_topics.end_offsets import end_offsets_record
 from tests.support.pipelines.delta import in_ms, rows_of
-from tests.support.service import wait_for
 
 Row = dict[str, Any]
 
@@ -32,6 +32,7 @@ class Watched:
     def __init__(
         self, cluster: EmbeddedCluster, topic: str, end_offsets: str, spark: SparkSession, at: Path
     ) -> None:
+        self._cluster = cluster
         self.client = {**cluster.client_config(), "log_level": 0}
         self.topic = topic
         self.group = f"group-{uuid.uuid4().hex[:8]}"
@@ -68,8 +69,7 @@ class Watched:
         else:
             producer.commit_transaction(30)
         consumer.close()
-        # A transaction has ended for its producer before its markers are in the logs.
-        wait_for("the transaction's markers", lambda: self._is_decided(partition))
+        wait_markers(self._cluster, Position(self.topic, partition))
 
     def publish_end_offsets(self) -> None:
         """Ask the cluster for the end offsets and publish them as the service does."""
@@ -133,18 +133,6 @@ class Watched:
                 )
         consumer.close()
         return found
-
-    def _is_decided(self, partition: int) -> bool:
-        """Say whether no transaction is open on a partition, nor on any of the offsets topic."""
-        admin = AdminClient(self.client)
-        numbers = admin.list_topics(CONSUMER_OFFSETS, 30).topics[CONSUMER_OFFSETS].partitions
-        asked = {Position(CONSUMER_OFFSETS, number): OffsetSpec.latest() for number in numbers}
-        asked[Position(self.topic, partition)] = OffsetSpec.latest()
-        stable, ends = (
-            [one.result(30).offset for one in admin.list_offsets(asked, isolation_level=i).values()]
-            for i in (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED)
-        )
-        return stable == ends
 
     def _offset(self, partition: int, spec: OffsetSpec, isolation: IsolationLevel) -> int:
         asked = Position(self.topic, partition)

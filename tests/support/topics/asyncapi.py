@@ -27,7 +27,7 @@ def document() -> dict[str, Any]:
         "info": {
             "title": "caughtup's topics",
             "version": caughtup.__version__,
-            "description": "What caughtup writes to Kafka, and what others write for it. "
+            "description": "The records that caughtup writes to Kafka, and those that others write for it. "
             "docs/topics.md has the same for people; made by `make schemas`.",
             "license": {"name": "Apache-2.0"},
         },
@@ -105,7 +105,7 @@ def _tombstone(topic: Topic) -> dict[str, Any]:
     keys = [_key(kind) for kind in topic.kinds]
     return {
         "name": _TOMBSTONE,
-        "description": "A record without a value: what its key names is gone.",
+        "description": "A record without a value: the subject of its key is deleted.",
         "payload": {"type": "null"},
         "bindings": {
             "kafka": {

@@ -81,14 +81,14 @@ TOPICS = (
     Topic(
         topics.END_OFFSETS,
         "The ends of each log that a group reads. The end-offset probe of the active instance "
-        "writes what changed, and each minute what didn't; every instance, the history, the "
+        "writes changed ends at once and the others each minute; every instance, the history, the "
         "recorded generations and the rates on Spark read it.",
         (_kind(end_offsets.FORMAT, _PARTITION),),
     ),
     Topic(
         topics.REASSIGNMENTS,
-        "What a round of the reassignment probe of the active instance saw: a record for each "
-        "partition that is being reassigned, and one for what holds for all of them. Every "
+        "What a round of the active instance's reassignment probe observed: a record for each "
+        "partition that is being reassigned, and one for the whole cluster. Every "
         "instance and the history read it.",
         (
             _kind(reassignments.FORMAT, _PARTITION),
@@ -109,16 +109,16 @@ TOPICS = (
     ),
     Topic(
         topics.LEARNED_CONFIGS,
-        "What the configs of each Kafka Streams application can be, by its settings here and by "
-        "what its leaders decided. The active instance writes it with each generation that it "
-        "learned from, and a tombstone once the group is gone; the service reads it when it "
+        "The possible configs of each Kafka Streams application, by its settings in caughtup and by "
+        "its leaders' decisions. The active instance writes them with each generation that it "
+        "learned from, and a tombstone once the group is gone; the service reads them when it "
         "becomes active, and the commands that look at a cluster once.",
         (_kind(learned_configs.FORMAT, _GROUP),),
     ),
     Topic(
         topics.MOVEMENTS,
-        "What becomes of movements of tasks, of reassignments, and of connectors and tasks of "
-        "Connect that change workers, an event for each step. The active instance writes them, "
+        "An event for each step of a movement: of tasks, of reassignments, and of connectors and "
+        "tasks of Connect that change workers. The active instance writes them, "
         "and reads them back when it becomes active; the history and people read them.",
         (
             _kind(movements.TASKS, _GROUP),
@@ -134,8 +134,8 @@ TOPICS = (
     Topic(
         topics.LAG,
         "The lag table, the lines of `caughtup lag --format json`. The active instance writes "
-        "what changed every `lag_interval`, and takes back when it becomes active which keys "
-        "there are; people and their tools read the values, which therefore have no `schema`.",
+        "changed lines every `lag_interval`, and reads the keys back when it becomes active; "
+        "people and their tools read the values, which therefore have no `schema`.",
         (
             Kind(lag_lines.PartitionLine, (), (_LINE,)),
             Kind(lag_lines.CopyLine, (), (_COPY,)),
@@ -144,21 +144,21 @@ TOPICS = (
     ),
     Topic(
         topics.TASK_POSITIONS,
-        "How far the copies of an application are between rebalances. Each of its processes "
-        "writes of its own copies (`caughtup.PositionReporter`, the Python follower): what "
-        "changed, and each minute what didn't. Every instance and the rates on Spark read it.",
+        "The positions of an application's copies between rebalances. Each of its processes "
+        "writes those of its own copies (`caughtup.PositionReporter`, the Python follower): changed "
+        "ones at once, the others each minute. Every instance and the rates on Spark read them.",
         (_kind(task_positions.FORMAT, _COPY),),
     ),
     Topic(
         topics.APPLICATION_STATES,
-        "What an application's leader decided a rebalance from, and what it did. The follower in "
+        "The inputs of an application's leader in a rebalance, and its decision. The follower in "
         "the leader writes it; every instance reads it, and decides from it instead of inferring.",
         (_kind(application_states.FORMAT, _GROUP),),
     ),
     Topic(
         topics.CATCH_UP_RATES,
         "How fast each copy restores and its changelogs grow, over 1, 5 and 15 minutes. "
-        "`caughtup pipeline rates` writes what changed, and each minute what didn't; every "
+        "`caughtup pipeline rates` writes changed rates at once and the others each minute; every "
         "instance reads it.",
         (_kind(catch_up_rates.FORMAT, _COPY, _CHANGELOG),),
     ),

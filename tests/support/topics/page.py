@@ -19,22 +19,22 @@ _CLEANUP = {own.name: own.cleanup for own in SERVICE_TOPICS}
 _HEAD = """\
 # Topics
 
-What is on caughtup's own topics, each with the prefix `topic_prefix` (`caughtup-`). This page and \
-the JSON Schema files in [topics/](topics/) are made of `models/records/` by `make schemas`; tests \
-hold them equal to the code, and to them every record that real runs publish, Kafka Streams' \
-follower's included. [asyncapi.json](topics/asyncapi.json) has all of it as an AsyncAPI 3.0 \
-document, for tools; [integrating.md](integrating.md) has consumers in Python and Java. [operating.md](operating.md#topics) has how the topics are configured, and \
-what befalls a record that breaks the rules.
+The records of caughtup's own topics, each with the prefix `topic_prefix` (`caughtup-`). `make \
+schemas` generates this page and the JSON Schema files in [topics/](topics/) from \
+`models/records/`. Tests compare them with the code, and check every record that real runs \
+publish, those of Kafka Streams' follower included. [asyncapi.json](topics/asyncapi.json) is an \
+AsyncAPI 3.0 document of all of it, for tools; [integrating.md](integrating.md) has consumers in \
+Python and Java. [operating.md](operating.md#topics) says how the topics are configured, and what \
+happens to a record that breaks the rules.
 
-**Versions.** A reader passes over fields that it doesn't know: a release that adds fields keeps \
-`schema`. A release whose records older readers would misread raises it, and a reader refuses a \
-`schema` that it doesn't know by name (`other_schema`), counts it \
-(`caughtup_records_refused_total`), and keeps the last good value. What a field means never \
+**Versions.** A reader ignores fields that it does not know: a release that adds fields keeps \
+`schema`. A release whose records older readers would misread raises `schema`. A reader refuses a \
+`schema` that it does not know (`other_schema`), counts it \
+(`caughtup_records_refused_total`), and keeps the last good value. The meaning of a field never \
 changes within a schema.
 
-**Values** are JSON objects; a tombstone is a record without a value. A field that isn't required \
-may be absent, which means that it isn't known or doesn't apply, or the `default` that the file \
-says. \
+**Values** are JSON objects; a tombstone is a record without a value. A field that is not required \
+may be absent. It is then unknown, does not apply, or has the `default` in the file. \
 Integers go up to 2^63 - 1 and are written without a fraction (`5.0` is refused). Times are ms since the epoch. A process is a Kafka Streams process id, a \
 UUID; a task is a subtopology and a partition, `0_3`.
 """

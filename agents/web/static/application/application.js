@@ -3,8 +3,10 @@
 import { h, memo } from "../shell/dom.js";
 import { ago, count, known, plural } from "../shell/format.js";
 import { word } from "../shell/glossary.js";
+import { adding } from "./adding.js";
 import { ROLES, isChanging, isSoft } from "./copies.js";
-import { VERDICTS, facts, next } from "./facts.js";
+import { VERDICTS, configs, facts, next } from "./facts.js";
+import { idle } from "./idle.js";
 import { matrix } from "./matrix.js";
 import { movements } from "./movements.js";
 
@@ -21,7 +23,7 @@ export function application(app, ui, nowMs) {
           plural(app.tasks.length, "task")}, generation ${count(app.generation)}`)),
       h("span", { class: "chips" }, warming(app), probingChip(app.probing, nowMs), exactChip(app.exact))),
     undecided(app),
-    h("dl", { class: "facts" }, facts(app, nowMs)),
+    h("dl", { class: "facts" }, facts(app, nowMs), idle(app, nowMs), adding(app, ui), configs(app)),
     tasks(app, ui, nowMs),
     movements(app, ui, nowMs),
     history(app, nowMs));
@@ -40,7 +42,7 @@ function tasks(app, ui, nowMs) {
         name === "" ? label : `${label} (${count(changing.length)})`)))),
     shown.length && app.clients.length
       ? memo("matrix", inputs, () => matrix(app, shown, ui, nowMs))
-      : h("p", { class: "quiet" }, app.tasks.length ? "No task moves or is behind." : "No tasks yet."),
+      : h("p", { class: "quiet" }, app.tasks.length ? "No task moves, and none is behind." : "No tasks yet."),
   ];
 }
 
@@ -48,8 +50,8 @@ function tasks(app, ui, nowMs) {
 function undecided(app) {
   const decided = Math.max(...(app.history ?? []).map((each) => each.generation));
   if (decided >= app.generation) return null;
-  return h("p", { key: "undecided", class: "notice" }, `Generation ${count(app.generation)} waits for end offsets. ${
-    Number.isFinite(decided) ? `What follows is generation ${count(decided)}.` : "Nothing is decided yet."}`);
+  return h("p", { key: "undecided", class: "notice" }, `The service waits for end offsets to decide generation ${count(app.generation)}. ${
+    Number.isFinite(decided) ? `The page shows generation ${count(decided)}.` : "No generation is decided yet."}`);
 }
 
 
@@ -83,7 +85,7 @@ function legend(app, nowMs) {
         h("span", { class: "swatch to", "aria-hidden": "true" }, "+"), "arrives"),
     h("li", { key: "bar" }, h("span", { class: "swatch bar", "aria-hidden": "true" }, h("s", null)),
       known(app.acceptable_recovery_lag)
-      ? `lag; the tick is the acceptable ${count(app.acceptable_recovery_lag)}` : "lag"),
+      ? `lag in offsets; the tick is acceptable.recovery.lag, ${count(app.acceptable_recovery_lag)}` : "lag in offsets"),
     app.tasks.some((task) => task.copies.some((copy) => isSoft(copy, nowMs)))
       && h("li", { key: "soft" }, h("span", { class: "swatch standby soft", "aria-hidden": "true" }, "\u00a0"), "estimated or old"));
 }

@@ -6,17 +6,17 @@ import { isolated } from "../shell/names.js";
 /** Roles in the order of the legend: their letter, name and what they mean. */
 export const ROLES = {
   active: { letter: "A", name: "active", means: "processes the task" },
-  standby: { letter: "S", name: "standby", means: "a copy kept ready" },
+  standby: { letter: "S", name: "standby", means: "a copy that is kept up to date" },
   warmup: { letter: "W", name: "warm-up", means: "a copy that is built before the task moves here" },
   restoring: { letter: "R", name: "restoring", means: "owns the task, and restores its state first" },
-  none: { letter: "·", name: "no role", means: "state on disk that nobody asked for" },
+  none: { letter: "·", name: "no role", means: "state on disk that is not assigned" },
 };
 
 const PROVENANCE = {
-  running: "a running active processes at the end of its changelog: it has no figure",
+  running: "a running active is at the end of its changelog, and has no figure",
   reported: "reported by the client in this generation",
-  measured: "told by the application since",
-  estimated: "estimated: an upper bound, the changelog's end may have grown since",
+  measured: "reported by the application since then",
+  estimated: "estimated: an upper bound, since the changelog may have grown",
   unknown: "not known",
 };
 const OLD_MS = 60_000;
@@ -61,9 +61,9 @@ export function lines(application, client, task, copy, names, nowMs) {
   const recommended = movesOf(application, client, task);
   const planned = (application.leader_movements ?? []).filter((move) => move.task === task.task && move.to === client.process
     && !recommended.some((other) => other.to === move.to && other.kind === move.kind));
-  for (const move of planned) said.push(`the leader has it ${route(move, names)}, ${move.kind}: ${move.reason}`);
+  for (const move of planned) said.push(`the leader decided ${route(move, names)}, ${move.kind}: ${reasonBy(move.reason, names)}`);
   for (const move of recommended) {
-    said.push(`${route(move, names)}, ${move.kind}: ${move.reason}`);
+    said.push(`${route(move, names)}, ${move.kind}: ${reasonBy(move.reason, names)}`);
   }
   return said;
 }
@@ -79,16 +79,25 @@ export function clientTitle(application, client) {
     `process ${client.process}`].filter(Boolean).join(", ");
 }
 
+const PROCESS = /[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/g;
+
+/** Say a reason with the names of clients in place of their processes. */
+export const reasonBy = (reason, names) =>
+  reason.replace(PROCESS, (process) => (names.has(process) ? isolated(names.get(process)) : process));
+
 const indexes = new WeakMap();
 
-/** Return what an application's copies and movements are by, made once for each state. */
+/** Movements that are over once their destination runs the task. */
+const AT_ONCE = new Set(["active", "cold", "swap", "stateless"]);
+
+/** Return what an application's copies and movements are by, made once for each state; what was done isn't pending. */
 export function indexed(application) {
   let index = indexes.get(application);
   if (index === undefined) {
-    index = {
-      moves: Map.groupBy(application.recommendation?.movements ?? [], (move) => move.task),
-      copies: new Map(application.tasks.map((task) => [task.task, new Map(task.copies.map((copy) => [copy.process, copy]))])),
-    };
+    const copies = new Map(application.tasks.map((task) => [task.task, new Map(task.copies.map((copy) => [copy.process, copy]))]));
+    const pending = (application.recommendation?.movements ?? []).filter((move) =>
+      !AT_ONCE.has(move.kind) || copies.get(move.task)?.get(move.to)?.role !== "active");
+    index = { copies, pending, moves: Map.groupBy(pending, (move) => move.task) };
     indexes.set(application, index);
   }
   return index;

@@ -3,12 +3,14 @@
 import { h } from "../shell/dom.js";
 import { ago, count, countdown, duration, known, plural } from "../shell/format.js";
 import { word } from "../shell/glossary.js";
+import { changeFact } from "../overview/changes.js";
+import { indexed } from "./copies.js";
 
 /** Every verdict on a decision: its colour, its sign, and what it says. */
 export const VERDICTS = {
-  match: ["ok", "✓", "as Kafka's own assignor decides"],
-  mismatch: ["bad", "✗", "other than Kafka's own assignor decides"],
-  undetermined: ["unsure", "?", "can't be told"],
+  match: ["ok", "✓", "the same as Kafka's own assignor"],
+  mismatch: ["bad", "✗", "differently from Kafka's own assignor"],
+  undetermined: ["unsure", "?", "not known: an input is missing"],
 };
 
 /** Say when the next rebalance is due, and whether it is late; null if none is asked for. */
@@ -19,6 +21,39 @@ export function next(probing, nowMs) {
   return { what: "probing", when: countdown(probing.due_ms, nowMs), late: probing.due_ms < nowMs - 500 };
 }
 
+/** Describe what both plans cost, a line each; null where that isn't known. */
+export function costs({ cost, kafka_cost: kafkas }) {
+  if (!known(cost?.seconds) || !known(kafkas?.seconds)) return null;
+  return [["caughtup", cost], ["Kafka's assignor", kafkas]].map(([who, each]) => h("span", { key: who, class: "cost" },
+    h("b", null, plural(each.copies, "copy", "copies")), ` and ${
+      plural(each.rebalances, "probing rebalance")}${each.rebalances ? ` (up to ${duration(each.seconds)})` : ""}`,
+    h("span", { class: "quiet" }, ` by ${who}${each.estimated ? ", estimated" : ""}`)));
+}
+
+/** Movements by what becomes of them: at once, by a warm-up, or later, for want of one. */
+function counted(movements) {
+  const number = (...kinds) => movements.filter((move) => kinds.includes(move.kind)).length;
+  const [warmups, waiting, swaps] = [number("warmup"), number("waiting"), number("swap")];
+  const rest = movements.length - warmups - waiting - swaps;
+  return [rest > 0 && `${count(rest)} at once`, swaps > 0 && plural(swaps, "swap"), warmups > 0 && plural(warmups, "warm-up"),
+    waiting > 0 && `${count(waiting)} waiting for max.warmup.replicas`].filter(Boolean).join(", ");
+}
+
+/** How a config is known: by what caughtup was told, or by what members have. Other words stand for themselves. */
+const KNOWN = { told: "by the settings", read: "by the members" };
+
+/** Say a config's values as the application has them, and milliseconds as a time, too. */
+const values = ({ name, values: said }) => (name.endsWith(".ms") && /^\d+$/.test(said) && Number(said) >= 1000
+  ? `${said} (${duration(Number(said) / 1000)})` : said);
+
+/** Describe each config with how it is known; null where none is. */
+export function configs(app) {
+  return app.configs?.length > 0 && h("div", { key: "configs" }, h("dt", null, "Configs"), h("dd", null,
+    app.configs.map((one) => h("span", { key: one.name, class: "cost" },
+      h("b", null, one.name), ` ${values(one)}`,
+      h("span", { class: "quiet", title: one.would_tell && `what would narrow it down: ${one.would_tell}` }, `, ${KNOWN[one.known] ?? one.known}`)))));
+}
+
 /** Describe the facts as terms with what is said of each. */
 export function facts(app, nowMs) {
   const { probing, exact, recommendation } = app;
@@ -26,17 +61,17 @@ export function facts(app, nowMs) {
   const due = next(probing, nowMs);
   if (due) {
     said.push([word(`${due.what} rebalance`, `Next ${due.what} rebalance`), h("b", { class: due.late ? "bad" : null }, due.when),
-      probing.carried_by && `, carried by ${probing.carried_by}`,
-      probing.worthwhile_now && h("b", { class: "ok" }, ", worth it now"),
+      probing.carried_by && `, triggered by ${probing.carried_by}`,
+      probing.worthwhile_now && h("b", { class: "ok" }, ", worthwhile now"),
       probing.why && h("span", { class: "why" }, probing.why)]);
   } else if (probing) {
     said.push([word("probing rebalance", "Next probing rebalance"), "none scheduled"]);
   }
   const { spark, own, silent_since_ms: silent } = app.rates ?? {};
   if (spark || own || known(silent)) {
-    said.push(["Rates of copies", [spark && `${count(spark)} measured by Spark`, own && `${count(own)} by their own positions`]
+    said.push(["Rates of copies", [spark && `${count(spark)} measured by Spark`, own && `${count(own)} measured by caughtup`]
       .filter(Boolean).join(", ") || "none known",
-      known(silent) && h("span", { class: "why" }, `nothing from Spark any more: the last came ${ago(silent, nowMs)}`)]);
+      known(silent) && h("span", { class: "why" }, `Spark reports no more rates; the last one came ${ago(silent, nowMs)}`)]);
   }
   if (exact) {
     const [kind, sign, meaning] = VERDICTS[exact.result] ?? ["unsure", "?", exact.result];
@@ -45,23 +80,15 @@ export function facts(app, nowMs) {
       exact.why && h("span", { class: "why" }, exact.why)]);
     if (exact.told) said.push(["The leader says", h("span", { class: "why" }, exact.told)]);
   }
-  if (app.configs?.length) {
-    said.push(["Configs", app.configs.map((one) => h("span", { key: one.name, class: "cost" },
-      h("b", null, one.name), ` ${one.values}`,
-      h("span", { class: "quiet", title: one.would_tell && `would tell more: ${one.would_tell}` }, ` ${one.known}`)))]);
-  }
+  if (app.change) said.push(changeFact(app.change, nowMs));
   if (recommendation) {
     const wanted = recommendation.probing_rebalance;
-    said.push([word("recommended", "Recommended"), recommendation.movements.length
-      ? plural(recommendation.movements.length, "movement") : "nothing to move",
-    wanted?.reason && h("span", { class: "why" }, wanted.reason)]);
-    const costs = [["caughtup", recommendation.cost], ["Kafka's assignor", recommendation.kafka_cost]];
-    if (costs.every(([, cost]) => known(cost?.seconds)) && recommendation.movements.length) {
-      said.push(["Until balanced", costs.map(([who, cost]) => h("span", { key: who, class: "cost" },
-        h("b", null, plural(cost.copies, "copy", "copies")), ` and ${
-          plural(cost.rebalances, "probing rebalance")}, ${duration(cost.seconds)}`,
-        h("span", { class: "quiet" }, ` by ${who}${cost.estimated ? ", estimated" : ""}`)))]);
-    }
+    const { pending } = indexed(app);
+    const done = recommendation.movements.length > 0 && "every recommended movement is done";
+    said.push([word("recommended", "Recommended"), pending.length ? plural(pending.length, "movement") : "nothing to move",
+      h("span", { class: "why" }, pending.length ? counted(pending) : done || wanted?.reason)]);
+    const until = pending.length && costs(recommendation);
+    if (until) said.push(["Until balanced", until]);
     const inferred = recommendation.inputs?.inferred ?? [];
     if (inferred.length) said.push(["Inferred, not known", inferred.join("; ")]);
     const contradicted = recommendation.inputs?.contradicted ?? [];

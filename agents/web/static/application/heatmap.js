@@ -63,7 +63,7 @@ function paint(canvas, width, height, nowMs) {
       ctx.globalAlpha = 1;
       for (const move of moves.get(task.task) ?? []) {
         const row = rowOf.get(move.to);
-        if (row === undefined) continue;
+        if (row === undefined || copies.get(task.task)?.has(move.to)) continue; // a copy that is there shows its role
         ctx.fillStyle = colour.ink;
         ctx.fillRect(x + at * cell.w, y + row * cell.h, cell.w - gap, Math.max(1, Math.floor(cell.h / 4)));
       }
@@ -74,10 +74,16 @@ function paint(canvas, width, height, nowMs) {
   if (cell.h < NAMED_FROM_PX) {
     ctx.fillStyle = colour.quiet;
     ctx.font = "11px system-ui, sans-serif";
-    for (const { y } of pieces) ctx.fillText(plural(clients.length, "client"), 0, y + 11, nameWidth - 6);
+    for (const { tasks, y } of pieces) {
+      ctx.fillText(range(tasks), 0, y + 11, nameWidth - 6);
+      if (clients.length * cell.h >= 28) ctx.fillText(plural(clients.length, "client"), 0, y + 26, nameWidth - 6);
+    }
   }
   cursor(ctx, colour);
 }
+
+/** The tasks of a piece: 0_0 – 0_124. */
+const range = (tasks) => (tasks.length > 1 ? `${tasks[0].task} – ${tasks.at(-1).task}` : tasks[0].task);
 
 function name(ctx, clients, names, y, height, colour) {
   ctx.fillStyle = colour.ink;

@@ -34,8 +34,9 @@ export function matrix(application, tasks, ui, nowMs) {
             count(application.clients.length)} × ${count(tasks.length)}, framed above.`),
           h("button", { type: "button", "data-choose": "zoom", "data-value": "" }, "Close cells")),
         cells({ ...context, clients: zoomed.clients }, [zoomed.block], size, ui.focus))
-      : h("p", { key: "how", class: "quiet" }, "Click, or press Enter, to see the cells of a place; point at it for one copy.",
-        names.common && ` Clients are named without ${names.common}.`));
+      : h("p", { key: "how", class: "quiet" }, "A row is a client, a column a task, a dot a copy in the colour of its role; ",
+        "red is how far it lags beyond what is acceptable, and a line without a dot a copy that is recommended there. Click or press Enter to see the cells there; point at a cell for one copy.",
+        names.common && ` Names of clients leave out ${names.common}`));
 }
 
 function cells(context, blocks, size, focus) {

@@ -1,11 +1,11 @@
 // The movements that are recommended: what, from where to where, how far behind, and why.
 
 import { h } from "../shell/dom.js";
-import { ago, count, known, naturally } from "../shell/format.js";
+import { ago, count, known, naturally, short as few } from "../shell/format.js";
 import { word } from "../shell/glossary.js";
 import { isolated, shortened } from "../shell/names.js";
 import { more, portion } from "../shell/table.js";
-import { clientNames, indexed, isSoft, lagWithAge, route, routeBy } from "./copies.js";
+import { clientNames, indexed, isSoft, lagWithAge, reasonBy, route, routeBy } from "./copies.js";
 
 const SHOWN = 10;
 const TASKS_NAMED = 12;
@@ -15,9 +15,12 @@ const KINDS = {
   active: "caught up: hand over", standby: "standby", stateless: "stateless",
 };
 
+/** Assignors of Kafka's own: a leader that has one doesn't follow what is recommended. */
+const KAFKAS = new Set(["HighAvailabilityTaskAssignor", "LegacyStickyTaskAssignor", "StickyTaskAssignor", "FallbackPriorTaskAssignor"]);
+
 /** Describe the recommended movements; equal ones share a row. */
 export function movements(app, ui, nowMs) {
-  const all = app.recommendation?.movements ?? [];
+  const all = indexed(app).pending;
   if (!all.length) return null;
   const rows = together(all);
   const shown = rows.slice(0, portion(ui.query, "moves", SHOWN));
@@ -26,24 +29,25 @@ export function movements(app, ui, nowMs) {
   const named = (process) => isolated(names.has(process) ? short.of(names.get(process)) : process);
   return h("section", { key: "movements", class: "scroll" },
     h("h4", null, word("recommended", "Recommended movements"), app.recommendation.decided_at_ms > 0
-      && h("span", { class: "quiet" }, `, decided ${ago(app.recommendation.decided_at_ms, nowMs)}`)),
+      && h("span", { class: "quiet" }, `, decided ${ago(app.recommendation.decided_at_ms, nowMs)}`),
+    KAFKAS.has(app.exact?.assignor) && h("span", { class: "quiet" }, `; the leader decides by ${app.exact.assignor}`)),
     h("table", { class: "rows moves" },
       h("thead", null, h("tr", null, ["Tasks", "Movement", "From → to"].map((t) => h("th", { scope: "col" }, t)),
-        h("th", { scope: "col", class: "number" }, "Lag"), h("th", { scope: "col" }, "Reason"))),
+        h("th", { scope: "col", class: "number" }, "Lag"), h("th", { scope: "col" }, "Reason when decided"))),
       h("tbody", null, shown.map(({ key, move, tasks }) => h("tr", { key },
         h("td", { class: `fixed tasks${tasks.length > 1 ? " several" : ""}`, title: tasks.join(", ") }, tasks.slice(0, TASKS_NAMED).join(" "),
           tasks.length > TASKS_NAMED && ` and ${count(tasks.length - TASKS_NAMED)} more`),
         h("td", null, h("span", { class: `kind ${move.kind}` }, KINDS[move.kind] ?? move.kind)),
         h("td", { class: "fixed route", title: route(move, names) }, routeBy(move, named)),
         lag(app, move, tasks, nowMs),
-        h("td", { class: "why" }, move.reason))))),
+        h("td", { class: "why" }, reasonBy(move.reason, names)))))),
     more(shown.length, rows.length, "moves", 100));
 }
 
 /** The lag as the matrix has it, if there is a copy already where the task is to go; else as it was decided by. */
 function lag(app, move, tasks, nowMs) {
   const copy = tasks.length === 1 ? indexed(app).copies.get(tasks[0])?.get(move.to) : undefined;
-  if (!known(copy?.lag)) return h("td", { class: "number" }, count(move.lag));
+  if (!known(copy?.lag)) return h("td", { class: "number", title: known(move.lag) ? count(move.lag) : null }, few(move.lag));
   return h("td", { class: `number${isSoft(copy, nowMs) ? " soft" : ""}`, title: `${count(move.lag)} when it was decided` },
     lagWithAge(copy, nowMs));
 }

@@ -1,7 +1,7 @@
 // Where the cells of a heat map are: how large, in how many rows, and which is where or next to which.
 
 const CELL_MOST = 14;
-const TALL_PX = 480;
+const TALL_PX = 640;
 const GAP_PX = 8;
 
 /** Lay out blocks in rows of as many tasks as fit: pieces with their place in px, and a cell's size. */

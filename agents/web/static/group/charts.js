@@ -5,24 +5,42 @@ import { ago, bytes, count, known, moment, short } from "../shell/format.js";
 
 const KINDS = { rebalance: "↻", verdict: "◆", movement: "→", reassignment: "⇄", connect: "⌁", service: "●" };
 const MARKS_SAID = 6;
+/** Beyond that the last figure isn't one of now: the history has one for minutes or hours. */
+const OLD_MS = 150_000;
 
 let library = null; // uPlot, once a chart is looked at
 const plots = new Map();
 
-/** Describe charts of what `ui.recent` has; each is filled after it is drawn. */
-export function charts(wanted, ui) {
+/** How far back charts go: the days, and what that is called. Without days it is what the service remembers. */
+const RANGES = [["", "6 hours"], ["1", "a day"], ["7", "a week"], ["30", "30 days"]];
+
+/** Describe buttons that choose how far back charts go. */
+const ranges = (chosen) => h("div", { class: "filters", role: "group", "aria-label": "How far back" },
+  RANGES.map(([days, said]) => h("button", { key: days, type: "button", "data-choose": "days", "data-value": days,
+    "aria-pressed": String(days === chosen) }, said)));
+
+/**
+ * Describe charts of what `ui.recent` has; each is filled after it is drawn. `history`: the service
+ * has more than the last hours.
+ */
+export function charts(wanted, ui, { history = false } = {}) {
   const { recent } = ui;
-  if (!recent?.at_ms?.length) return null;
-  const there = wanted.filter((chart) => chart.series.some(([name]) => recent.series?.[name]?.some(known)));
-  if (!there.length) return null;
+  const there = recent?.at_ms?.length
+    ? wanted.filter((chart) => chart.series.some(([name]) => recent.series?.[name]?.some(known))) : [];
+  const chosen = RANGES.find(([days]) => days === ui.query.get("days")) ?? RANGES[0];
+  if (!there.length) {
+    return history && h("section", { key: "charts", class: "panel", "aria-label": "Over time" }, ranges(chosen[0]), nothing(recent));
+  }
   ui.after.push(() => fill(there, recent));
   const marks = (recent.marks ?? []).filter((mark) => mark.at_ms >= recent.at_ms[0]);
-  return h("section", { key: "charts", class: "panel", "aria-label": "The last hours" },
+  return h("section", { key: "charts", class: "panel", "aria-label": "Over time" },
+    history && ranges(chosen[0]),
     h("div", { class: "charts" }, there.map((chart) => h("figure", { key: chart.id },
-      h("figcaption", null, h("b", null, chart.title), said(chart, recent).map((line, at) =>
-        h("span", { key: at, class: "quiet" }, h("span", { class: `line line-${at}`, "aria-hidden": "true" }), line))),
+      h("figcaption", null, h("b", null, chart.title), said(chart, recent).map(([now, most], at) =>
+        h("span", { key: at, class: "quiet" }, h("span", { class: `line line-${at}`, "aria-hidden": "true" }), now,
+          most && ", ", most && h("span", { class: "together" }, most)))),
       h("div", { class: "chart", "data-chart": chart.id, "data-tips": true, opaque: true, role: "img",
-        "aria-label": `${chart.title}: ${said(chart, recent).join("; ")}` })))),
+        "aria-label": `${chart.title}: ${said(chart, recent).map((line) => line.filter(Boolean).join(", ")).join("; ")}` })))),
     marks.length > 0 && h("details", { class: "marks" },
       h("summary", null, `${count(marks.length)} marked: `,
         Object.entries(KINDS).filter(([kind]) => marks.some((mark) => mark.kind === kind)).map(([kind, sign]) =>
@@ -32,15 +50,22 @@ export function charts(wanted, ui) {
         mark.why && h("span", { class: "quiet" }, `: ${mark.why}`))))));
 }
 
-/** Say each line of a chart: what it is now, and what it was at most. */
+function nothing(recent) {
+  if (recent?.problem) return h("p", { class: "unsure" }, `The history can't be read: ${recent.problem}`);
+  return h("p", { class: "quiet" }, recent ? "Nothing is known of this time." : "Asking the service.");
+}
+
+/** Say each line of a chart: what it was last, how old that is where it is old, and what it was at most; null where that is now. */
 function said({ series, bytes: inBytes }, recent) {
   const figure = (value) => (inBytes ? bytes(value) : short(value));
   return series.filter(([name]) => recent.series[name]).map(([name, many, one = many]) => {
     const values = recent.series[name];
     const top = values.reduce((most, value, at) => (known(value) && value > (values[most] ?? -1) ? at : most), 0);
-    const most = values[top] > 0 ? `, at most ${figure(values[top])} ${ago(recent.at_ms[top], recent.now_ms)}` : "";
-    const now = values.findLast(known);
-    return `${figure(now)} ${now === 1 ? one : many}${most}`;
+    const last = values.findLastIndex(known);
+    const now = values[last];
+    const old = recent.now_ms - recent.at_ms[last] > OLD_MS ? ` ${ago(recent.at_ms[last], recent.now_ms)}` : "";
+    const most = values[top] > now ? `at most ${figure(values[top])} (${ago(recent.at_ms[top], recent.now_ms)})` : null;
+    return [`${figure(now)} ${now === 1 ? one : many}${old}`, most];
   });
 }
 

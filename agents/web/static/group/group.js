@@ -7,14 +7,15 @@ import { word } from "../shell/glossary.js";
 import { application } from "../application/application.js";
 import { kind } from "../overview/groups.js";
 import { happened } from "../overview/happened.js";
-import { age, status } from "../overview/status.js";
+import { age, lasting, status } from "../overview/status.js";
 import { connect } from "../views/connect.js";
 import { charts } from "./charts.js";
 import { partitions } from "./partitions.js";
 
 const CHARTS = [
   { id: "lag", title: "Lag", series: [["lag", "offsets", "offset"]] },
-  { id: "rates", title: "Records a second", series: [["produced_per_second", "produced"], ["committed_per_second", "committed"]] },
+  // Alike where a group keeps up: the first line is broad, and seen under the second.
+  { id: "rates", title: "Records a second", series: [["produced_per_second", "produced"], ["committed_per_second", "committed"]], alike: true },
   { id: "copies", title: "Copies being built", series: [["warmups", "warm-ups", "warm-up"], ["restoring", "restoring"]] },
 ];
 
@@ -22,14 +23,13 @@ const CHARTS = [
 export function group(state, name, ui, nowMs) {
   const { group: summary, application: streams, connect: workers } = state;
   if (!summary && !streams && !workers) return nobody(state, name);
-  const over = charts(CHARTS, ui);
+  const over = charts(CHARTS, ui, { history: state.history === true });
   return [
     h("div", { key: "headline", class: "wide panel headline" },
-      h("p", { class: "quiet" }, h("a", { href: served("") }, "All groups")),
+      h("p", { class: "quiet tools" }, h("a", { href: served("") }, "All groups"), grafana(state, name)),
       h("h2", { class: "fixed" }, h("bdi", null, name)),
       summary && h("p", { class: "quiet" }, kind(summary, nowMs)),
-      summary && h("dl", { class: "facts" }, facts(summary)),
-      grafana(state, name)),
+      summary && h("dl", { class: "facts" }, facts(summary, nowMs))),
     over && h("div", { key: "charts", class: "wide" }, over),
     streams && h("div", { key: "streams", class: "wide" }, application(streams, ui, nowMs)),
     workers && h("div", { key: "connect", class: "wide" }, connect(workers, nowMs)),
@@ -38,15 +38,15 @@ export function group(state, name, ui, nowMs) {
   ];
 }
 
-function facts(summary) {
+function facts(summary, nowMs) {
   const lag = known(summary.lag) ? count(summary.lag)
     : known(summary.lag_at_least) ? `≥ ${count(summary.lag_at_least)}` : "not known";
   return [
-    [word(summary.status ?? "unknown", "Status"), status(summary.status), summary.why && h("span", { class: "why" }, summary.why)],
+    [word(summary.status ?? "unknown", "Status"), status(summary.status), " ", lasting(summary, nowMs), summary.why && h("span", { class: "why" }, summary.why)],
     [word("lag", "Lag"), h("b", null, lag),
-      known(summary.lag) || known(summary.lag_at_least) ? ` record${summary.lag === 1 ? "" : "s"}` : "",
-      !known(summary.lag) && h("span", { class: "why" }, "the end of a partition's log is not known")],
-    [word("in time", "In time"), h("b", null, age(summary))],
+      known(summary.lag) || known(summary.lag_at_least) ? ` offset${summary.lag === 1 ? "" : "s"}` : "",
+      !known(summary.lag) && h("span", { class: "why" }, "the log end of a partition is not known")],
+    [word("in time", "Lag in time"), h("b", null, age(summary))],
   ].map(([term, ...says], at) => h("div", { key: at }, h("dt", null, term), h("dd", null, says)));
 }
 
@@ -56,19 +56,19 @@ function grafana(state, name) {
   if (!/^https?:\/\//i.test(address ?? "") || !URL.canParse(address)) return null;
   const url = new URL(address);
   url.searchParams.set("var-group", name);
-  return h("p", null, h("a", { href: url.href, target: "_blank", rel: "noreferrer" }, "This group in Grafana"));
+  return h("a", { href: url.href, target: "_blank", rel: "noreferrer" }, "This group in Grafana");
 }
 
 function nobody(state, name) {
   return [h("section", { key: "nobody", class: "wide panel" },
     h("h2", { class: "fixed" }, h("bdi", null, name)),
-    h("p", null, state.ready ? "Nobody knows a group of this name."
-      : "Not read yet: the service still catches up with the log, and may know this group when it has."),
+    h("p", null, state.ready ? "There is no group of this name."
+      : "Not known yet: the service is still reading the log of groups."),
     state.ready && h("ul", { class: "points" },
-      h("li", null, "A group is known once it has a member or has committed; Kafka forgets one that has neither for offsets.retention.minutes."),
-      h("li", null, "Is it written as its clients have it (group.id, application.id)? ",
-        h("a", { href: served(`?find=${encodeURIComponent(name)}`) }, "Find names that hold this one")),
-      h("li", null, "The settings may leave it out: the overview says how many groups are ignored.")),
+      h("li", null, "A group exists once it has a member or has committed. Kafka deletes one that has had neither for offsets.retention.minutes."),
+      h("li", null, "The name must be the clients' group.id or application.id. ",
+        h("a", { href: served(`?find=${encodeURIComponent(name)}`) }, "Find names that contain this one")),
+      h("li", null, "The settings may ignore the group: the overview shows how many groups are ignored.")),
     h("p", null, h("a", { href: served("") }, "All groups")))];
 }
 

@@ -39,10 +39,22 @@ export function partitions(state, ui, nowMs) {
       ? h("div", { class: "scroll" }, h("table", { class: "rows partitions" },
         sortableHead(COLUMNS, query.get("sort") ?? "", "sort"),
         h("tbody", null, shown.map((each) => row(each, nowMs)))))
-      : h("p", { class: "quiet" }, all.length ? "No partition is as asked for." : "It has committed to no partition, and is assigned none."),
+      : h("p", { class: "quiet" }, all.length ? "No partition matches." : "The group has committed on no partition, and is assigned none."),
     more(shown.length, rows.length, "rows", 100),
     state.partitions_more > 0 && h("p", { class: "quiet" },
-      `${count(state.partitions_more)} more that fare no worse than these; caughtup lag GROUP has all.`));
+      `${count(state.partitions_more)} more, none of them worse than these; caughtup lag GROUP shows all.`));
+}
+
+/**
+ * Where the log ends. Commits are read at once and ends are listed each second: a commit that lies
+ * beyond the end is the newer of the two, unless the verdict says that the log lost its tail.
+ */
+function end(each, nowMs) {
+  const newer = known(each.end_offset) && each.committed > each.end_offset && each.verdict !== "rewound";
+  return newer
+    ? h("td", { class: "number spare soft", title: `${count(each.end_offset)} when it was listed${
+      known(each.as_of_ms) ? `, ${ago(each.as_of_ms, nowMs)}` : ""}: the commit is newer` }, `≥ ${count(each.committed)}`)
+    : h("td", { class: "number spare" }, count(each.end_offset));
 }
 
 function row(each, nowMs) {
@@ -52,11 +64,11 @@ function row(each, nowMs) {
     h("td", { class: "name fixed" }, h("bdi", null, `${each.topic}-${each.partition}`),
       because && h("span", { class: "because" }, because)),
     h("td", { class: "together", title: each.why || null }, status(each.verdict)),
-    h("td", { class: `number${old ? " soft" : ""}`, title: known(each.as_of_ms) ? `the log's end is of ${ago(each.as_of_ms, nowMs)}` : null },
+    h("td", { class: `number${old ? " soft" : ""}`, title: known(each.as_of_ms) ? `the log's end was listed ${ago(each.as_of_ms, nowMs)}` : null },
       count(each.lag), old && h("span", { class: "quiet" }, `, ${duration((nowMs - each.as_of_ms) / 1000)} old`)),
     h("td", { class: "number" }, age(each)),
     h("td", { class: "number spare" }, count(each.committed)),
-    h("td", { class: "number spare" }, count(each.end_offset)),
+    end(each, nowMs),
     h("td", { class: "member" }, owner(each) ? h("bdi", { title: each.member ?? null }, owner(each)) : h("span", { class: "unsure" }, "nobody"),
       each.host && h("span", { class: "quiet" }, ` ${each.host}`)));
 }

@@ -1,12 +1,16 @@
 // One chart, drawn by uPlot: lines over time, and upright marks where something happened.
 
 import uPlot from "../vendor/uplot-1.6.32/uPlot.esm.js";
-import { bytes, clockTime, moment, short } from "../shell/format.js";
+import { bytes, clockTime, day, moment, short } from "../shell/format.js";
 import { hideTip, showTip } from "../shell/tip.js";
 
 const HEIGHT = 132;
 const NEAR_PX = 6;
-const COLOURS = ["--active", "--warmup", "--restoring"];
+/** Beyond so many seconds the axis has days. */
+const LONG_SECONDS = 40 * 3_600;
+/** Steps of an axis: half a group or half a warm-up is nothing. */
+const WHOLE = Array.from({ length: 19 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
+const COLOURS = ["--plot", "--warmup", "--restoring"];
 const together = uPlot.sync("time");
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
@@ -67,11 +71,12 @@ export class Plot {
       legend: { show: false },
       scales: { x: { time: true }, y: { range: (_, low, high) => [0, Math.max(1, high * 1.1)] } },
       axes: [
-        { ...axis, space: 60, size: 24, values: (_, seconds) => seconds.map((each) => clockTime(each * 1000).slice(0, 5)) },
-        { ...axis, size: 46, space: 26, values: (_, values) => values.map(figure) },
+        { ...axis, space: 60, size: 24, values: ({ scales: { x } }, seconds) => seconds.map((each) =>
+          (x.max - x.min > LONG_SECONDS ? day(each * 1000) : clockTime(each * 1000).slice(0, 5))) },
+        { ...axis, size: 46, space: 18, incrs: WHOLE, values: (_, values) => values.map(figure) },
       ],
       series: [{}, ...series.map(([, name], at) => ({
-        label: name, stroke: colour(COLOURS[at]), width: 1.5, spanGaps: false, points: { show: false }, value: (_, v) => figure(v),
+        label: name, stroke: colour(COLOURS[at]), width: chart.alike && at === 0 ? 3.5 : 1.5, spanGaps: false, points: { show: false }, value: (_, v) => figure(v),
       }))],
       hooks: {
         draw: [(plot) => this.#drawMarks(plot, colour("--quiet"))],

@@ -5,7 +5,7 @@ import { h } from "../shell/dom.js";
 import { ago, count, countdown, known, naturally, plural, short } from "../shell/format.js";
 import { more, portion, sortableHead, sorted } from "../shell/table.js";
 import { sparkline } from "./sparkline.js";
-import { STATUS, age, greatestFirst, status, worstFirst } from "./status.js";
+import { STATUS, age, greatestFirst, lasting, status, worstFirst } from "./status.js";
 
 const SHOWN = 30;
 const KINDS = { streams: "Kafka Streams", connect: "Connect" };
@@ -44,11 +44,11 @@ export function groups(state, ui, nowMs) {
       ? h("div", { class: "scroll" }, h("table", { class: "rows groups" },
         sortableHead(COLUMNS, query.get("sort") ?? "status"),
         h("tbody", null, shown.map((each) => about(each, largest, nowMs)))))
-      : h("p", { class: "quiet" }, all.length ? "No group is as asked for."
+      : h("p", { class: "quiet" }, all.length ? "No group matches."
         : state.ready ? "No group has committed yet." : "Not read yet."),
     more(shown.length, rows.length, "rows", 100),
     state.groups_more > 0 && h("p", { class: "quiet" },
-      `${count(state.groups_more)} more that fare no worse than these; finding a group looks through all.`),
+      `${count(state.groups_more)} more, none of them worse than these; the search looks through all groups.`),
     own.length > 0 && find === "" && h("p", { class: "quiet" },
       h("button", { type: "button", "data-choose": "own", "data-value": shownOwn ? "" : "1", "aria-pressed": String(shownOwn) },
         `${plural(own.length, "group")} of caughtup's own`)),
@@ -77,8 +77,8 @@ function filter(choice, value, query, said) {
 function notTold(counts) {
   const said = [
     counts?.ignored && `${plural(counts.ignored, "group")} ignored by the settings`,
-    counts?.folded && `${count(counts.folded)} of caughtup's own and of Spark's drivers folded away`,
-    counts?.limited && `${count(counts.limited)} by topic or as a whole in metrics`,
+    counts?.folded && `${count(counts.folded)} of caughtup's own and of Spark's drivers hidden`,
+    counts?.limited && `${count(counts.limited)} with metrics by topic or by group only`,
   ].filter(Boolean);
   return said.length > 0 && h("p", { class: "quiet" }, `${said.join(", ")}.`);
 }
@@ -98,7 +98,7 @@ function about(each, largest, nowMs) {
       h("td", { class: "number", title: "the age of its oldest unread record" }, age(each)),
       h("td", { class: "spare" }, sparkline(each.recent, "Recent lag"))),
     h("tr", { key: `about ${each.group}`, class: "about" }, h("td", { colspan: COLUMNS.length },
-      why && h("span", { class: "why-so" }, why), " ", h("span", { class: "quiet" }, kind(each, nowMs)),
+      why && h("span", { class: "why-so" }, lasting(each, nowMs), known(each.since_ms) && ": ", why), " ", h("span", { class: "quiet" }, kind(each, nowMs)),
       each.application && streams(each.application, nowMs), each.connect && connect(each.connect))),
   ];
 }

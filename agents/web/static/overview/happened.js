@@ -5,7 +5,7 @@ import { h } from "../shell/dom.js";
 import { ago, moment } from "../shell/format.js";
 import { more, portion } from "../shell/table.js";
 
-const SHOWN = 12;
+const SHOWN = 8;
 const KINDS = {
   rebalance: ["↻", "rebalance"], verdict: ["◆", "verdict"], movement: ["→", "movement"],
   reassignment: ["⇄", "reassignment"], connect: ["⌁", "Connect"], service: ["●", "caughtup"],
@@ -19,7 +19,7 @@ export function happened(feed, ui, nowMs, group = null) {
     h("h2", { id: "happened" }, "What just happened"),
     all.length
       ? h("ol", { class: "happened" }, all.slice(0, shown).map((each) => event(each, nowMs, group)))
-      : h("p", { class: "quiet" }, "Nothing that is worth a line since the service has been looking."),
+      : h("p", { class: "quiet" }, "Nothing since the service started."),
     more(shown, all.length, "events", 50));
 }
 

@@ -7,28 +7,36 @@ import { charts } from "../group/charts.js";
 import { health } from "../views/health.js";
 import { reassignments } from "../views/reassignments.js";
 import { streams } from "../views/streams.js";
+import { changes } from "./changes.js";
 import { groups } from "./groups.js";
 import { happened } from "./happened.js";
 
 const CHARTS = [
   { id: "lag", title: "Lag of all groups", series: [["lag", "offsets", "offset"]] },
-  { id: "behind", title: "Groups behind", series: [["groups_behind", "groups", "group"]] },
+  { id: "behind", title: "Groups that are not ok", series: [["groups_behind", "groups", "group"]] },
   { id: "copies", title: "Copies being built", series: [["warmups", "warm-ups", "warm-up"], ["restoring", "restoring"]] },
   { id: "left", title: "Left to reassign", series: [["bytes_left", "left"]], bytes: true },
 ];
+
+/** Reassignments that the overview shows, the worst. */
+const MOVEMENTS_SHOWN = 3;
 
 /** Describe the overview. */
 export function overview(state, ui, nowMs) {
   const counts = Object.values(state.reassignment_counts ?? {});
   const moving = counts.reduce((sum, each) => sum + each, 0) || (state.reassignments ?? []).length;
-  const shown = state.reassignments ?? [];
+  const shown = (state.reassignments ?? []).slice(0, MOVEMENTS_SHOWN);
+  const moved = reassignments({ ...state, reassignments: shown }, nowMs, {
+    short: true, more: moving > shown.length && h("p", { class: "quiet" },
+      h("a", { href: served("reassignments") }, `${count(moving - shown.length)} more`), ", none of them worse than these.") });
   return [
     h("h2", { class: "unseen" }, "Overview"),
-    h("div", { key: "main", class: "column" }, charts(CHARTS, ui), groups(state, ui, nowMs)),
+    h("div", { key: "main", class: "column" }, charts(CHARTS, ui), changes(state.groups, ui, nowMs),
+      groups(state, ui, nowMs)),
     h("div", { key: "side", class: "column" },
+      moving > 0 && moved, // somebody waits for it: before what is over
       happened(state.feed, ui, nowMs),
-      reassignments(state, nowMs, { short: true, more: moving > shown.length && h("p", { class: "quiet" },
-        h("a", { href: served("reassignments") }, `${count(moving - shown.length)} more`), " that fare no worse than these.") }),
+      moving === 0 && moved,
       streams(state, nowMs),
       health(state, nowMs)),
   ];

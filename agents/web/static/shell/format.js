@@ -28,7 +28,7 @@ export function bytes(value) {
   return `${scaled.toFixed(units[0] !== "B" && scaled < 9.95 ? 1 : 0)} ${units[0]}`;
 }
 
-/** A duration, given in seconds, in its two largest units: 42 s, 3 min 5 s, 2 h 10 min. */
+/** A duration, given in seconds, in its two largest units: 42 s, 3 min 5 s, 22 min, 2 h 10 min. */
 export function duration(seconds) {
   if (!known(seconds)) return UNKNOWN;
   const rest = Math.max(0, Math.round(seconds));
@@ -36,7 +36,7 @@ export function duration(seconds) {
   const first = units.findIndex(([, size]) => rest >= size);
   if (first < 0) return "0 s";
   const [name, size] = units[first];
-  const [small, unit] = units[first + 1] ?? ["", 0];
+  const [small, unit] = rest >= 600 && name === "min" ? ["", 0] : units[first + 1] ?? ["", 0];
   const remainder = unit ? Math.floor((rest % size) / unit) : 0;
   return `${Math.floor(rest / size)} ${name}${remainder ? ` ${remainder} ${small}` : ""}`;
 }
@@ -52,10 +52,14 @@ export function countdown(dueMs, nowMs) {
 export const ago = (atMs, nowMs) => `${duration((nowMs - atMs) / 1000)} ago`;
 
 const hours = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const days = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 const dated = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 
 /** A moment as this place's clocks have it: 14:02:31. */
 export const clockTime = (atMs) => (known(atMs) ? hours.format(atMs) : UNKNOWN);
+
+/** The day of a moment: 18 Nov. */
+export const day = (atMs) => days.format(atMs);
 
 /** A moment with its day, for titles. */
 export const moment = (atMs) => (known(atMs) ? dated.format(atMs) : UNKNOWN);

@@ -1,12 +1,18 @@
-// The last hours of a group or of the cluster, asked for every ten seconds.
+// Figures over time: the last hours, asked for every ten seconds, or days of the history.
 
 import { served } from "./address.js";
 
 const EVERY_MS = 10_000;
 const AFTER_A_FAILURE_MS = 30_000;
+/** Days change slowly, and take the service a process to read. */
+const DAYS_EVERY_MS = 300_000;
 
-/** Ask for `path` until the function that is returned is called; `onRecent` gets each answer. */
+/**
+ * Ask for `path` until the function that is returned is called; `onRecent` gets each answer, and
+ * `{ problem }` where the history can't be read.
+ */
 export function followRecent(path, onRecent) {
+  const days = path.includes("/history?");
   let over = false;
   let timer = null;
   const ask = async () => {
@@ -17,7 +23,10 @@ export function followRecent(path, onRecent) {
         const recent = await answer.json();
         if (over) return;
         if (Array.isArray(recent?.at_ms)) onRecent(recent);
-        next = EVERY_MS;
+        next = days ? DAYS_EVERY_MS : EVERY_MS;
+      } else if (days) {
+        const problem = await why(answer);
+        if (!over) onRecent({ problem });
       }
     } catch {
       // The view's own connection says what is wrong.
@@ -26,4 +35,13 @@ export function followRecent(path, onRecent) {
   };
   ask();
   return () => { over = true; clearTimeout(timer); };
+}
+
+async function why(answer) {
+  const said = await answer.text();
+  try {
+    return String(JSON.parse(said).error);
+  } catch {
+    return said.trim() || `the service answers ${answer.status}`;
+  }
 }

@@ -41,7 +41,7 @@ export function more(shown, all, choice, step, noun = "") {
   return all > shown && h("p", { class: "more" },
     h("button", { type: "button", "data-choose": choice, "data-value": String(shown + step) },
       `Show ${count(Math.min(step, all - shown))} more`),
-    h("span", { class: "quiet" }, ` ${count(all - shown)} left out${noun}.`));
+    all - shown > step && h("span", { class: "quiet" }, ` ${count(all - shown)} left out${noun}.`));
 }
 
 /** Return how many rows to show: what was chosen, or `most`. */

@@ -6,9 +6,9 @@ import { count, duration, known, moment, plural, short } from "./format.js";
 
 const LINKS = {
   live: ["ok", "live"],
-  polling: ["ok", "live, by asking every 2 s"],
+  polling: ["ok", "live, polled every 2 s"],
   lost: ["bad", "connection lost, retrying"],
-  unreadable: ["bad", "the service says something this page can't read: reload"],
+  unreadable: ["bad", "the page cannot read the service's answer: reload"],
   waiting: ["unsure", "connecting"],
 };
 const PLACES = [
@@ -26,10 +26,10 @@ export function top(state, link, view) {
     state && h("span", { class: "quiet fixed", title: `cluster ${state.cluster}` }, h("bdi", null, state.cluster_name ?? state.cluster)),
     h("nav", { "aria-label": "Views" }, PLACES.map(([path, name, said]) =>
       h("a", { key: name, href: served(path), "aria-current": view === name ? "page" : null }, said))),
-    h("span", { class: "grow" }),
-    state?.reader?.decode_errors > 0 && h("span", { class: "chip bad" }, plural(state.reader.decode_errors, "decode error")),
-    h("span", { class: `link ${kind}` }, text),
-    h("button", { type: "button", "data-glossary": true, title: "what the words mean (?)", "aria-label": "What the words mean" }, "?"),
+    h("span", { class: "state" },
+      state?.reader?.decode_errors > 0 && h("span", { class: "chip bad" }, plural(state.reader.decode_errors, "decode error")),
+      h("span", { class: `link ${kind}` }, text),
+      h("button", { type: "button", "data-glossary": true, title: "what the terms mean (?)", "aria-label": "What the terms mean" }, "?")),
   ].filter(Boolean);
 }
 
@@ -38,7 +38,7 @@ export function notices(state, link, age) {
   const said = [];
   if (link === "lost") {
     said.push(h("p", { key: "lost", class: "notice bad" }, "Connection lost, retrying. ", state
-      && h("span", { "aria-live": "off" }, `What follows is the last that was heard, ${duration(age)} ago, at ${moment(state.now_ms)}.`)));
+      && h("span", { "aria-live": "off" }, `The page shows the last answer, ${duration(age)} old, of ${moment(state.now_ms)}.`)));
   }
   const catchingUp = "catching up";
   for (const reason of (state?.unready ?? []).filter((each) => !each.startsWith(catchingUp))) {
@@ -47,8 +47,8 @@ export function notices(state, link, age) {
   if (state?.unready?.some((each) => each.startsWith(catchingUp))) {
     const { records = 0, lag } = state.reader ?? {};
     const share = Number.isFinite(lag) && records + lag > 0 ? records / (records + lag) : 0;
-    said.push(h("p", { key: "ready", class: "notice" }, "Catching up with the log: ",
-      Number.isFinite(lag) ? `${plural(lag, "record")} to go. Figures may still be old.` : "looking how long it is.",
+    said.push(h("p", { key: "ready", class: "notice" }, "Reading the log of groups: ",
+      Number.isFinite(lag) ? `${plural(lag, "record")} to read. Figures may be old until then.` : "asking how long it is.",
       h("span", { class: "progress", "--share": share.toFixed(3) })));
   }
   for (const each of state?.notices ?? []) said.push(h("p", { key: each, class: "notice" }, each));

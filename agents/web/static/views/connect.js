@@ -9,22 +9,22 @@ const CONTRADICTIONS_SHOWN = 30;
 const UNASSIGNED_SHOWN = 30;
 const CONNECTORS_SHOWN = 40;
 const VERDICTS = {
-  match: ["ok", "✓", "as Kafka's own assignor decides"],
-  mismatch: ["bad", "✗", "other than Kafka's own assignor decides"],
-  undetermined: ["unsure", "?", "can't be told"],
+  match: ["ok", "✓", "the same as Kafka's own assignor"],
+  mismatch: ["bad", "✗", "differently from Kafka's own assignor"],
+  undetermined: ["unsure", "?", "not known: an input is missing"],
 };
 /** Every contradiction: its colour, a sign of its own, and what it is called. */
 const CONTRADICTIONS = {
   failed: ["bad", "✖", "failed"],
   zombie: ["bad", "☠", "zombie"],
-  unassigned: ["bad", "∅", "nobody's"],
+  unassigned: ["bad", "∅", "unassigned"],
   not_running: ["unsure", "◌", "does not run"],
   fewer_tasks: ["unsure", "△", "no tasks"],
 };
 const DELAYED = {
-  departed: "a worker left: its work waits for it",
+  departed: "a worker left, and its work waits for it",
   waiting: "work waits for a worker that left",
-  back_off: "work would be taken away again: the leader backs off",
+  back_off: "the leader would revoke work again, and backs off",
 };
 const OUTCOMES = {
   away: ["unsure", "is away"], in_time: ["ok", "came back in time"],
@@ -33,6 +33,12 @@ const OUTCOMES = {
 /** What a status looks like: the class of its cell. */
 const STATES = {
   RUNNING: "active", PAUSED: "standby", STOPPED: "standby", RESTARTING: "warmup", UNASSIGNED: "warmup", FAILED: "cold",
+};
+
+/** What a piece of each class is, in words. */
+const LOOKS = {
+  active: "running", standby: "paused or stopped", warmup: "not running yet", cold: "failed",
+  none: "nobody has it, or its worker has said nothing of it",
 };
 
 /** Describe a group; `linked`: with a link to its page. */
@@ -80,30 +86,36 @@ function contradictions(group, nowMs) {
           h("span", { class: "sign", "aria-hidden": "true" }, sign), ` ${what} `),
         h("span", { class: "fixed name" }, each.name),
         each.worker && h("span", { class: "fixed quiet" }, ` ${each.worker}`),
-        known(each.since_ms) && h("span", { class: "quiet" }, `, since ${ago(each.since_ms, nowMs)}`),
-        h("span", { class: "because" }, each.waits ? `${each.why}; it may be over when its delay is` : each.why));
+        known(each.since_ms) && h("span", { class: "quiet" }, `, for ${duration((nowMs - each.since_ms) / 1000)}`),
+        h("span", { class: "because" }, because(each, what)));
     })),
     group.contradictions.length > shown.length
       && h("p", { class: "quiet" }, `${count(group.contradictions.length - shown.length)} more`));
+}
+
+/** Why a status contradicts: without the word that stands before it already. */
+function because({ why, waits }, what) {
+  const said = why.startsWith(`${what}: `) ? why.slice(what.length + 2) : why;
+  return waits ? `${said}; this may end with the delay` : said;
 }
 
 function facts(group, nowMs) {
   const [kind, sign, meaning] = VERDICTS[group.result] ?? ["unsure", "?", group.result];
   const said = [[word(group.result, "The leader decided"), h("b", { class: kind }, `${sign} ${meaning}`),
     group.why && h("span", { class: "why" }, group.why)]];
-  if (known(group.empty_since_ms)) said.push(["Workers", h("b", { class: "bad" }, `none, since ${ago(group.empty_since_ms, nowMs)}`)]);
+  if (known(group.empty_since_ms)) said.push(["Workers", h("b", { class: "bad" }, `none for ${duration((nowMs - group.empty_since_ms) / 1000)}`)]);
   if (known(group.next_rebalance_ms)) {
     said.push([word("rebalance", "Next rebalance"), h("b", null, countdown(group.next_rebalance_ms, nowMs)),
       group.delayed && h("span", { class: "why" }, DELAYED[group.delayed] ?? group.delayed),
       ...Object.entries(group.next_revokes ?? {}).map(([worker, names]) =>
-        h("span", { key: worker, class: "why" }, `takes from ${worker}: ${names.join(" ")}`))]);
+        h("span", { key: worker, class: "why" }, `revokes from ${worker}: ${names.join(" ")}`))]);
   }
   const after = group.imbalance_after;
-  said.push(["Dealt", uneven(group.imbalance),
-    after && JSON.stringify(after) !== JSON.stringify(group.imbalance)
+  said.push(["Assigned", uneven(group.imbalance),
+    after && uneven(after) !== uneven(group.imbalance)
       && h("span", { class: "why" }, `then ${uneven(after)}`),
-    known(group.uneven_since_ms) && h("span", { class: "why bad" }, `since ${ago(group.uneven_since_ms, nowMs)}, and no rebalance is due`)]);
-  if (group.storm) said.push(["It can't come to rest", h("span", { class: "bad" }, group.storm.why)]);
+    known(group.uneven_since_ms) && h("span", { class: "why bad" }, `for ${duration((nowMs - group.uneven_since_ms) / 1000)}, and no rebalance is due`)]);
+  if (group.storm) said.push(["Rebalances again and again", h("span", { class: "bad" }, group.storm.why)]);
   if (group.absences.length) {
     said.push(["Workers that left", group.absences.map((each) => {
       const [colour, what] = OUTCOMES[each.outcome] ?? ["unsure", each.outcome];
@@ -111,9 +123,9 @@ function facts(group, nowMs) {
         h("span", { class: colour }, what));
     })]);
   }
-  said.push(["Topics", group.topics ? h("span", { class: "fixed" }, Object.values(group.topics).filter(Boolean).join(" "))
+  said.push(["Topics", group.topics ? Object.values(group.topics).filter(Boolean).map((name) => h("span", { key: name, class: "fixed cost" }, name))
     : h("span", { class: "unsure" }, `not known: ${group.topics_unknown}`),
-  group.shared_with && h("span", { class: "why bad" }, `the same as of ${group.shared_with.join(", ")}: statuses can't be told apart`)]);
+  group.shared_with && h("span", { class: "why bad" }, `shared with ${group.shared_with.join(", ")}: nobody can tell which group a status belongs to`)]);
   return said.map(([term, ...says], at) => h("div", { key: at }, h("dt", null, term), h("dd", null, says)));
 }
 
@@ -124,7 +136,7 @@ function unassigned(group, nowMs) {
   if (!group.unassigned.length) return null;
   const shown = group.unassigned.slice(0, UNASSIGNED_SHOWN);
   return h("section", { key: "unassigned", class: "scroll" },
-    h("h4", null, word("unassigned", "Nobody's")),
+    h("h4", null, word("unassigned", "Unassigned")),
     h("table", { class: "rows" },
       h("thead", null, h("tr", null, ["Connector or task", "For", "Goes to", "When"].map((t) => h("th", { scope: "col" }, t)))),
       h("tbody", null, shown.map((each) => h("tr", { key: each.name },
@@ -146,7 +158,8 @@ function matrix(group) {
   const workers = group.workers.map((each) => [each.worker, each.leader]);
   if (group.unassigned.length) workers.push(["", false]);
   return h("section", { key: "matrix", class: "scroll" },
-    h("h4", null, "Workers and what they have"),
+    h("h4", null, "Workers and their work"),
+    legend(group),
     h("table", { class: "rows workers" },
       h("thead", null, h("tr", null, h("th", { scope: "col" }, "Worker"),
         shown.map((name) => h("th", { key: name, scope: "col", title: name }, name)))),
@@ -158,14 +171,25 @@ function matrix(group) {
     names.length > shown.length && h("p", { class: "quiet" }, `${plural(names.length - shown.length, "connector")} more`));
 }
 
+/** What the pieces are, and what those colours mean that are there. */
+function legend(group) {
+  const there = new Set(group.items.flatMap((item) => (item.workers.length ? item.workers : [""]).map((worker) => look(item, worker))));
+  const states = Object.entries(LOOKS).filter(([kind]) => there.has(kind));
+  return h("ul", { class: "legend", "aria-label": "Legend" },
+    h("li", { key: "pieces" }, "C is the connector, a number its task"),
+    states.map(([kind, says]) => h("li", { key: kind },
+      h("span", { class: `swatch kind ${kind}`, "aria-hidden": "true" }, "\u00a0"), says)));
+}
+
+/** The class of a piece's cell: by what its worker said of it. */
+const look = (item, worker) => (worker && item.said_by === worker ? STATES[item.state] : null) ?? "none";
+
 /** A connector or a task as its worker said that it is; what another one said of it isn't its state. */
 function piece(item, worker) {
-  const own = item.said_by === worker;
-  const state = own ? item.state : undefined;
   const said = known(item.state)
     ? `${item.state} on ${item.said_by}, generation ${count(item.said_generation)}${item.error ? `: ${item.error}` : ""}`
-    : "nobody has said how it is";
-  return h("span", { key: item.name, class: `kind ${worker ? STATES[state] ?? "none" : "none"}`,
+    : "no status was reported";
+  return h("span", { key: item.name, class: `kind ${look(item, worker)}`,
     title: `${item.name}: ${said}`, "aria-label": `${item.name}: ${said}` }, known(item.task) ? item.task : "C");
 }
 
@@ -173,22 +197,22 @@ function connectors(group, nowMs) {
   const all = group.connectors.slice(0, CONNECTORS_SHOWN);
   return all.length > 0 && h("section", { key: "connectors", class: "scroll" },
     h("h4", null, "Connectors"),
-    h("table", { class: "rows" },
-      h("thead", null, h("tr", null, ["Connector", "State", "Reads or writes"].map((t) => h("th", { scope: "col" }, t)),
-        h("th", { scope: "col", class: "number" }, "Tasks"))),
+    h("table", { class: "rows connectors" },
+      h("thead", null, h("tr", null, h("th", { scope: "col" }, "Connector"), h("th", { scope: "col", class: "number" }, "Tasks"),
+        ["State", "Reads or writes"].map((t) => h("th", { scope: "col" }, t)))),
       h("tbody", null, all.map((each) => h("tr", { key: each.name },
         h("td", { class: "name", title: each.connector_class }, each.name),
+        h("td", { class: "number" }, count(each.tasks),
+          known(each.tasks_max) && each.tasks_max !== each.tasks && h("span", { class: "quiet" }, ` of ${count(each.tasks_max)}`)),
         h("td", { class: each.state === "FAILED" ? "bad" : "" }, each.state ?? "–",
           each.target_state && each.target_state !== "STARTED" && h("span", { class: "quiet" }, ` (${each.target_state})`)),
-        h("td", null, progress(each, nowMs)),
-        h("td", { class: "number" }, count(each.tasks),
-          known(each.tasks_max) && each.tasks_max !== each.tasks && h("span", { class: "quiet" }, ` of ${count(each.tasks_max)}`)))))));
+        h("td", null, progress(each, nowMs)))))));
 }
 
 /** How far a sink is behind, or how old the offsets of a source are. */
 function progress(each, nowMs) {
-  if (each.type === "sink") return `${plural(each.lag, "record")} behind`;
-  return known(each.offsets_at_ms) ? `offsets stored ${ago(each.offsets_at_ms, nowMs)}` : "no offsets stored";
+  if (each.type === "sink") return `${plural(each.lag, "offset")} behind`;
+  return known(each.offsets_at_ms) ? ["offsets stored ", h("span", { class: "together" }, ago(each.offsets_at_ms, nowMs))] : "no offsets stored";
 }
 
 function history(group, nowMs) {
@@ -199,8 +223,8 @@ function history(group, nowMs) {
       return h("li", { key: `${each.generation} ${each.at_ms}` },
         h("b", null, each.generation), h("span", { class: kind, title: each.why || each.result }, ` ${sign} `),
         h("span", { class: "unseen" }, each.result),
-        `+${count(each.assigned)} −${count(each.revoked)} `,
-        each.delay_ms > 0 && `waits ${duration(each.delay_ms / 1000)} `,
-        h("span", { class: "quiet" }, ago(each.at_ms, nowMs)));
+        `${count(each.assigned)} assigned, ${count(each.revoked)} revoked`,
+        each.delay_ms > 0 && `, delay ${duration(each.delay_ms / 1000)}`,
+        ", ", h("span", { class: "quiet together" }, ago(each.at_ms, nowMs)));
     })));
 }

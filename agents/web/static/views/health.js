@@ -14,19 +14,19 @@ export function health(state, nowMs) {
   const checkpoints = state.checkpoint_problems ?? [];
   return failed.length + refused.length + aside.length + checkpoints.length > 0 && h("section", { key: "faults", class: "panel", "aria-labelledby": "faults" },
     h("h2", { id: "faults" }, word("left out", "Left out")),
-    failed.length > 0 && h("div", { class: "scroll" }, h("table", { class: "rows groups" },
+    failed.length > 0 && h("div", { class: "scroll" }, h("table", { class: "rows groups left-out" },
       head(["Failed", "Part"], ["Times"]),
       h("tbody", null, failed.map((each) => rows(
         `fault ${each.part} ${each.subject} ${each.cause}`, each.subject, each.part, count(each.times),
         `${each.cause}: ${each.message}`, ago(each.last_ms, nowMs)))))),
     checkpoints.map((each) => h("p", { key: `checkpoint ${each.checkpoint}` },
-      `The checkpoint ${each.checkpoint} can't be read: ${each.why}.`)),
-    refused.length > 0 && h("div", { class: "scroll" }, h("table", { class: "rows groups" },
+      `The service cannot read the checkpoint ${each.checkpoint}: ${each.why}.`)),
+    refused.length > 0 && h("div", { class: "scroll" }, h("table", { class: "rows groups left-out" },
       head(["Refused on", "Key"], ["Records"]),
       h("tbody", null, refused.map((each) => rows(
         `refused ${each.topic}`, each.topic, each.key, count(each.times),
         `${each.reason}: ${each.message}`, ago(each.at_ms, nowMs)))))),
-    aside.length > 0 && h("div", { class: "scroll" }, h("table", { class: "rows groups" },
+    aside.length > 0 && h("div", { class: "scroll" }, h("table", { class: "rows groups left-out" },
       head(["Not written", "Topic"], ["Records"]),
       h("tbody", null, aside.map((each) => rows(
         `aside ${each.topic} ${each.key}`, each.key, each.topic, count(each.times),
@@ -59,13 +59,13 @@ export function wholeHealth(state, ui, nowMs) {
       h("dl", { class: "facts" }, said.map(([term, ...says]) => h("div", { key: term }, h("dt", null, term), h("dd", null, says))))),
     state.parts?.length > 0 && h("section", { key: "parts", class: "panel", "aria-labelledby": "parts" },
       h("h2", { id: "parts" }, "Parts"),
-      h("p", { class: "quiet" }, "Each says when it last got on; one that stands still for long ends the service."),
+      h("p", { class: "quiet" }, "Each line says when the part last made progress. A part that makes none for too long ends the service."),
       (state.unhealthy ?? []).map((each) => h("p", { key: each, class: "bad" }, each)),
       h("ul", { class: "points" }, state.parts.map((each) => h("li", { key: each.split(":")[0] }, each)))),
     state.feed?.length > 0 && happened(state.feed, ui, nowMs),
     health(state, nowMs) || h("section", { key: "faults", class: "panel" },
       h("h2", null, word("left out", "Left out")), h("p", { class: "quiet" }, state.reader?.decode_errors
-        ? `${plural(state.reader.decode_errors, "record")} could not be decoded; nothing else.`
-        : "Nothing: all that was read could be worked out, taken and written.")),
+        ? `${plural(state.reader.decode_errors, "record")} could not be decoded. The service could compute and write everything else.`
+        : "Nothing: the service could compute, read and write everything.")),
   ];
 }

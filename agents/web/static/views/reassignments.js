@@ -25,7 +25,7 @@ const PHASES = {
   A: "copying",
   B: "switching over",
   completing: "completing",
-  propagating: "ended, and not known everywhere yet",
+  propagating: "ended, but not every broker knows it yet",
 };
 const OUTCOMES = {
   completed: "ok", cancelled: "unsure", superseded: "unsure", "reverted-partial": "bad", vanished: "bad",
@@ -42,7 +42,7 @@ export function reassignments(state, nowMs, { short = false, more = null } = {})
   const throttles = state.throttles ?? [];
   const ended = state.recent_reassignments ?? [];
   return h("section", { key: "reassignments", class: "panel", "aria-labelledby": "reassignments" },
-    h("h2", { id: "reassignments" }, short ? h("a", { href: served("reassignments") }, "Reassignments") : "Reassignments", h("span", { class: "quiet" }, ` ${count(all)} moving`)),
+    h("h2", { id: "reassignments" }, short ? h("a", { href: served("reassignments") }, "Reassignments") : "Reassignments", h("span", { class: "quiet" }, ` ${plural(all, "partition")}`)),
     all > 1 && h("p", { class: "counts" }, counts.map(([verdict, number]) =>
       h("span", { key: verdict }, said(verdict), ` ${count(number)}`))),
     (state.reassignments_missing ?? []).map((missing) =>
@@ -51,12 +51,12 @@ export function reassignments(state, nowMs, { short = false, more = null } = {})
       ? h("ol", { class: "movements" }, moving.map(movement))
       : h("p", { class: "quiet" }, state.ready ? "No partition is in movement." : "Not read yet."),
     more ?? (all > moving.length && h("p", { class: "quiet" },
-      `${count(all - moving.length)} more that fare no worse than these.`)),
+      `${count(all - moving.length)} more, none of them worse than these.`)),
     throttles.map((each) => h("div", { key: `throttle ${each.kind} ${each.name}`, class: "movement" },
       h("p", null, h("span", { class: "unsure" }, h("span", { class: "sign", "aria-hidden": "true" }, "⊘"),
-        " throttle left over"), ` on the ${each.kind} `, h("span", { class: "fixed" }, each.name)),
+        " orphaned throttle"), ` on the ${each.kind} `, h("span", { class: "fixed" }, each.name)),
       h("p", { class: "because" }, h("span", { class: "fixed" }, each.what)),
-      h("p", { class: "advice" }, each.advice))),
+      h("p", { class: "advice" }, whole(each.advice)))),
     ended.length > 0 && h("ul", { class: "ended" }, ended.slice(0, short ? ENDED_SHOWN : 200).map(end(nowMs))));
 }
 
@@ -64,15 +64,19 @@ function movement(each) {
   const name = `${each.topic}-${each.partition}`;
   return h("li", { key: name, class: "movement" },
     h("p", null, h("bdi", { class: "fixed name" }, name), " ",
-      h("span", { class: "fixed quiet together" }, `${brokers(each.original)} → ${brokers(each.target)}`)),
+      h("span", { class: "fixed quiet together" }, `brokers ${brokers(each.original)} → ${brokers(each.target)}`)),
     h("p", { class: "figures" }, said(each.verdict),
       each.cause && h("span", { class: "cause" }, each.cause.replaceAll("-", " ")),
       h("span", { class: "quiet", title: `phase ${each.phase}` }, PHASES[each.phase] ?? each.phase),
       figures(each).map((figure) => h("span", { key: figure, class: "quiet together" }, figure))),
     h("div", { class: "replicas" }, (each.copies ?? []).map(copy)),
     each.verdict !== "moving" && each.why && h("p", { class: "because" }, each.why),
-    each.advice && h("p", { class: "advice" }, each.advice));
+    each.advice && h("p", { class: "advice" }, whole(each.advice)));
 }
+
+/** A command's options, such as --cancel, aren't broken after their dashes. */
+const whole = (advice) => advice.split(/(--[a-z][a-z-]*)/).map((part, at) =>
+  (at % 2 ? h("span", { class: "together" }, part) : part));
 
 /** What is left, how fast it goes, when it is over, since when it goes on. */
 function figures(each) {

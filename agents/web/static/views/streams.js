@@ -17,7 +17,7 @@ export function streams(state, nowMs, alone = false) {
   const all = state.streams ?? [];
   if (alone && !all.length) {
     return h("section", { key: "streams", class: "panel" }, h("h2", null, "Streams on Spark"),
-      h("p", { class: "quiet" }, "No stream of the data pipeline has told anything yet: caughtup pipeline history and rates are such streams."));
+      h("p", { class: "quiet" }, "No stream of the data pipeline has reported yet. caughtup pipeline history and rates are such streams."));
   }
   return all.length > 0 && h("section", { key: "streams", class: "panel", "aria-labelledby": "streams" },
     h("h2", { id: "streams" }, "Streams on Spark"),
@@ -48,7 +48,7 @@ function rows(each, nowMs) {
 
 /** When it was heard, and of its last batch: heard 3 s ago, batch 12 of 500 records in 4 s. */
 const about = (each, nowMs) => [
-  `heard ${ago(each.heard_ms, nowMs)}`,
+  `reported ${ago(each.heard_ms, nowMs)}`,
   known(each.batch) && `batch ${count(each.batch)} of ${plural(each.rows, "record")} in ${duration(each.batch_seconds)}`,
   known(each.state_rows) && `${plural(each.state_rows, "row")} of state`,
   known(each.watermark_ms) && `watermark ${ago(each.watermark_ms, nowMs)}`,

@@ -16,10 +16,11 @@ from caughtup.agents.main import main
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.state.cluster import ClusterState
 from tests.agents.cli.service.test_client import answering
-from tests.models.decisions.test_learned_configs import a_state, an_application, live
-from tests.models.learning.applications import GROUP, Truth
+from tests.models.learning.applications import GROUP
+from tests.models.learning.truths import Truth
 from tests.support.decisions import decided_state
 from tests.support.groups.streams import CHANGELOG, WARMING
+from tests.support.learning import a_state, an_application, live
 from tests.support.observability.site import Site
 
 
@@ -49,8 +50,8 @@ def test_each_config_has_its_value_and_how_it_is_known(monkeypatch: pytest.Monke
     assert cells["acceptable.recovery.lag"][2:] == ["0 to 49999", "learned from 1 generation", lag]
     assert cells["rack.aware.assignment.tags"][2:] == ["none", "read", "-"]
     assert found.stdout.endswith(
-        "orders: known from one generation, the newest. More is learned from each that a running "
-        "service sees.\n"
+        "orders: known from the newest generation alone. "
+        "A running service learns from every generation.\n"
     )
 
 
@@ -122,7 +123,7 @@ async def test_a_service_answers_what_a_look_at_the_same_would_print(
     assert (found.exit_code, found.stderr) == (0, "")
     assert found.stdout == looked.stdout
     assert "learned from 12 generations" in found.stdout
-    assert "known from one generation" not in found.stdout
+    assert "known from the newest generation" not in found.stdout
 
 
 async def test_a_service_without_such_an_application_says_so() -> None:

@@ -67,8 +67,10 @@ def test_json_has_the_contract_s_fields_of_workers_and_of_what_nobody_has(bounce
 
 def test_a_person_reads_the_same_and_the_worst_first(bounced: WorkerCluster):
     text = "\n".join(main.shown(told(bounced), ["connect-*"], json=False))
-    assert text.startswith("connect-cluster, generation 3 (sessioned), decided again: match\n")
-    assert "a delay runs (waiting), the next round is in 200 s" in text
+    assert text.startswith(
+        "connect-cluster, generation 3 (sessioned), compared with Kafka's assignor: match\n"
+    )
+    assert "a delay runs (waiting); the next rebalance is due in 200 s" in text
     assert "w2:8083 left 100 s ago: in_time" in text
     at = [text.index(heading) for heading in ("CONTRADICTION", "UNASSIGNED", "LEADER", "TYPE")]
     assert at == sorted(at)

@@ -40,7 +40,7 @@ def test_it_tells_what_was_decided_and_why_and_what_both_plans_cost() -> None:
     assert "copies of state built │ 1 │ 1" in text
     assert "offsets restored │ 50,000 │ 50,000" in text
     assert "time, an interval each │ 10 min │ 10 min" in text
-    assert "A probing rebalance is needed: 1 warm-up to be looked at again." in text
+    assert "A probing rebalance is needed: 1 warm-up to be checked again." in text
 
 
 def test_of_one_task_it_tells_who_has_what_and_what_is_to_become_of_it() -> None:
@@ -69,7 +69,7 @@ def test_the_object_has_the_leaders_decision_its_movements_and_the_record() -> N
 
 
 def test_each_config_is_there_with_how_it_is_known() -> None:
-    alone = "From this generation alone: a service that runs learns from each."
+    alone = "Known from this generation alone; a running service learns from every generation."
     assert "num.standby.replicas │ 0 │ told" in printed()
     state = decided_state(*WARMING, parameters=ApplicationParameters())
     known = decided_generation(state)

@@ -30,6 +30,8 @@ _COLUMNS: dict[str, dict[str, pa.DataType]] = {
         "topic": pa.string(),
         "partition": pa.int32(),
         "lag": pa.int64(),
+        "committed": pa.int64(),
+        "end_offset": pa.int64(),
     },
     "group_generations": {
         "as_of": _TIME,
@@ -89,8 +91,11 @@ def add(root: Path, table: str, *rows: dict[str, Any]) -> None:
     )
 
 
-def a_lag(minutes: float, partition: int, lag: int, group: str = "orders") -> dict[str, Any]:
-    return {
+def a_lag(
+    minutes: float, partition: int, lag: int, group: str = "orders", end: int | None = None
+) -> dict[str, Any]:
+    known = {} if end is None else {"committed": end - lag, "end_offset": end}
+    return known | {
         "as_of": at(minutes),
         "group": group,
         "topic": "orders-in",

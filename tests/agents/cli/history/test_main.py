@@ -50,6 +50,14 @@ def test_the_lag_of_a_group_is_that_of_each_partition_s_last_row(tables: Path) -
     assert (last["lag"], last["partitions"], last["worst_partition"]) == (40, 2, "orders-in-0")
 
 
+def test_the_last_moment_is_until_when_however_the_time_is_divided(tables: Path) -> None:
+    for until in ("2026-11-17T08:30:00.000007", "2026-11-17T08:59:59.999983"):
+        time = ("--since", "2026-11-17T08:00", "--until", until)
+        last = asked(tables, "lag", "--group", "orders", *time)[-1]
+        (row,) = asked(tables, f"SELECT TIMESTAMPTZ '{until}Z' AS moment")
+        assert last["moment"] == row["moment"]
+
+
 def test_it_is_asked_as_it_was_before_a_batch(tables: Path) -> None:
     rows = asked(tables, "lag", "--group", "orders", *HOUR, "--at", "0")
     assert rows[-1]["lag"] == 110
@@ -101,16 +109,16 @@ def test_a_table_a_file_of_csv_and_bars_say_the_same(tables: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
-        (("nonsense",), 2, "there are lag, deployments"),
+        (("nonsense",), 2, "the questions are lag, deployments"),
         (("lag",), 2, "name it with --group"),
-        (("commits", "--since", "yesterday"), 2, "'yesterday' is no time"),
-        (("commits", "--since", "2026-11-18", "--until", "2026-11-17"), 2, "is not before"),
+        (("commits", "--since", "yesterday"), 2, "'yesterday' is not a time"),
+        (("commits", "--since", "2026-11-18", "--until", "2026-11-17"), 2, "must be before"),
         (("SELECT * FROM nowhere",), 1, "nowhere"),
         (("SELECT * FROM reassignments",), 1, "no table reassignments at"),
         (("SELEKT * FROM lag",), 1, "syntax error"),
         (("SELECT * FROM read_csv('/etc/passwd')",), 1, "disabled"),
         (("SELECT * FROM lag", "--at", "99"), 1, "can't read"),
-        (("SELECT topic FROM lag", "--format", "plot"), 1, "nothing to draw"),
+        (("SELECT topic FROM lag", "--format", "plot"), 1, "cannot draw the answer"),
         (("commits", "--since", "2020-01-01", "--until", "2020-01-02"), 3, ""),
     ],
 )

@@ -1,4 +1,4 @@
-"""``caughtup history`` of tables on an S3 over HTTP, with credentials from the environment."""
+"""``caughtup history`` of tables on an S3 over HTTP, by the environment and by settings."""
 
 from __future__ import annotations
 
@@ -45,6 +45,18 @@ def test_it_answers_as_of_the_same_tables_in_a_folder(s3: str, tmp_path: Path) -
     )
     (line,) = (one for one in about.out.splitlines() if one.startswith("commits "))
     assert line.split()[1] == str(BATCHES * len(GROUPS))
+    (tmp_path / "secret").write_text(SECRET)
+    settings = tmp_path / "s3.toml"
+    settings.write_text(
+        f's3_endpoint = "{s3}"\ns3_region = "us-east-1"\ns3_access_key = "AKIA"\n'
+        f's3_secret_key_file = "{tmp_path}/secret"\n'
+    )
+    by = ("--tables", uri, "--config", settings)
+    assert caughtup("history", *by, directory=tmp_path).out == about.out
+    kept = caughtup(
+        "pipeline", "compact", "--dry-run", *("--output", uri), *by[2:], directory=tmp_path
+    )
+    assert (kept.code, "commits" in kept.out) == (0, True), kept.err
 
 
 def test_a_bucket_that_is_not_there_is_said_in_a_line_without_the_secret(

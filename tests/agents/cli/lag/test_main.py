@@ -168,7 +168,7 @@ def test_a_wide_table_is_whole_on_a_narrow_terminal_and_says_why() -> None:
     shown = ESCAPES.sub("", on_terminal(60, ["--wide", "-p"]))
     assert LONG_TOPIC in shown
     assert "COMMITTED" in shown
-    assert "60 s from commit to commit are usual" in shown
+    assert "it usually commits every 60 s" in shown
 
 
 def test_states_are_coloured_on_a_terminal_unless_it_is_told_otherwise() -> None:
@@ -226,7 +226,7 @@ def test_a_name_that_breaks_lines_stays_on_one(monkeypatch: pytest.MonkeyPatch) 
     [
         (["stoped"], 3, "caughtup: no group stoped on this cluster; did you mean stopped?"),
         (["no-such-*"], 3, "caughtup: no group no-such-* on this cluster"),
-        (["--state", "rewound"], 3, "none of 5 groups is as asked for"),
+        (["--state", "rewound"], 3, "none of 5 groups matches"),
     ],
 )
 def test_what_is_not_there_is_told(arguments: list[str], code: int, said: str) -> None:

@@ -97,12 +97,12 @@ def test_without_one_it_says_what_a_few_observations_tell_and_not_since_when() -
     assert (dead["verdict"], dead["cause"]) == ("measuring", "destination-broker-down")
     for line in (fine, dead):
         assert not {"age_seconds", "idle_seconds"} & line.keys()
-    drawn = " ".join(text(view, more="--for 70s looks for longer").split())
+    drawn = " ".join(text(view, more="--for 70s observes for longer").split())
     for said in (
-        "dead-0: measuring (destination-broker-down), and nothing moves",
-        "replica 5, away 6.0 s, doesn't answer, not registered",
+        "dead-0: measuring (destination-broker-down), and no copy grows",
+        "broker 5, away 6.0 s, doesn't answer, not registered",
         "start broker 5",
-        "seen for 6.0 s only: a restart takes up to a minute; --for 70s looks for longer",
+        "seen for 6.0 s only, and a restart takes up to a minute; --for 70s observes for longer",
     ):
         assert said in drawn
     assert "fine-0:" not in drawn
@@ -161,13 +161,13 @@ def test_it_looks_for_as_long_as_it_is_told(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--for", "soon"], "'soon' is no time: 10s, 2m and 1h are, up to a day"),
-        (["--for", "0s"], "'0s' is no time"),
-        (["--for", "10s", "--watch"], "not with --watch or --service"),
-        (["--for", "10s", "--service", "http://h"], "not with --watch or --service"),
+        (["--for", "soon"], "'soon' is not a time up to a day, such as 10s, 2m or 1h"),
+        (["--for", "0s"], "'0s' is not a time"),
+        (["--for", "10s", "--watch"], "cannot be combined with --watch or --service"),
+        (["--for", "10s", "--service", "http://h"], "cannot be combined with --watch or --service"),
         (["--service", "http://h", "-b", "h:9092"], "leave --bootstrap-servers out"),
         (["--service", "http://h", "-X", "a=b"], "leave --kafka out"),
-        (["--token-file", "t"], "--token-file is for a service: name it with --service URL"),
+        (["--token-file", "t"], "--token-file needs a service: name it with --service URL"),
     ],
 )
 def test_options_that_contradict_are_refused(arguments: list[str], said: str) -> None:
@@ -225,7 +225,7 @@ def test_the_table_has_the_worst_first_and_below_what_is_wrong() -> None:
         "6.1 MB",
         "20 kB/s",
         "never",
-        "throttle without a movement on the topic left",
+        "orphaned throttle on the topic left",
     ):
         assert said in drawn
     assert "fine-0:" not in drawn
@@ -237,7 +237,7 @@ def test_of_many_only_so_many_are_drawn_and_how_many_more_there_are() -> None:
         ongoing_observation(FINE._replace(partition=n), 2, SEEN_MS, n) for n in range(5_000)
     )
     drawn = text(seen(view, Round(cluster_observation(SEEN_MS), True, moving)), most=10)
-    assert "4,990 more that fare no worse" in drawn
+    assert "4,990 more, none of them worse" in drawn
 
 
 def test_names_of_topics_are_text_and_no_markup() -> None:

@@ -102,7 +102,7 @@ def test_bytes_are_told_where_somebody_says_what_an_offset_weighs_and_only_there
     for one, line in zip(weighed.summaries, lines(weighed), strict=True):
         assert line["bytes_copied"] == 120 * one.offsets_copied > 0
         assert line["bytes_per_offset"] == 120
-    assert "times the 120 bytes that each was said to weigh" in " ".join(notes(weighed))
+    assert "offsets times --bytes-per-offset, 120" in " ".join(notes(weighed))
     assert [column.header for column in table(weighed).columns][3:5] == [
         "offsets copied",
         "bytes copied",
@@ -120,8 +120,8 @@ def test_bytes_are_told_where_somebody_says_what_an_offset_weighs_and_only_there
 
 def test_what_is_not_certain_is_said() -> None:
     said = " ".join(notes(part(broken=True)))
-    assert "1 generations couldn't be decided, such as orders generation" in said
+    assert "1 generation could not be decided, such as orders generation" in said
     assert "missing_field: tasks: is missing" in said
     certain = " ".join(notes(part()))
-    assert "couldn't" not in certain
-    assert "every copy is taken to be caught up by the next rebalance" in certain
+    assert "could not be decided" not in certain
+    assert "every copy counts as caught up by the next rebalance" in certain

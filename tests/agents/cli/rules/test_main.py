@@ -72,7 +72,7 @@ def test_all_that_can_be_set_is_listed() -> None:
             ("--set", "CaughtupDwn.for=1m"),
             "unknown setting CaughtupDwn.for; did you mean CaughtupDown.for?",
         ),
-        (("--set", "nothing=1"), "unknown setting nothing; `caughtup rules --list` has them all"),
+        (("--set", "nothing=1"), "unknown setting nothing; `caughtup rules --list` lists them all"),
         (("--set", "CaughtupDown.for=soon"), "CaughtupDown.for has to be a duration such as 90s"),
         (("--set", "CaughtupDown.for=1m\n"), "CaughtupDown.for has to be a duration such as 90s"),
         (

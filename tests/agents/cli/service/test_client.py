@@ -96,7 +96,7 @@ async def test_what_a_service_does_not_know_yet_is_told_beside_what_it_knows(sit
     site.health.ready, site.health.reader_lag = False, 77
     ran = await run("lag", "--service", site.url(""))
     assert len(ran.stdout.splitlines()) == 6
-    assert f"not all is known at {site.url('')}: catching up: 77 records" in ran.stderr
+    assert f"incomplete at {site.url('')}: catching up: 77 records" in ran.stderr
 
 
 async def test_reassignments_have_their_past_at_once() -> None:
@@ -119,7 +119,7 @@ async def test_reassignments_have_their_past_at_once() -> None:
 async def test_where_nothing_moves_it_says_so_and_exits_with_3(site: Site) -> None:
     ran = await run("reassignments", "--service", site.url(""))
     assert (ran.exit_code, ran.stdout) == (3, "")
-    assert ran.stderr == "no partition is in movement, and no throttle is left over\n"
+    assert ran.stderr == "no partition is in movement, and no throttle is orphaned\n"
 
 
 async def test_a_token_goes_from_a_file_and_its_lack_is_told(tmp_path: Path) -> None:
@@ -135,7 +135,8 @@ async def test_a_token_goes_from_a_file_and_its_lack_is_told(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("content", "said"), [("", "none is in it"), ("a\nb", "none is in it"), (None, "No such file")]
+    ("content", "said"),
+    [("", "the file has no token"), ("a\nb", "the file has no token"), (None, "No such file")],
 )
 async def test_a_token_file_without_one_is_told(
     site: Site, tmp_path: Path, content: str | None, said: str
@@ -236,6 +237,15 @@ async def test_whatever_else_answers_is_told_in_a_line(answer: bytes, said: str)
         assert said in await refused(url)
 
 
+async def test_a_client_that_the_service_does_not_know_is_no_older_service() -> None:
+    body = b'{"error": "\'e\' is not among a, b"}'
+    head = f"HTTP/1.1 404 Not Found\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    with answering(head + body) as url:
+        ran = await run("safe", "orders", "--stop", "e", "--service", url)
+    assert (ran.exit_code, ran.stdout) == (3, "")
+    assert ran.stderr == "caughtup: 'e' is not among a, b\n"
+
+
 async def test_lines_that_break_off_are_not_taken_for_all_of_them() -> None:
     body = b'e\r\n{"kind": "a"}\n\r\n'
     with answering(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + body) as url:
@@ -257,12 +267,12 @@ async def test_lines_that_break_off_are_not_taken_for_all_of_them() -> None:
     ],
 )
 def test_what_is_no_address_is_told(url: str) -> None:
-    with pytest.raises(UserError, match="is no address: http://HOST:PORT is expected"):
+    with pytest.raises(UserError, match="is not an address; http://HOST:PORT is expected"):
         ServiceClient(url)
 
 
 def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
-    with pytest.raises(UserError, match="--token-file has the token") as refusal:
+    with pytest.raises(UserError, match="name the token with --token-file") as refusal:
         ServiceClient("http://anybody:s3cret@127.0.0.1:8080")
     assert "s3cret" not in refusal.value.message
 

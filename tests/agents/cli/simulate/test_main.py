@@ -35,13 +35,24 @@ def test_a_plan_is_told_in_figures_and_drawn() -> None:
     assert row.startswith("kill a ")
     assert re.search(r"\d+ s – \d+ s", row)
     assert any(re.fullmatch(r"0_0 \.+b+B+", line) for line in rest)
+    assert any(re.fullmatch(r"    \|0 {8}\|\d+ (s|min)( .*)?", line) for line in rest)
     assert "  A = a" in rest
 
 
 def test_without_a_rate_times_are_least_ones() -> None:
     ran = run("simulate", GROUP, "--kill", "a", "--lose-state")
     assert "≥ 45 s" in ran.output
-    assert "--restore-rate says how fast a thread restores" in ran.output
+    assert "Set how fast a thread restores with --restore-rate" in ran.output
+
+
+def test_tasks_stand_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    file, page = tmp_path / "recorded.json", tmp_path / "page.html"
+    file.write_text(json.dumps(a_scenario("orders", 0, tasks=12)))
+    ran = run("simulate", "orders", "--scenario", str(file), "--add", "1", "--html", str(page))
+    numbers = [f"0_{number}" for number in range(12)]
+    assert re.findall(r"^0_\d+", ran.output, re.MULTILINE) == numbers
+    data = page.read_text().split('type="application/json">')[1].split("</script>")[0]
+    assert json.loads(data)[0]["tasks"] == numbers
 
 
 def test_several_assignors_stand_side_by_side_and_nothing_is_drawn() -> None:
@@ -77,16 +88,22 @@ def test_the_page_has_the_names_as_text_and_nothing_that_ends_its_script(tmp_pat
     assert "{{" not in text
     data = json.loads(text.split('type="application/json">')[1].split("</script>")[0])
     assert data[0]["clients"] == ["a", "b", "new-1"]
+    assert data[0]["name"] == "+1, by the group's assignor"
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["simulate", GROUP], 2, "say what is to happen: --add, --remove, --kill or --restart"),
-        (["simulate", "nobody", "--add", "1"], 3, "nobody is no Kafka Streams application"),
-        (["simulate", "plain", "--add", "1"], 3, "on the classic protocol one may be made"),
+        (["simulate", GROUP], 2, "name the change: --add, --remove, --kill or --restart"),
+        (
+            ["simulate", GROUP, "--add", "1", "--set", "num.standby.replica=1"],
+            2,
+            "did you mean num.standby.replicas?",
+        ),
+        (["simulate", "nobody", "--add", "1"], 3, "cannot play nobody: it has no members"),
+        (["simulate", "plain", "--add", "1"], 3, "played with --protocol consumer"),
         (["simulate", "--add", "1", "--scenario", "/none/x"], 3, "cannot read /none/x"),
-        (["simulate", "--add", "1"], 2, "say which GROUP"),
+        (["simulate", "--add", "1"], 2, "name a GROUP"),
         (["simulate", GROUP, "--add", "1", "--protocol", "consumer"], 3, "no consumer group"),
         (
             ["simulate", GROUP, "--add", "1", "--protocol", "streams", "--assignor", "sticky"],
@@ -94,14 +111,24 @@ def test_the_page_has_the_names_as_text_and_nothing_that_ends_its_script(tmp_pat
             "one assignor",
         ),
         (
-            ["simulate", "plain", "--add", "1", "--protocol", "consumer", "--set", "x=1"],
+            [
+                "simulate",
+                "plain",
+                "--add",
+                "1",
+                "--protocol",
+                "consumer",
+                "--set",
+                "num.standby.replicas=1",
+            ],
             3,
             "no such configs",
         ),
         (["simulate", GROUP, "--kill", "x"], 3, "'x' is not among a, b"),
-        (["simulate", GROUP, "--add", "1", "--set", "num.standbys=1"], 3, "is not known"),
+        (["simulate", GROUP, "--add", "1", "--set", "num.standbys=1"], 2, "is not known"),
+        (["simulate", GROUP, "--add", "1", "--set", "max.warmup.replicas=--1"], 2, "max.warmup"),
         (["simulate", GROUP, "--add", "1", "--set", "x"], 2, "write NAME=VALUE"),
-        (["simulate", GROUP, "--add", "1", "--restore-rate", "-1"], 2, "is no rate"),
+        (["simulate", GROUP, "--add", "1", "--restore-rate", "-1"], 2, "is not a rate"),
         (["safe", GROUP, "--stop", "x"], 3, "'x' is not among a, b"),
     ],
 )
@@ -114,13 +141,14 @@ def test_what_can_not_be_played_is_told_in_one_line(
     assert len([line for line in ran.output.splitlines() if "caughtup:" in line]) <= 1
 
 
-def a_scenario(name: str, lag: int) -> dict[str, Any]:
+def a_scenario(name: str, lag: int, tasks: int = 4) -> dict[str, Any]:
     """Of four tasks, all on one client; the other has a standby of one and nothing else."""
+    ids = [f"0_{number}" for number in range(tasks)]
     clients = {
         "00000000-0000-0000-0000-000000000001": {
             "capacity": 2,
-            "previous_active": ["0_0", "0_1", "0_2", "0_3"],
-            "lags": dict.fromkeys(["0_0", "0_1", "0_2", "0_3"], -2),
+            "previous_active": ids,
+            "lags": dict.fromkeys(ids, -2),
             "client_ids": ["orders-a-StreamThread-1-consumer"],
         },
         "00000000-0000-0000-0000-000000000002": {
@@ -133,8 +161,8 @@ def a_scenario(name: str, lag: int) -> dict[str, Any]:
     return {
         "name": name,
         "assignor": "high_availability",
-        "tasks": {f"0_{number}": {"stateful": True} for number in range(4)},
-        "greatest_lags": {f"0_{number}": 100_000 for number in range(4)},
+        "tasks": {task: {"stateful": True} for task in ids},
+        "greatest_lags": dict.fromkeys(ids, 100_000),
         "clients": {
             process: {"tags": {}, "previous_active": [], "previous_standby": [], **client}
             for process, client in clients.items()
@@ -170,7 +198,7 @@ def test_a_recorded_group_is_played_from_its_file(tmp_path: Path) -> None:
         ("", "has no scenario of orders"),
         ("{}\n", "has no scenario of orders"),
         ('{"name": "orders", "x": NaN}\n', "line 1"),
-        ('["orders"]\n', "line 1: is no object"),
+        ('["orders"]\n', "line 1: is not an object"),
         ('{"name": "orders", "assignor": "sticky", "clients": {}, "tasks": {}}', "at least one"),
         ('{"scenario": "{"}', "line 1, scenario"),
     ],
@@ -206,11 +234,11 @@ def test_safe_exits_by_its_answer() -> None:
     yes = run("safe", GROUP, "--stop", "b", "--restore-rate", "1000")
     assert yes.exit_code == 0
     assert yes.output.splitlines() == [
-        "safe: no task stands still for longer than 0.0 s",
-        "A task may stand still for 60 s: --within says otherwise.",
+        "safe: no task stands still",
+        "A task may stand still for 60 s; change that with --within.",
     ]
     told = run("safe", GROUP, "--stop", "b", "--restore-rate", "1000", "--within", "30s")
-    assert told.output == "safe: no task stands still for longer than 0.0 s\n"
+    assert told.output == "safe: no task stands still\n"
     no = run("safe", GROUP, "--stop", "a", "--restore-rate", "1000", "--format", "json")
     assert no.exit_code == 1
     assert json.loads(no.output)["task"] in {"0_0", "0_1"}

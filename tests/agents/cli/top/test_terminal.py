@@ -119,7 +119,7 @@ def test_without_a_terminal_it_says_what_prints() -> None:
     assert (ran.exit_code, ran.stdout) == (1, "")
     assert (
         ran.stderr
-        == "caughtup: caughtup top needs a terminal: caughtup lag and reassignments print\n"
+        == "caughtup: caughtup top needs a terminal; caughtup lag and caughtup reassignments do not\n"
     )
 
 

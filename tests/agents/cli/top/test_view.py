@@ -114,7 +114,7 @@ def test_an_opened_group_has_its_partitions_and_its_reason(source: Told) -> None
         ("clicks", "0"),
     ]
     assert shown.about[0] == STOPPED
-    assert shown.about[1].startswith("stopped: clicks-1: 4,900 to read and no commit for")
+    assert shown.about[1].startswith("stopped: clicks-1: 4,900 offsets to read and no commit for")
     assert view.screenful(seen(source, GAINING), 160).table.rows == (), "those of another group"
     view.back()
     assert view.group is None
@@ -173,7 +173,7 @@ def test_what_is_gone_is_said_and_what_there_is_none_of() -> None:
 
 def test_throttles_that_are_left_and_what_is_not_known_stand_above_the_reassignments() -> None:
     (*_, last) = reassignments(page(reassigning(), ORPHANED_MS)).about
-    assert last.startswith("throttle without a movement on the topic left")
+    assert last.startswith("orphaned throttle on the topic left")
     made = reassigning()
     made.reassignments.apply_cluster(cluster_observation(SEEN_MS, missing=("the quorum",)))
     assert reassignments(page(made, SEEN_MS)).about == ("not known: the quorum",)
@@ -247,7 +247,7 @@ def test_the_lines_around_the_table_say_who_when_and_why_not() -> None:
         == "14 s old, asking again: nothing listens"
     )
     unready = {**now, "unready": ["standby: b is active"]}
-    assert words.status("h", unready, 1, "", 80).endswith("not all is known: standby: b is active")
+    assert words.status("h", unready, 1, "", 80).endswith("incomplete: standby: b is active")
     assert cell_len(words.status("h" * 99, now, 2, "\x1b[2J", 60)) <= 60
     names, short = ("groups", "applications"), ("groups", "apps")
     assert words.tabs(names, short, (1, 2000), 40) == [" 1 groups 1 ", " 2 applications 2,000 "]

@@ -69,13 +69,13 @@ def test_a_wrong_secret_is_named_and_not_shown(endpoint: TokenEndpoint) -> None:
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        ({}, "no JSON with an access_token"),
-        ({"access_token": 1, "expires_in": 60}, "what came is no token"),
-        ({"access_token": "a\x01auth=b", "expires_in": 60}, "what came is no token"),
-        ({"access_token": "hunter2"}, "until when"),
-        ({"access_token": "hunter2", "expires_in": True}, "until when"),
-        ({"access_token": "hunter2", "expires_in": -1}, "the token's time is over"),
-        ({"access_token": "hunter2", "expires_in": 1e300}, "years away"),
+        ({}, "not JSON with an access_token"),
+        ({"access_token": 1, "expires_in": 60}, "what it returned is not a token"),
+        ({"access_token": "a\x01auth=b", "expires_in": 60}, "what it returned is not a token"),
+        ({"access_token": "hunter2"}, "no expiry time"),
+        ({"access_token": "hunter2", "expires_in": True}, "no expiry time"),
+        ({"access_token": "hunter2", "expires_in": -1}, "the token has expired"),
+        ({"access_token": "hunter2", "expires_in": 1e300}, "expires in years"),
     ],
 )
 def test_what_is_no_token_is_not_sent_to_brokers(

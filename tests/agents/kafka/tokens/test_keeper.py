@@ -35,8 +35,8 @@ async def test_a_failure_is_a_notice_until_there_is_a_token_again(
         assert health.notices() == []
         assert len(endpoint.asked) == 1
     lost, found = caplog.messages
-    assert lost.endswith("; tried again, connections that are there stay")
-    assert found == "there are tokens again"
+    assert lost.endswith("; trying again; existing connections stay open")
+    assert found == "tokens can be had again"
     assert "hunter2" not in caplog.text
 
 

@@ -11,8 +11,8 @@ from caughtup.agents.views.lag_lines import partition_lines
 from caughtup.agents.views.page import group as module
 from caughtup.agents.views.page.group import group_steps
 from caughtup.agents.views.page.recent import recent_of_cluster, recent_of_group
+from caughtup.models.lag.group_lag import Positions
 from caughtup.models.recent.happenings import Happening
-from caughtup.models.recent.positions import Positions
 from caughtup.models.state.cluster import ClusterState
 from tests.agents.views.page.test_overview import done
 from tests.support.groups.records import GROUP

@@ -10,12 +10,14 @@ import msgspec
 import pytest
 
 from caughtup.agents.process.health import Health
+from caughtup.agents.process.turns import done_at_once
 from caughtup.agents.views.connect_lines import connect_view
 from caughtup.agents.views.page import overview
 from caughtup.agents.views.page.overview import overview_steps
+from caughtup.models.decisions.membership_change import MembershipChange
+from caughtup.models.lag.group_lag import Positions
 from caughtup.models.lag.verdict import SEVERITY
 from caughtup.models.recent.happenings import Happening
-from caughtup.models.recent.positions import Positions
 from caughtup.models.state.cluster import ClusterState
 from tests.support.connect.clusters import settled
 from tests.support.groups.records import GROUP
@@ -24,12 +26,8 @@ from tests.support.states import HOSTILE, JUDGED_MS, NOW_MS, assess, everything,
 
 def done(steps: Generator[None, None, dict[str, Any]]) -> dict[str, Any]:
     """Go through all steps, and return what the page parses."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as made:
-            found: dict[str, Any] = json.loads(msgspec.json.encode(made.value))
-            return found
+    found: dict[str, Any] = json.loads(msgspec.json.encode(done_at_once(steps)))
+    return found
 
 
 def shown(state: ClusterState, now_ms: int = NOW_MS, find: str = "") -> dict[str, Any]:
@@ -51,12 +49,22 @@ def test_an_application_has_its_copies_beside_its_lag() -> None:
     state = everything()
     state.recent.sample(GROUP, NOW_MS, 40, Positions(1, 60, 100), {"warmups": 1})
     state.recent.happenings.note(Happening(NOW_MS, "rebalance", "generation 6 → 7", None, GROUP))
+    joined = MembershipChange(NOW_MS - 9_000, ("c", "d"), ("a",), 2, 1, 8_000)
+    state.applications[GROUP].change = joined
     view = shown(state)
     (row,) = (row for row in view["groups"] if row["group"] == GROUP)
     application = row["application"]
     assert application["clients"] == len(state.applications[GROUP].newest.clients)
     assert sum(application["copies"].values()) == len(state.task_rows(GROUP))
     assert application["result"] == "match"
+    assert application["change"] == {
+        "at_ms": NOW_MS - 9_000,
+        "text": "c, d joined, a left",
+        "copies": 0,
+        "rebalances": 2,
+        "waits": 1,
+        "waited_seconds": 8.0,
+    }
     assert row["recent"] == [40]
     assert view["feed"] == [
         {"at_ms": NOW_MS, "kind": "rebalance", "text": "generation 6 → 7", "group": GROUP}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from caughtup.models.assignment.scenario import parse_scenario
-from caughtup.models.assignors.following.placement import ClientStates, keep_actives
+from caughtup.models.assignors.following.placement import ClientStates, in_place, keep_actives
 from tests.models.assignors.building import client, described, scenario, task
 from tests.support.groups.streams import process
 
@@ -50,3 +50,46 @@ def test_what_a_client_had_of_tasks_that_are_gone_counts_for_nothing() -> None:
     had = described(client(active=("0_0",)), client(), stateful=("0_0",))
     had["clients"][str(process(1))]["previous_active"].append("9_9")
     assert ClientStates(parse_scenario(had)).owners == {ONE: [process(1)]}
+
+
+def test_a_former_owner_s_copy_takes_no_warm_up_from_one_that_is_being_built() -> None:
+    """After a hand-over: processes 1 and 2 still have 0_0 and 0_1, of which 3 builds two more."""
+    tasks = tuple(f"0_{number}" for number in range(8))
+    states = ClientStates(
+        scenario(
+            client({"0_0": 0}, active=("0_2", "0_4", "0_5"), standby=("0_0",)),
+            client({"0_1": 0}, active=("0_3", "0_6", "0_7"), standby=("0_1",)),
+            client({"0_2": 900, "0_3": 950}, active=("0_0", "0_1"), standby=("0_2", "0_3")),
+            stateful=tasks,
+        )
+    )
+    kept = in_place(states).standby
+    assert kept == {process(1): set(), process(2): set(), process(3): {task("0_2"), task("0_3")}}
+
+
+def test_a_copy_that_was_just_begun_where_there_are_few_tasks_stays() -> None:
+    """As in the rebalance that hands two tasks over: 3 has begun two more, and restored nothing."""
+    tasks = tuple(f"0_{number}" for number in range(8))
+    nothing = {"0_2": 5_000, "0_3": 5_000}
+    states = ClientStates(
+        scenario(
+            client({"0_0": 0, "0_3": 5_000}, active=("0_2", "0_4", "0_5"), standby=("0_0",)),
+            client({"0_1": 0, "0_2": 5_000}, active=("0_3", "0_6", "0_7"), standby=("0_1",)),
+            client(nothing, active=("0_0", "0_1"), standby=("0_2", "0_3")),
+            stateful=tasks,
+        )
+    )
+    assert states.is_empty(process(3), task("0_2"))
+    assert in_place(states).standby[process(3)] == {task("0_2"), task("0_3")}
+
+
+def test_a_copy_with_nothing_in_it_is_not_built_where_there_are_as_many_tasks() -> None:
+    states = ClientStates(
+        scenario(
+            client({"0_1": 5_000}, active=("0_0",), standby=("0_1",)),
+            client({"0_0": 5_000}, active=("0_1",)),
+            client({"0_0": 5_000, "0_1": 5_000}, active=("0_2",)),
+            stateful=("0_0", "0_1", "0_2"),
+        )
+    )
+    assert not any(in_place(states).standby.values())

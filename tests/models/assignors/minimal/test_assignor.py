@@ -44,7 +44,7 @@ def test_what_finds_no_warm_up_waits_and_is_served_where_it_is() -> None:
     assert [kind for kind, _, _ in kinds(decision)] == ["warmup", "waiting"]
     assert given(decision, 1)[0] == "0_0 0_1 0_2 0_3"
     waiting = decision.movements[1]
-    assert waiting.reason.endswith("; all 1 warm-ups are in use")
+    assert waiting.reason.endswith("; max.warmup.replicas (1) is used up")
     assert "serves meanwhile" in waiting.reason
 
 

@@ -119,7 +119,10 @@ def test_the_same_is_undetermined_where_the_configuration_or_the_leaders_past_is
     assert unconfigured.again.why == "the worker cluster's configuration isn't known"
     first = follow(None, told_otherwise(generation), CONNECTORS)
     assert first.again.result == "undetermined"
-    assert first.again.why == "what its leader remembers from before caughtup saw it isn't known"
+    assert (
+        first.again.why
+        == "what its leader remembers from before caughtup saw the group is not known"
+    )
 
 
 def test_what_a_leader_remembers_is_learned_from_what_it_tells():

@@ -227,7 +227,7 @@ def basis(**changes: Any) -> dict[str, Any]:
     ("told", "why"),
     [
         pytest.param({}, "", id="as it should be"),
-        pytest.param({"waited": 3}, "by its rules it comes to given_up", id="waited enough"),
+        pytest.param({"waited": 3}, "by its rules it decides given_up", id="waited enough"),
         pytest.param({"follow_up_ms": 7_000}, "a rebalance in 7000 ms", id="sooner than it should"),
     ],
 )
@@ -251,4 +251,4 @@ def test_a_recommendation_that_held_and_was_not_followed_is_a_mismatch() -> None
     tell(state, told | {"follower": basis(newest=first.recommendation.decision_id)}, later)
     exact = decided(state, 2, *JOINING, at_ms=later).exact
     assert exact.result == "mismatch"
-    assert exact.why == "by its rules it comes to followed, but it came to moved_since"
+    assert exact.why == "by its rules it decides followed, but it decided moved_since"

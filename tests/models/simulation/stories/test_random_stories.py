@@ -6,15 +6,13 @@ import pytest
 
 from caughtup.models.ids import TaskId
 from caughtup.models.simulation.streams.thread import StreamThread
-from tests.models.simulation.stories.random_stories import (
+from tests.models.simulation.stories.drawn import (
     Happening,
     Story,
     coordinated_story,
-    play,
     random_story,
-    shrunk,
-    told,
 )
+from tests.models.simulation.stories.random_stories import play, shrunk, told
 from tests.models.simulation.stories.telling import application
 
 #: More are played by ``python -m tests.models.simulation.stories.random_stories``.
@@ -27,6 +25,14 @@ def test_a_random_story_comes_to_rest_with_each_task_running_once(seed: int) -> 
     _, wrong = play(story)
     if wrong:
         pytest.fail(told(shrunk(story)))
+
+
+def test_what_is_restored_slowly_since_before_the_last_happening_takes_its_rounds() -> None:
+    assert play(random_story(50_894))[1] == []
+
+
+def test_who_gave_up_what_it_restored_and_stood_still_goes_on_without_it() -> None:
+    assert play(random_story(20_019))[1] == []
 
 
 @pytest.mark.parametrize("seed", range(40))

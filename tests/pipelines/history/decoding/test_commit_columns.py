@@ -209,5 +209,5 @@ def test_bytes_that_a_null_stands_on_are_not_read():
 
 def test_a_column_that_holds_no_bytes_is_refused():
     whole = batch_of([commit()]).set_column(4, "key", pa.array(["text"]))
-    with pytest.raises(TypeError, match="a column of string, not of bytes"):
+    with pytest.raises(TypeError, match="a column of string instead of bytes"):
         decode_commit_columns(whole)

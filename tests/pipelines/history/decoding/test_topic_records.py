@@ -1,4 +1,4 @@
-"""Records of the service's own topics as rows: as producers write them, and as nobody should."""
+"""Records of the service's own topics as rows, as producers write them."""
 
 from __future__ import annotations
 
@@ -6,38 +6,20 @@ import json
 from typing import Any
 
 import msgspec
-import pyarrow
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from caughtup.models.connect.watching.movements import ConnectMovement
 from caughtup.models.ids import ConnectorTaskId
-from caughtup.models.reassignments.events import ReassignmentEvents
-from caughtup.models.reassignments.tracking.controllers import target
-from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
 from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
-from caughtup.models.records.end_offsets import EndOffsetsRecord
-from caughtup.models.records.fields import builtins_of
-from caughtup.models.records.movements import ConnectMovementRecord, PartitionMovementRecord
+from caughtup.models.records.movements import ConnectMovementRecord
 from caughtup.models.records.reassignments import ReassignmentRecord
-from caughtup.pipelines.events import Record, Undecodable
 from caughtup.pipelines.history.decoding.topic_records import decode_own
 from caughtup.pipelines.history.decoding.topic_schema import KINDS
 from tests.support.decisions import recommended_with_events
 from tests.support.groups.records import GROUP, START_MS
 from tests.support.groups.streams import process
+from tests.support.pipelines.topic_records import ENDS, LOOK, fitting, partition_events, record
 from tests.support.reassignments.one_reassignment import CLUSTER, an_observation
-
-ENDS = EndOffsetsRecord(1, "orders", 3, 1, 90, 100, 5_000, topic_id="0" * 32)
-LOOK = an_observation(3, {4: 60_000, 5: 20_000})
-NO_TIME_BEFORE_MS, LATEST_MS = -1, 253_402_300_799_999
-
-
-def record(key: bytes | None, value: object, at: int = 7) -> Record:
-    text = value if value is None or isinstance(value, bytes) else msgspec.json.encode(value)
-    return Record("caughtup-something", 0, at, 9_999, key, text)
 
 
 def row(table: str, key: bytes | None, value: object) -> dict[str, Any]:
@@ -51,24 +33,6 @@ def row(table: str, key: bytes | None, value: object) -> dict[str, Any]:
     published = named.pop("record")
     assert published == (None if value is None else msgspec.json.encode(value).decode())
     return {name: value for name, value in named.items() if value is not None}
-
-
-def fitting(table: str, rows: list[tuple[Any, ...]]) -> None:
-    """Fail if Arrow can't take the rows as the table's columns, strings as UTF-8."""
-    columns = zip(*rows, strict=True)
-    for field, values in zip(to_arrow_schema(KINDS[table].columns), columns, strict=True):
-        pyarrow.array(values, field.type).validate(full=True)
-
-
-def partition_events() -> list[dict[str, Any]]:
-    """Return the events of a partition's movement that is completed."""
-    tracker, movements = ReassignmentTracker(), ReassignmentEvents()
-    tracker.apply_cluster(CLUSTER)
-    tracker.apply(LOOK)
-    told = movements.new_events(tracker, LOOK.partition)
-    tracker.end(LOOK.partition, target(LOOK), target(LOOK), LOOK.as_of_ms + 9)
-    told += movements.new_events(tracker, LOOK.partition)
-    return [builtins_of(PartitionMovementRecord.from_event(event)) for event in told]
 
 
 def test_end_offsets_are_a_row_timed_by_when_they_were_seen() -> None:
@@ -244,124 +208,3 @@ def test_what_a_later_release_adds_is_in_the_record() -> None:
     later = {**msgspec.to_builtins(ENDS), "leader": {"id": 4}}
     (only,), _ = decode_own("end_offsets", [record(b"orders-3", later)])
     assert json.loads(only[KINDS["end_offsets"].columns.names.index("record")]) == later
-
-
-def published() -> list[tuple[str, bytes, dict[str, Any]]]:
-    """Return a record of every form that there is."""
-    recommended, events = recommended_with_events()
-    builtin: Any = json.loads(
-        msgspec.json.encode(ReassignmentRecord.from_observation(LOOK, 1, (1, 2, 3)))
-    )
-    return [
-        ("end_offsets", b"orders-3", msgspec.to_builtins(ENDS)),
-        ("decisions", GROUP.encode(), recommended),
-        ("movements", GROUP.encode(), dict(events[0])),
-        ("movements", b"events-0", partition_events()[0]),
-        ("reassignments", b"events-0", builtin),
-        ("reassignments", CLUSTER_KEY, json.loads(msgspec.json.encode(ClusterRecord(2, 5)))),
-    ]
-
-
-PUBLISHED = published()
-
-
-@pytest.mark.parametrize(("table", "key", "value"), PUBLISHED)
-def test_a_record_of_another_release_or_broken_says_so_in_one_line_and_loses_nothing_else(
-    table: str, key: bytes, value: dict[str, Any]
-) -> None:
-    good = record(key, value, at=1)
-    time = "at_ms" if "at_ms" in value else "as_of_ms"
-    negative = "bad_time: -1" if table == "decisions" else ">= 0"
-    broken = {
-        "schema 9": {**value, "schema": 9},
-        "schema 8": {"schema": 8},  # nothing else of it is known
-        "schema": {name: of for name, of in value.items() if name != "schema"},
-        negative: {**value, time: NO_TIME_BEFORE_MS},
-        "<= 253402300799999": {**value, time: LATEST_MS + 1},
-        "malformed": b"{]",
-        "truncated": b"{",
-        "utf-8": msgspec.json.encode(value)[:-1] + b',"later":"\xff"}',
-        "object": b"[]",
-        "nested deeper": b'{"later":' * 1_000,
-        "bytes, more than": b"{" + b" " * (16 << 20) + b"}",
-    }
-    for words, wrong in broken.items():
-        bad = record(key, wrong)
-        rows, undecodable = decode_own(table, [good, bad, good])
-        assert (len(rows), rows[0]) == (2, rows[1])
-        (only,) = undecodable
-        assert only.record == bad
-        assert words in only.why
-        assert len(str(only).splitlines()) == 1
-    latest = {**value, time: LATEST_MS}
-    assert len(decode_own(table, [record(key, latest)])[0]) == 1
-
-
-@pytest.mark.parametrize(
-    ("table", "key", "value", "why"),
-    [
-        ("end_offsets", None, None, "without a key"),
-        ("end_offsets", b"orders-2147483648", None, "no topic has a partition 2147483648"),
-        ("end_offsets", b"orders-" + b"9" * 5_000, None, "not a topic-partition"),
-        ("reassignments", b"orders", None, "not a topic-partition"),
-        ("decisions", None, None, "without a key"),
-        ("decisions", b"\xff", None, "utf-8"),
-        ("movements", b"orders", None, "without a value"),
-    ],
-)
-def test_a_tombstone_of_nothing_is_undecodable(
-    table: str, key: bytes | None, value: None, why: str
-) -> None:
-    rows, (only,) = decode_own(table, [record(key, value)])
-    assert rows == []
-    assert why in only.why
-
-
-def test_tombstones_of_no_time_are_undecodable() -> None:
-    gone = record(b"orders", None)._replace(timestamp_ms=-1)
-    assert decode_own("decisions", [gone]) == (
-        [],
-        [Undecodable(gone, "bad_time: -1 ms is no time since 1970")],
-    )
-
-
-JUNK: st.SearchStrategy[Any] = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(st.characters(codec="utf-8"), max_size=5)
-    | st.lists(st.integers(), max_size=3)
-    | st.dictionaries(st.integers().map(str), st.integers(), max_size=3)
-)
-
-
-@given(
-    st.sampled_from(PUBLISHED).flatmap(
-        lambda one: st.tuples(
-            st.just(one), st.dictionaries(st.sampled_from(sorted(one[2])), JUNK, max_size=3)
-        )
-    )
-)
-def test_whatever_stands_in_a_field_the_row_fits_its_table_or_there_is_none(
-    changed: tuple[tuple[str, bytes, dict[str, Any]], dict[str, Any]],
-) -> None:
-    (table, key, value), changes = changed
-    rows, undecodable = decode_own(table, [record(key, json.dumps({**value, **changes}).encode())])
-    assert len(rows) + len(undecodable) == 1
-    if rows:
-        fitting(table, rows)
-
-
-@given(
-    st.sampled_from(sorted(KINDS)),
-    st.none() | st.binary() | st.just(CLUSTER_KEY),
-    st.none() | st.binary(),
-)
-def test_no_bytes_at_all_break_the_decoder(
-    table: str, key: bytes | None, value: bytes | None
-) -> None:
-    rows, undecodable = decode_own(table, [record(key, value)])
-    assert len(rows) + len(undecodable) == 1
-    if rows:
-        fitting(table, rows)

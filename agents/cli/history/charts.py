@@ -1,0 +1,133 @@
+"""A group's lag and rates over days, with its rebalances, for the page: ``python -m`` of this, as JSON.
+
+The service reads the tables in a process of its own: what that takes of memory goes when it ends,
+and it can be ended.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+
+from caughtup.agents.cli.history.questions import CLIENTS
+from caughtup.agents.errors import UserError
+from caughtup.models.errors import CaughtupError
+
+#: Samples of a chart, rebalances on it, and seconds of the processor that reading them may take.
+SAMPLES, _MARKS, _CPU_SECONDS = 240, 200, 60
+_DAYS = "date BETWEEN CAST($since AS DATE) AND CAST($until AS DATE)"
+
+#: As the question lag: a row holds until the next one of its partition.
+_FIGURES = f"""
+WITH moments AS (
+    SELECT unnest(generate_series($since, $until, ($until - $since) / {SAMPLES})) AS moment
+), changes AS (
+    SELECT as_of AS moment, topic, partition, lag, committed, end_offset FROM lag
+    WHERE {_DAYS.replace("$since", "($since - INTERVAL 7 DAY)")} AND "group" = $group
+), partitions AS (SELECT DISTINCT topic, partition FROM changes)
+SELECT epoch_ms(moment), sum(lag), count(committed), sum(committed), count(end_offset), sum(end_offset)
+FROM (SELECT moment, topic, partition FROM moments CROSS JOIN partitions) AS asked
+ASOF LEFT JOIN changes USING (topic, partition, moment)
+GROUP BY moment ORDER BY moment LIMIT {SAMPLES + 1}
+"""
+_REBALANCES = f"""
+WITH generations AS (
+    SELECT as_of, generation, {CLIENTS} AS clients
+    FROM group_generations
+    WHERE {_DAYS} AND as_of BETWEEN $since AND $until AND "group" = $group
+), changes AS (
+    SELECT *, lag(clients) OVER (ORDER BY generation, as_of) AS before FROM generations
+)
+SELECT epoch_ms(as_of), generation,
+       list_sort(list_filter(clients, lambda c: NOT list_contains(before, c)))[:5],
+       list_sort(list_filter(before, lambda c: NOT list_contains(clients, c)))[:5]
+FROM changes ORDER BY as_of DESC LIMIT {_MARKS}
+"""
+
+
+def charts(uri: str, group: str, since: datetime, until: datetime) -> dict[str, Any]:
+    """Read what the page draws of a group between two moments.
+
+    Raises UserError for tables that can't be read.
+    """
+    from caughtup.agents.cli.history.tables import History
+    from caughtup.pipelines.delta.store import store_of
+
+    tables = History(store_of(uri))
+    asked = {"since": since, "until": until, "group": group}
+    rows = list(tables.ask(_FIGURES, asked).rows)
+    try:
+        marks = list(tables.ask(_REBALANCES, asked).rows)
+    except UserError:  # a history of consumers alone has no such table
+        marks = []
+    return {
+        "now_ms": round(until.timestamp() * 1000),
+        "at_ms": [row[0] for row in rows],
+        "series": series(rows),
+        "marks": [_mark(*mark) for mark in reversed(marks)],
+    }
+
+
+def series(rows: Sequence[Sequence[Any]]) -> dict[str, list[float | None]]:
+    """Make figures over time of sums; a rate where both moments know the same partitions."""
+    found: dict[str, list[float | None]] = {
+        "lag": [_number(row[1]) for row in rows],
+        "produced_per_second": _rates(rows, 4),
+        "committed_per_second": _rates(rows, 2),
+    }
+    return {name: known for name, known in found.items() if any(one is not None for one in known)}
+
+
+def _rates(rows: Sequence[Sequence[Any]], count: int) -> list[float | None]:
+    """Compute how fast a sum grows, in records a second; ``count``: where its partitions stand."""
+    found: list[float | None] = [None] * min(1, len(rows))
+    for before, now in pairwise(rows):
+        seconds = (now[0] - before[0]) / 1000
+        same = before[count] == now[count] > 0 and seconds > 0
+        grown = float(now[count + 1] - before[count + 1]) if same else 0.0
+        found.append(max(0.0, grown) / seconds if same else None)
+    return found
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _mark(
+    at_ms: int, generation: int, joined: Iterable[str], left: Iterable[str]
+) -> dict[str, Any]:
+    causes = [
+        f"{', '.join(names)} {what}"
+        for names, what in ((list(joined or ()), "joined"), (list(left or ()), "left"))
+        if names
+    ]
+    said = {"at_ms": at_ms, "kind": "rebalance", "text": f"generation {generation}"}
+    return said | ({"why": ", ".join(causes)} if causes else {})
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print the charts of URI GROUP DAYS NOW_MS; ends with 1 and a line where they can't be read."""
+    uri, group, days, now_ms = arguments
+    with suppress(OSError, ValueError):  # systemd's filter refuses it, or there is a lower one
+        resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
+    until = datetime.fromtimestamp(int(now_ms) / 1000, UTC)
+    try:
+        told = charts(uri, group, until - timedelta(days=int(days)), until)
+    except ImportError as error:
+        from caughtup.agents.cli.extras import missing_extra
+
+        sys.exit(missing_extra("history", error).message)
+    except (UserError, CaughtupError) as error:
+        sys.exit(error.message)
+    sys.stdout.buffer.write(msgspec.json.encode(told))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,116 @@
+"""``/api/groups/GROUP/history?days=N``: a group's charts over days, from the history's tables."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import time
+from collections.abc import Callable
+
+from aiohttp import web
+
+from caughtup.agents.configuration.s3_access import environment_of
+from caughtup.agents.errors import UserError
+from caughtup.agents.settings import Settings
+from caughtup.agents.web.answer import count_asked, refused
+from caughtup.agents.web.limits import Slots
+
+log = logging.getLogger(__name__)
+
+#: What reads the tables, in a process of its own, and for how long it may, in seconds.
+_READER = "caughtup.agents.cli.history.charts"
+SECONDS = 30.0
+#: One is read at a time, so many more may wait, and an answer is kept for so long (s).
+_MOST, _KEPT_SECONDS, _KEPT = 5, 60.0, 32
+MOST_DAYS = 90
+_MOST_BYTES = 1 << 20
+_MOST_CHARACTERS = 1_000
+
+
+class UnreadableError(Exception):
+    """The history can't be read; its message says why in a line."""
+
+
+class HistoryCharts:
+    """Answers with what a group did over days, by the tables that the settings name."""
+
+    def __init__(self, settings: Settings, clock: Callable[[], int]) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._one = asyncio.Lock()
+        self._slots = Slots("questions to the history at once", _MOST, retry_seconds=10)
+        self._kept: dict[tuple[str, int], tuple[float, bytes]] = {}
+
+    def add_routes(self, app: web.Application) -> None:
+        """Add what it answers to an application."""
+        app.router.add_get(r"/api/groups/{group:[\s\S]+}/history", self._history)
+
+    async def _history(self, request: web.Request) -> web.Response:
+        """Answer 200 with charts, 404 without a history, 502 where it can't be read."""
+        uri = self._settings.history_uri
+        if uri is None:
+            return refused(404, "history_uri is not set")
+        group = request.match_info["group"]
+        days = count_asked(request.query.get("days", "7"), MOST_DAYS)
+        if days is None:
+            return refused(400, f"say how far back with ?days=N, from 1 to {MOST_DAYS}")
+        if len(group) > _MOST_CHARACTERS or "\0" in group:
+            return refused(404, "no group has such a name")
+        body = self._known(group, days)
+        if body is None:
+            with self._slots.taken():
+                try:
+                    body = await self._shared(uri, group, days)
+                except UnreadableError as problem:
+                    log.warning("the history can't be read: %s", problem)
+                    return refused(502, str(problem))
+        return web.Response(body=body, content_type="application/json")
+
+    def _known(self, group: str, days: int) -> bytes | None:
+        until, body = self._kept.get((group, days), (0.0, b""))
+        return body if time.monotonic() <= until else None
+
+    async def _shared(self, uri: str, group: str, days: int) -> bytes:
+        async with self._one:
+            body = self._known(group, days)
+            if body is None:
+                body = await self._read(uri, group, days)
+                self._kept.pop((group, days), None)
+                while len(self._kept) >= _KEPT:
+                    del self._kept[next(iter(self._kept))]
+                self._kept[group, days] = (time.monotonic() + _KEPT_SECONDS, body)
+            return body
+
+    async def _read(self, uri: str, group: str, days: int) -> bytes:
+        """Have another process read the tables, and end it if it takes too long."""
+        asked = (uri, group, str(days), str(self._clock()))
+        try:
+            environment = await asyncio.to_thread(environment_of, uri, lambda: self._settings)
+        except UserError as error:
+            raise UnreadableError(error.message) from None
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", _READER, *asked),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=environment,
+        )
+        try:
+            async with asyncio.timeout(SECONDS):
+                body, said = await process.communicate()
+        except TimeoutError:
+            raise UnreadableError(f"it took longer than {SECONDS:.0f} s") from None
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        if process.returncode != 0 or len(body) > _MOST_BYTES:
+            raise UnreadableError(_line(said) or f"its reader ended with {process.returncode}")
+        return body
+
+
+def _line(said: bytes) -> str:
+    """Return the last line of what a program said, which is the one that says what is wrong."""
+    lines = said.decode(errors="replace").strip().splitlines()
+    return lines[-1][:500] if lines else ""

@@ -1,0 +1,58 @@
+// What it took each Streams application since an instance joined or left: side by side, to be compared.
+
+import { toGroup } from "../shell/address.js";
+import { h } from "../shell/dom.js";
+import { ago, count, duration, known, moment, naturally, plural } from "../shell/format.js";
+import { word } from "../shell/glossary.js";
+import { head, more, portion } from "../shell/table.js";
+
+const SHOWN = 6;
+/** An application that has been at rest for longer is left out. */
+const KEPT_MS = 3_600_000;
+
+/** Describe the applications that aren't at rest, or haven't been for long; nothing where there are none. */
+export function changes(groups, ui, nowMs) {
+  const rows = (groups ?? []).filter(({ application }) => application?.change
+    && (!known(application.change.at_rest_ms) || nowMs - application.change.at_rest_ms < KEPT_MS));
+  if (!rows.length) return null;
+  rows.sort((a, b) => b.application.change.at_ms - a.application.change.at_ms || naturally(a.group, b.group));
+  const shown = rows.slice(0, portion(ui.query, "changes", SHOWN));
+  const most = Math.max(1, ...shown.map(({ application }) => application.change.copies));
+  return h("section", { key: "changes", class: "panel", "aria-labelledby": "changes" },
+    h("h2", { id: "changes" }, "Since an instance joined or left"),
+    h("div", { class: "scroll" }, h("table", { class: "rows changes" },
+      head(["Application"], ["Copies", "Rebalances", "Waited", "At rest after"], "Waited"),
+      h("tbody", null, shown.map((each) => row(each.group, each.application.change, most, nowMs))))),
+    more(shown.length, rows.length, "changes", 50));
+}
+
+function row(group, change, most, nowMs) {
+  const href = toGroup(group);
+  const name = h("bdi", null, group);
+  return h("tr", { key: group },
+    h("td", { class: "name" }, href ? h("a", { href, class: "fixed" }, name) : name,
+      h("span", { class: "because quiet", title: moment(change.at_ms) }, `${change.text}, ${ago(change.at_ms, nowMs)}`)),
+    h("td", { class: "number lag", title: "copies begun of state that an instance had nothing of" }, h("b", null, count(change.copies)),
+      h("span", { class: "progress", "--share": (change.copies / most).toFixed(3) })),
+    h("td", { class: "number" }, count(change.rebalances)),
+    h("td", { class: "number spare", title: "for rebalances that the application had asked for at a later time" },
+      waited(change)),
+    h("td", { class: "number rest" }, rest(change, nowMs, "not yet, after")));
+}
+
+const waited = ({ waits, waited_seconds: seconds }) =>
+  `${duration(seconds)}${waits > 0 ? `, ${waits === 1 ? "once" : `${count(waits)} times`}` : ""}`;
+
+function rest({ at_ms: at, at_rest_ms: end }, nowMs, notYet, kind = "unsure") {
+  if (known(end)) return h("b", null, duration((end - at) / 1000));
+  return h("span", { class: kind }, `${notYet} ${duration(Math.max(0, nowMs - at) / 1000)}`);
+}
+
+/** Say the same of one application, as a fact. */
+export function changeFact(change, nowMs) {
+  return [word("rebalance", `Since ${change.text}`), h("b", null, plural(change.copies, "copy", "copies")),
+    known(change.at_rest_ms) ? " built, " : " begun, ", plural(change.rebalances, "rebalance"), ", ",
+    known(change.at_rest_ms) ? "at rest after " : "", rest(change, nowMs, "not at rest for", "unsure together"),
+    change.waits > 0 && h("span", { class: "why" },
+      `${duration(change.waited_seconds)} of that until ${plural(change.waits, "rebalance")} came that had been asked for`)];
+}

@@ -1,0 +1,27 @@
+"""Classes that an application needs beside Kafka's, compiled where it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from caughtup.demo.java.compiling import compiler_command
+from caughtup.demo.processes.children import Processes
+from caughtup.models.errors import CaughtupError
+
+
+def compiled(processes: Processes, name: str, sources: Sequence[Path]) -> Path:
+    """Compile sources into a directory among the processes', unless that was done; return it.
+
+    The compiler is one of the processes: it does not outlive them, and leaves nothing behind.
+    Raises CaughtupError: JarsUnavailable, JavaMissing, or ``not_compiled`` with the first error.
+    """
+    directory = processes.directory / name
+    if any(directory.rglob("*.class")):
+        return directory
+    compiler = processes.start(f"{name}-compiler", compiler_command(sources, directory))
+    if compiler.wait():
+        lines = [line.strip() for line in compiler.output().splitlines()]
+        first = next((line for line in lines if "ERROR in" in line), "the compiler failed")
+        raise CaughtupError("not_compiled", f"{name} was not compiled: {first}")
+    return directory

@@ -1,0 +1,88 @@
+"""What a fourth instance cost each of the two, by the log's word and the instances' own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from caughtup.demo.apps.restore_listener import RestoredCopy
+from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.demo.cluster.log import read_topic
+from caughtup.models.decisions.membership_change import waited_ms
+from caughtup.models.groups.generation import StreamsGeneration, read_streams_generation
+from caughtup.models.polls.batch import decode_batch
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS, RecordType
+
+_GROUP_METADATA = int(RecordType.GROUP_METADATA).to_bytes(2, "big")
+
+
+class Cost(NamedTuple):
+    """What happened to an application from a moment until it was balanced, or until now.
+
+    ``copies`` are stores' partitions that an instance began to restore with nothing on its disk, by
+    the instances' restore listeners, ``offsets`` what all of them restored; ``rebalances`` and how
+    long each of those in ``waits_ms`` was waited for are from ``__consumer_offsets``. ``seconds``
+    are until the instances said that they share all tasks evenly, and ``balanced`` whether they
+    did. ``foretold`` is how many copies the service said it would take, None if it never did.
+    """
+
+    application: str
+    balanced: bool
+    seconds: float
+    copies: int
+    offsets: int
+    rebalances: int
+    waits_ms: tuple[int, ...]
+    foretold: int | None = None
+
+    @property
+    def waited_seconds(self) -> float:
+        """How long it waited in all for rebalances that it had asked for at a later time."""
+        return sum(self.waits_ms) / 1000
+
+
+def cost(
+    application: str,
+    restored: Iterable[RestoredCopy],
+    generations: Sequence[StreamsGeneration],
+    started_ms: int,
+    ended_ms: int,
+    balanced: bool,
+    foretold: int | None = None,
+) -> Cost:
+    """Sum up what an application did between two moments (ms)."""
+    copies = [copy for copy in restored if copy.started_ms >= started_ms]
+    during = [one for one in generations if started_ms <= one.as_of_ms <= ended_ms]
+    return Cost(
+        application,
+        balanced,
+        (ended_ms - started_ms) / 1000,
+        sum(copy.from_nothing for copy in copies),
+        sum(copy.loaded + 1 - copy.start for copy in copies if copy.loaded is not None),
+        len(during),
+        tuple(waited for one, later in pairwise(during) if (waited := waited_ms(one, later))),
+        foretold,
+    )
+
+
+def foretold(record: Mapping[str, object], follows: bool) -> int | None:
+    """Return the copies that a recommendation says it takes: as recommended, or as Kafka decides."""
+    named = record.get("cost" if follows else "kafka_cost")
+    copies = named.get("copies") if isinstance(named, Mapping) else None
+    return copies if isinstance(copies, int) else None
+
+
+def generations_of(cluster: EmbeddedCluster, group: str) -> list[StreamsGeneration]:
+    """Read every generation of an application from the log, the oldest first."""
+    found: dict[int, StreamsGeneration] = {}
+    sources: dict[str, int] = {}
+    for _, _, key, value in read_topic(cluster, CONSUMER_OFFSETS):
+        if key is None or not key.startswith(_GROUP_METADATA):
+            continue
+        metadata = decode_batch([(key, value)]).groups.get(group)
+        generation = metadata and read_streams_generation(group, metadata, sources)
+        if generation:
+            found.setdefault(generation.generation, generation)
+            sources |= generation.source_topics
+    return [found[number] for number in sorted(found)]

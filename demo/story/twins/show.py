@@ -1,0 +1,144 @@
+"""The story as it is told: in the terminal, with what to open and to type at each step."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+
+from caughtup.demo.story.commands import program, to_compare
+from caughtup.demo.story.facts import Facts
+from caughtup.demo.story.growing import LAST
+from caughtup.demo.story.show import narrator
+from caughtup.demo.story.twins.cost import Cost
+from caughtup.demo.story.twins.grow import grow
+from caughtup.demo.story.twins.printed import punch_line, side_by_side
+from caughtup.demo.story.twins.stage import (
+    FOLLOWS,
+    KAFKAS,
+    RECORDS,
+    RECORDS_PER_SECOND,
+    TASKS,
+    TwinStage,
+)
+
+#: Since its start: by then the story says what it has seen.
+_ENDS_AFTER_SECONDS = 285.0
+_GROWS_FOR_AT_LEAST_SECONDS = 120.0
+_AGREE_SECONDS = 30.0
+_ALIVE_SECONDS = 2.0
+
+
+def play(stage: TwinStage, *, facts: Facts, console: Console) -> list[Cost]:
+    """Play the story once; return what it cost. ``facts`` has what has to hold of that.
+
+    Raises CaughtupError.
+    """
+    teller = _Teller(stage, console)
+    teller.set_up()
+    with stage.load():
+        costs = teller.grow()
+        _check(stage, facts, costs)
+    return costs
+
+
+def run(stage: TwinStage, console: Console) -> None:
+    """Play the story for somebody to watch, keep the load going, and wait for Ctrl-C."""
+    teller = _Teller(stage, console)
+    teller.set_up()
+    with stage.load():
+        teller.grow()
+        teller.look(f"{stage.url}: what both took stays there, side by side")
+        console.print("  The orders go on coming. Ctrl-C ends everything.")
+        while True:
+            stage.check_alive()
+            time.sleep(_ALIVE_SECONDS)
+
+
+class _Teller:
+    """Tells each step as it begins, and what to look at."""
+
+    def __init__(self, stage: TwinStage, console: Console) -> None:
+        self._stage = stage
+        self._console = console
+        self._say = narrator(console)
+        self._started = time.monotonic()
+
+    def look(self, at: str) -> None:
+        """Say what to look at now."""
+        self._console.print(f"        [cyan]look at[/] {at}", soft_wrap=True)
+
+    def set_up(self) -> None:
+        """Start everything, and give both applications their state. Raises CaughtupError."""
+        stage, say = self._stage, self._say
+        say("starting two Kafka brokers")
+        stage.start_cluster()
+        say("starting caughtup")
+        stage.start_service()
+        say("the page is there")
+        self._invite()
+        say(f"compiling the follower, which {FOLLOWS} has on its class path")
+        stage.compile_follower()
+        say(f"starting three instances each of {FOLLOWS}, which follows caughtup, and of its twin")
+        say(f"  {KAFKAS}, which has Kafka's own assignor: the same topology, topic and configs")
+        stage.start_instances()
+        self.look(f"{stage.url}groups/{KAFKAS}: {TASKS} tasks, a third of them on each instance")
+        say(f"producing orders that both read: {RECORDS:,} records of state for each task")
+        stage.build_state()
+        self.look("caughtup simulate (above): what would a fourth instance cost?")
+
+    def grow(self) -> list[Cost]:
+        """Start the fourth instances, and print what they cost. Raises CaughtupError."""
+        say = self._say
+        say(f"{RECORDS_PER_SECOND} orders a second, and a fourth instance of each joins: {LAST}")
+        self.look(f"{self._stage.url}: 'Since an instance joined or left' counts, side by side")
+        self.look(f"{self._stage.url}groups/{KAFKAS}: every copy that is built, and its reason")
+        left = _ENDS_AFTER_SECONDS - (time.monotonic() - self._started)
+        costs = grow(self._stage, say, max(left, _GROWS_FOR_AT_LEAST_SECONDS))
+        self._console.print()
+        self._console.print(side_by_side(costs))
+        self._console.print(f"\n[bold]{punch_line(*costs)}[/]\n", soft_wrap=True)
+        return costs
+
+    def _invite(self) -> None:
+        """Print where everything is, and what to type in another terminal."""
+        stage, servers = self._stage, self._stage.cluster.bootstrap_servers
+        self._console.print(
+            f"\n  The page:  [bold]{stage.url}[/]\n  Kafka:     {servers}\n  Try, in another terminal:"
+        )
+        for command in to_compare(program(sys.argv[0]), servers, stage.url, FOLLOWS, KAFKAS):
+            self._console.print(f"    {command}", markup=False, soft_wrap=True)
+        self._console.print("  Ctrl-C ends everything.\n")
+
+
+def _check(stage: TwinStage, facts: Facts, costs: Sequence[Cost]) -> None:
+    """Hold what happened against what it is for, and what the page says against what happened."""
+    follows, kafkas = costs
+    facts.check(
+        f"copies that {FOLLOWS} built",
+        f"fewer than the {kafkas.copies} of {KAFKAS}",
+        follows.copies,
+        0 < follows.copies < kafkas.copies,
+    )
+    facts.check(f"{FOLLOWS} is balanced", True, follows.balanced)
+    for each in costs:
+        if each.balanced:
+            seen = stage.wait(
+                f"{each.application} at rest", lambda one=each: _change(stage, one), _AGREE_SECONDS
+            )
+            facts.check(f"copies of {each.application}, by the page", each.copies, seen["copies"])
+            facts.check(
+                f"rebalances of {each.application}, by the page",
+                each.rebalances,
+                seen["rebalances"],
+            )
+
+
+def _change(stage: TwinStage, each: Cost) -> dict[str, Any] | None:
+    """Return what the page counted since the fourth instance joined, once all is at rest."""
+    view = stage.application_view(each.application) or {}
+    change: dict[str, Any] = view.get("change", {})
+    return change if "at_rest_ms" in change else None

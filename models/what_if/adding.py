@@ -1,0 +1,77 @@
+"""What more instances would cost a group: the copies and rebalances until it is balanced again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from caughtup.models.assignment.catch_up import RUNNING
+from caughtup.models.assignment.compact import CompactScenario
+from caughtup.models.assignment.scenario import Client
+from caughtup.models.assignors.registry import decide
+from caughtup.models.decisions.exact.generation import KAFKAS
+from caughtup.models.decisions.plan_cost import PlanCost, plan_cost
+from caughtup.models.ids import ProcessId, TaskId
+from caughtup.models.what_if.question import Group
+
+#: The last of all process ids, in the order in which assignors walk them.
+_LAST = (1 << 127) - 1
+
+
+class CostOfAdding(NamedTuple):
+    """What it takes with so many instances more, by Kafka's assignor and as recommended.
+
+    What is under way already is in both.
+    """
+
+    add: int
+    kafka: PlanCost
+    recommended: PlanCost
+
+
+def cost_of_adding(group: Group, add: int) -> CostOfAdding:
+    """Compute the cost of instances that join with nothing, each like the group's last one.
+
+    Raises ScenarioError where nothing can be decided from what is known of the group.
+    """
+    scenario = _joined(_as_it_is(group), add).expanded()
+    kafkas = replace(scenario, assignor=KAFKAS)
+    return CostOfAdding(
+        add, plan_cost(kafkas, decide(kafkas)), plan_cost(scenario, decide(scenario))
+    )
+
+
+def _as_it_is(group: Group) -> CompactScenario:
+    """Return what a rebalance would be decided from now: who has what, and how far it is."""
+    scenario = group.decided.inputs.scenario
+    stateful = {task for task, one in scenario.tasks.items() if one.stateful}
+    active: dict[str, set[TaskId]] = {}
+    standby: dict[str, set[TaskId]] = {}
+    lags: dict[str, dict[TaskId, int]] = {}
+    for row in group.rows:
+        runs = row.role in {"active", "restoring"}
+        (active if runs else standby).setdefault(row.process, set()).add(row.task)
+        lag = RUNNING if row.role == "active" else row.lag
+        if row.task in stateful and lag is not None:
+            lags.setdefault(row.process, {})[row.task] = lag
+    clients = {
+        process: replace(
+            client,
+            previous_active=frozenset(active.get(str(process), ())),
+            previous_standby=frozenset(standby.get(str(process), ())),
+            lags=lags.get(str(process), {}),
+        )
+        for process, client in scenario.clients.items()
+    }
+    return replace(scenario, clients=clients)
+
+
+def _joined(scenario: CompactScenario, add: int) -> CompactScenario:
+    """Add instances that have nothing."""
+    like = scenario.clients[max(scenario.clients)]
+    nothing: frozenset[TaskId] = frozenset()
+    added = {
+        process: Client(process, like.capacity, nothing, nothing, {}, like.tags, like.rack)
+        for process in (ProcessId.of(_LAST - number) for number in range(add))
+    }
+    return replace(scenario, clients={**scenario.clients, **dict(sorted(added.items()))})

@@ -1,0 +1,198 @@
+"""A Kafka Streams application whose coordinator assigns its tasks (KIP-1071), as it is now."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from caughtup.models.assignment.configs import read_configs
+from caughtup.models.decisions.task_table import TaskCopy
+from caughtup.models.errors import CaughtupError, ScenarioError
+from caughtup.models.groups.generation import client_name
+from caughtup.models.groups.streams import StreamsGroup
+from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.ids import ProcessId, TaskId
+from caughtup.models.offsets import sum_offsets
+from caughtup.models.partition_assignor.rebalance import Subtopology
+from caughtup.models.partition_assignor.task_partitions import TaskPartitions, group_partitions
+from caughtup.models.simulation.streams.run import RunningInstance, RunningThread
+from caughtup.models.simulation.streams.topology import (
+    STREAMS_TIMINGS,
+    Application,
+    Changelog,
+    Protocol,
+)
+from caughtup.models.state.cluster import ClusterState
+from caughtup.models.what_if.beginning import Speeds, distinct_names, reached, speeds
+from caughtup.models.what_if.setting import Setting, as_played
+
+_STANDBYS = "num.standby.replicas"
+_COUNT = re.compile(r"[0-9]{1,4}")
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerAssignedGroup:
+    """An application in a streams group.
+
+    ``changelogs``: the end offset sum of each task with state. A standby of which nobody said how
+    far it is counts as caught up: only its application knows, and its coordinator.
+    """
+
+    name: str
+    group: StreamsGroup
+    rows: tuple[TaskCopy, ...]
+    partitions: Mapping[str, int]
+    changelogs: Mapping[TaskId, int]
+    speeds: Speeds
+    now_ms: int
+
+    @property
+    def epoch(self) -> int:
+        """Its epoch."""
+        return self.group.epoch or 0
+
+    @property
+    def leaves(self) -> bool:
+        """Kafka Streams doesn't leave its group when it is closed."""
+        return False
+
+    @property
+    def clients(self) -> list[str]:
+        """The names of its instances, sorted."""
+        return sorted(self._names().values())
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The only config by which the coordinator assigns, as it was last."""
+        standbys = self.group.configs.get(_STANDBYS, "")
+        return {_STANDBYS: int(standbys)} if _COUNT.fullmatch(standbys) else {}
+
+    @property
+    def open_configs(self) -> Mapping[str, str]:
+        """None: the coordinator has those by which it assigns."""
+        return {}
+
+    def running(self, application: Application) -> tuple[RunningInstance, ...]:
+        """Return its instances as they are."""
+        del application  # nobody said when it was so
+        threads: dict[str, dict[str, tuple[list[TaskId], list[TaskId]]]] = {}
+        for member_id, read in sorted(self.group.members.items()):
+            threads.setdefault(read.process_id, {})[member_id] = ([], [])
+        for copy in self.group.copies():
+            active, standby = threads[copy.member.process or ""][copy.member.member_id]
+            (active if copy.role == "active" else standby).append(copy.task)
+        sums = self._reached()
+        names = self._names()
+        return tuple(
+            RunningInstance(
+                names[process],
+                _process_id(process, number),
+                tuple(
+                    RunningThread(tuple(sorted(active)), tuple(sorted(standby)))
+                    for active, standby in own.values()
+                ),
+                sums.get(process, {}),
+            )
+            for number, (process, own) in enumerate(sorted(threads.items()))
+        )
+
+    def application(self, setting: Setting, restore_per_second: float) -> Application:
+        """Describe it as it is to be played. Raises ScenarioError for what Kafka refuses."""
+        if setting.protocol not in {None, Protocol.STREAMS} or setting.eager:
+            raise ScenarioError(
+                "unsupported",
+                f"{self.name} is on the streams protocol: its configs of the classic one aren't known",
+            )
+        application = Application(
+            subtopologies=_subtopologies(self.group),
+            partitions=self.partitions,
+            changelogs={
+                task: Changelog(end, self.speeds.writes.get(task, 0.0))
+                for task, end in self.changelogs.items()
+            },
+            restore_per_second=restore_per_second,
+            configs=read_configs({**self.config, **dict(setting.config)}),
+            timings=STREAMS_TIMINGS,
+            protocol=Protocol.STREAMS,
+        )
+        return as_played(application, replace(setting, protocol=Protocol.STREAMS))
+
+    def _reached(self) -> dict[str, dict[TaskId, int]]:
+        """Return how far each process's copies are that don't run."""
+        sums: dict[str, dict[TaskId, int]] = {}
+        for row in self.rows:
+            if row.role == "active" or row.task not in self.changelogs:
+                continue
+            at = reached(row)
+            sums.setdefault(row.process, {})[row.task] = (
+                self.changelogs[row.task] if at is None else at
+            )
+        return sums
+
+    def _names(self) -> dict[str, str]:
+        """Return a name for each process: its client's, with a number where that isn't its own."""
+        wanted: dict[str, str] = {}
+        for _, read in sorted(self.group.members.items()):
+            name = client_name(read.client_id) or read.process_id
+            wanted.setdefault(read.process_id, name)
+        return distinct_names(wanted.items())
+
+
+def streams_group_of(
+    state: ClusterState, name: str, now_ms: int, restore: tuple[float, float] | None = None
+) -> BrokerAssignedGroup | None:
+    """Return an application in a streams group as it is known now.
+
+    None if there is none of that name, or nobody is in it, or a topic that it reads isn't known, or
+    a member has a task that its topology hasn't: it gets another one, or finds its topics by a
+    pattern. ``restore`` as in ``group_of``.
+    """
+    group = state.groups.streams.get(name)
+    if group is None or not group.members:
+        return None
+    counts = state.ends.partition_counts()
+    topics = {topic for topics in group.source_topics().values() for topic in topics}
+    if not topics or not topics <= counts.keys():
+        return None
+    partitions = {topic: counts[topic] for topic in sorted(topics)}
+    tasks = group_partitions(_subtopologies(group), partitions)
+    if any(copy.task not in tasks.sources for copy in group.copies()):
+        return None
+    watch = state.watches.get(name)
+    seen = speeds(watch.copies.values() if watch else ())
+    return BrokerAssignedGroup(
+        name,
+        group,
+        tuple(state.task_rows(name)),
+        partitions,
+        _ends(tasks, state.ends),
+        Speeds(restore, seen.writes) if restore else seen,
+        now_ms,
+    )
+
+
+def _subtopologies(group: StreamsGroup) -> dict[int, Subtopology]:
+    sources = group.source_topics()
+    return {
+        number: Subtopology(tuple(sorted(sources.get(str(number), ()))), changelogs)
+        for number, changelogs in sorted(group.changelogs().items())
+    }
+
+
+def _ends(tasks: TaskPartitions, ends: EndOffsetTable) -> dict[TaskId, int]:
+    """Return the end offset sum of each task with state; 0 of a changelog nobody knows the end of."""
+    known = {task: map(ends.latest, own) for task, own in tasks.changelogs.items()}
+    return {
+        task: sum_offsets([one.end_offset for one in latest if one is not None])
+        for task, latest in known.items()
+    }
+
+
+def _process_id(process: str, number: int) -> ProcessId:
+    """Return a process's id; Kafka Streams' is a UUID, another client's may be anything."""
+    try:
+        return ProcessId.parse(process)
+    except CaughtupError:
+        return ProcessId.of(number)

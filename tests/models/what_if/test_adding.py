@@ -1,0 +1,39 @@
+"""What instances more would cost, from how the group is now."""
+
+from __future__ import annotations
+
+import pytest
+
+from caughtup.models.what_if.adding import cost_of_adding
+from caughtup.models.what_if.question import Group, group_of
+from tests.support.pictures.played_cluster import NOW_MS
+from tests.support.pictures.scenes import scale_out
+
+
+@pytest.fixture(scope="module")
+def group() -> Group:
+    """Twenty-four tasks on three instances, and a fourth that warms up two copies."""
+    found = group_of(scale_out().state, "payments-totals", NOW_MS)
+    assert found is not None
+    return found
+
+
+def test_a_fifth_instance_costs_what_balance_needs_and_kafkas_assignor_more(group: Group) -> None:
+    cost = cost_of_adding(group, 1)
+    # Balanced, 24 tasks are 5 on four of the five and 4 on one; the fourth and the fifth have none.
+    assert cost.recommended.copies == 8
+    assert cost.kafka.copies > cost.recommended.copies
+    assert cost.recommended.seconds == 600 * cost.recommended.rebalances
+
+
+def test_copies_that_are_under_way_already_are_not_built_again(group: Group) -> None:
+    cost = cost_of_adding(group, 1)
+    decided = group.decided.recommendation
+    assert decided is not None
+    assert cost.kafka.offsets is not None
+    whole = 24 * max(group.decided.inputs.scenario.greatest_lags.values())
+    assert cost.kafka.offsets < whole
+
+
+def test_with_more_instances_than_tasks_the_others_stay_idle(group: Group) -> None:
+    assert cost_of_adding(group, 30).recommended.copies <= 24

@@ -1,0 +1,1 @@
+"""``make pictures``: every picture of README and docs, made anew from played clusters."""

@@ -1,0 +1,66 @@
+"""Records of the service's own topics, one of every form, and whether rows fit their tables."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pyarrow
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from caughtup.models.reassignments.events import ReassignmentEvents
+from caughtup.models.reassignments.tracking.controllers import target
+from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
+from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
+from caughtup.models.records.end_offsets import EndOffsetsRecord
+from caughtup.models.records.fields import builtins_of
+from caughtup.models.records.movements import PartitionMovementRecord
+from caughtup.models.records.reassignments import ReassignmentRecord
+from caughtup.pipelines.events import Record
+from caughtup.pipelines.history.decoding.topic_schema import KINDS
+from tests.support.decisions import recommended_with_events
+from tests.support.groups.records import GROUP
+from tests.support.reassignments.one_reassignment import CLUSTER, an_observation
+
+ENDS = EndOffsetsRecord(1, "orders", 3, 1, 90, 100, 5_000, topic_id="0" * 32)
+LOOK = an_observation(3, {4: 60_000, 5: 20_000})
+
+
+def record(key: bytes | None, value: object, at: int = 7) -> Record:
+    text = value if value is None or isinstance(value, bytes) else msgspec.json.encode(value)
+    return Record("caughtup-something", 0, at, 9_999, key, text)
+
+
+def fitting(table: str, rows: list[tuple[Any, ...]]) -> None:
+    """Fail if Arrow can't take the rows as the table's columns, strings as UTF-8."""
+    columns = zip(*rows, strict=True)
+    for field, values in zip(to_arrow_schema(KINDS[table].columns), columns, strict=True):
+        pyarrow.array(values, field.type).validate(full=True)
+
+
+def partition_events() -> list[dict[str, Any]]:
+    """Return the events of a partition's movement that is completed."""
+    tracker, movements = ReassignmentTracker(), ReassignmentEvents()
+    tracker.apply_cluster(CLUSTER)
+    tracker.apply(LOOK)
+    told = movements.new_events(tracker, LOOK.partition)
+    tracker.end(LOOK.partition, target(LOOK), target(LOOK), LOOK.as_of_ms + 9)
+    told += movements.new_events(tracker, LOOK.partition)
+    return [builtins_of(PartitionMovementRecord.from_event(event)) for event in told]
+
+
+def published() -> list[tuple[str, bytes, dict[str, Any]]]:
+    """Return a record of every form that there is."""
+    recommended, events = recommended_with_events()
+    builtin: Any = json.loads(
+        msgspec.json.encode(ReassignmentRecord.from_observation(LOOK, 1, (1, 2, 3)))
+    )
+    return [
+        ("end_offsets", b"orders-3", msgspec.to_builtins(ENDS)),
+        ("decisions", GROUP.encode(), recommended),
+        ("movements", GROUP.encode(), dict(events[0])),
+        ("movements", b"events-0", partition_events()[0]),
+        ("reassignments", b"events-0", builtin),
+        ("reassignments", CLUSTER_KEY, json.loads(msgspec.json.encode(ClusterRecord(2, 5)))),
+    ]
