@@ -29,9 +29,8 @@ _STEPS_SECONDS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_
 def terminal_drawing(end: Simulated, step_seconds: float | None) -> Iterator[str]:
     """Draw a time line as wide as the terminal, with what its letters mean."""
     still = end.figures.still_ms
-    place = {task: at for at, task in enumerate(end.tasks)}
-    shown = sorted(end.tasks, key=lambda task: (-still.get(task, 0), place[task]))[:_MOST_TASKS]
-    shown.sort(key=place.__getitem__)
+    worst = set(sorted(end.tasks, key=lambda task: -still.get(task, 0))[:_MOST_TASKS])
+    shown = [task for task in end.tasks if task in worst]
     until_ms = min(end.until_ms, (end.figures.calm_ms or end.until_ms) + _CALM_MS)
     room = max(get_terminal_size().columns - max(map(len, end.tasks)) - 2, 20)
     step_ms = round(step_seconds * 1_000) if step_seconds else _step_ms(until_ms, room)

@@ -113,8 +113,11 @@ class TopApp(App[None]):
 
     @property
     def is_there(self) -> bool:
-        """Whether there is a table to show anything in: neither before the start nor at the end."""
-        return bool(self.query(LinesTable))
+        """Whether there are widgets to show anything in: neither before the start nor at the end.
+
+        At the end they go one by one, the table not first: by then the application runs no more.
+        """
+        return self.is_running and bool(self.query(LinesTable))
 
     def show(self) -> None:
         """Show what was seen last, as it is wanted."""

@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from caughtup.agents.cli.top import feed
+from caughtup.agents.cli.top import screen as screen_of_top
 from caughtup.agents.cli.top.screen import TopApp
 from caughtup.agents.cli.top.widgets import LinesTable
 from tests.support.lag_program import LONG_GROUP, state
@@ -166,6 +167,25 @@ async def test_it_ends_by_q_and_by_ctrl_c_from_wherever(key: str, source: Told) 
         await until(pilot, lambda: app._exit, "it ends")
     assert (app.broken, app.return_code or 0) == (None, 0)
     assert source.closed
+
+
+async def test_an_answer_that_comes_while_it_ends_is_not_shown(
+    monkeypatch: pytest.MonkeyPatch, source: Told
+) -> None:
+    app = app_of(source)
+    async with app.run_test(size=(160, 40)) as pilot:
+        await shows(pilot, LONG_GROUP)
+        seen, close = app.seen, app._close_all
+        assert seen is not None
+
+        async def close_with_an_answer_under_way() -> None:
+            await app.query_one("#status").remove()
+            app.on_told(screen_of_top.Told(seen))
+            app.on_resize()
+            await close()
+
+        monkeypatch.setattr(app, "_close_all", close_with_an_answer_under_way)
+    assert not app.is_there
 
 
 async def test_it_follows_the_terminals_size(source: Told) -> None:
