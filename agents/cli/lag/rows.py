@@ -169,7 +169,7 @@ def partition_rows(lines: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
             line["topic"],
             str(line["partition"]),
             str(line.get("committed", UNKNOWN)) if line["has_commit"] else "never",
-            str(line.get("end_offset", UNKNOWN)),
+            _end(line),
             str(line.get("lag", UNKNOWN)),
             _seconds(seconds, line.get("lag_seconds_method")),
             verdict,
@@ -201,6 +201,17 @@ def config_cells(configs: Iterable[Mapping[str, Any]]) -> list[tuple[str, ...]]:
         (one["group"], one["name"], one["values"], one["known"], one.get("would_tell", ""))
         for one in configs
     ]
+
+
+def _end(line: Mapping[str, Any]) -> str:
+    """Return the log's end; where a commit is newer than the look at it, what the commit says."""
+    end, committed = line.get("end_offset"), line.get("committed")
+    if end is None:
+        return UNKNOWN
+    # A group that has rewound committed in a log that was made anew: its end is right.
+    if committed is not None and committed > end and line.get("verdict") != "rewound":
+        return f"{AT_LEAST}{committed}"
+    return str(end)
 
 
 def _seconds(seconds: float | None, method: str | None) -> str:
