@@ -19,7 +19,7 @@ from rich.table import Table
 from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
-from caughtup.agents.cli.pipeline.spark import start_spark
+from caughtup.agents.cli.pipeline.spark import running_spark
 from caughtup.agents.errors import UserError
 from caughtup.agents.progress import Progress
 from caughtup.bench.offsets.command import OFFSETS_PARTITIONS
@@ -187,31 +187,32 @@ def _write(stage: Stage, kind: str, shape: Shape) -> Written:
 
 def _measure(stage: Stage, threads: int, written: Written) -> dict[str, Any]:
     records = written.commits
-    spark = start_spark("caughtup bench history", f"local[{threads}]")
-    from deltalake import DeltaTable
+    with running_spark("caughtup bench history", f"local[{threads}]") as spark:
+        from deltalake import DeltaTable
 
-    from caughtup.pipelines.history.stream import HistoryOptions
-    from caughtup.pipelines.history.stream import history as write_history
+        from caughtup.pipelines.history.stream import HistoryOptions
+        from caughtup.pipelines.history.stream import history as write_history
 
-    directory = stage.processes.directory / f"history-{threads}"
-    broker = stage.cluster.pids
-    warming, options = (
-        HistoryOptions(
-            stage.cluster.bootstrap_servers,
-            str(directory / name / "tables"),
-            str(directory / name / "checkpoint"),
-            None,
-            topics={"end_offsets": _ENDS_TOPIC},
-            # Once a day, whatever the number of records: no part of their rate.
-            upkeep=False,
+        directory = stage.processes.directory / f"history-{threads}"
+        broker = stage.cluster.pids
+        warming, options = (
+            HistoryOptions(
+                stage.cluster.bootstrap_servers,
+                str(directory / name / "tables"),
+                str(directory / name / "checkpoint"),
+                None,
+                topics={"end_offsets": _ENDS_TOPIC},
+                # Once a day, whatever the number of records: no part of their rate.
+                upkeep=False,
+            )
+            for name in ("warming", "measured")
         )
-        for name in ("warming", "measured")
-    )
-    try:
         raw = _raw(spark, stage.cluster.bootstrap_servers)
         raw.count()
         few = replace(warming, records_per_batch=_WARMING)
-        write_history(spark, few, lambda: any(Path(warming.output, "lag").rglob("*.parquet")))
+        # Until a batch is done: by then all of it was compiled.
+        done = Path(warming.checkpoint, "commits", "0")
+        write_history(spark, few, done.exists)
         load = os.getloadavg()[0]
         raw_cpu, began = cpu_seconds(broker), time.perf_counter()
         raw.write.format("noop").mode("overwrite").save()
@@ -224,8 +225,6 @@ def _measure(stage: Stage, threads: int, written: Written) -> dict[str, Any]:
             name: DeltaTable(f"{options.output}/{name}").to_pyarrow_dataset().count_rows()
             for name in ("commits", "lag")
         }
-    finally:
-        spark.stop()
     files = [path for path in Path(options.output).rglob("*.parquet") if path.is_file()]
     return {
         "records": records,

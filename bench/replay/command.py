@@ -19,7 +19,7 @@ from rich.table import Table
 from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
-from caughtup.agents.cli.pipeline.spark import start_spark
+from caughtup.agents.cli.pipeline.spark import running_spark
 from caughtup.agents.errors import UserError
 from caughtup.bench.movement.changes import CHANGES, Change, Variety
 from caughtup.bench.options import threads_option
@@ -145,12 +145,11 @@ def _named(group: str, history: Sequence[RecordedGeneration]) -> Iterator[Record
 
 
 def _measure(directory: Path, threads: int, groups: int, generations: int) -> dict[str, Any]:
-    spark = start_spark("caughtup bench replay", f"local[{threads}]")
-    from caughtup.pipelines.replay.job import recorded_generations, write_rows
-    from caughtup.pipelines.replay.job import replay as replayed
+    with running_spark("caughtup bench replay", f"local[{threads}]") as spark:
+        from caughtup.pipelines.replay.job import recorded_generations, write_rows
+        from caughtup.pipelines.replay.job import replay as replayed
 
-    source = str(directory / "generations")
-    try:
+        source = str(directory / "generations")
         few = recorded_generations(spark, source, [f"group-{n:06}" for n in range(min(groups, 8))])
         write_rows(replayed(spark, few, _SETTINGS), str(directory / f"warm-up-{threads}"))
         load, cpu = os.getloadavg()[0], cpu_seconds()
@@ -160,8 +159,6 @@ def _measure(directory: Path, threads: int, groups: int, generations: int) -> di
         seconds, cpu = time.perf_counter() - began, cpu_seconds() - cpu
         decisions = rows.where("decision IS NOT NULL").count()
         checked, identical = _check(table, rows)
-    finally:
-        spark.stop()
     return {
         "threads": threads,
         "groups": groups,

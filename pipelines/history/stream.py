@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -30,9 +31,11 @@ from caughtup.pipelines.history.state import offsets_digest
 from caughtup.pipelines.history.upkeep import DailyUpkeep
 from caughtup.pipelines.progress.listener import report_progress
 from caughtup.pipelines.spark.files import Files
+from caughtup.pipelines.spark.jvm import UNANSWERED
 from caughtup.pipelines.spark.kafka_options import source_options
 from caughtup.pipelines.spark.session import one_line
 from caughtup.pipelines.spark.sources import missing_topics, record_stream
+from caughtup.pipelines.spark.streams import stopped_at_end
 
 _POLL_SECONDS = 1
 _log = logging.getLogger(__name__)
@@ -116,16 +119,15 @@ class History:
 
     def _follow(self, query: StreamingQuery, stop_requested: Callable[[], bool]) -> None:
         try:
-            while not query.awaitTermination(_POLL_SECONDS):
-                if stop_requested():
-                    return
+            with stopped_at_end(query, stop_requested):
+                while not query.awaitTermination(_POLL_SECONDS):
+                    if stop_requested():
+                        return
         except StreamingQueryException as error:
-            if stop_requested():  # what makes us stop may have reached Spark's workers first
-                return
             raise self._failure or _failed(error) from error
         finally:
-            query.stop()
-            self._first_offsets.close()
+            with suppress(*UNANSWERED):
+                self._first_offsets.close()
 
     def _start(self) -> StreamingQuery:
         writer = (

@@ -6,10 +6,9 @@ import json
 import logging
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
@@ -22,6 +21,7 @@ from pyspark.sql.streaming.listener import (
 from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.progress.records import batch_figures, encode_progress
 from caughtup.pipelines.progress.topic import ProgressTopic
+from caughtup.pipelines.spark.jvm import UNANSWERED, how_jvm_ended
 from caughtup.pipelines.spark.session import one_line
 
 #: How long a stream that ends waits until what it did last is told.
@@ -67,7 +67,7 @@ class Reporter(StreamingQueryListener):
             progress = json.loads(event.progress.json)
             with self._lock:
                 self._batch(progress["name"] or progress["id"], batch_figures(progress))
-        except (Py4JError, OSError, ValueError, KeyError, TypeError):
+        except (*UNANSWERED, ValueError, KeyError, TypeError):
             _log.exception("cannot report a stream's progress")
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
@@ -123,19 +123,18 @@ def report_progress(
     try:
         yield reporter
     except Exception as error:
-        _drain(spark)
-        reporter.end(
-            "failed", error.message if isinstance(error, CaughtupError) else one_line(error)
-        )
+        if not isinstance(error, UNANSWERED) or how_jvm_ended(spark) is None:
+            _drain(spark)
+            reporter.end(
+                "failed", error.message if isinstance(error, CaughtupError) else one_line(error)
+            )
         raise
     else:
         _drain(spark)
         reporter.end("stopped")
     finally:
-        try:
+        with suppress(*UNANSWERED):
             spark.streams.removeListener(reporter)
-        except (Py4JError, OSError) as error:
-            _log.warning("Spark ended before its listener: %s", one_line(error))
         written.close()
 
 
@@ -143,5 +142,5 @@ def _drain(spark: SparkSession) -> None:
     """Wait until listeners have heard of everything that happened: they do so later."""
     try:
         spark._jsc.sc().listenerBus().waitUntilEmpty(_DRAIN_MS)
-    except (Py4JError, OSError) as error:
+    except UNANSWERED as error:
         _log.warning("the last progress of the streams may be lost: %s", one_line(error))

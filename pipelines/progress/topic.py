@@ -9,11 +9,11 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from caughtup.models.errors import CaughtupError
 from caughtup.models.records.keys import encode_group
+from caughtup.pipelines.spark.jvm import UNANSWERED
 from caughtup.pipelines.spark.session import one_line
 from caughtup.pipelines.spark.sources import missing_topics
 
@@ -54,7 +54,7 @@ class ProgressTopic:
             producer.send(record).get(_PATIENCE_MS, jvm.java.util.concurrent.TimeUnit.MILLISECONDS)
         except CaughtupError as error:
             return self._failed(error.message)
-        except (Py4JError, OSError) as error:  # OSError: the JVM itself is gone
+        except UNANSWERED as error:
             return self._failed(one_line(error))
         self._failing = False
         return True
@@ -66,7 +66,7 @@ class ProgressTopic:
             return
         try:
             producer.close(self._jvm().java.time.Duration.ofMillis(_PATIENCE_MS))
-        except (Py4JError, OSError) as error:
+        except UNANSWERED as error:
             self._failed(one_line(error))
 
     def _open(self) -> Any:

@@ -20,6 +20,7 @@ from caughtup.pipelines.rates.stages import rate_records
 from caughtup.pipelines.spark.kafka_options import source_options
 from caughtup.pipelines.spark.session import one_line
 from caughtup.pipelines.spark.sources import missing_topics, record_stream
+from caughtup.pipelines.spark.streams import stopped_at_end
 
 _POLL_SECONDS = 1
 #: What a first batch reads of topics that have grown meanwhile, at most.
@@ -93,16 +94,13 @@ def follow(query: StreamingQuery, stop_requested: Callable[[], bool]) -> None:
     """
     logged = -1
     try:
-        ended = False
-        while not ended and not stop_requested():
-            ended = bool(query.awaitTermination(_POLL_SECONDS))
-            logged = _log_skipped(query, logged)
+        with stopped_at_end(query, stop_requested):
+            ended = False
+            while not ended and not stop_requested():
+                ended = bool(query.awaitTermination(_POLL_SECONDS))
+                logged = _log_skipped(query, logged)
     except StreamingQueryException as error:
-        if stop_requested():  # what makes us stop may have reached Spark's workers first
-            return
         raise CaughtupError("rates_failed", f"the rates ended: {one_line(error)}") from error
-    finally:
-        query.stop()
 
 
 def _log_skipped(query: StreamingQuery, logged: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import shutil
 import sys
@@ -13,6 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from caughtup.models.errors import CaughtupError
+from caughtup.pipelines.spark.jvm import say_less
 
 #: Spark on all processors of this machine.
 LOCAL = "local[*]"
@@ -64,8 +64,7 @@ def spark_session(
         _use_java(java_home)
         if master is None:
             master = LOCAL
-    # What a callback raises is logged in one line by whoever waits for its stream.
-    logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)
+    say_less()
     # Without it, workers run the first python3 on the PATH, which has neither Arrow nor caughtup.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(application)

@@ -8,7 +8,7 @@ import click
 
 from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.options import connection_options, settings_of
-from caughtup.agents.cli.pipeline.spark import start_spark
+from caughtup.agents.cli.pipeline.spark import running_spark
 from caughtup.agents.cli.run import set_up_logging
 from caughtup.agents.errors import UserError
 from caughtup.agents.settings import Settings
@@ -43,20 +43,17 @@ def generations(output: str, master: str | None, **connection: Any) -> None:
 
 
 def _write(settings: Settings, output: str, master: str | None) -> int:
-    spark = start_spark("caughtup generations", master)
-    from caughtup.pipelines.generations.job import GenerationsOptions, write_generations
+    with running_spark("caughtup generations", master) as spark:
+        from caughtup.pipelines.generations.job import GenerationsOptions, write_generations
 
-    options = GenerationsOptions(
-        settings.bootstrap_servers,
-        output,
-        kafka_properties(settings),
-        topic_name(settings, END_OFFSETS),
-        settings.parameters(),
-    )
-    try:
+        options = GenerationsOptions(
+            settings.bootstrap_servers,
+            output,
+            kafka_properties(settings),
+            topic_name(settings, END_OFFSETS),
+            settings.parameters(),
+        )
         return write_generations(spark, options)
-    finally:
-        spark.stop()
 
 
 def kafka_properties(settings: Settings) -> dict[str, str]:

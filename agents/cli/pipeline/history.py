@@ -11,7 +11,7 @@ from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import connection_options, settings_of
 from caughtup.agents.cli.pipeline.days import keep_option
 from caughtup.agents.cli.pipeline.generations import kafka_properties
-from caughtup.agents.cli.pipeline.spark import start_spark, stop_on_signals
+from caughtup.agents.cli.pipeline.spark import running_spark, stop_on_signals
 from caughtup.agents.cli.run import set_up_logging
 from caughtup.agents.configuration.s3_access import s3_variables
 from caughtup.agents.errors import UserError
@@ -112,8 +112,5 @@ def _history(
         keep,
         s3_variables(settings),
     )
-    spark = start_spark("caughtup history", master)
-    try:
+    with running_spark("caughtup history", master) as spark:
         write_history(spark, options, stop_on_signals().is_set)
-    finally:
-        spark.stop()

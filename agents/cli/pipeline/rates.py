@@ -9,7 +9,7 @@ import click
 from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.options import connection_options, settings_of
 from caughtup.agents.cli.pipeline.generations import kafka_properties
-from caughtup.agents.cli.pipeline.spark import start_spark, stop_on_signals
+from caughtup.agents.cli.pipeline.spark import running_spark, stop_on_signals
 from caughtup.agents.cli.run import set_up_logging
 from caughtup.agents.errors import UserError
 from caughtup.agents.settings import Settings
@@ -61,21 +61,18 @@ def rates(
 def _measure(
     settings: Settings, checkpoint: str, master: str | None, trigger_seconds: float, *, once: bool
 ) -> None:
-    spark = start_spark("caughtup rates", master)
-    from caughtup.pipelines.rates.stream import RatesOptions, catch_up_rates
+    with running_spark("caughtup rates", master) as spark:
+        from caughtup.pipelines.rates.stream import RatesOptions, catch_up_rates
 
-    options = RatesOptions(
-        settings.bootstrap_servers,
-        checkpoint,
-        trigger_seconds,
-        topic_name(settings, TASK_POSITIONS),
-        topic_name(settings, END_OFFSETS),
-        topic_name(settings, CATCH_UP_RATES),
-        topic_name(settings, PIPELINE_PROGRESS),
-        kafka_properties(settings),
-        once,
-    )
-    try:
+        options = RatesOptions(
+            settings.bootstrap_servers,
+            checkpoint,
+            trigger_seconds,
+            topic_name(settings, TASK_POSITIONS),
+            topic_name(settings, END_OFFSETS),
+            topic_name(settings, CATCH_UP_RATES),
+            topic_name(settings, PIPELINE_PROGRESS),
+            kafka_properties(settings),
+            once,
+        )
         catch_up_rates(spark, options, stop_on_signals().is_set)
-    finally:
-        spark.stop()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from caughtup.agents.cli.extras import missing_extra
@@ -31,6 +33,22 @@ def start_spark(application: str, master: str | None) -> SparkSession:
 
     java = find_java(newest=_NEWEST_JAVA)
     return spark_session(application, master=master, jars=ensure_spark_jars(), java_home=java.home)
+
+
+@contextmanager
+def running_spark(application: str, master: str | None) -> Iterator[SparkSession]:
+    """Start Spark as ``start_spark`` does, and stop it at the context's end.
+
+    Raises CaughtupError ``spark_failed``, too, where its JVM ends within the context.
+    """
+    spark = start_spark(application, master)
+    from caughtup.pipelines.spark.jvm import stop, told_in_one_line
+
+    try:
+        with told_in_one_line(spark):
+            yield spark
+    finally:
+        stop(spark)
 
 
 def stop_on_signals() -> threading.Event:

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.options import config_option
-from caughtup.agents.cli.pipeline.spark import start_spark
+from caughtup.agents.cli.pipeline.spark import running_spark
 from caughtup.agents.cli.replay.report import report as write_report
 from caughtup.agents.cli.replay.tables import Part, lines, notes, parts, table
 from caughtup.agents.configuration.s3_access import store_environment
@@ -118,16 +118,13 @@ def _replay(
     output: str | None,
     master: str | None,
 ) -> list[ReplayRow]:
-    spark = start_spark("caughtup replay", master)
-    from caughtup.pipelines.replay.job import collect_rows, recorded_generations, write_rows
-    from caughtup.pipelines.replay.job import replay as replayed
+    with running_spark("caughtup replay", master) as spark:
+        from caughtup.pipelines.replay.job import collect_rows, recorded_generations, write_rows
+        from caughtup.pipelines.replay.job import replay as replayed
 
-    try:
         found = recorded_generations(spark, source, groups, environment)
         rows = replayed(spark, found, settings)
         return collect_rows(rows if output is None else write_rows(rows, output))
-    finally:
-        spark.stop()
 
 
 def _print(found: Sequence[Part], form: str) -> None:
