@@ -82,8 +82,6 @@ def _write(
             stream,
             compression="zstd",
             use_dictionary=list(texts),
-            # Offsets and times differ little from row to row.
-            column_encoding=dict.fromkeys(_whole_numbers(rows.schema), "DELTA_BINARY_PACKED"),
             # Rows of a group stand together: a query for one skips the pages of others.
             write_page_index=True,
             # Readers are to find plain columns, not what they are in our memory.
@@ -91,15 +89,6 @@ def _write(
             metadata_collector=told,
         )
         return stream.tell()
-
-
-def _whole_numbers(schema: pa.Schema) -> list[str]:
-    """Return the columns of offsets, times and numbers, which Parquet stores as INT32 or INT64."""
-    return [
-        field.name
-        for field in schema
-        if pa.types.is_integer(field.type) or pa.types.is_timestamp(field.type)
-    ]
 
 
 def statistics(metadata: pq.FileMetaData) -> str:
