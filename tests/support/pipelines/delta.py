@@ -40,7 +40,12 @@ def rows_of(
 
 def counted(rows: Iterable[Mapping[str, Any]], *names: str) -> Counter[tuple[Any, ...]]:
     """Count rows by some of their columns."""
-    return Counter(tuple(row[name] for name in names) for row in rows)
+    return Counter(tuple(_countable(row[name]) for name in names) for row in rows)
+
+
+def _countable(value: Any) -> Any:
+    """Return a value that can be counted: of what a table nests, its text."""
+    return repr(value) if isinstance(value, list | dict) else value
 
 
 def in_ms(moment: datetime | None) -> int | None:
