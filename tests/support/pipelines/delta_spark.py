@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from caughtup.demo.java.jars import SHIPPED_WITH_PYSPARK, fetch_jars
@@ -9,8 +13,10 @@ from caughtup.demo.java.jars import SHIPPED_WITH_PYSPARK, fetch_jars
 DELTA = ("io.delta:delta-spark_2.13:4.0.0",)
 
 
-def delta_session() -> SparkSession:
-    """Start Spark on this machine, where it resolves paths; it has to be stopped."""
+@contextmanager
+def delta_session() -> Iterator[SparkSession]:
+    """Start Spark on this machine, where it resolves paths, in a JVM of its own."""
+    end_jvm()
     jars = fetch_jars("spark-delta", DELTA, (*SHIPPED_WITH_PYSPARK, "org.antlr"))
     settings = {
         "spark.jars": ",".join(map(str, sorted(jars.glob("*.jar")))),
@@ -25,4 +31,20 @@ def delta_session() -> SparkSession:
     builder = SparkSession.builder.appName("caughtup readers test").master("local[2]")
     for name, value in settings.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    session = builder.getOrCreate()
+    try:
+        yield session
+    finally:
+        session.stop()
+        end_jvm()
+
+
+def end_jvm() -> None:
+    """End the JVM that Spark leaves in a process: a later session has the jars that it began with."""
+    gateway = SparkContext._gateway
+    if gateway is None:
+        return
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait(60)
+    SparkContext._gateway = SparkContext._jvm = None

@@ -219,13 +219,8 @@ def spark(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[st
     from tests.support.pipelines.delta_spark import delta_session
 
     monkeypatch.chdir(place)
-    session = delta_session()
-
-    def run(text: str) -> Any:
-        return [session.sql(one) for one in text.split(";") if one.strip()][-1]
-
-    yield run
-    session.stop()
+    with delta_session() as session:
+        yield lambda text: [session.sql(one) for one in text.split(";") if one.strip()][-1]
 
 
 @pytest.mark.thorough
