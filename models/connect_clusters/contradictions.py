@@ -17,6 +17,8 @@ from caughtup.models.connect_clusters.statuses import Said, Statuses
 STARTING_MS = 30_000
 #: So long (ms) after a delay the next round may take.
 _ROUND_MS = 5_000
+#: So far (ms) a worker's clock may be ahead of ours; what it dates later than that has no time.
+_CLOCK_MS = 10_000
 
 
 class Kind(StrEnum):
@@ -113,7 +115,9 @@ def _of_status(
     late = statuses.late.get(item)
     if said is None:
         if owner and _had_time(watch, item, now_ms):
-            yield _idle(watch, item, owner, "has never reported RUNNING")
+            since_ms = watch.given_ms.get(item, 0)
+            why = "has never reported RUNNING"
+            yield Contradiction(Kind.NOT_RUNNING, item, owner, since_ms, why)
         return
     status = said.status
     if status.state == "FAILED" and status.worker in ("", owner):
@@ -127,13 +131,14 @@ def _of_status(
         yield Contradiction(Kind.ZOMBIE, item, status.worker, said.at_ms, why)
     elif status.worker != owner and status.worker not in here and status.state == "RUNNING":
         yield _zombie(watch, item, owner, said, now_ms)
-    elif (
-        owner
-        and _had_time(watch, item, now_ms)
-        and (status.worker != owner or status.state == "UNASSIGNED")
-    ):
-        why = f"last reported {status.state} on {status.worker}"
-        yield _idle(watch, item, owner, why)
+    elif owner and (status.worker != owner or status.state == "UNASSIGNED"):
+        since_ms = watch.given_ms.get(item, 0)
+        # A status may be of a generation that is not read yet: then it is a moment old.
+        if said.at_ms <= now_ms + _CLOCK_MS:
+            since_ms = max(since_ms, said.at_ms)
+        if now_ms - since_ms > STARTING_MS:
+            why = f"last reported {status.state} on {status.worker}"
+            yield Contradiction(Kind.NOT_RUNNING, item, owner, since_ms, why)
 
 
 def _zombie(watch: Watch, item: Item, owner: str, said: Said, now_ms: int) -> Contradiction:
@@ -149,10 +154,6 @@ def _zombie(watch: Watch, item: Item, owner: str, said: Said, now_ms: int) -> Co
     at_ms = max(watch.generation.as_of_ms, said.at_ms, 0)
     since_ms = min(watch.since_ms.get(item, at_ms), at_ms)
     return Contradiction(Kind.ZOMBIE, item, status.worker, since_ms, why, waits or starting)
-
-
-def _idle(watch: Watch, item: Item, owner: str, why: str) -> Contradiction:
-    return Contradiction(Kind.NOT_RUNNING, item, owner, watch.given_ms.get(item, 0), why)
 
 
 def _had_time(watch: Watch, item: Item, now_ms: int) -> bool:

@@ -21,11 +21,15 @@ def test_every_generation_is_a_match_and_nothing_raises_an_alarm(
     with Service(cluster) as service:
         workers = make_workers(max_delay_ms=MAX_DELAY_MS)
         log = follow(workers)
-        alarms: list[object] = []
+        alarms: list[str] = []
 
         def look(row: Row) -> None:
             found = service.connect(workers.group).get("contradiction", [])
-            alarms.extend((row.step.number, one) for one in found if not one["waits"])
+            alarms.extend(
+                f"{row.step.number} {one['name']} {one['contradiction']}: {one['why']}"
+                for one in found
+                if not one["waits"]
+            )
 
         cases = SixCases(cluster, workers, log, print, look)
         cases.set_up()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from caughtup.models.connect.names import written
 from caughtup.models.connect_clusters.contradictions import STARTING_MS
 from tests.support.connect.clusters import WorkerCluster, settled
@@ -108,6 +110,28 @@ def test_a_task_that_never_says_that_it_runs_is_named_once_it_had_time_to_start(
     assert cluster.contradictions(STARTING_MS + 1) == [
         ("not_running", "A-0", f"{worker.lower()}:8083")
     ]
+
+
+def test_a_status_of_a_generation_that_is_not_read_yet_contradicts_nothing():
+    cluster = settled()
+    (name, *_) = of_w2(cluster)
+    # Its worker was assigned it long ago, and stops it for a generation that is on its way.
+    later = 2 * STARTING_MS
+    cluster.group.now_ms += later
+    cluster.status(name, "UNASSIGNED", "W2")
+    assert cluster.contradictions() == []
+    assert cluster.contradictions(STARTING_MS) == []
+    assert cluster.contradictions(STARTING_MS + 1_000) == [("not_running", name, "w2:8083")]
+
+
+@pytest.mark.parametrize("ahead_ms", [60_000, 86_400_000])
+def test_a_workers_clock_that_is_ahead_hides_nothing(ahead_ms: int):
+    cluster = settled()
+    (name, *_) = of_w2(cluster)
+    cluster.group.now_ms += ahead_ms
+    cluster.status(name, "UNASSIGNED", "W2")
+    cluster.group.now_ms -= ahead_ms
+    assert cluster.contradictions(STARTING_MS + 1_000) == [("not_running", name, "w2:8083")]
 
 
 def test_a_connector_without_tasks_is_named_unless_it_is_stopped():
