@@ -54,15 +54,17 @@ async def test_it_shows_every_client_every_task_and_the_role_of_every_copy(
     }
 
 
-async def test_it_marks_the_warm_ups_with_their_lag_and_why_they_are_there(page: Page) -> None:
+async def test_it_marks_the_warm_ups_with_their_lag_and_why_they_are_there(
+    scene: Scene, page: Page
+) -> None:
     warmups = await page.evaluate(WARMUPS)
-    assert len(warmups) == 2
+    assert len(warmups) == len(scene.warm_ups) in (1, 2)
     for said in warmups:
         assert "on orders-c" in said
         assert re.search(r"lag [\d,]+, acceptable 10", said)
         # The leader's reason; where it is recommended, too, the recommendation's.
         assert re.search(r"→ orders-c, warmup: .*warm-up \d of 2", said)
-    assert "2 warming up" in await page.evaluate(TEXT)
+    assert f"{len(warmups)} warming up" in await page.evaluate(TEXT)
 
 
 async def test_it_says_what_the_leader_decided(page: Page) -> None:

@@ -233,15 +233,23 @@ class Scene(ClosedOnExit):
         self._wait("actives at work", lambda: not self._copies("restoring"))
 
     def _is_warming(self) -> bool:
-        """Return whether copies warm up and no active restores: the two-step rebalance is over."""
+        """Return whether copies warm up and no active restores: the two-step rebalance is over.
+
+        Two are begun. One may be caught up when the second step comes, and takes its task over.
+        """
         view = self._view()
         owned = len(self._copies("active") + self._copies("restoring"))
         return (
             len(view["clients"]) == 3
             and owned == 2 * PARTITIONS
-            and len(self._copies("warmup")) == 2
+            and bool(self.warm_ups)
             and view["probing"].get("due_ms", 0) > 1000 * time.time()
         )
+
+    @property
+    def warm_ups(self) -> list[Any]:
+        """The copies that warm up, as the page shows them now."""
+        return self._copies("warmup")
 
     def _view(self) -> dict[str, Any]:
         return self.stage.application_view() or {"clients": [], "tasks": []}
