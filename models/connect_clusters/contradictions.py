@@ -114,10 +114,8 @@ def _of_status(
     said = statuses.newest.get(item)
     late = statuses.late.get(item)
     if said is None:
-        if owner and _had_time(watch, item, now_ms):
-            since_ms = watch.given_ms.get(item, 0)
-            why = "has never reported RUNNING"
-            yield Contradiction(Kind.NOT_RUNNING, item, owner, since_ms, why)
+        if owner:
+            yield from _idle(watch, item, owner, 0, "has never reported RUNNING", now_ms)
         return
     status = said.status
     if status.state == "FAILED" and status.worker in ("", owner):
@@ -132,13 +130,10 @@ def _of_status(
     elif status.worker != owner and status.worker not in here and status.state == "RUNNING":
         yield _zombie(watch, item, owner, said, now_ms)
     elif owner and (status.worker != owner or status.state == "UNASSIGNED"):
-        since_ms = watch.given_ms.get(item, 0)
         # A status may be of a generation that is not read yet: then it is a moment old.
-        if said.at_ms <= now_ms + _CLOCK_MS:
-            since_ms = max(since_ms, said.at_ms)
-        if now_ms - since_ms > STARTING_MS:
-            why = f"last reported {status.state} on {status.worker}"
-            yield Contradiction(Kind.NOT_RUNNING, item, owner, since_ms, why)
+        said_ms = said.at_ms if said.at_ms <= now_ms + _CLOCK_MS else 0
+        why = f"last reported {status.state} on {status.worker}"
+        yield from _idle(watch, item, owner, said_ms, why, now_ms)
 
 
 def _zombie(watch: Watch, item: Item, owner: str, said: Said, now_ms: int) -> Contradiction:
@@ -154,6 +149,15 @@ def _zombie(watch: Watch, item: Item, owner: str, said: Said, now_ms: int) -> Co
     at_ms = max(watch.generation.as_of_ms, said.at_ms, 0)
     since_ms = min(watch.since_ms.get(item, at_ms), at_ms)
     return Contradiction(Kind.ZOMBIE, item, status.worker, since_ms, why, waits or starting)
+
+
+def _idle(
+    watch: Watch, item: Item, owner: str, said_ms: int, why: str, now_ms: int
+) -> Iterator[Contradiction]:
+    """Yield that its owner does not run it, once it had time to since it was assigned and since ``said_ms``."""
+    since_ms = max(watch.given_ms.get(item, 0), said_ms)
+    if now_ms - since_ms > STARTING_MS:
+        yield Contradiction(Kind.NOT_RUNNING, item, owner, since_ms, why)
 
 
 def _had_time(watch: Watch, item: Item, now_ms: int) -> bool:
