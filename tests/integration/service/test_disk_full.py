@@ -6,7 +6,6 @@ The disk is a small tmpfs, which takes root to mount.
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from tests.support.kafka.topics import words_read
 from tests.support.service import Service, wait_for
+from tests.support.small_disk import small_disk
 
 _DISK_BYTES = 160 << 20
 _CHUNK = bytes(1 << 20)
@@ -24,13 +24,8 @@ _CHUNK = bytes(1 << 20)
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    place = tmp_path / "disk"
-    place.mkdir()
-    options = ["-t", "tmpfs", "-o", f"size={_DISK_BYTES}", "tmpfs", str(place)]
-    if subprocess.run(["mount", *options], capture_output=True, check=False).returncode:
-        pytest.skip("nobody but root may mount a disk")
-    yield place
-    subprocess.run(["umount", "--lazy", str(place)], check=True)
+    with small_disk(tmp_path / "disk", _DISK_BYTES) as place:
+        yield place
 
 
 def fill(disk: Path) -> Path:

@@ -6,7 +6,6 @@ The disk is a small tmpfs, which takes root to mount.
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pytest
 from caughtup.models.errors import CaughtupError
 from tests.support.pipelines.by_hand import GROUPS, records_of, write_batch
 from tests.support.pipelines.delta import counted, new_tables, rows_of
+from tests.support.small_disk import small_disk
 
 _DISK_BYTES = 4 << 20
 _PAGE = 4096
@@ -23,13 +23,8 @@ BATCHES = 8
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    place = tmp_path / "disk"
-    place.mkdir()
-    options = ["-t", "tmpfs", "-o", f"size={_DISK_BYTES}", "tmpfs", str(place)]
-    if subprocess.run(["mount", *options], capture_output=True, check=False).returncode:
-        pytest.skip("nobody but root may mount a disk")
-    yield place
-    subprocess.run(["umount", "--lazy", str(place)], check=True)
+    with small_disk(tmp_path / "disk", _DISK_BYTES) as place:
+        yield place
 
 
 def leave(disk: Path, pages: int) -> None:
