@@ -42,7 +42,7 @@ RUN apt-get update \
 COPY --from=build_history /opt/caughtup /opt/caughtup
 # Spark's Kafka connector is fetched now, so that the job needs no network but Kafka's.
 ENV CAUGHTUP_CACHE=/opt/caughtup/cache
-RUN python -c "from caughtup.demo.java.jars import ensure_spark_jars; ensure_spark_jars()" \
+RUN python -c "from caughtup.pipelines.java.jars import ensure_spark_jars; ensure_spark_jars()" \
  && mkdir -p /var/lib/caughtup/history && chown -R caughtup: /opt/caughtup/cache /var/lib/caughtup
 USER 10001
 CMD ["pipeline", "history", "--help"]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import faust
 from faust.app.base import BootStrategy
+from mode import Service
 
 from caughtup.agents.assessor import Assessor
 from caughtup.agents.checkpoints.committer import CheckpointCommitter
@@ -32,19 +35,7 @@ from caughtup.agents.recent.sampler import Sampler
 from caughtup.agents.recommendations.agent import recommend
 from caughtup.agents.recommendations.signing import Signer
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.applied import apply_topic
-from caughtup.agents.topics.definitions import (
-    APPLICATION_STATES,
-    CATCH_UP_RATES,
-    END_OFFSETS,
-    LAG,
-    LEARNED_CONFIGS,
-    MOVEMENTS,
-    PIPELINE_PROGRESS,
-    REASSIGNMENTS,
-    RECOMMENDATIONS,
-    TASK_POSITIONS,
-)
+from caughtup.agents.topics.applied import AppliedTopic, apply_topic
 from caughtup.agents.topics.forgetting import Forgetter
 from caughtup.agents.topics.keeper import TopicKeeper
 from caughtup.agents.topics.publisher import Publisher
@@ -57,6 +48,18 @@ from caughtup.agents.topics.reports import (
 )
 from caughtup.agents.topics.restoration import restore_published
 from caughtup.agents.web.server import WebServer
+from caughtup.models.records.topics import (
+    APPLICATION_STATES,
+    CATCH_UP_RATES,
+    END_OFFSETS,
+    LAG,
+    LEARNED_CONFIGS,
+    MOVEMENTS,
+    PIPELINE_PROGRESS,
+    REASSIGNMENTS,
+    RECOMMENDATIONS,
+    TASK_POSITIONS,
+)
 from caughtup.models.security.kafka import exposures
 from caughtup.models.state.cluster import ClusterState
 
@@ -90,6 +93,10 @@ class _Boot(BootStrategy):
 
 class _App(faust.App):
     BootStrategy = _Boot
+
+    def runs(self, service: Service) -> None:
+        """Start and stop a service with the app."""
+        self.service(service)  # type: ignore[arg-type]  # it takes instances, too
 
 
 def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
@@ -127,20 +134,21 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     offsets(app, changes, state, health, wakeups)
     end_offsets(app, read[END_OFFSETS], state, wakeups)
     moves = ReassignmentsProbe(settings, health, state, publisher.topic(REASSIGNMENTS))
-    reassignments(app, read[REASSIGNMENTS], movements, state, health, moves.applied)
-    for topic, wakeup in (
+    reassignments(app, read[REASSIGNMENTS], movements, state, health)
+    applied_topics: tuple[tuple[AppliedTopic[Any], Wakeup | None], ...] = (
         (application_states, Wakeup.GROUPS),
         (task_positions, Wakeup.POSITIONS),
         (catch_up_rates, None),
         (pipeline_progress, None),
-    ):
+    )
+    for topic, wakeup in applied_topics:
         applied = None if wakeup is None else partial(wakeups.put, wakeup)
         apply_topic(app, read[topic.topic], state, topic, applied)
     recommend(app, wakeups, state, health, recommended, learned, movements, hurry, signer)
 
     ends = EndOffsetsProbe(settings, health, state, publisher.topic(END_OFFSETS), hurry)
     lag = LagTopic(settings, state, health, election.may_publish)
-    write_again = {
+    write_again: dict[str, Callable[[], object]] = {
         END_OFFSETS: ends.write_again,
         REASSIGNMENTS: moves.write_again,
         LAG: lag.write_again,
@@ -159,25 +167,25 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     web = WebServer(settings, state, health)
     # They stop in the opposite order: whoever publishes before the group is left, and until the
     # end it is told that the service isn't ready.
-    app.service(web)
-    app.service(publisher)
-    app.service(election)
-    app.service(OffsetsReader(settings, health, changes))
-    app.service(reader)
-    app.service(SecretFiles(settings))
-    app.service(TokenKeeper(settings, health))
-    app.service(TopicKeeper(settings, health, recreated))
-    app.service(Assessor(state, health, settings.reassignment_budget))
-    app.service(Sampler(state, health))
-    app.service(Forgetter(state, health, recommended, learned))
-    app.service(ConnectReader(settings, health, state))
-    app.service(ConnectWatcher(state, health, movements))
+    app.runs(web)
+    app.runs(publisher)
+    app.runs(election)
+    app.runs(OffsetsReader(settings, health, changes))
+    app.runs(reader)
+    app.runs(SecretFiles(settings))
+    app.runs(TokenKeeper(settings, health))
+    app.runs(TopicKeeper(settings, health, recreated))
+    app.runs(Assessor(state, health, settings.reassignment_budget))
+    app.runs(Sampler(state, health))
+    app.runs(Forgetter(state, health, recommended, learned))
+    app.runs(ConnectReader(settings, health, state))
+    app.runs(ConnectWatcher(state, health, movements))
     if settings.spark_checkpoints:
-        app.service(CheckpointReader(settings, health, state))
+        app.runs(CheckpointReader(settings, health, state))
         if settings.spark_checkpoints_commit:
-            app.service(CheckpointCommitter(settings, state, health, election.may_publish))
-    app.service(ends)
-    app.service(moves)
+            app.runs(CheckpointCommitter(settings, state, health, election.may_publish))
+    app.runs(ends)
+    app.runs(moves)
     if settings.lag_interval:
-        app.service(lag)
+        app.runs(lag)
     return Wired(app, state, health, web)

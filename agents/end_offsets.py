@@ -16,6 +16,7 @@ from caughtup.agents.election.agent import until_active
 from caughtup.agents.kafka.clients import admin_client
 from caughtup.agents.kafka.end_offset_listing import EndOffsetLister, EndOffsetListing
 from caughtup.agents.kafka.readable_ends import ReadableEnds
+from caughtup.agents.kept_channel import KeptChannel
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.wakeups import Wakeup
 from caughtup.agents.settings import Settings
@@ -46,7 +47,7 @@ CLIENT = {"socket.timeout.ms": 10_000}
 
 
 def end_offsets(
-    app: faust.App, channel: faust.ChannelT, state: ClusterState, wakeups: faust.ChannelT
+    app: faust.App, channel: KeptChannel, state: ClusterState, wakeups: KeptChannel
 ) -> None:
     """Register the end-offsets agent: records in batches, the state updated."""
 

@@ -13,7 +13,7 @@ from faust.channels import Channel
 from mode.utils.queues import FlowControlEvent, ThrowableQueue
 
 
-class KeptChannel(Channel):
+class KeptChannel(Channel[Any]):
     """A channel for one agent. ``maxsize``: how many items wait in it at most, 0 for no limit.
 
     Its queue is its own, not the app's to stop or to empty, and the same for everybody who reads
@@ -21,7 +21,7 @@ class KeptChannel(Channel):
     """
 
     @property
-    def queue(self) -> ThrowableQueue:
+    def queue(self) -> ThrowableQueue[Any]:
         """Return the one queue of this channel and its clones."""
         if self._root is not None:
             return self._root.queue

@@ -18,6 +18,10 @@ for origin, short_help in (
         "caughtup.bench.stalls:churn",
         "Healthy reassignments for half an hour: false alarms, and ETAs.",
     ),
+    (
+        "caughtup.bench.door.command:door",
+        "What others get while the web port is abused.",
+    ),
     ("caughtup.bench.fleet:fleet", "A generated fleet's history."),
     ("caughtup.bench.follow:follow", "An application grows, with the follower and without."),
     ("caughtup.bench.freshness:freshness", "From a commit to /metrics."),

@@ -22,7 +22,11 @@ from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.protocol.brokers import Purpose
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
-from caughtup.agents.kafka.protocol.requests import list_reassignments_call, replica_log_ends_call
+from caughtup.agents.kafka.protocol.requests import (
+    DEBUGGING_REPLICA,
+    list_offsets_call,
+    list_reassignments_call,
+)
 from caughtup.agents.probes.reassignments import ReassignmentObserver
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
@@ -162,7 +166,10 @@ async def _ask_barely(protocol: ClusterProtocol, partitions: list[TopicPartition
 
     async def ask(broker: int) -> None:
         for start in range(0, len(partitions), _BATCH):
-            await connections.ask(broker, replica_log_ends_call(partitions[start : start + _BATCH]))
+            await connections.ask(
+                broker,
+                list_offsets_call(partitions[start : start + _BATCH], replica=DEBUGGING_REPLICA),
+            )
 
     await asyncio.gather(ask(1), ask(2))
 

@@ -104,8 +104,8 @@ def restart(times: int, output: str) -> None:
         click.echo(msgspec.json.encode(found).decode())
         return
     table = Table("seconds until ready", "median", "most", title=f"{times} times each")
-    for what, seconds in found.items():
-        table.add_row(what, f"{statistics.median(seconds):.1f}", f"{max(seconds):.1f}")
+    for what, each in found.items():
+        table.add_row(what, f"{statistics.median(each):.1f}", f"{max(each):.1f}")
     Console().print(table)
 
 

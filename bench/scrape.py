@@ -23,7 +23,8 @@ from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.agents.progress import Progress
-from caughtup.bench.offsets.command import OFFSETS_PARTITIONS, process_figures
+from caughtup.bench.offsets.command import OFFSETS_PARTITIONS
+from caughtup.bench.offsets.readers import process_figures
 from caughtup.bench.options import groups_option, partitions_option
 from caughtup.models.errors import CaughtupError
 

@@ -197,7 +197,7 @@ def measure_churn(
     )
     churning.prepare()
     with Progress().task("Churning", round(seconds)) as advance:
-        churning.run(seconds, lambda done: advance(done))
+        churning.run(seconds, lambda done: advance(round(done)))
     kinds = {
         name: [one for one in churning.reassignments if one.throttled == throttled]
         for name, throttled in (("unthrottled", False), ("throttled", True))
@@ -241,8 +241,10 @@ def churn_table(figures: Mapping[str, Any]) -> Table:
         caption=f"False alarms: {alarms or 'none'}. ETAs are those told from half-way on; within a "
         f"quarter of what was left, or {_ALLOWED_SECONDS:g} s. Alone: while it was the only one.",
     )
-    names = ("moves", "seen", "seconds_median", "etas", "eta_within_quarter", "etas_alone")
-    names += ("alone_within_quarter",)
+    names = (
+        *("moves", "seen", "seconds_median", "etas", "eta_within_quarter"),
+        *("etas_alone", "alone_within_quarter"),
+    )
     table.add_column("")
     for name in names:
         table.add_column(name.replace("_", " "), justify="right")

@@ -164,7 +164,7 @@ def _write(given: MemberAssignment) -> ConsumerProtocolMemberAssignment:
 def _assignor(follower: Follower) -> type[AbstractPartitionAssignor]:
     """Make the class that aiokafka wants to have, of one follower."""
 
-    class FollowingAssignor(AbstractPartitionAssignor):
+    class FollowingAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         name = FOLLOWERS_PROTOCOL
 
         @classmethod

@@ -44,6 +44,7 @@ from caughtup.models.wire.user_data_encoding import encode_assignment_info
 # Tables may name it from now on: store="caughtup-memory://".
 STORES.aliases["caughtup-memory"] = "caughtup.followers.python.faust.memory:Store"
 _VERSION = 0
+_EXACTLY_ONCE: object = ProcessingGuarantee.EXACTLY_ONCE
 _STOP_SECONDS = 5.0
 
 
@@ -58,7 +59,7 @@ class FollowingAssignor(PartitionAssignor):
 
     def __init__(self, app: AppT, replicas: int = 0) -> None:
         """Keep ``replicas`` standbys of each table. Raises ImproperlyConfigured: exactly-once."""
-        if app.conf.processing_guarantee is ProcessingGuarantee.EXACTLY_ONCE:
+        if app.conf.processing_guarantee is _EXACTLY_ONCE:
             # Faust then restores up to where it has fetched, after a rebalance nowhere.
             raise ImproperlyConfigured("a follower can't have processing_guarantee='exactly_once'")
         super().__init__(app, replicas)

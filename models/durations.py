@@ -1,4 +1,7 @@
-"""Spans of time, sizes and numbers of things, in words that a person reads."""
+"""Spans of time, sizes and numbers of things, in words that a person reads.
+
+The page writes them by the same rule: ``agents/web/static/shell/format.js``.
+"""
 
 from __future__ import annotations
 

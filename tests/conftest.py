@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import HealthCheck, settings
 
-from caughtup.demo.java.command_lines import QUICK_START
+from caughtup.pipelines.java.command_lines import QUICK_START
 from tests.support.sizes import SCENARIOS_A_DAY
 
 #: What lasts as long as the session and takes a minute to start, so that one worker has it alone.

@@ -24,7 +24,7 @@ JAR = b"PK of a jar"
 PACKAGES = ("agents", "models", "pipelines", "followers", "demo", "bench")
 
 #: Packages of the models that need msgspec: records, what keeps some of them, what asks that.
-NEEDING_MSGSPEC = {"records", "connect_clusters", "state", "what_if"}
+NEEDING_MSGSPEC = {"records", "reassignments", "connect_clusters", "state", "what_if"}
 IMPORT_ALL = (
     f"NEEDING_MSGSPEC = {NEEDING_MSGSPEC!r}"
     + """

@@ -71,7 +71,7 @@ class CheckpointCommitter(Service):
             await self._try(group, self._delete, admin, group)
         for group in queries:
             last = self._state.commits.last(group)
-            offsets = dict(zip(map(tuple, last.partitions), last.offsets, strict=True))
+            offsets = {(*one,): of for one, of in zip(last.partitions, last.offsets, strict=True)}
             before, whole_at = self._committed.get(group, (None, self._clock()))
             if before is None or self._clock() - whole_at >= _AGAIN_SECONDS:
                 before, whole_at = {}, self._clock()

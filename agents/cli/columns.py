@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from shutil import get_terminal_size
 from typing import NamedTuple
 
 import click
 from rich.cells import cell_len
+
+from caughtup.agents.columns import Column
 
 GAP = "  "
 #: What stands for an empty cell, so that every row has as many words.
@@ -20,20 +22,6 @@ NOTHING = "-"
 _ELLIPSIS = "…"
 #: Names are cut in their middle, but to no less than this; rather, columns are left out.
 _SHORTEST, _SHORTEST_OF_ALL = 16, 8
-
-
-class Column(NamedTuple):
-    """A column: its heading, and how it gives way where there is no room for it.
-
-    ``name``: what is in it may be cut in its middle. ``order``: of several columns the one with
-    the smallest is left out first; None: never. ``coloured``: by what is in its cells.
-    """
-
-    heading: str
-    right: bool = False
-    name: bool = False
-    order: int | None = None
-    coloured: bool = False
 
 
 class Output(NamedTuple):
@@ -64,19 +52,15 @@ def printable(text: str) -> str:
 
 
 def lines(
-    columns: Sequence[Column],
-    rows: Sequence[Sequence[str]],
-    output: Output,
-    colours: Mapping[str, str],
+    columns: Sequence[Column], rows: Sequence[Sequence[str]], output: Output
 ) -> Iterator[str]:
-    """Yield the headings and the rows. ``colours``: of cells, by what is in them."""
+    """Yield the headings and the rows."""
     cells = [[printable(cell) or NOTHING for cell in row] for row in rows]
     shown, widths = fitted(columns, cells, output.width)
-    heading = _line([columns[at].heading for at in shown], columns, shown, widths, {})
+    heading = _line([columns[at].heading for at in shown], columns, shown, widths, painted=False)
     yield click.style(heading, bold=True) if output.colours else heading
-    painted = colours if output.colours else {}
     for row in cells:
-        yield _line([row[at] for at in shown], columns, shown, widths, painted)
+        yield _line([row[at] for at in shown], columns, shown, widths, painted=output.colours)
 
 
 def fitted(
@@ -123,15 +107,16 @@ def _line(
     columns: Sequence[Column],
     shown: Sequence[int],
     widths: Sequence[int],
-    colours: Mapping[str, str],
+    *,
+    painted: bool,
 ) -> str:
     parts = []
     for cell, at in zip(cells, shown, strict=True):
         text = elided(cell, widths[at]) if columns[at].name else cell
         padding = " " * (widths[at] - cell_len(text))
-        colour = colours.get(cell) if columns[at].coloured else None
-        painted = click.style(text, fg=colour) if colour else text
-        parts.append(padding + painted if columns[at].right else painted + padding)
+        if painted and (colour := columns[at].colours.get(cell)):
+            text = click.style(text, fg=colour)
+        parts.append(padding + text if columns[at].right else text + padding)
     return GAP.join(parts).rstrip()
 
 

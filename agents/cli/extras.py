@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from caughtup.agents.errors import UserError
-from caughtup.demo.extras import install_command
+from caughtup.pipelines.extras import install_command
 
 
 def missing_extra(extra: str, error: ImportError) -> UserError:

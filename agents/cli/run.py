@@ -25,6 +25,7 @@ from caughtup.agents.kafka.first_contact import connect, unreachable
 from caughtup.agents.process.fault_log import FaultLog
 from caughtup.agents.process.garbage import collect_seldom
 from caughtup.agents.process.supervisor import Supervisor, describe
+from caughtup.agents.process.turns import switch_often
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.checks import describe_topics
 from caughtup.agents.topics.definitions import create_topics
@@ -76,6 +77,7 @@ def run(
     with Supervisor() as supervisor:
         try:
             collect_seldom()
+            switch_often()
             asyncio.run(serve(settings, prepare(settings), supervisor))
         except click.ClickException:
             raise

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection
 from functools import partial
+
+from aiokafka.errors import (
+    KafkaError,
+    LeaderNotAvailableError,
+    NotLeaderForPartitionError,
+    TopicAuthorizationFailedError,
+)
 
 from caughtup.agents.checkpoints.reading import CheckpointLooks
 from caughtup.agents.clock import now_ms
 from caughtup.agents.configuration.s3_access import s3_variables
 from caughtup.agents.end_offsets import apply_record
+from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.answered import REQUEST_SECONDS
 from caughtup.agents.kafka.end_offset_listing import list_end_offsets, topic_ids
-from caughtup.agents.kafka.first_contact import connect
+from caughtup.agents.kafka.first_contact import connect, unreachable
+from caughtup.agents.kafka.offset_log import OffsetLog
+from caughtup.agents.kafka.partition_leaders import LogPartition
 from caughtup.agents.kafka.readable_ends import ReadableEnds
 from caughtup.agents.kafka.replica_racks import replica_racks
 from caughtup.agents.process.fault_log import FaultLog
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.read_to_end import read_if_allowed, read_topic
+from caughtup.agents.topics.read_to_end import read_if_allowed
 from caughtup.agents.topics.reports import application_states, catch_up_rates
 from caughtup.agents.topics.restoration import learned_configs, recommendations
 from caughtup.models.decisions.undecided import LEADER_STATE_WAIT_MS
-from caughtup.models.groups.generation_cuts import split_generations
-from caughtup.models.polls.batch import decode_batch
+from caughtup.models.polls.batch import Batch, decode_records, in_parts, split_generations
+from caughtup.models.polls.records import FramedRecords
 from caughtup.models.records.topics import (
     APPLICATION_STATES,
     CATCH_UP_RATES,
@@ -35,7 +46,11 @@ from caughtup.models.state.spark_looks import apply_looks
 from caughtup.models.watching import Watching
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
+#: Of what is applied at once: a step of each group is seen that often at least.
 _POLL_RECORDS = 10_000
+#: Without an answer the cluster is out of reach.
+_PATIENCE_SECONDS = 30.0
+_RETRY_SECONDS = 0.1
 
 
 def read_snapshot(
@@ -70,13 +85,14 @@ class ClusterLooks:
             settings.spark_checkpoints, partial(s3_variables, settings)
         )
         self._readable = ReadableEnds(settings, self._state)
-        self._positions: dict[int, int] | None = None
+        self._partitions: dict[int, LogPartition] = {}
+        self._has_looked = False
 
     def look(self, progress: Progress) -> ClusterState:
         """Return the cluster as it is now; it is the same state each time."""
         state = self._state
-        if self._positions is None:
-            self._positions = {}
+        if not self._has_looked:
+            self._has_looked = True
             self._read_own_topics(progress)
         self._read_groups(progress)
         for _ in apply_looks(
@@ -118,16 +134,48 @@ class ClusterLooks:
             apply_record(state, key, value)
 
     def _read_groups(self, progress: Progress) -> None:
-        batch: list[tuple[bytes | None, bytes | None]] = []
-        for record in read_topic(
-            self._settings, CONSUMER_OFFSETS, progress, positions=self._positions
-        ):
-            batch.append(record)
-            if len(batch) >= _POLL_RECORDS:
-                self._apply(batch)
-                batch.clear()
-        self._apply(batch)
+        try:
+            asyncio.run(self._read_offsets(progress))
+        except TopicAuthorizationFailedError as error:
+            raise UserError(
+                f"cannot read {CONSUMER_OFFSETS} ({error}): allow READ on the topic; "
+                "`caughtup check` names all that is missing"
+            ) from None
+        except (KafkaError, TimeoutError) as error:
+            raise unreachable(self._settings, None) from error
 
-    def _apply(self, batch: list[tuple[bytes | None, bytes | None]]) -> None:
-        for part in split_generations(batch) if self._every_generation else [batch]:
-            self._state.apply_batch(decode_batch(part), now_ms())
+    async def _read_offsets(self, progress: Progress) -> None:
+        """Read what came since the last look, up to the log's end as it is now."""
+        limit = asyncio.timeout(_PATIENCE_SECONDS)
+        async with limit, OffsetLog(self._settings, self._partitions) as offset_log:
+            await _open(offset_log)
+            left = offset_log.left_of_start()
+            with progress.task(f"reading {CONSUMER_OFFSETS}", left) as advance:
+
+                async def take(batches: list[Batch], _: int) -> None:
+                    nonlocal left
+                    limit.reschedule(asyncio.get_running_loop().time() + _PATIENCE_SECONDS)
+                    for batch in batches:
+                        self._state.apply_batch(batch, now_ms())
+                    before, left = left, offset_log.left_of_start()
+                    advance(before - left)
+
+                await offset_log.read_past(self._decode, take)
+
+    def _decode(self, records: FramedRecords) -> list[Batch]:
+        if self._every_generation:
+            parts = split_generations(records, _POLL_RECORDS)
+        else:
+            parts = in_parts(records, _POLL_RECORDS)
+        return [decode_records(part) for part in parts]
+
+
+async def _open(offset_log: OffsetLog) -> None:
+    """Open a log, again while a leader is on the move: a new topic's always is."""
+    while True:
+        try:
+            await offset_log.open()
+        except (LeaderNotAvailableError, NotLeaderForPartitionError):
+            await asyncio.sleep(_RETRY_SECONDS)
+        else:
+            return

@@ -8,7 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from caughtup.agents.settings import ApplicationConfig, Settings
+from caughtup.agents.application_settings import ApplicationConfig
+from caughtup.agents.settings import Settings
 from caughtup.models.security.kafka_names import LIBRDKAFKA
 
 #: By pydantic's name of what is wrong: what the setting has to be. Never its own words, which are

@@ -57,7 +57,8 @@ class SecretFiles(Service):
         await asyncio.to_thread(self.read_again)  # they may have changed since they were read
         while not self.should_stop:
             await self.sleep(_LOOK_SECONDS)
-            if self._unread or await asyncio.to_thread(self._watched.changed):
+            changed: bool = await asyncio.to_thread(self._watched.changed)
+            if self._unread or changed:
                 await asyncio.to_thread(self.read_again)
             await asyncio.to_thread(self.look_at_certificates)
 

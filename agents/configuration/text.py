@@ -8,10 +8,12 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from caughtup.agents.application_settings import ApplicationConfig
 from caughtup.agents.configuration.loading import Loaded
-from caughtup.agents.settings import ApplicationConfig, Settings
+from caughtup.agents.settings import Settings
 from caughtup.models.security.kafka_names import is_secret
 
 HIDDEN = "(hidden)"
@@ -91,7 +93,7 @@ def printed(loaded: Loaded) -> str:
             for name in sorted(kafka)
         ]
     for name, application in settings.applications.items():
-        given = application.model_dump(by_alias=True, exclude_none=True)
+        given = BaseModel.model_dump(application, by_alias=True, exclude_none=True)
         changelogs = given.pop("changelogs", {})
         origin = origins.get(f"applications.{name}")
         lines += ["", f"[applications.{toml_value(name)}]  # {origin}"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 
 from mode import Service
 
@@ -28,11 +29,15 @@ def decide_due(state: ClusterState, at_ms: int) -> int:
     while due := list(state.connect.due(at_ms)):
         for group, undecided in due:
             with state.faults.isolated(
-                "connect generations", group, at_ms, lambda _, g=group: state.connect.give_up(g)
+                "connect generations", group, at_ms, partial(_give_up, state, group)
             ):
                 state.connect.settle(group, undecided.decide())
             decided += 1
     return decided
+
+
+def _give_up(state: ClusterState, group: str, _: Exception) -> None:
+    state.connect.give_up(group)
 
 
 class ConnectWatcher(Service):

@@ -147,8 +147,8 @@ class Election(Service):
             said_by = read_subscriptions(joined.members)
             self._neighbours.take(said_by)
             active = elect({member: each.candidate() for member, each in said_by.items()})
-            assignment = msgspec.json.encode(Assignment(active, said_by[active].instance))
-            assignments = dict.fromkeys(joined.members, assignment)
+            agreed = msgspec.json.encode(Assignment(active, said_by[active].instance))
+            assignments = dict.fromkeys(joined.members, agreed)
         asked = self._clock()
         assignment = read_assignment(await self._member.sync(assignments))
         if assignment is None:

@@ -73,7 +73,9 @@ def troubles_at(
 ) -> list[Trouble | None]:
     """Return what is wrong with each of these addresses, side by side."""
     with ThreadPoolExecutor(_MOST_AT_ONCE) as threads:
-        return list(threads.map(lambda address: trouble_at(*address, kafka), addresses))
+        return list(
+            threads.map(lambda address: trouble_at(address[0], address[1], kafka), addresses)
+        )
 
 
 def trouble_at(host: str, port: int, kafka: Mapping[str, Any]) -> Trouble | None:

@@ -13,7 +13,8 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata
 
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import rdkafka_config
-from caughtup.agents.kafka.diagnosis import STEP_SECONDS, Trouble, diagnose, troubles_at
+from caughtup.agents.kafka.diagnosis import Trouble, diagnose, troubles_at
+from caughtup.agents.kafka.protocol.looks import STEP_SECONDS
 from caughtup.agents.kafka.tokens.source import source_of
 from caughtup.agents.kafka.tokens.token import TokenError
 from caughtup.agents.process.leaving import UNAWAITED
@@ -169,7 +170,7 @@ def _unreachable_brokers(settings: Settings) -> UserError | None:
 def broker_troubles(settings: Settings, metadata: ClusterMetadata) -> list[str]:
     """Return a line for each broker that can't be connected to where it says that it is."""
     brokers = sorted(metadata.brokers.values(), key=lambda broker: broker.id)
-    troubles = troubles_at([(broker.host, broker.port) for broker in brokers], settings.kafka)
+    troubles = troubles_at([(str(broker.host), broker.port) for broker in brokers], settings.kafka)
     return [
         f"broker {broker.id} has clients connect to {broker.host}:{broker.port} "
         f"(advertised.listeners): {trouble.line}"

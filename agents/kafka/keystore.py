@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from caughtup.agents.errors import UserError
-from caughtup.demo.extras import install_command
+from caughtup.pipelines.extras import install_command
 
 LOCATION, _PASSWORD = "ssl.keystore.location", "ssl.keystore.password"
 _MOST_BYTES = 1 << 20

@@ -1,181 +1,327 @@
-"""``__consumer_offsets`` as a log to be read from its start and then on: what a thread does.
+"""``__consumer_offsets``: fetched from its start to its end and on, and decoded by columns.
 
-librdkafka fetches and decompresses on threads of its own; what is left for Python is to take
-whole slices of messages and to decode them.
+The answers of brokers are decoded as they are, since a client library makes an object of each
+record, and doesn't say which records belong to a transaction. Everything is read, uncommitted:
+``models/polls/pending_commits.py`` says what counts.
 """
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, NamedTuple, Self
+import asyncio
+import math
+import time
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from types import TracebackType
+from typing import NamedTuple, Self, TypeVar
 
-from confluent_kafka import (
+from aiokafka.errors import (
     KafkaError,
-    KafkaException,
-    Message,
-    TopicPartition,
+    OffsetOutOfRangeError,
+    TopicAuthorizationFailedError,
+    for_code,
 )
 
-from caughtup.agents.kafka.broker_answers import BrokerAnswers
-from caughtup.agents.kafka.clients import consumer
+from caughtup.agents.clock import now_ms
+from caughtup.agents.kafka.config import aiokafka_config
+from caughtup.agents.kafka.partition_leaders import LogPartition, PartitionLeaders
+from caughtup.agents.kafka.protocol import requests
+from caughtup.agents.kafka.protocol.brokers import Purpose
+from caughtup.agents.kafka.protocol.client import ClusterProtocol
+from caughtup.agents.kafka.protocol.connection import raise_for
+from caughtup.agents.kafka.protocol.fetched import decode_fetched, plain_batch
 from caughtup.agents.settings import Settings
+from caughtup.models.errors import DecodeError
+from caughtup.models.polls.record_batches import (
+    NO_LEADER_EPOCH,
+    FetchedRecords,
+    Section,
+    decode_record_batches,
+    readable,
+    without_records,
+)
+from caughtup.models.polls.records import FramedRecords
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
-#: How the topic is read, here and by the benchmark.
-CONSUMER: dict[str, Any] = {
-    "isolation.level": "read_committed",
-    "enable.auto.commit": False,
-    "auto.offset.reset": "earliest",
-    # position() moves over transaction markers at a partition's end only with these events.
-    "enable.partition.eof": True,
-    "fetch.wait.max.ms": 200,
-    # Large runs of one partition's records, since most of them are commits of the same keys; and
-    # few of them, since a message in librdkafka's queue weighs several times its bytes.
-    "fetch.message.max.bytes": 4 << 20,
-    "queued.max.messages.kbytes": 16 << 10,
-    # By default the fetching stops for a whole second whenever the queue is full.
-    "fetch.queue.backoff.ms": 1,
-    # As fresh after an outage as it can be.
-    "reconnect.backoff.max.ms": 1_000,
-}
-#: Messages taken at once: so few that they are still in the processor's cache when they are read,
-#: and are dropped, which is a third faster than with all of a poll's.
-SLICE_MESSAGES = 2_000
-#: Of a poll while what is left of the log's past is read.
-POLL_RECORDS = 20_000
-#: Of a poll afterwards. It is applied in one go, which holds up the event loop for some 10 ms.
-LIVE_RECORDS = 2_000
 _TIMEOUT_SECONDS = 10.0
-#: More objects than are new at once while a log is read: messages are dropped slice by slice.
-_OBJECTS = 1_000_000
+#: How long a broker waits for the first record, and how often it is asked at most once it has
+#: given all that there was: small answers cost more than they bring.
+_WAIT_MS = 500
+_PAUSE_SECONDS = 0.1
+#: After a failure, before the partitions' leaders are asked for again; and how often otherwise.
+_RETRY_SECONDS, _REFRESH_SECONDS = 0.5, 30.0
+#: Whatever takes longer than this stands still: an answer's time-out, and its decoding.
+_STUCK_SECONDS = 30.0
+#: Large answers that are there at once, however many brokers there are.
+_ANSWERS = 4
+
+Changes = TypeVar("Changes")
+#: What becomes of records, in a thread; and what takes that, with the number of records.
+Decode = Callable[[FramedRecords], Changes]
+Take = Callable[[Changes, int], Awaitable[object]]
 
 
-@contextmanager
-def few_collections() -> Iterator[None]:
-    """Allow slices of messages to come and go with hardly a search for garbage cycles meanwhile.
+class _Size(NamedTuple):
+    """Bytes of an answer, of one partition in it, and how many readers a broker has."""
 
-    Usually Python searches after every 700 new objects, a few times a slice, and finds none.
-    """
-    before = gc.get_threshold()
-    gc.set_threshold(_OBJECTS, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
+    most_bytes: int
+    of_one: int
+    readers: int
 
 
-class Poll(NamedTuple):
-    """Records by column, in the order of their partitions; and errors, after which it goes on."""
-
-    keys: list[bytes | None]
-    values: list[bytes | None]
-    errors: list[KafkaError]
+#: Large, since what is in it is decoded at once; while one reader decodes, the other one fetches.
+_PAST = _Size(8 << 20, 4 << 20, 2)
+_LIVE = _Size(1 << 20, 1 << 20, 1)
 
 
 class OffsetLog:
-    """A consumer of all of ``__consumer_offsets``, read_committed, without a group.
+    """A reader of all partitions, without a group. Use as an async context manager.
 
-    Every call blocks and none is safe beside another: meant for one thread. ``start_offsets`` and
-    ``ends_at_start`` are by partition, the latter the last stable offsets when it was opened:
-    nothing beyond them could be read then. Calls raise KafkaException.
+    ``partitions`` are what an earlier reader has read already. ``on_error`` is called with what
+    failed, in a sentence; reading goes on all the same. ``on_turn`` is called twice a second while
+    no answer takes longer than answers can take.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        self._answers = BrokerAnswers(CONSUMER_OFFSETS)
-        # The group is only a name that a consumer has to have: nothing is kept of it.
-        config = {**CONSUMER, **self._answers.config, "group.id": settings.application_id}
-        self._consumer = consumer(settings, **config)
-        self._ended: dict[int | None, int | None] = {}
-        self._from: dict[int, int] = {}
-        self.start_offsets: dict[int, int] = {}
-        self.ends_at_start: dict[int, int] = {}
+    def __init__(
+        self,
+        settings: Settings,
+        partitions: MutableMapping[int, LogPartition] | None = None,
+        on_error: Callable[[str], object] = lambda _: None,
+        on_turn: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._protocol = ClusterProtocol(aiokafka_config(settings), _TIMEOUT_SECONDS)
+        self._on_error, self._on_turn = on_error, on_turn
+        self._slots = asyncio.Semaphore(_ANSWERS)
+        self._is_stale = asyncio.Event()
+        #: How often partitions were chosen, and since when each answer is awaited or applied.
+        self._turn = 0
+        self._began: dict[int, float] = {}
+        self.partitions = {} if partitions is None else partitions
+        self._leaders = PartitionLeaders(self._protocol, self.partitions, on_error)
+        for partition in self.partitions.values():
+            partition.is_asked = False
 
-    def open(self) -> Self | None:
-        """Learn where the partitions start and end; None while there is no such topic.
-
-        Brokers make it when the first group needs it.
-        """
-        topic = self._consumer.list_topics(CONSUMER_OFFSETS, timeout=_TIMEOUT_SECONDS).topics[
-            CONSUMER_OFFSETS
-        ]
-        if topic.error is not None:
-            if topic.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-                return None
-            raise KafkaException(topic.error)
-        for number in sorted(topic.partitions):
-            partition = TopicPartition(CONSUMER_OFFSETS, number)
-            # Under read_committed the upper one is the last stable offset.
-            start, end = self._consumer.get_watermark_offsets(partition, _TIMEOUT_SECONDS)
-            self.start_offsets[number], self.ends_at_start[number] = start, end
+    async def __aenter__(self) -> Self:
         return self
 
-    def start(self, positions: Mapping[int, int] | None = None) -> None:
-        """Start to read all partitions from these offsets on, or from their start."""
-        self._from = dict(positions or self.start_offsets)
-        self._consumer.assign(
-            [TopicPartition(CONSUMER_OFFSETS, number, at) for number, at in self._from.items()]
-        )
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._protocol.connections.close()
 
-    def poll(self, seconds: float, most: int = POLL_RECORDS) -> Poll:
-        """Wait so long for a first message, then return what is there, up to about so many."""
-        poll = Poll([], [], [])
-        messages = self._consumer.consume(1, seconds)
-        while messages:
-            if any(map(Message.error, messages)):
-                messages = self._take_errors(messages, poll.errors)
-            poll.keys.extend(map(Message.key, messages))
-            poll.values.extend(map(Message.value, messages))
-            if len(poll.keys) >= most:
-                break
-            messages = self._consumer.consume(SLICE_MESSAGES, 0)
-        return poll
+    async def open(self) -> bool:
+        """Learn where the partitions start and end now; False while there is no such topic.
 
-    def _take_errors(self, messages: Sequence[Message], errors: list[KafkaError]) -> list[Message]:
-        """Return the messages that are records; the ends of partitions are noted."""
-        records = []
-        for message in messages:
-            error = message.error()
-            if error is None:
-                records.append(message)
-            elif error.code() == KafkaError._PARTITION_EOF:
-                self._ended[message.partition()] = message.offset()
-            else:
-                errors.append(error)
-        return records
+        Brokers make it when the first group needs it. Raises KafkaError.
+        """
+        return await self._leaders.open()
+
+    async def read_past(self, decode: Decode[Changes], take: Take[Changes]) -> None:
+        """Read what was there when it was opened. Raises KafkaError if that is not allowed."""
+        await self._read(decode, take, _PAST)
+
+    async def follow(self, decode: Decode[Changes], take: Take[Changes]) -> None:
+        """Read what comes, for ever. ``take`` gets what there was each time, be it no record.
+
+        Raises KafkaError if that is not allowed.
+        """
+        await self._read(decode, take, _LIVE)
 
     def left_of_start(self) -> int:
         """Count the offsets that were there when it was opened and aren't read yet."""
-        return sum(
-            max(0, self.ends_at_start[partition] - position)
-            for partition, position in self._positions().items()
-        )
+        return sum(max(0, one.end_at_start - one.position) for one in self.partitions.values())
 
     def behind(self) -> int:
-        """Count the offsets yet to be read, as far as brokers have told of them.
-
-        An open transaction ends what can be read: there is nothing to read beyond it.
-        """
-        behind = 0
-        for partition, position in self._positions().items():
-            if self._ended.get(partition) != position:
-                known = TopicPartition(CONSUMER_OFFSETS, partition)
-                _, end = self._consumer.get_watermark_offsets(known, cached=True)
-                behind += max(0, max(end, self.ends_at_start[partition]) - position)
-        return behind
+        """Count the offsets yet to be read, as far as brokers have told of them."""
+        return sum(max(0, one.high_watermark - one.position) for one in self.partitions.values())
 
     def answered_ms(self) -> int | None:
         """Return when the brokers last answered, for each partition; None while one has no answer."""
-        return self._answers.at_ms
+        times = [one.answered_ms for one in self.partitions.values()]
+        return min((at for at in times if at is not None), default=None) if all(times) else None
 
-    def _positions(self) -> dict[int, int]:
-        """Return the offset to be read next, by partition."""
-        asked = [TopicPartition(CONSUMER_OFFSETS, partition) for partition in self._from]
-        found = zip(self._from.items(), self._consumer.position(asked), strict=True)
-        # Before a partition's first record it is a negative number with a meaning of its own.
-        return {partition: max(start, at.offset) for (partition, start), at in found}
+    async def _read(self, decode: Decode[Changes], take: Take[Changes], size: _Size) -> None:
+        """Keep readers of each leader at work, and learn of new leaders."""
+        running: dict[tuple[int, int], asyncio.Task[None]] = {}
+        refreshed = time.monotonic()
+        self._began.clear()
+        stale = asyncio.ensure_future(self._is_stale.wait())
+        try:
+            while self._wanted(size):
+                leaders = {self.partitions[number].leader for number in self._wanted(size)}
+                for broker in sorted(leader for leader in leaders if leader is not None):
+                    for index in range(size.readers):
+                        if (broker, index) not in running and self._free(broker, size):
+                            reading = self._read_from(broker, decode, take, size)
+                            running[broker, index] = asyncio.ensure_future(reading)
+                await asyncio.wait(
+                    (stale, *running.values()),
+                    timeout=_RETRY_SECONDS,
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+                if time.monotonic() - min(self._began.values(), default=math.inf) < _STUCK_SECONDS:
+                    self._on_turn()
+                for key in [key for key, task in running.items() if task.done()]:
+                    running.pop(key).result()
+                if stale.done() or time.monotonic() - refreshed > _REFRESH_SECONDS:
+                    if stale.done():
+                        await asyncio.sleep(_RETRY_SECONDS)
+                    refreshed = time.monotonic()
+                    stale.cancel()
+                    self._is_stale.clear()
+                    if not await self._leaders.refresh():
+                        self._is_stale.set()
+                    stale = asyncio.ensure_future(self._is_stale.wait())
+        finally:
+            for task in (stale, *running.values()):
+                task.cancel()
+            await asyncio.gather(stale, *running.values(), return_exceptions=True)
 
-    def close(self) -> None:
-        """Leave the cluster; nothing of it is left there."""
-        self._consumer.close()
+    def _wanted(self, size: _Size) -> list[int]:
+        """Name the partitions that there is something to read of."""
+        if size is _LIVE:
+            return sorted(self.partitions)
+        return [
+            number
+            for number, one in sorted(self.partitions.items())
+            if one.position < one.end_at_start or one.is_asked
+        ]
+
+    async def _read_from(
+        self, broker: int, decode: Decode[Changes], take: Take[Changes], size: _Size
+    ) -> None:
+        """Read the partitions that a broker leads, until there is nothing left or it fails."""
+        while asked := self._ask_for(broker, size):
+            started = time.monotonic()
+            turn = self._turn
+            self._began[turn] = started
+            try:
+                is_full = await self._fetch(broker, asked, decode, take, size)
+            except TopicAuthorizationFailedError:
+                raise
+            except (KafkaError, DecodeError) as error:
+                self._on_error(f"broker {broker}: {error}")
+                self._is_stale.set()
+                return
+            finally:
+                self._began.pop(turn, None)
+                for number in asked:
+                    self.partitions[number].is_asked = False
+            if size is _LIVE and not is_full:
+                await asyncio.sleep(max(0.0, started + _PAUSE_SECONDS - time.monotonic()))
+
+    def _free(self, broker: int, size: _Size) -> list[int]:
+        """Name the partitions to be read that a broker leads and that no answer is awaited of."""
+        return [
+            number
+            for number in self._wanted(size)
+            if self.partitions[number].leader == broker and not self.partitions[number].is_asked
+        ]
+
+    def _ask_for(self, broker: int, size: _Size) -> dict[int, int]:
+        """Choose partitions to ask a broker for, with their positions."""
+        free = self._free(broker, size)
+        self._turn += 1
+        if size is _LIVE and free:  # an answer has room for the first ones only, under load
+            first = self._turn % len(free)
+            free = free[first:] + free[:first]
+        chosen = free[:: size.readers]
+        for number in chosen:
+            self.partitions[number].is_asked = True
+        return {number: self.partitions[number].position for number in chosen}
+
+    async def _fetch(
+        self,
+        broker: int,
+        asked: Mapping[int, int],
+        decode: Decode[Changes],
+        take: Take[Changes],
+        size: _Size,
+    ) -> bool:
+        """Fetch and apply what comes next of some partitions; return whether there may be more."""
+        call = requests.fetch_call(
+            CONSUMER_OFFSETS,
+            asked,
+            wait_ms=_WAIT_MS,
+            most_bytes=size.most_bytes,
+            of_one=size.of_one,
+        )
+        if size is _LIVE:
+            data = await self._protocol.connections.ask(broker, call, purpose=Purpose.FETCH)
+            return await self._apply(data, asked, decode, take, size)
+        async with self._slots:
+            data = await self._protocol.connections.ask(broker, call, purpose=Purpose.FETCH)
+            return await self._apply(data, asked, decode, take, size)
+
+    async def _apply(
+        self,
+        data: bytes,
+        asked: Mapping[int, int],
+        decode: Decode[Changes],
+        take: Take[Changes],
+        size: _Size,
+    ) -> bool:
+        fetched = {n: one for n, one in decode_fetched(data).items() if n in asked}
+        sections = {
+            number: Section(one.start, one.end, asked[number], self.partitions[number].pending)
+            for number, one in fetched.items()
+            if not one.error_code and self.partitions[number].position == asked[number]
+        }
+        dropped = sum(section.pending.dropped for section in sections.values())
+        problems: list[str] = []
+
+        def read() -> tuple[list[int], list[int], Changes, int]:
+            found = _find_records(data, list(sections.values()), problems)
+            changes = decode(found.records)
+            return found.positions, found.leader_epochs, changes, len(found.records)
+
+        positions, epochs, changes, count = await asyncio.to_thread(read)
+        dropped = sum(section.pending.dropped for section in sections.values()) - dropped
+        if dropped:
+            problems.append(f"too many open transactions: {dropped} of their commits are given up")
+        for problem in problems:
+            self._on_error(problem)
+        now = now_ms()
+        for number, position, epoch in zip(sections, positions, epochs, strict=True):
+            partition = self.partitions[number]
+            partition.position, partition.answered_ms = position, now
+            partition.high_watermark = fetched[number].high_watermark
+            if epoch != NO_LEADER_EPOCH:
+                partition.records_epoch = epoch
+        await take(changes, count)
+        await self._take_errors({n: one.error_code for n, one in fetched.items() if one.error_code})
+        return len(data) >= size.most_bytes // 2
+
+    async def _take_errors(self, codes: Mapping[int, int]) -> None:
+        """Go on after errors of partitions: from the start where a position is gone."""
+        gone = [n for n, code in sorted(codes.items()) if code == OffsetOutOfRangeError.errno]
+        if gone:
+            self._on_error(f"partitions {gone}: the offset is gone, read from the start again")
+            await self._leaders.start_again(gone)
+        raise_for(next((c for c in codes.values() if c == TopicAuthorizationFailedError.errno), 0))
+        others = {n: code for n, code in sorted(codes.items()) if n not in gone}
+        if others:
+            names = sorted({for_code(code).__name__ for code in others.values()})
+            self._on_error(f"partitions {sorted(others)}: {', '.join(names)}")
+            self._is_stale.set()
+
+
+def _find_records(data: bytes, sections: Sequence[Section], problems: list[str]) -> FetchedRecords:
+    """Find the records of an answer; a batch that can't be read costs itself, and is a problem."""
+
+    def plain(batch: bytes) -> bytes:
+        try:
+            return plain_batch(batch)
+        except Exception as error:  # noqa: BLE001 - a codec's or a format's own errors
+            problems.append(f"a batch that can't be unpacked: {error!r}")
+            return without_records(batch)
+
+    try:
+        return decode_record_batches(data, sections, plain)
+    except DecodeError as error:
+        problems.append(f"a batch that can't be read: {error}")
+        return decode_record_batches(
+            data, sections, lambda batch: readable(plain(batch)), unpack_all=True
+        )

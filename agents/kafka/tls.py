@@ -22,7 +22,8 @@ def ssl_context(kafka: Mapping[str, Any]) -> ssl.SSLContext:
     location, pem = kafka.get("ssl.ca.location"), kafka.get("ssl.ca.pem")
     of_file = f"{location}: it holds no certificate in PEM"
     with _refused("ssl.ca.pem" if location is None else "ssl.ca.location", of_file):
-        context = ssl.create_default_context(**_authority(location), cadata=pem)
+        file, folder = _authorities(location)
+        context = ssl.create_default_context(cafile=file, capath=folder, cadata=pem)
     if ciphers := kafka.get("ssl.cipher.suites"):
         with _refused("ssl.cipher.suites", "none of them is known to OpenSSL here"):
             context.set_ciphers(ciphers)
@@ -62,11 +63,11 @@ def _refused(name: str, otherwise: str) -> Iterator[None]:
         raise UserError(f"setting kafka.{name}: {error.strerror or otherwise}") from None
 
 
-def _authority(location: str | None) -> dict[str, str]:
-    """Return where authorities are, as OpenSSL's arguments; none means the system's own."""
+def _authorities(location: str | None) -> tuple[str | None, str | None]:
+    """Return the file and the folder of the authorities' certificates; neither: the system's."""
     if location is None or location == "probe":  # librdkafka's word for looking for them
-        return {}
-    return {"capath" if Path(location).is_dir() else "cafile": location}
+        return None, None
+    return (None, location) if Path(location).is_dir() else (location, None)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import logging
 import faust
 
 from caughtup.agents.clock import now_ms
+from caughtup.agents.kept_channel import KeptChannel
 from caughtup.agents.offsets.polls import Changes
 from caughtup.agents.offsets.rate_limit import RateLimit
 from caughtup.agents.process.health import Health
@@ -27,10 +28,10 @@ class CaughtUp:
 
 def offsets(
     app: faust.App,
-    changes: faust.ChannelT,
+    changes: KeptChannel,
     state: ClusterState,
     health: Health,
-    wakeups: faust.ChannelT,
+    wakeups: KeptChannel,
 ) -> None:
     """Register the offsets agent: a batch of changes in, the state updated."""
     unreadable = RateLimit(_SAMPLES_A_MINUTE)

@@ -1,23 +1,21 @@
-"""Reads ``__consumer_offsets``: first its past, in large answers, then what comes, poll by poll."""
+"""Reads ``__consumer_offsets``: first its past, in large answers, then what comes, as it comes."""
 
 from __future__ import annotations
 
-import asyncio
+import gc
 import logging
-from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-import faust
-from confluent_kafka import KafkaError, KafkaException
+from aiokafka.errors import KafkaError
 from mode import Service
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.kafka.offset_log import OffsetLog, few_collections
-from caughtup.agents.kafka.past_log import PastLog
+from caughtup.agents.kafka.offset_log import OffsetLog
+from caughtup.agents.kafka.partition_leaders import LogPartition
+from caughtup.agents.kept_channel import KeptChannel
 from caughtup.agents.offsets.agent import CaughtUp
-from caughtup.agents.offsets.polls import Changes, PolledChanges, decode_past, read_live, read_past
+from caughtup.agents.offsets.polls import Changes, decode_live, decode_past
 from caughtup.agents.offsets.rate_limit import RateLimit
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.pulses import OFFSETS
@@ -32,99 +30,119 @@ _RETRY_SECONDS = 1.0
 _FAILURES_A_MINUTE = 10
 #: How often the log tells of a long start.
 _SAY_MS = 5_000
+#: Brokers that answered so lately would have sent what there is to read.
+_ANSWERS_MS = 5_000
+#: More objects than are new at once while a log is read: what is decoded is dropped batch by batch.
+_OBJECTS = 1_000_000
+
+
+@contextmanager
+def few_collections() -> Iterator[None]:
+    """Read a log with hardly a search for garbage cycles meanwhile.
+
+    Usually Python searches after every 700 new objects, and finds none.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(_OBJECTS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def stands_still(behind: int, answered_ms: int | None, now: int) -> bool:
+    """Return whether there is something to read although the brokers answer (ms)."""
+    return behind > 0 and answered_ms is not None and now - answered_ms < _ANSWERS_MS
 
 
 class OffsetsReader(Service):
-    """Reads all of ``__consumer_offsets``, read_committed, and puts what changed on a channel.
+    """Reads all of ``__consumer_offsets`` and puts what changed on a channel.
 
-    A thread consumes and decodes; this only asks it for the next batches, and waits for the
-    agent when that has enough of them.
+    Threads decode; this fetches, and waits for the agent when that has enough.
     """
 
     logger = logging.getLogger("mode.caughtup")  # its own comings and goings
 
-    def __init__(self, settings: Settings, health: Health, changes: faust.ChannelT) -> None:
+    def __init__(self, settings: Settings, health: Health, changes: KeptChannel) -> None:
         super().__init__()
         self._settings = settings
         self._health = health
         self._changes = changes
         self._announced = False
         self._failures = RateLimit(_FAILURES_A_MINUTE)
+        self._partitions: dict[int, LogPartition] = {}
+        self._behind = 0
+        self._answered_ms: int | None = None
 
     @Service.task
     async def _run(self) -> None:
-        thread = ThreadPoolExecutor(1, "offsets")
         try:
             while not self.should_stop:
                 try:
-                    await self._read(partial(asyncio.get_running_loop().run_in_executor, thread))
-                except KafkaException as error:
-                    self._failed(error.args[0], "trying again")
+                    async with OffsetLog(
+                        self._settings, self._partitions, self._failed, self._turned
+                    ) as opened:
+                        await self._read(opened)
+                except KafkaError as error:
+                    self._failed(str(error))
                     self._health.pulses.beat(OFFSETS)
                     await self.sleep(_RETRY_SECONDS)
         finally:
             self._health.pulses.rest(OFFSETS)
-            thread.shutdown(wait=False)
 
-    async def _read(self, in_thread: Callable[..., Awaitable[Any]]) -> None:
-        offset_log = await in_thread(OffsetLog, self._settings)
-        try:
-            while not await in_thread(offset_log.open):  # there is no such topic yet
-                self._health.pulses.beat(OFFSETS)
-                await self._announce()
-                await self.sleep(_RETRY_SECONDS)
-                if self.should_stop:
-                    return
-            if self._announced:
-                await in_thread(offset_log.start)
-            else:
-                await self._read_past(offset_log, in_thread)
-            while not self.should_stop:
-                await self._take(await in_thread(read_live, offset_log))
-        finally:
-            await in_thread(offset_log.close)
+    async def _read(self, opened: OffsetLog) -> None:
+        while not await opened.open():  # there is no such topic yet
+            self._health.pulses.beat(OFFSETS)
+            await self._announce()
+            await self.sleep(_RETRY_SECONDS)
+            if self.should_stop:
+                return
+        if not self._announced:
+            await self._read_past(opened)
 
-    async def _read_past(
-        self, offset_log: OffsetLog, in_thread: Callable[..., Awaitable[Any]]
-    ) -> None:
+        async def take(changes: list[Changes], records: int) -> None:
+            await self._take(changes, records, opened.behind(), opened.answered_ms())
+
+        if not self.should_stop:
+            await self.wait(opened.follow(decode_live, take))
+
+    async def _read_past(self, opened: OffsetLog) -> None:
         """Read what was there at the start, and announce when that is done."""
-        ends, starts = offset_log.ends_at_start, offset_log.start_offsets
-        total = sum(ends.values()) - sum(starts.values())
-        log.info("reading %d partitions of %s, %d offsets", len(ends), CONSUMER_OFFSETS, total)
+        total = opened.left_of_start()
         progress = ReadingProgress(total, now_ms())
         say_ms = progress.started_ms + _SAY_MS
-        past = PastLog(self._settings, starts, ends)
+        count = len(opened.partitions)
+        log.info("reading %d partitions of %s, %d offsets", count, CONSUMER_OFFSETS, total)
+        self._health.polled(None, total)
 
-        async def take(found: PolledChanges) -> None:
+        async def take(changes: list[Changes], records: int) -> None:
             nonlocal say_ms
-            await self._take(found)
-            progress.records += found.records
-            progress.behind = found.behind
+            progress.behind = opened.left_of_start()
+            await self._take(changes, records, progress.behind, opened.answered_ms())
+            progress.records += records
             if now_ms() >= say_ms and progress.behind:
                 say_ms += _SAY_MS
                 log.info("reading %s: %s", CONSUMER_OFFSETS, progress.line(now_ms()))
 
-        async def take_fetched(changes: Changes, records: int) -> None:
-            await take(PolledChanges([changes], records, [], past.left(), None))
-
         with few_collections():
-            await past.read(decode_past, take_fetched)
-            await in_thread(offset_log.start, past.positions)
-            progress.behind = past.left()
-            self._health.polled(None, progress.behind)
-            while not self.should_stop and progress.behind:
-                await take(await in_thread(read_past, offset_log))
-        if not progress.behind:
+            await self.wait(opened.read_past(decode_past, take))
+        if not self.should_stop:
             await self._announce()
             log.info("read %s: %s", CONSUMER_OFFSETS, progress.speed(now_ms()))
 
-    async def _take(self, found: PolledChanges) -> None:
-        for error in found.errors:
-            self._failed(error, "going on")
-        for change in found.changes:
+    async def _take(
+        self, changes: list[Changes], records: int, behind: int, answered_ms: int | None
+    ) -> None:
+        for change in changes:
             await self._changes.put(change)
-        self._health.polled(found.answered_ms, found.behind)
-        if not found.stands_still(now_ms()):
+        self._health.polled(answered_ms, behind)
+        self._behind, self._answered_ms = behind, answered_ms
+        if records:
+            self._health.pulses.beat(OFFSETS)
+
+    def _turned(self) -> None:
+        """Beat while there is nothing to read, or no broker that answers."""
+        if not stands_still(self._behind, self._answered_ms, now_ms()):
             self._health.pulses.beat(OFFSETS)
 
     async def _announce(self) -> None:
@@ -132,7 +150,7 @@ class OffsetsReader(Service):
             self._announced = True
             await self._changes.put(CaughtUp())
 
-    def _failed(self, error: KafkaError, what_next: str) -> None:
+    def _failed(self, why: str) -> None:
         self._health.failed("offsets")
         if not self._failures.is_exceeded(now_ms()):
-            log.warning("reading %s: %s; %s", CONSUMER_OFFSETS, error.str(), what_next)
+            log.warning("reading %s: %s; going on", CONSUMER_OFFSETS, why)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.observation import (
-    PartitionObservation,
+from caughtup.models.records.reassignments import (
+    ReassignmentRecord,
     offsets_remaining,
 )
 
@@ -27,10 +27,10 @@ class Pace:
         self._floor = floor_seconds
         self._before: Mapping[TopicPartition, tuple[int, int]] = {}
 
-    def pause_seconds(self, moving: Sequence[PartitionObservation], round_seconds: float) -> float:
+    def pause_seconds(self, moving: Sequence[ReassignmentRecord], round_seconds: float) -> float:
         """Return the pause after a round that observed these and took so long."""
         remaining = {
-            observation.partition: (observation.as_of_ms, left)
+            observation.topic_partition: (observation.as_of_ms, left)
             for observation in moving
             if (left := offsets_remaining(observation)) is not None
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from types import TracebackType
 from typing import Any, Self
 
@@ -23,10 +24,12 @@ from caughtup.agents.kafka.protocol.releases import oldest_release, zookeeper_de
 from caughtup.agents.probes.replicas import BrokerReplicas, observe_replicas
 from caughtup.agents.probes.throttles import Rates, ThrottleObserver
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.observation import (
-    BrokerObservation,
-    ClusterObservation,
-    PartitionObservation,
+from caughtup.models.records.reassignments import (
+    CLUSTER_FORMAT,
+    FORMAT,
+    BrokerRecord,
+    ClusterRecord,
+    ReassignmentRecord,
 )
 
 #: A round waits so long for any one answer.
@@ -43,9 +46,9 @@ class Round:
     for in addition, None for one that is gone; absent where it couldn't be had.
     """
 
-    cluster: ClusterObservation
+    cluster: ClusterRecord
     listed: bool
-    ongoing: tuple[PartitionObservation, ...]
+    ongoing: tuple[ReassignmentRecord, ...]
     described: Mapping[TopicPartition, PartitionInfo | None] = field(default_factory=dict)
 
 
@@ -94,18 +97,19 @@ class ReassignmentObserver:
         )
         offered = self.protocol.connections.all_offered()
         by_zookeeper = any(map(zookeeper_decides, offered))
-        cluster = ClusterObservation(
+        cluster = ClusterRecord(
+            CLUSTER_FORMAT.schema,
             as_of_ms=as_of_ms,
             brokers={
                 broker.id: _broker_observation(broker, answers.get(broker.id), throttles.rates)
-                for broker in brokers
+                for broker in sorted(brokers, key=attrgetter("id"))
                 if broker.id >= 0
             },
             quorum_leader=quorum.leader,
             quorum_epoch=quorum.epoch,
             software=None if by_zookeeper else oldest_release(offered),
             zookeeper=by_zookeeper,
-            throttles=throttles.topics,
+            throttles=dict(sorted(throttles.topics.items())),
             missing=tuple(sorted(missing)),
         )
         observations = await asyncio.to_thread(
@@ -148,7 +152,7 @@ class ReassignmentObserver:
 
 def _broker_observation(
     broker: Broker, answers: BrokerReplicas | None, rates: Mapping[int, Rates]
-) -> BrokerObservation:
+) -> BrokerRecord:
     directories = (
         answers.directories if answers is not None and answers.directories is not None else ()
     )
@@ -162,7 +166,7 @@ def _broker_observation(
         default=LogDirectory("", 0, None, None),
     )
     rate = rates.get(broker.id, Rates())
-    return BrokerObservation(
+    return BrokerRecord(
         fenced=broker.fenced,
         leader_rate=rate.leader,
         follower_rate=rate.follower,
@@ -181,15 +185,16 @@ def _partition_observations(
     described: Mapping[TopicPartition, PartitionInfo],
     answers: Mapping[int, BrokerReplicas],
     as_of_ms: int,
-) -> tuple[PartitionObservation, ...]:
+) -> tuple[ReassignmentRecord, ...]:
     """Put together what the controller, the metadata and each replica's broker answered."""
     observations = []
     for partition, (replicas, adding, removing) in sorted(listed.items()):
         info = described.get(partition)
         hosts = [(broker, answers[broker]) for broker in dict.fromkeys(replicas)]
         observations.append(
-            PartitionObservation(
-                partition=partition,
+            ReassignmentRecord(
+                FORMAT.schema,
+                *partition,
                 replicas=replicas,
                 adding=adding,
                 removing=removing,

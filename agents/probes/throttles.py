@@ -17,8 +17,8 @@ from aiokafka.errors import KafkaError, for_code
 from caughtup.agents.kafka.protocol.answers import Configs
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.decoding import words
-from caughtup.models.reassignments.tracking.observation import TopicThrottle
 from caughtup.models.records.keys import is_topic
+from caughtup.models.records.reassignments import ThrottleRecord
 
 LEADER_RATE = "leader.replication.throttled.rate"
 FOLLOWER_RATE = "follower.replication.throttled.rate"
@@ -47,7 +47,7 @@ class Rates:
 class Throttles:
     """Throttles by topic and rates by broker, and in words what of them couldn't be had."""
 
-    topics: dict[str, TopicThrottle] = field(default_factory=dict)
+    topics: dict[str, ThrottleRecord] = field(default_factory=dict)
     rates: dict[int, Rates] = field(default_factory=dict)
     missing: set[str] = field(default_factory=set)
 
@@ -146,10 +146,10 @@ def _add_topics(found: Iterable[Configs], into: Throttles) -> None:
         if topic.error_code:
             error = for_code(topic.error_code)()
             into.missing.add(f"throttles of topics: {words(error, 'DESCRIBE_CONFIGS')}")
-        throttle = TopicThrottle(
+        throttle = ThrottleRecord(
             topic.configs.get(LEADER_REPLICAS, ""), topic.configs.get(FOLLOWER_REPLICAS, "")
         )
-        if throttle != TopicThrottle():
+        if throttle != ThrottleRecord():
             into.topics[topic.name] = throttle
 
 

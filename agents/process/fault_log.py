@@ -15,12 +15,29 @@ log = logging.getLogger(__name__)
 _MINUTE_MS = 60_000
 
 
+class OnceAMinute:
+    """Tells what of each kind is to be logged: the first in a minute. There are few kinds."""
+
+    def __init__(self) -> None:
+        #: By kind, when it was last logged (ms) and how many weren't since.
+        self._logged: dict[tuple[str, ...], tuple[int, int]] = {}
+
+    def more(self, *kind: str) -> str | None:
+        """Return what to add about those that were not logged; None if it isn't time yet."""
+        now = now_ms()
+        last_ms, unlogged = self._logged.get(kind, (0, 0))
+        if 0 <= now - last_ms < _MINUTE_MS:
+            self._logged[kind] = (last_ms, unlogged + 1)
+            return None
+        self._logged[kind] = (now, 0)
+        return f" ({unlogged} more like it since the last line)" if unlogged else ""
+
+
 class FaultLog:
     """Logs the first of each kind in a minute, and how many there were since the one before."""
 
     def __init__(self) -> None:
-        #: By kind, when it was last logged (ms) and how many weren't since.
-        self._logged: dict[tuple[str, str, str], tuple[int, int]] = {}
+        self._due = OnceAMinute()
 
     def attach(self, state: ClusterState) -> None:
         """Log what fails and is refused from now on."""
@@ -30,7 +47,7 @@ class FaultLog:
 
     def fault(self, fault: Fault, error: Exception) -> None:
         """Log a failure with its traceback: it is a bug of ours, and everything else goes on."""
-        more = self._due("fault", fault.part, fault.cause)
+        more = self._due.more("fault", fault.part, fault.cause)
         if more is not None:
             log.error(
                 "%s of %r failed%s; continuing", fault.part, fault.subject, more, exc_info=error
@@ -38,7 +55,7 @@ class FaultLog:
 
     def refusal(self, refusal: Refusal) -> None:
         """Log a record that was refused."""
-        more = self._due("refusal", refusal.topic, refusal.reason)
+        more = self._due.more("refusal", refusal.topic, refusal.reason)
         if more is not None:
             log.warning(
                 "refused a record of %s, key %r: %s: %s%s",
@@ -51,7 +68,7 @@ class FaultLog:
 
     def set_aside(self, aside: SetAside) -> None:
         """Log a record of ours that no broker takes."""
-        more = self._due("set aside", aside.topic, aside.reason)
+        more = self._due.more("set aside", aside.topic, aside.reason)
         if more is not None:
             log.warning(
                 "set aside a record for %s, key %r: %s: %s%s",
@@ -61,13 +78,3 @@ class FaultLog:
                 aside.message,
                 more,
             )
-
-    def _due(self, *kind: str) -> str | None:
-        """Return what to add about those that were not logged; None if it isn't time yet."""
-        now = now_ms()
-        last_ms, unlogged = self._logged.get(kind, (0, 0))
-        if 0 <= now - last_ms < _MINUTE_MS:
-            self._logged[kind] = (last_ms, unlogged + 1)
-            return None
-        self._logged[kind] = (now, 0)
-        return f" ({unlogged} more like it since the last line)" if unlogged else ""

@@ -45,6 +45,7 @@ class Health:
     ``read_ms`` when all but the last moments of it were read, both in ms; None before the first.
     ``late_seconds``: by how much the event loop's turns came late, in all.
     ``probed_ms``: when each probe last succeeded, in ms. ``probe_errors``: failures by probe.
+    ``web_refusals``: what the web port refused or cut off, by reason.
     ``leaderless_partitions``: without a leader at the last listing, so that their ends stand still.
     """
 
@@ -63,6 +64,7 @@ class Health:
     late_seconds: float = 0.0
     probed_ms: dict[str, int] = field(default_factory=dict)
     probe_errors: Counter[str] = field(default_factory=Counter)
+    web_refusals: Counter[str] = field(default_factory=Counter)
     leaderless_partitions: int = 0
     #: By which a supervisor tells which parts stand still.
     pulses: Pulses = field(default_factory=Pulses)

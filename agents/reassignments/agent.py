@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import faust
 
 from caughtup.agents.clock import now_ms
@@ -15,23 +13,20 @@ from caughtup.agents.topics.publisher import TopicWriter
 from caughtup.agents.topics.reader import Slice
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.keys import encode_partition
-from caughtup.models.records.movements import PARTITIONS, PartitionMovementRecord
-from caughtup.models.records.reassignments import ReassignmentRecord
+from caughtup.models.records.movements import PARTITIONS
 from caughtup.models.state.cluster import ClusterState
 
 
 def reassignments(
     app: faust.App,
-    channel: faust.ChannelT,
+    channel: faust.ChannelT[Slice],
     movements: TopicWriter,
     state: ClusterState,
     health: Health,
-    applied: Callable[[ReassignmentRecord], None],
 ) -> None:
     """Register the reassignments agent: records in slices, the tracker updated, events sent.
 
-    ``applied`` is called with each record that was applied. An instance that stands by publishes
-    nothing: once it is active it has read what was published.
+    An instance that stands by publishes nothing: once it is active it has read what was published.
     """
     outbox = Outbox(state.set_aside)
 
@@ -42,7 +37,6 @@ def reassignments(
                 reassignment = apply_record(state, record.key, record.value)
                 if reassignment is None:
                     continue
-                applied(reassignment)
                 if health.standby is None:
                     for key, value in event_records(state, reassignment.topic_partition):
                         outbox.put(movements, key, value)
@@ -56,6 +50,5 @@ def event_records(state: ClusterState, partition: TopicPartition) -> list[tuple[
         events = state.reassignment_events.new_events(state.reassignments, partition)
         for event in events:
             state.recent.happenings.note(partition_movement(event))
-        written = map(PartitionMovementRecord.from_event, events)
-        return [(key, PARTITIONS.encode(record)) for record in written]
+        return [(key, PARTITIONS.encode(event)) for event in events]
     return []

@@ -20,24 +20,23 @@ from caughtup.agents.probes.pace import Pace
 from caughtup.agents.probes.reassignments import ReassignmentObserver, Round
 from caughtup.agents.process.health import Health
 from caughtup.agents.progress import Progress
-from caughtup.agents.reassignments.known import (
-    Endings,
-    KnownReassignment,
-    PublishedReassignments,
-    read_back,
-)
+from caughtup.agents.reassignments.records import read_back
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import isolated_record
 from caughtup.agents.topics.publisher import TopicWriter
 from caughtup.agents.topics.read_to_end import read_service_topic
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.observation import (
-    ClusterObservation,
-    PartitionObservation,
+from caughtup.models.reassignments.controllers import reverted
+from caughtup.models.reassignments.ends import Endings, is_another_reassignment
+from caughtup.models.reassignments.shown import recorded
+from caughtup.models.records.fields import changed
+from caughtup.models.records.reassignments import (
+    CLUSTER_FORMAT,
+    CLUSTER_KEY,
+    FORMAT,
+    ClusterRecord,
+    ReassignmentRecord,
 )
-from caughtup.models.records import cluster_observations
-from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
-from caughtup.models.records.reassignments import FORMAT, ReassignmentRecord
 from caughtup.models.records.topics import REASSIGNMENTS
 from caughtup.models.state.cluster import ClusterState
 
@@ -67,16 +66,12 @@ class ReassignmentsProbe(Service):
         self._health = health
         self._state = state
         self._topic = topic
-        self._known: dict[TopicPartition, KnownReassignment] = {}
-        self._published = PublishedReassignments()
+        #: The last record of each that was read back or sent, and whose end wasn't.
+        self._known: dict[TopicPartition, ReassignmentRecord] = {}
         self._endings = Endings()
         #: Ends that were published, and that the agent hasn't applied yet.
         self._ended: set[TopicPartition] = set()
         self._missing: set[str] = set()
-
-    def applied(self, record: ReassignmentRecord) -> None:
-        """Note a record of the topic that the agent has applied, whoever published it."""
-        self._published.apply(record, self._state.reassignments.cluster)
 
     def write_again(self) -> None:
         """Publish again what may have ended unnoticed: its topic was made anew.
@@ -116,8 +111,8 @@ class ReassignmentsProbe(Service):
 
     def _read(
         self, unfinished: Collection[TopicPartition]
-    ) -> dict[TopicPartition, KnownReassignment]:
-        known: dict[TopicPartition, KnownReassignment] = {}
+    ) -> dict[TopicPartition, ReassignmentRecord]:
+        known: dict[TopicPartition, ReassignmentRecord] = {}
         for key, value in read_service_topic(
             self._settings, self._state, REASSIGNMENTS, Progress()
         ):
@@ -140,11 +135,20 @@ class ReassignmentsProbe(Service):
 
     def _adopt(self) -> None:
         """Add reassignments that others published, so that they end if none is listed."""
-        published = self._published.ongoing
+        published = self._state.reassignments.ongoing
         self._ended &= published.keys()
-        for partition, known in published.items():
-            if partition not in self._known and partition not in self._ended:
+        for partition in published.keys() - self._known.keys() - self._ended:
+            known = self._last(partition)
+            if known is not None:
                 self._known[partition] = known
+
+    def _last(self, partition: TopicPartition) -> ReassignmentRecord | None:
+        """Return the last that was published of a reassignment, else the last that was sent."""
+        tracked = self._state.reassignments.ongoing.get(partition)
+        if tracked is None:
+            return self._known.get(partition)
+        latest = changed(tracked.latest, since_ms=tracked.since_ms, original=tracked.original)
+        return recorded(latest, None)
 
     def _log_missing(self, missing: Iterable[str]) -> None:
         """Log what could not be had, unless it couldn't the last time either, whatever the reason."""
@@ -154,9 +158,7 @@ class ReassignmentsProbe(Service):
         self._missing = set(subjects)
 
     async def _publish(self, found: Round) -> None:
-        cluster = ClusterRecord.from_observation(found.cluster)
-        value = cluster_observations.FORMAT.encode(cluster)
-        await self._topic.send(key=CLUSTER_KEY, value=value)
+        await self._topic.send(key=CLUSTER_KEY, value=CLUSTER_FORMAT.encode(found.cluster))
         turn = time.monotonic()
         for observation in found.ongoing:
             await self._send(self._note(observation, found.cluster))
@@ -164,7 +166,7 @@ class ReassignmentsProbe(Service):
                 await asyncio.sleep(0)
                 turn = time.monotonic()
         if found.listed:
-            listed = {observation.partition for observation in found.ongoing}
+            listed = {observation.topic_partition for observation in found.ongoing}
             gone = sorted(self._known.keys() - listed)
             sent = {partition: await self._unlisted(partition, found) for partition in gone}
             # An observation that gets lost is followed by another, an end is published once.
@@ -174,24 +176,28 @@ class ReassignmentsProbe(Service):
                     del self._known[partition]
                     self._ended.add(partition)
 
-    def _note(
-        self, observation: PartitionObservation, cluster: ClusterObservation
-    ) -> ReassignmentRecord:
-        """Keep an observation, and return its record with what is known of the beginning."""
-        partition = observation.partition
+    def _note(self, observation: ReassignmentRecord, cluster: ClusterRecord) -> ReassignmentRecord:
+        """Keep an observation, and return it with what is known of the beginning.
+
+        Of another reassignment, which took the place of the last one, nothing is known of it.
+        """
+        partition = observation.topic_partition
         self._endings.forget(partition)
-        known = self._published.ongoing.get(partition) or self._known.get(partition)
-        since_ms, original = known.began(observation, cluster) if known else (None, None)
-        self._known[partition] = KnownReassignment(observation, since_ms, original)
-        return self._judged(ReassignmentRecord.from_observation(observation, since_ms, original))
+        last = self._last(partition)
+        if last is not None:
+            original = reverted(last) if last.original is None else last.original
+            if not is_another_reassignment(last, original, observation, cluster):
+                began = {"since_ms": last.since_ms, "original": last.original}
+                observation = changed(observation, **began)
+        self._known[partition] = observation
+        return self._judged(observation)
 
     def _judged(self, record: ReassignmentRecord) -> ReassignmentRecord:
-        """Add what was last worked out of a reassignment to its record."""
+        """Return a record with what was last worked out of its reassignment."""
         partition = record.topic_partition
         tracked = self._state.reassignments.ongoing.get(partition)
-        if tracked is not None:
-            record.judge(self._state.reassignment_watch.find(partition, tracked))
-        return record
+        watch = self._state.reassignment_watch
+        return recorded(record, None if tracked is None else watch.find(partition, tracked))
 
     async def _unlisted(self, partition: TopicPartition, found: Round) -> list[Awaitable[object]]:
         """Publish what became of a partition; return what to wait for if that was its end."""
@@ -199,18 +205,15 @@ class ReassignmentsProbe(Service):
         if partition not in found.described:
             return []
         info = found.described[partition]
-        began = known.since_ms, known.original
-        if not self._endings.is_over(known, info):
-            record = ReassignmentRecord.from_observation(known.observation, *began)
-            record.as_of_ms, record.unlisted = as_of_ms, True
-            await self._send(self._judged(record))
+        replicas, isr = (None, ()) if info is None else (info.replicas, info.isr)
+        if not self._endings.is_over(known, replicas, isr):
+            await self._send(self._judged(changed(known, as_of_ms=as_of_ms, unlisted=True)))
             return []
-        if partition not in self._published.ongoing:
+        if partition not in self._state.reassignments.ongoing:
             # It ended while the service was down, whose tracker learns of it by this.
-            await self._send(ReassignmentRecord.from_observation(known.observation, *began))
-        replicas, isr = ((), ()) if info is None else (info.replicas, info.isr)
+            await self._send(known)
         record = ReassignmentRecord(
-            FORMAT.schema, *partition, as_of_ms, replicas, isr=isr, ended=True
+            FORMAT.schema, *partition, as_of_ms, replicas or (), isr=isr, ended=True
         )
         return [
             await self._topic.send(key=record.key, value=value)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from caughtup.agents.topics.applied import isolated_record
 from caughtup.models.clocks import AHEAD_MS
-from caughtup.models.records.cluster_observations import (
+from caughtup.models.ids import TopicPartition
+from caughtup.models.reassignments.shown import recorded
+from caughtup.models.records.decoding import TOO_MANY, RefusedError, require_past
+from caughtup.models.records.fields import changed
+from caughtup.models.records.reassignments import (
+    CLUSTER_FORMAT,
     CLUSTER_KEY,
     ClusterRecord,
-    read_cluster_observation,
+    ReassignmentRecord,
+    read_reassignment,
 )
-from caughtup.models.records.decoding import TOO_MANY, RefusedError, require_past
-from caughtup.models.records.reassignments import ReassignmentRecord, read_reassignment
 from caughtup.models.records.topics import REASSIGNMENTS
 from caughtup.models.state.cluster import ClusterState
 
@@ -28,7 +34,7 @@ def apply_record(
     with isolated_record(state, REASSIGNMENTS, key, clock_ms) as clock:
         record = _read(key, value, clock)
         if isinstance(record, ClusterRecord):
-            state.reassignments.apply_cluster(record.to_observation())
+            state.reassignments.apply_cluster(record)
         elif record is not None and not _is_outdated(state, record, clock):
             _apply(state, record)
             return record
@@ -42,7 +48,7 @@ def _read(
     if key == CLUSTER_KEY:
         if value is None:
             return None
-        cluster = read_cluster_observation(value)
+        cluster = CLUSTER_FORMAT.decode(value)
         require_past(cluster.as_of_ms, clock_ms)
         return cluster
     _, record = read_reassignment(key, value)
@@ -71,4 +77,28 @@ def _apply(state: ClusterState, record: ReassignmentRecord) -> None:
     elif record.unlisted:
         tracker.unlisted(partition, as_of_ms)
     else:
-        tracker.apply(record.to_observation(), since_ms=record.since_ms, original=record.original)
+        tracker.apply(record)
+
+
+def read_back(
+    known: dict[TopicPartition, ReassignmentRecord],
+    key: bytes | None,
+    value: bytes | None,
+    clock_ms: int,
+    unfinished: Collection[TopicPartition] = (),
+) -> None:
+    """Add what a retained record says of a reassignment, or forget one that has ended.
+
+    The last of each partition's records counts. One that ended stays known while it is
+    ``unfinished``: its end was written, and what follows from it wasn't. Raises RefusedError.
+    """
+    if key == CLUSTER_KEY:
+        return
+    partition, record = read_reassignment(key, value)
+    if record is None or record.ended:
+        if partition not in unfinished:
+            known.pop(partition, None)
+        return
+    require_past(record.as_of_ms, clock_ms)
+    since_ms = record.as_of_ms if record.since_ms is None else record.since_ms
+    known[partition] = recorded(changed(record, since_ms=since_ms, unlisted=False), None)

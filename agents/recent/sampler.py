@@ -85,9 +85,8 @@ class Sampler(Service):
             return
         assessed = self._state.reassignment_watch.find(partition, tracked)
         if assessed is not None:
-            found = assessed.verdict
-            why = found.cause and found.cause.replace("-", " ")
-            self._state.recent.look_at_movement(partition, found.verdict, why, self._clock())
+            why = assessed.cause and assessed.cause.replace("-", " ")
+            self._state.recent.look_at_movement(partition, assessed.verdict, why, self._clock())
 
     def _sample(self, group: str, now: int) -> dict[str, int]:
         """Add a group's figures, and return those that count in the cluster's."""
@@ -117,9 +116,9 @@ class Sampler(Service):
         left = 0.0
         for partition, tracked in tracker.ongoing.items():
             assessed = watch.find(partition, tracked)
-            if assessed is None or assessed.figures.bytes_remaining is None:
+            if assessed is None or assessed.bytes_remaining is None:
                 return figures
-            left += assessed.figures.bytes_remaining
+            left += assessed.bytes_remaining
         return {**figures, "bytes_left": left}
 
 

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 
 from caughtup.models.decisions.movements import LEADER, TaskMovementEvent
-from caughtup.models.reassignments.events import ReassignmentEvent
 from caughtup.models.recent.happenings import Happening
+from caughtup.models.records.fields import or_none
+from caughtup.models.records.movements import PartitionMovementRecord
 
 _STEPS = {
     "planned": "planned",
@@ -39,15 +40,15 @@ def _of_plan(group: str, plan: str, events: list[TaskMovementEvent]) -> Happenin
     return Happening(at_ms, "movement", f"{whose} {noun}: {said}", why + more, group)
 
 
-def partition_movement(event: ReassignmentEvent) -> Happening:
+def partition_movement(event: PartitionMovementRecord) -> Happening:
     """Return what to say of a step of a reassignment: ``orders-3: 1, 2 → 2, 4 begun``."""
-    step = {"planned": "begun", "promoted": "completed", "dropped": "ended otherwise"}[event.step]
-    route = " → ".join(", ".join(map(str, brokers)) for brokers in (event.original, event.target))
-    partition = str(event.partition)
+    step = {"planned": "begun", "promoted": "completed", "dropped": "ended otherwise"}[event.event]
+    route = " → ".join(", ".join(map(str, brokers)) for brokers in (event.from_, event.to))
+    partition = str(event.topic_partition)
     return Happening(
         event.at_ms,
         "reassignment",
         f"{partition}: brokers {route}, {step}",
-        event.why,
+        or_none(event.why),
         partition=partition,
     )

@@ -48,7 +48,7 @@ def recommend(
             if Wakeup.GROUPS in reasons and state.applications.awaited():
                 hurry.set()
 
-    @app.timer(interval=_PATIENCE_LOOK_SECONDS)
+    @app.timer(interval=_PATIENCE_LOOK_SECONDS)  # type: ignore[untyped-decorator]
     async def look_again() -> None:
         """Wake the agent for generations whose end offsets never come."""
         if state.applications.awaited():

@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 import faust
 
 from caughtup.agents.clock import now_ms
+from caughtup.agents.kept_channel import KeptChannel
 from caughtup.agents.topics.reader import Slice
 from caughtup.agents.topics.standalone_consumer import ConsumerRecord
 from caughtup.models.records.decoding import TOO_MANY, RefusedError
@@ -73,7 +74,7 @@ class AppliedTopic(Generic[Decoded]):
 
 def apply_topic(
     app: faust.App,
-    channel: faust.ChannelT,
+    channel: KeptChannel,
     state: ClusterState,
     topic: AppliedTopic[Decoded],
     applied: Callable[[], Awaitable[object]] | None = None,

@@ -93,13 +93,10 @@ def read_topic(
     since_ms: int | None = None,
     unreadable: Callable[[int, str], None] | None = None,
     accepts: Callable[[Message], bool] | None = None,
-    positions: dict[int, int] | None = None,
 ) -> Records:
     """Yield the records of a topic, up to its end as it is now; none if there is no such topic.
 
     read_committed. ``since_ms``: from the first record of that time on, not from the start.
-    ``positions``: the offset to begin with, by partition, moved on to behind what was read; a
-    partition that isn't in it is read from its start.
     ``unreadable`` gets the offset of a batch that can't be decompressed, and why; reading goes
     on behind it. ``accepts`` says which records to yield; None: all. Raises UserError when it can't be read.
     """
@@ -120,10 +117,6 @@ def read_topic(
             starts = {
                 p.partition: p.offset if p.offset >= 0 else ends[p.partition] for p in partitions
             }
-        if positions is not None:
-            starts = {p: max(start, positions.get(p, start)) for p, start in starts.items()}
-            partitions = [TopicPartition(topic, p, start) for p, start in starts.items()]
-            positions.update({p: max(end, starts[p]) for p, end in ends.items()})
         consumer.assign(partitions)
         unfinished = {p for p in ends if starts[p] < ends[p]}
         # Compaction leaves fewer records than the offsets say.
@@ -134,22 +127,22 @@ def read_topic(
                 advance(len(messages))
                 for message in messages:
                     error = message.error()
+                    # An error that is of no record has neither.
+                    offset, number = message.offset() or 0, message.partition() or 0
                     if error is None:
                         skipping.read(message)
-                        if positions is not None:
-                            _move_on(positions, message)
                         if accepts is None or accepts(message):
                             yield message.key(), message.value()
                         # Waiting for the end of the partition instead would never end where
                         # commits keep coming: each fetch then brings another one.
-                        if message.offset() + 1 >= ends[message.partition()]:
-                            unfinished.discard(message.partition())
+                        if offset + 1 >= ends[number]:
+                            unfinished.discard(number)
                     elif error.code() == KafkaError._PARTITION_EOF:
-                        unfinished.discard(message.partition())
+                        unfinished.discard(number)
                     elif error.code() == KafkaError._BAD_COMPRESSION and unreadable is not None:
-                        place = skipping.behind(message, ends[message.partition()])
+                        place = skipping.behind(message, ends[number])
                         if place is not None:
-                            unreadable(message.offset(), error.str())
+                            unreadable(offset, error.str())
                             consumer.seek(place)
                     elif error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:
                         raise _refused(topic, error)
@@ -161,12 +154,6 @@ def read_topic(
         raise _refused(topic, reason) from None
     finally:
         consumer.close()
-
-
-def _move_on(positions: dict[int, int], message: Message) -> None:
-    """Note a record that lies beyond the end that was to be read to, and was read all the same."""
-    behind = message.offset() + 1
-    positions[message.partition()] = max(behind, positions[message.partition()])
 
 
 def _consumer(settings: Settings) -> Consumer:

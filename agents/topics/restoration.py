@@ -62,7 +62,7 @@ def _apply_movement(
     record: PartitionMovementRecord | TaskMovementRecord | ConnectMovementRecord,
 ) -> bool:
     if isinstance(record, PartitionMovementRecord):
-        state.reassignment_events.restore(record.to_event())
+        state.reassignment_events.restore(record)
     elif isinstance(record, ConnectMovementRecord):
         return state.connect.told_until(record.group, record.at_ms)
     else:

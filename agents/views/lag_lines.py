@@ -70,7 +70,7 @@ def _member_lines(state: ClusterState, group: str) -> Iterator[dict[str, Any]]:
         return
     owned: dict[str, list[tuple[str, int]]] = {}
     for partition, member in sorted(membership.owners.items()):
-        owned.setdefault(member.member_id, []).append(tuple(partition))
+        owned.setdefault(member.member_id, []).append((*partition,))
     application = state.applications.get(group)
     processes = (
         {m.member_id: str(m.process) for m in application.newest.members()} if application else {}

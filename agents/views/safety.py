@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from caughtup.models.copies.warmups import CopyAssessment
@@ -23,8 +24,12 @@ def asked_of(
     etas_ms: dict[tuple[str, TaskId], int | None] | None = None,
     *,
     leave_group: bool,
+    between_steps: Callable[[], None] = lambda: None,
 ) -> Safety:
-    """Play the stop of an instance. Raises UnknownClientError."""
+    """Play the stop of an instance. Raises UnknownClientError.
+
+    ``between_steps`` is called now and then, and may raise to end it.
+    """
     return safe_to_stop(
         group,
         client,
@@ -32,6 +37,7 @@ def asked_of(
         setting=Setting(),
         etas_ms=etas_ms or {},
         leave_group=leave_group,
+        between_steps=between_steps,
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -11,6 +11,7 @@ from aiohttp import web
 
 from caughtup.agents.views.copies import present
 from caughtup.agents.web.answer import count_asked, refused
+from caughtup.agents.web.door.questions import Questions, Unanswerable, in_thread
 from caughtup.models.errors import CaughtupError
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.what_if.adding import cost_of_adding
@@ -22,12 +23,12 @@ _JSON = "application/json"
 
 
 class Adding:
-    """Computes what more instances would cost when asked: in a thread, one after the other."""
+    """Computes what more instances would cost when asked, in a thread."""
 
-    def __init__(self, state: ClusterState, clock: Callable[[], int]) -> None:
+    def __init__(self, state: ClusterState, clock: Callable[[], int], questions: Questions) -> None:
         self._state = state
         self._clock = clock
-        self._one = asyncio.Lock()
+        self._questions = questions
 
     def add_routes(self, app: web.Application) -> None:
         """Add what it answers to an application."""
@@ -38,19 +39,31 @@ class Adding:
         add = count_asked(request.query.get("add", "1"), MOST)
         if add is None:
             return refused(400, f"say how many with ?add=N, from 1 to {MOST}")
-        async with self._one:
-            group = group_of(self._state, request.match_info["group"], self._clock())
-            if group is None:
-                return refused(404, "this is no Kafka Streams application whose leader assigns")
-            try:
-                told = await asyncio.to_thread(_fields, group, add)
-            except CaughtupError as error:
-                return refused(404, error.message)
-        return web.Response(body=msgspec.json.encode(told), content_type=_JSON)
+        name = request.match_info["group"]
+        try:
+            body = await self._questions.answer(
+                ("cost", name, add), partial(self._computed, name, add)
+            )
+        except Unanswerable as error:
+            return refused(error.status, error.why)
+        return web.Response(body=body, content_type=_JSON)
+
+    async def _computed(self, name: str, add: int) -> bytes:
+        group = group_of(self._state, name, self._clock())
+        if group is None:
+            raise Unanswerable(404, "this is no Kafka Streams application whose leader assigns")
+        try:
+            return await in_thread(partial(_told, group, add))
+        except CaughtupError as error:
+            raise Unanswerable(404, error.message) from None
 
 
-def _fields(group: Group, add: int) -> dict[str, Any]:
-    cost = cost_of_adding(group, add)
+def _told(group: Group, add: int, between_steps: Callable[[], None]) -> bytes:
+    return msgspec.json.encode(_fields(group, add, between_steps))
+
+
+def _fields(group: Group, add: int, between_steps: Callable[[], None]) -> dict[str, Any]:
+    cost = cost_of_adding(group, add, between_steps)
     return {
         "group": group.name,
         "generation": group.epoch,

@@ -7,6 +7,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 
 from aiohttp import web
 
@@ -14,32 +15,34 @@ from caughtup.agents.configuration.s3_access import environment_of
 from caughtup.agents.errors import UserError
 from caughtup.agents.settings import Settings
 from caughtup.agents.web.answer import count_asked, refused
-from caughtup.agents.web.limits import Slots
+from caughtup.agents.web.door.questions import Questions, Unanswerable
+from caughtup.agents.web.door.refusals import Refusals
 
 log = logging.getLogger(__name__)
 
 #: What reads the tables, in a process of its own, and for how long it may, in seconds.
 _READER = "caughtup.agents.cli.history.charts"
 SECONDS = 30.0
-#: One is read at a time, so many more may wait, and an answer is kept for so long (s).
+#: One is read at a time, others wait, so many in all, and an answer is kept for so long (s).
 _MOST, _KEPT_SECONDS, _KEPT = 5, 60.0, 32
 MOST_DAYS = 90
 _MOST_BYTES = 1 << 20
 _MOST_CHARACTERS = 1_000
 
 
-class UnreadableError(Exception):
-    """The history can't be read; its message says why in a line."""
-
-
 class HistoryCharts:
     """Answers with what a group did over days, by the tables that the settings name."""
 
-    def __init__(self, settings: Settings, clock: Callable[[], int]) -> None:
+    def __init__(self, settings: Settings, clock: Callable[[], int], refusals: Refusals) -> None:
         self._settings = settings
         self._clock = clock
-        self._one = asyncio.Lock()
-        self._slots = Slots("questions to the history at once", _MOST, retry_seconds=10)
+        self._questions = Questions(
+            "questions to the history",
+            refusals,
+            most=_MOST,
+            wait_seconds=_MOST * SECONDS,
+            retry_seconds=10,
+        )
         self._kept: dict[tuple[str, int], tuple[float, bytes]] = {}
 
     def add_routes(self, app: web.Application) -> None:
@@ -59,28 +62,25 @@ class HistoryCharts:
             return refused(404, "no group has such a name")
         body = self._known(group, days)
         if body is None:
-            with self._slots.taken():
-                try:
-                    body = await self._shared(uri, group, days)
-                except UnreadableError as problem:
-                    log.warning("the history can't be read: %s", problem)
-                    return refused(502, str(problem))
+            read = partial(self._read_and_kept, uri, group, days)
+            try:
+                body = await self._questions.answer((group, days), read)
+            except Unanswerable as problem:
+                log.warning("the history can't be read: %s", problem)
+                return refused(problem.status, problem.why)
         return web.Response(body=body, content_type="application/json")
 
     def _known(self, group: str, days: int) -> bytes | None:
         until, body = self._kept.get((group, days), (0.0, b""))
         return body if time.monotonic() <= until else None
 
-    async def _shared(self, uri: str, group: str, days: int) -> bytes:
-        async with self._one:
-            body = self._known(group, days)
-            if body is None:
-                body = await self._read(uri, group, days)
-                self._kept.pop((group, days), None)
-                while len(self._kept) >= _KEPT:
-                    del self._kept[next(iter(self._kept))]
-                self._kept[group, days] = (time.monotonic() + _KEPT_SECONDS, body)
-            return body
+    async def _read_and_kept(self, uri: str, group: str, days: int) -> bytes:
+        body = await self._read(uri, group, days)
+        self._kept.pop((group, days), None)
+        while len(self._kept) >= _KEPT:
+            del self._kept[next(iter(self._kept))]
+        self._kept[group, days] = (time.monotonic() + _KEPT_SECONDS, body)
+        return body
 
     async def _read(self, uri: str, group: str, days: int) -> bytes:
         """Have another process read the tables, and end it if it takes too long."""
@@ -88,7 +88,7 @@ class HistoryCharts:
         try:
             environment = await asyncio.to_thread(environment_of, uri, lambda: self._settings)
         except UserError as error:
-            raise UnreadableError(error.message) from None
+            raise Unanswerable(502, error.message) from None
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", _READER, *asked),
             stdin=asyncio.subprocess.DEVNULL,
@@ -100,13 +100,13 @@ class HistoryCharts:
             async with asyncio.timeout(SECONDS):
                 body, said = await process.communicate()
         except TimeoutError:
-            raise UnreadableError(f"it took longer than {SECONDS:.0f} s") from None
+            raise Unanswerable(502, f"it took longer than {SECONDS:.0f} s") from None
         finally:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
         if process.returncode != 0 or len(body) > _MOST_BYTES:
-            raise UnreadableError(_line(said) or f"its reader ended with {process.returncode}")
+            raise Unanswerable(502, _line(said) or f"its reader ended with {process.returncode}")
         return body
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Collection
 from ipaddress import IPv6Address, ip_address
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 log = logging.getLogger(__name__)
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 #: In the list of allowed names: any name is.
 _ANY = "*"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable, Generator
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
 from aiohttp import web
 
+from caughtup.agents.columns import DECLARED
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import done_in_turns
 from caughtup.agents.views.page.group import group_steps
@@ -21,7 +22,9 @@ from caughtup.agents.views.page.parts import (
     streams_steps,
 )
 from caughtup.agents.views.page.recent import recent_of_cluster, recent_of_group
-from caughtup.agents.web.answer import refused
+from caughtup.agents.web.answer import refused, send_made
+from caughtup.agents.web.door.questions import Questions, Slots
+from caughtup.agents.web.door.refusals import Refusals
 from caughtup.agents.web.page_state import page_steps
 from caughtup.models.state.cluster import ClusterState
 
@@ -30,8 +33,13 @@ SCHEMA = 2
 _SHARED_SECONDS = 0.5
 #: Views that are kept to be shared; there are at most as many listeners.
 _KEPT = 64
+#: Views are made one after the other. Whoever waits for longer (s) is told to come back.
+_WAIT_SECONDS = 10.0
+#: Answers with the whole state that are sent at once: each holds it until its reader has it.
+_STATES = 8
 _MOST_CHARACTERS = 1_000
 _JSON = "application/json"
+_DECLARED = msgspec.Raw(msgspec.json.encode(DECLARED))
 _PARTS = {
     "reassignments": reassignments_steps,
     "connect": connect_steps,
@@ -71,6 +79,7 @@ class PageViews:
         clock: Callable[[], int],
         limited: Callable[[], int],
         links: dict[str, str],
+        refusals: Refusals,
         *,
         has_history: bool = False,
     ) -> None:
@@ -80,7 +89,10 @@ class PageViews:
         self._limited = limited
         self._links = links
         self._has_history = has_history
-        self._making = asyncio.Lock()
+        self._making = Questions(
+            "views", refusals, most=_KEPT, wait_seconds=_WAIT_SECONDS, retry_seconds=5
+        )
+        self._states = Slots("whole states", refusals, _STATES, retry_seconds=5)
         self._kept: dict[View, tuple[float, bytes]] = {}
 
     def add_routes(self, app: web.Application) -> None:
@@ -90,22 +102,26 @@ class PageViews:
         app.router.add_get("/api/recent", self._recent)
         app.router.add_get(r"/api/groups/{group:[\s\S]+}/recent", self._recent)
 
-    async def shared(self, view: View) -> bytes:
-        """Return a view as JSON, the same for all who listen to it at about the same time."""
-        async with self._making:
-            until, made = self._kept.get(view, (0.0, b""))
-            if time.monotonic() > until:
-                made = await self._made(view)
-                self._kept.pop(view, None)
-                while len(self._kept) >= _KEPT:
-                    del self._kept[next(iter(self._kept))]
-                self._kept[view] = (time.monotonic() + _SHARED_SECONDS, made)
-            return made
+    async def event(self, view: View) -> bytes:
+        """Return a view as an event, the same for all who listen to it at about the same time."""
+        until, made = self._kept.get(view, (0.0, b""))
+        if time.monotonic() > until:
+            made = b"event: state\ndata: %s\n\n" % await self._now(view)
+            self._kept.pop(view, None)
+            while len(self._kept) >= _KEPT:
+                del self._kept[next(iter(self._kept))]
+            self._kept[view] = (time.monotonic() + _SHARED_SECONDS, made)
+        return made
+
+    async def _now(self, view: View) -> bytes:
+        """Return a view as it is, made once for all who ask for it at the same time."""
+        return await self._making.answer(view, partial(self._made, view))
 
     async def _made(self, view: View) -> bytes:
         described = await done_in_turns(self._steps(view))
         if view != WHOLE:
             head = {"schema": SCHEMA, "view": view.view, "links": self._links}
+            head |= {"declared": _DECLARED}
             head |= {"history": True} if self._has_history else {}
             described = head | described
         return msgspec.json.encode(described)
@@ -120,14 +136,18 @@ class PageViews:
             return group_steps(state, health, now, view.group)
         return _PARTS[view.view](state, health, now)
 
-    async def _view(self, request: web.Request) -> web.Response:
+    async def _view(self, request: web.Request) -> web.StreamResponse:
         view = asked(request)
         if view is None:
             return refused(
                 400,
                 "say what: ?view=overview, reassignments, connect, streams or health, or ?group=NAME",
             )
-        return web.Response(body=await self._made(view), content_type=_JSON)
+        headers = {"Content-Type": f"{_JSON}; charset=utf-8"}
+        if view != WHOLE:
+            return await send_made(request, headers, [await self._now(view)])
+        with self._states.taken(request):
+            return await send_made(request, headers, [await self._now(view)])
 
     async def _recent(self, request: web.Request) -> web.Response:
         group = request.match_info.get("group")

@@ -4,36 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from itertools import chain
 from pathlib import PurePath
 
 from aiohttp import web
+from aiohttp.typedefs import Middleware
 from mode import Service
-from prometheus_client.exposition import choose_encoder, gzip_accepted
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.process.garbage import FreezeOnGrowth
 from caughtup.agents.process.health import Health
-from caughtup.agents.process.turns import gzipped, in_turns
 from caughtup.agents.settings import Settings
 from caughtup.agents.web.adding import Adding
-from caughtup.agents.web.answer import send_whole
+from caughtup.agents.web.answer import write_pieces
+from caughtup.agents.web.door.limits import IDLE_SECONDS, Connections
+from caughtup.agents.web.door.listener import Listener
+from caughtup.agents.web.door.questions import Questions, Slots
+from caughtup.agents.web.door.refusals import Malformed, Refusals
 from caughtup.agents.web.history import HistoryCharts
 from caughtup.agents.web.hosts import AllowedHosts, authority, is_loopback
-from caughtup.agents.web.limits import HEADER_SECONDS, IDLE_SECONDS, Connections, Middleware, Slots
 from caughtup.agents.web.lines import Lines
-from caughtup.agents.web.metrics.compatible.registry import compatible_families
-from caughtup.agents.web.metrics.exposition import exposition
-from caughtup.agents.web.metrics.families import Telling
 from caughtup.agents.web.metrics.granularity import Detail
 from caughtup.agents.web.metrics.group_labels import GroupLabels
-from caughtup.agents.web.metrics.process import process_families
 from caughtup.agents.web.page_views import ADDRESSES, PageViews, asked, page_at
 from caughtup.agents.web.safety import SafeToStop
+from caughtup.agents.web.scrapes import Scrapes
 from caughtup.agents.web.stand_in import StandIn
 from caughtup.agents.web.tls import web_tls
 from caughtup.agents.web.token import Token
@@ -43,9 +40,9 @@ log = logging.getLogger(__name__)
 
 _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 _PUSH_SECONDS = 1.0
-_OPENMETRICS = "application/openmetrics-text"
 _STREAMS = 50
-_SCRAPES = 8
+#: Questions that a thread plays, one after the other: so many, each of which waits so long (s).
+_PLAYED, _PLAYED_SECONDS = 5, 1.0
 #: Asked by orchestrators, which have no token, and in need of an answer above all.
 _PROBES = frozenset({"/ready", "/healthz"})
 #: Every answer has these.
@@ -77,19 +74,23 @@ class WebServer(Service):
         self._clock = clock
         detail = Detail(settings.metrics_granularity, settings.metrics_group_limit)
         self._labels = GroupLabels(detail)
-        self._telling = Telling(settings.legacy_status_values, settings.objectives())
-        self._compatible = compatible_families(settings.compat_metrics)
-        self._freeze = FreezeOnGrowth()
-        self._streams = Slots("event streams", _STREAMS, retry_seconds=15)
-        self._scrapes = Slots("scrapes at once", _SCRAPES, retry_seconds=5)
+        self._refusals = Refusals(health.web_refusals)
+        self._streams = Slots("event streams", self._refusals, _STREAMS, retry_seconds=15)
         has_history = settings.history_uri is not None
         self._views = PageViews(
-            state, health, clock, self._labels.limited, settings.links(), has_history=has_history
+            state,
+            health,
+            clock,
+            self._labels.limited,
+            settings.links(),
+            self._refusals,
+            has_history=has_history,
         )
         self._tls = web_tls(settings)
-        self._token = settings.web_token_file and Token(settings.web_token_file, _PROBES)
+        token = settings.web_token_file
+        self._token = None if token is None else Token(token, _PROBES)
         self._runner: web.AppRunner | None = None
-        self._listener: asyncio.Server | None = None
+        self._listener: Listener | None = None
         self._stand_in: StandIn | None = None
         #: The port that is really listened on, which matters where 0 was asked for.
         self.port = settings.web_port
@@ -98,25 +99,22 @@ class WebServer(Service):
         """Listen. Raises OSError when the port is taken."""
         settings = self._settings
         hosts = AllowedHosts(settings.web_host, settings.web_allowed_hosts)
-        connections = Connections(_PROBES)
-        checks = [connections.check, hosts.check]
+        connections = Connections(_PROBES, self._refusals)
+        checks: list[Middleware] = [connections.check, hosts.check]
         if self._token is not None:
             checks.append(self._token.check)
         self._runner = web.AppRunner(
             self._application(checks),
             access_log=None,
+            logger=Malformed.logger(self._refusals),
+            handler_cancellation=True,  # who has gone waits for no answer
             shutdown_timeout=1.0,
             keepalive_timeout=IDLE_SECONDS,
         )
         await self._runner.setup()
         connections.server = self._runner.server
-        self._listener = await asyncio.get_running_loop().create_server(
-            connections,
-            settings.web_host,
-            settings.web_port,
-            ssl=self._tls,
-            ssl_handshake_timeout=self._tls and HEADER_SECONDS,
-        )
+        self._listener = Listener(connections, self._tls)
+        await self._listener.start(settings.web_host, settings.web_port)
         self._stand_in = StandIn(self._listener.sockets, self._tls, self._health.pulses)
         self.port = self._listener.sockets[0].getsockname()[1]
         scheme = "http" if self._tls is None else "https"
@@ -135,7 +133,7 @@ class WebServer(Service):
         if self._stand_in is not None:
             await asyncio.to_thread(self._stand_in.stop)
         if self._listener is not None:
-            self._listener.close()
+            self._listener.stop()
         if self._runner is not None:
             await self._runner.cleanup()
 
@@ -150,11 +148,15 @@ class WebServer(Service):
         # Without a body to write, nobody would notice that the reader has left.
         app.router.add_get("/api/events", self._events, allow_head=False)
         self._views.add_routes(app)
-        Lines(self._state, self._clock).add_routes(app)
-        SafeToStop(self._state, self._clock).add_routes(app)
-        Adding(self._state, self._clock).add_routes(app)
-        HistoryCharts(self._settings, self._clock).add_routes(app)
-        app.router.add_get("/metrics", self._metrics)
+        state, clock, refusals = self._state, self._clock, self._refusals
+        questions = Questions(
+            "questions", refusals, most=_PLAYED, wait_seconds=_PLAYED_SECONDS, retry_seconds=5
+        )
+        Lines(state, clock, refusals).add_routes(app)
+        SafeToStop(state, clock, questions).add_routes(app)
+        Adding(state, clock, questions).add_routes(app)
+        HistoryCharts(self._settings, clock, refusals).add_routes(app)
+        Scrapes(self._settings, state, self._health, self._labels, clock, refusals).add_routes(app)
         app.router.add_get("/ready", self._ready)
         app.router.add_get("/healthz", self._healthz)
         app.on_response_prepare.append(_add_headers)
@@ -172,45 +174,17 @@ class WebServer(Service):
         view = asked(request)
         if view is None:
             raise web.HTTPBadRequest(text="there is no such view\n")
-        with self._streams.taken():
+        with self._streams.taken(request):
             response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
             await response.prepare(request)
             try:
                 while not self.should_stop:
-                    encoded = await self._views.shared(view)
-                    await response.write(b"event: state\ndata: " + encoded + b"\n\n")
+                    with suppress(web.HTTPServiceUnavailable):  # the next may come in time
+                        await write_pieces(response, await self._views.event(view))
                     await self.sleep(_PUSH_SECONDS)  # or until the server stops
             except (ConnectionError, asyncio.CancelledError):
                 pass  # the reader went away, or the server stops
             return response
-
-    async def _metrics(self, request: web.Request) -> web.StreamResponse:
-        """Write the metrics as they are made, letting others have their turn in between."""
-        with self._scrapes.taken():
-            _, content_type = choose_encoder(request.headers.get("Accept", ""))
-            headers = {"Content-Type": content_type, "Vary": "Accept, Accept-Encoding"}
-            chunks = self._exposed(openmetrics=content_type.startswith(_OPENMETRICS))
-            if gzip_accepted(request.headers.get("Accept-Encoding", "")):
-                headers["Content-Encoding"] = "gzip"
-                chunks = gzipped(chunks)
-            async with aclosing(chunks):
-                return await send_whole(request, headers, chunks, self._failed_scrape)
-
-    async def _exposed(self, *, openmetrics: bool) -> AsyncGenerator[bytes, None]:
-        pieces = exposition(
-            self._state,
-            self._health,
-            self._labels,
-            openmetrics=openmetrics,
-            telling=self._telling,
-            others=chain(self._compatible, process_families()),
-        )
-        async for chunk in in_turns(pieces):
-            yield chunk
-            self._freeze.reached(len(self._labels))
-
-    def _failed_scrape(self, error: Exception) -> None:
-        self._state.faults.note("metrics", "/metrics", error, self._clock())
 
     async def _ready(self, request: web.Request) -> web.Response:
         """Answer whether this is the active instance and has read; asked ?standby, whether it has."""

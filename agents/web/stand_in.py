@@ -7,7 +7,6 @@ import select
 import socket
 import ssl
 import threading
-from asyncio.trsock import TransportSocket
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -33,7 +32,7 @@ class StandIn:
     """
 
     def __init__(
-        self, listeners: Sequence[TransportSocket], tls: ssl.SSLContext | None, pulses: Pulses
+        self, listeners: Sequence[socket.socket], tls: ssl.SSLContext | None, pulses: Pulses
     ) -> None:
         self._listeners = [socket.fromfd(one.fileno(), one.family, one.type) for one in listeners]
         self._tls = tls

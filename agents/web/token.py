@@ -9,17 +9,16 @@ import base64
 import binascii
 import hmac
 import logging
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from caughtup.agents.configuration.watched_files import WatchedFiles
 from caughtup.agents.errors import UserError
 
 log = logging.getLogger(__name__)
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _CHALLENGES = ('Basic realm="caughtup", charset="UTF-8"', 'Bearer realm="caughtup"')
 

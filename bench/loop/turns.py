@@ -53,7 +53,7 @@ class LoopTurns:
             if took > self.longest.seconds:
                 self.longest = Turn(took, _name(handle))
 
-        events.Handle._run = timed  # type: ignore[method-assign]
+        events.Handle._run = timed  # type: ignore[method-assign, assignment]
         return self
 
     def __exit__(
@@ -67,7 +67,7 @@ class LoopTurns:
 
 def _name(handle: events.Handle) -> str:
     """Name what a handle ran: a function, or a task's coroutines down to where it waits now."""
-    callback = handle._callback
+    callback: object = handle._callback  # type: ignore[attr-defined]
     owner = getattr(callback, "__self__", None)
     if not isinstance(owner, asyncio.Task):
         return str(getattr(callback, "__qualname__", callback))

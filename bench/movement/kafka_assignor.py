@@ -58,7 +58,9 @@ def _by_the_jar(published: PublishedAssignor, scenario: Scenario) -> Decision:
         decided["probing_rebalance_needed"],
         {
             ProcessId.parse(process): ClientDecision(
-                *(tuple(map(TaskId.parse, given[kind])) for kind in ("active", "standby")), ()
+                tuple(map(TaskId.parse, given["active"])),
+                tuple(map(TaskId.parse, given["standby"])),
+                (),
             )
             for process, given in decided["clients"].items()
         },

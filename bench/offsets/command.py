@@ -82,7 +82,7 @@ def offsets(
     after the other.
 
     First client libraries alone read the log, each in a process of its own and decoding nothing:
-    confluent-kafka, which the service reads the live tail with, and aiokafka. Then `caughtup run`
+    confluent-kafka and aiokafka. Then `caughtup run`
     does, with all that it keeps.
     """
     found = []

@@ -21,9 +21,23 @@ from aiokafka import TopicPartition as AioTopicPartition
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from caughtup.agents.errors import UserError
-from caughtup.agents.kafka.offset_log import CONSUMER, SLICE_MESSAGES, few_collections
+from caughtup.agents.offsets.reader import few_collections
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
+#: librdkafka as it reads the topic fastest: in large runs of one partition's records.
+CONSUMER: dict[str, Any] = {
+    "isolation.level": "read_committed",
+    "enable.auto.commit": False,
+    "auto.offset.reset": "earliest",
+    "fetch.wait.max.ms": 200,
+    "fetch.message.max.bytes": 4 << 20,
+    "queued.max.messages.kbytes": 16 << 10,
+    # By default the fetching stops for a whole second whenever the queue is full.
+    "fetch.queue.backoff.ms": 1,
+}
+#: Messages taken at once: so few that they are still in the processor's cache when they are read,
+#: and are dropped, which is a third faster than with all of a poll's.
+SLICE_MESSAGES = 2_000
 _TIMEOUT_SECONDS = 10.0
 _POLL_SECONDS = 0.5
 
@@ -61,7 +75,7 @@ def _measure(reader: Reader, bootstrap_servers: str, partitions: int, results: C
 
 
 def read_with_confluent_kafka(bootstrap_servers: str, partitions: int) -> tuple[int, float]:
-    """Read everything with the service's own consumer: the records, and the seconds it took."""
+    """Read everything with librdkafka: the records, and the seconds it took."""
     consumer = Consumer({"bootstrap.servers": bootstrap_servers, "group.id": "bench", **CONSUMER})
     try:
         consumer.list_topics(CONSUMER_OFFSETS, timeout=_TIMEOUT_SECONDS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from caughtup.demo.java.compiling import compiler_command
+from caughtup.pipelines.java.compiling import compiler_command
 from caughtup.demo.processes.children import Processes
 from caughtup.models.errors import CaughtupError
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from py4j.java_gateway import (  # type: ignore[import-untyped]
+from py4j.java_gateway import (
     GatewayParameters,
     JavaGateway,
 )
-from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError
 
 from caughtup.demo.apps.restore_listener import (
     RestoredCopy,
@@ -22,8 +22,8 @@ from caughtup.demo.apps.restore_listener import (
     listen,
     restored_copies,
 )
-from caughtup.demo.java.command_lines import java_command
-from caughtup.demo.java.ivy import pyspark_jars
+from caughtup.pipelines.java.command_lines import java_command
+from caughtup.pipelines.java.ivy import pyspark_jars
 from caughtup.demo.processes.children import Process, Processes
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import ProcessId, TaskId

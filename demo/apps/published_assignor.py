@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from caughtup.demo.java.compiling import compiler_command
-from caughtup.demo.java.find import find_java
-from caughtup.demo.java.jars import classpath, connect_classpath
+from caughtup.pipelines.java.compiling import compiler_command
+from caughtup.pipelines.java.find import find_java
+from caughtup.pipelines.java.jars import classpath, connect_classpath
 from caughtup.demo.processes.closing import ClosedOnExit
 from caughtup.models.errors import CaughtupError
 

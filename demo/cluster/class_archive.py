@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.topics import create_topics
-from caughtup.demo.java.command_lines import class_archive
+from caughtup.pipelines.java.command_lines import class_archive
 
 _TOPIC = "classes"
 _COMMIT_SECONDS = 30.0

@@ -22,7 +22,7 @@ from caughtup.demo.cluster.broker_config import (
     properties_text,
     server_properties,
 )
-from caughtup.demo.java.command_lines import java_command
+from caughtup.pipelines.java.command_lines import java_command
 from caughtup.demo.processes.children import Process, Processes
 from caughtup.demo.processes.closing import ClosedOnExit
 from caughtup.demo.processes.ports import free_ports

@@ -50,11 +50,14 @@ def read_topic(cluster: EmbeddedCluster, topic: str) -> Iterator[LoggedRecord]:
             for message in consumer.consume(1_000, _POLL_SECONDS):
                 error = message.error()
                 if error is None:
+                    offset, partition = message.offset(), message.partition()
+                    assert offset is not None
+                    assert partition is not None
                     yield LoggedRecord(
-                        message.offset(), message.timestamp()[1], message.key(), message.value()
+                        offset, message.timestamp()[1], message.key(), message.value()
                     )
-                    if message.offset() + 1 >= ends[message.partition()]:
-                        unfinished.discard(message.partition())
+                    if offset + 1 >= ends[partition]:
+                        unfinished.discard(partition)
                 elif error.code() == KafkaError._PARTITION_EOF:
                     unfinished.discard(message.partition())
     finally:

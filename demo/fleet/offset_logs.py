@@ -99,8 +99,7 @@ def records(kind: str, shape: Shape, offsets_partitions: int, now_ms: int) -> It
     heads = [commit_key_prefix(group, topic) for group, topic in zip(groups, topics, strict=True)]
     numbers = [partition.to_bytes(4) for partition in range(shape.partitions)]
     values = _values(shape, drawn)
-    for group, home in zip(groups, homes, strict=True):
-        name = group.encode()
+    for name, home in zip(map(str.encode, groups), homes, strict=True):
         key = struct.pack(">hh", 2, len(name)) + name
         yield RawRecord(home, 0, now_ms, key, _EMPTY_GROUP)
     for index, number in enumerate(_order(kind, shape, drawn)):

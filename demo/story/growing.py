@@ -125,7 +125,7 @@ class Growing(Stage):
 
     def _no_lag(self) -> bool:
         groups = {group["group"]: group for group in self.page()["groups"]}
-        return groups.get(APPLICATION, {}).get("lag") == 0
+        return bool(groups.get(APPLICATION, {}).get("lag") == 0)
 
 
 def now_ms() -> int:

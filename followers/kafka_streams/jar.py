@@ -12,7 +12,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from caughtup.demo.java.compiling import compiler_command
+from caughtup.pipelines.java.compiling import compiler_command
 from caughtup.models.errors import CaughtupError
 
 NAME = "caughtup-follower.jar"

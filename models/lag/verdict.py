@@ -27,7 +27,7 @@ diverging   behind, and the lag grows: now, and by more than is produced in an i
 slow        behind, but the lag falls or stays
 ==========  ===================================================================================
 
-A group's verdict is that of its worst partition, in the order of ``SEVERITY``. Of a group of which
+A group's verdict is that of its worst partition, in the order of ``models/verdicts.py``. Of a group of which
 only one commit is known, Kafka's ``max.poll.interval.ms`` stands in for the interval.
 """
 
@@ -41,9 +41,7 @@ from caughtup.models.durations import counted, duration
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.figures import LagFigures
 from caughtup.models.lag.rates import INTERVALS_ALLOWED
-
-#: Every verdict, the worst last.
-SEVERITY = ("ok", "unknown", "slow", "rewound", "diverging", "stalled", "stopped")
+from caughtup.models.verdicts import LAG
 
 
 class Verdict(NamedTuple):
@@ -88,7 +86,7 @@ def group_verdict(
         return GroupVerdict("unknown", None, "the end offsets of its partitions are not known")
     partition, worst = max(
         ordered,
-        key=lambda item: (SEVERITY.index(item[1].verdict), item[1].behind_seconds),
+        key=lambda item: (LAG.severity(item[1].verdict), item[1].behind_seconds),
         default=(None, NOTHING_TO_READ),
     )
     if worst.verdict == "ok":

@@ -5,8 +5,9 @@ The agents and the Spark jobs both read the topic with this, a poll or an Arrow 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -118,6 +119,33 @@ def decode_records(records: Records) -> Batch:
         for subject, error in decoded.unreadable:
             _count_error(batch, int(RecordType.OFFSET_COMMIT), error, 1, subject)
     return batch
+
+
+def split_generations(records: Records, most: int = 1 << 31) -> Iterator[Records]:
+    """Yield the parts of a poll, cut where a classic group's metadata comes again.
+
+    A batch keeps the last value of each key, which is right for everything but generations. No
+    part has more than ``most`` records.
+    """
+    is_group = _types(records.key_reader()) == RecordType.GROUP_METADATA
+    rows = np.flatnonzero(is_group).tolist()
+    cuts: list[int] = []
+    seen: set[bytes | None] = set()
+    for row, key in zip(
+        rows, records.select(is_group).keys() if len(rows) > 1 else (), strict=False
+    ):
+        if key in seen:
+            cuts.append(row)
+            seen.clear()
+        seen.add(key)
+    for begin, end in pairwise([0, *cuts, len(records)]):
+        yield from in_parts(records.select(slice(begin, end)), most)
+
+
+def in_parts(records: Records, most: int) -> Iterator[Records]:
+    """Yield records in parts of at most ``most``."""
+    for first in range(0, len(records), most):
+        yield records.select(slice(first, first + most))
 
 
 def _come_often(keys: Sequence[bytes | None]) -> bool:

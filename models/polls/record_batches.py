@@ -1,13 +1,14 @@
-"""Record batches (format 2) as brokers send them: where each record's key and value are.
+"""Record batches of ``__consumer_offsets`` as brokers send them: the records that count.
 
-Batches are walked through one after the other, and all that is in them is read by columns. Source:
-Kafka's ``DefaultRecordBatch`` and ``DefaultRecord``.
+Batches are walked through one after the other, and all that is in them is read by columns. Offset
+commits of a transaction count once it has committed (``pending_commits``). Source: Kafka's
+``DefaultRecordBatch`` and ``DefaultRecord``.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,15 @@ from numpy.typing import NDArray
 from caughtup.models.errors import DecodeError
 from caughtup.models.polls.column_reader import ColumnReader, Ints, Rows
 from caughtup.models.polls.frames import LENGTH_BYTES, find_frames
+from caughtup.models.polls.pending_commits import (
+    ABORT,
+    COMMIT,
+    LoggedRecords,
+    PendingCommit,
+    PendingCommits,
+    Transactions,
+    framed,
+)
 from caughtup.models.polls.records import NULL, FramedRecords
 
 _HEADER = np.dtype(
@@ -37,86 +47,144 @@ _HEADER = np.dtype(
 )
 #: A batch's length counts what comes after itself; its magic and its attributes are where they are.
 _LENGTH = struct.Struct(">8xi")
-_MAGIC_AT, _ATTRIBUTES_AT = 16, 22
+_MAGIC_AT, _ATTRIBUTES_AT, _LAST_OFFSET_AT = 16, 22, 23
 _MAGIC = 2
+#: What comes after a batch's length, at least: in format 2, and in older ones.
+_LEAST_CURRENT_BYTES, _LEAST_BYTES = _HEADER.itemsize - _LENGTH.size, 14
 _COMPRESSION, _TRANSACTIONAL, _CONTROL = 0x07, 0x10, 0x20
 #: The most bytes of an integer of 64 bits.
 _VARLONG = 10
+#: What stands for the end of a transaction in a batch that ends none.
+_NO_END = -1
+NO_LEADER_EPOCH = -1
+
+
+#: Makes of a batch that is compressed or of an older format one that is neither.
+Unpack = Callable[[bytes], bytes]
 
 
 class Section(NamedTuple):
     """Where in an answer the batches of one partition are: ``start`` to ``end``, in bytes.
 
-    ``position`` is the offset that was asked for. ``aborted`` are transactions: producer ids, each
-    with the offset of its first record.
+    ``position`` is the offset that was asked for; ``pending`` are the commits of the transactions
+    that are open there.
     """
 
     start: int
     end: int
     position: int
-    aborted: Sequence[tuple[int, int]] = ()
+    pending: PendingCommits
 
 
 class FetchedRecords(NamedTuple):
     """Records in the order of their sections, and the offset that comes next in each section.
 
-    ``refused`` says of a section why its records end before its last batch does; None if they
-    don't.
+    ``leader_epochs`` are those of each section's last batch, NO_LEADER_EPOCH in one without.
     """
 
     records: FramedRecords
     positions: list[int]
-    refused: list[str | None]
+    leader_epochs: list[int]
 
 
-def decode_record_batches(data: bytes, sections: Iterable[Section]) -> FetchedRecords:
-    """Find the records of an answer's sections, without control records and aborted transactions.
+def decode_record_batches(
+    data: bytes, sections: Iterable[Section], unpack: Unpack, *, unpack_all: bool = False
+) -> FetchedRecords:
+    """Find the records of an answer's sections that count by now, in the order of each log.
 
-    A section ends before a batch that is compressed or of an older format, which it says. A batch
-    that is cut off ends it, too, and is to be asked for again. Raises DecodeError ``bad_batch`` for
-    bytes that are no batches.
+    An offset commit of an open transaction is put into ``Section.pending``; one of a transaction
+    that a marker commits is among the records, be it of this answer or of an earlier one. A batch
+    that is cut off ends its section, and is to be asked for again. ``unpack`` is called for batches
+    that are compressed or of an older format. Raises DecodeError ``bad_batch`` for bytes that are
+    no batches, and what ``unpack`` raises; what is pending is as before then. With ``unpack_all``
+    it is called for every batch (to replace what can't be read), and a section ends before a batch
+    whose length is impossible.
     """
+    asked = list(sections)
     starts: list[int] = []
-    positions: list[int] = []
-    refused: list[str | None] = []
-    asked: list[tuple[Section, slice]] = []
-    for section in sections:
+    batches: list[slice] = []
+    unpacked = bytearray()
+    for section in asked:
         first = len(starts)
-        refused.append(_walk(data, section, starts))
-        asked.append((section, slice(first, len(starts))))
+        _walk(data, section, starts, unpacked, unpack, unpack_all=unpack_all)
+        batches.append(slice(first, len(starts)))
+    if unpacked:
+        data += bytes(unpacked)
     start = np.array(starts, np.int64)
     headers = _headers(data, start)
     last_offset = headers["base_offset"].astype(np.int64) + headers["last_offset_delta"]
-    taken = headers["attributes"] & _CONTROL == 0
+    is_control = headers["attributes"] & _CONTROL != 0
     wanted = np.zeros(len(starts), np.int64)
-    for section, batches in asked:
-        following = last_offset[batches] + 1
-        positions.append(int(following.max(initial=section.position)))
-        wanted[batches] = section.position
-        if section.aborted:
-            _leave_aborted(headers[batches], taken[batches], section.aborted)
-    records = _find_records(data, start[taken], headers[taken], wanted[taken])
-    return FetchedRecords(records, positions, refused)
+    positions, leader_epochs = [], []
+    for section, of_section in zip(asked, batches, strict=True):
+        epochs = headers["leader_epoch"][of_section]
+        leader_epochs.append(int(epochs[-1]) if len(epochs) else NO_LEADER_EPOCH)
+        positions.append(int((last_offset[of_section] + 1).max(initial=section.position)))
+        wanted[of_section] = section.position
+    plain = np.flatnonzero(~is_control)
+    logged = _find_records(data, start, headers, plain, wanted)
+    if (headers["attributes"] & (_CONTROL | _TRANSACTIONAL)).any():
+        ends = _transaction_ends(data, start, headers, np.flatnonzero(is_control), wanted)
+        records = _apply_transactions(logged, headers, ends, asked, batches)
+    elif any(len(section.pending) for section in asked):
+        ends = np.full(len(starts), _NO_END, np.int64)
+        records = _apply_transactions(logged, headers, ends, asked, batches)
+    else:
+        records = logged.records
+    return FetchedRecords(records, positions, leader_epochs)
 
 
-def _walk(data: bytes, section: Section, starts: list[int]) -> str | None:
-    """Add where each whole batch of a section starts; return why it ends before another."""
-    at, end, unpack = section.start, section.end, _LENGTH.unpack_from
-    least = _HEADER.itemsize - _LENGTH.size
+def readable(batch: bytes) -> bytes:
+    """Return a batch if its records can be read, otherwise one without records in its place."""
+    try:
+        headers, first = _headers(batch, np.zeros(1, np.int64)), np.zeros(1, np.int64)
+        _find_records(batch, first, headers, first, first)
+    except DecodeError:
+        return without_records(batch)
+    return batch
+
+
+def without_records(batch: bytes) -> bytes:
+    """Return a batch that takes the place of one, offsets and all, and has no records."""
+    header = np.zeros(1, _HEADER)
+    if batch[_MAGIC_AT] == _MAGIC and len(batch) >= _HEADER.itemsize:
+        header[0] = np.frombuffer(batch, _HEADER, 1)[0]
+    else:
+        (header["base_offset"],) = struct.unpack_from(">q", batch)
+        header["magic"], header["producer_id"], header["leader_epoch"] = _MAGIC, -1, NO_LEADER_EPOCH
+    header["attributes"], header["count"] = 0, 0
+    header["length"] = _LEAST_CURRENT_BYTES
+    header["last_offset_delta"] = np.maximum(header["last_offset_delta"], 0)
+    return header.tobytes()
+
+
+def _walk(
+    data: bytes,
+    section: Section,
+    starts: list[int],
+    unpacked: bytearray,
+    unpack: Unpack,
+    *,
+    unpack_all: bool,
+) -> None:
+    """Add where each whole batch of a section starts: in the data, or behind it once unpacked."""
+    at, end, length_of = section.start, section.end, _LENGTH.unpack_from
     while end - at > _ATTRIBUTES_AT:
-        if data[at + _MAGIC_AT] != _MAGIC:
-            return f"a batch of format {data[at + _MAGIC_AT]}"
-        if data[at + _ATTRIBUTES_AT] & _COMPRESSION:
-            return "a compressed batch"
-        (length,) = unpack(data, at)
-        if length < least:
-            raise DecodeError("bad_batch", f"a batch of {length} bytes")
+        (length,) = length_of(data, at)
         following = at + _LENGTH.size + length
         if following > end:
             break
-        starts.append(at)
+        is_current = data[at + _MAGIC_AT] == _MAGIC
+        if length < (_LEAST_CURRENT_BYTES if is_current else _LEAST_BYTES):
+            if unpack_all:
+                break
+            raise DecodeError("bad_batch", f"a batch of {length} bytes")
+        if is_current and not data[at + _ATTRIBUTES_AT] & _COMPRESSION and not unpack_all:
+            starts.append(at)
+        else:
+            starts.append(len(data) + len(unpacked))
+            unpacked += unpack(data[at:following])
         at = following
-    return None
 
 
 def _headers(data: bytes, start: Ints) -> NDArray[Any]:
@@ -127,24 +195,11 @@ def _headers(data: bytes, start: Ints) -> NDArray[Any]:
     return found
 
 
-def _leave_aborted(headers: NDArray[Any], taken: Rows, aborted: Sequence[tuple[int, int]]) -> None:
-    """Leave out the batches of aborted transactions. Source: ``CompletedFetch``."""
-    coming = sorted(aborted, key=lambda transaction: transaction[1], reverse=True)
-    open_now: set[int] = set()
-    for index, header in enumerate(headers):
-        last_offset = int(header["base_offset"]) + int(header["last_offset_delta"])
-        while coming and coming[-1][1] <= last_offset:
-            open_now.add(coming.pop()[0])
-        producer = int(header["producer_id"])
-        if producer in open_now:
-            if header["attributes"] & _CONTROL:
-                open_now.discard(producer)  # its end
-            elif header["attributes"] & _TRANSACTIONAL:
-                taken[index] = False
-
-
-def _find_records(data: bytes, start: Ints, headers: NDArray[Any], position: Ints) -> FramedRecords:
-    """Find the keys and values of all records of batches, from each batch's position on."""
+def _find_records(
+    data: bytes, starts: Ints, headers: NDArray[Any], batches: Ints, positions: Ints
+) -> LoggedRecords:
+    """Find the keys and values of all records of some batches, from each batch's position on."""
+    headers, start, position = headers[batches], starts[batches], positions[batches]
     end = start + _LENGTH.size + headers["length"]
     count = headers["count"].astype(np.int64)
     frames = find_frames(data, start + _HEADER.itemsize, end, count)
@@ -153,16 +208,79 @@ def _find_records(data: bytes, start: Ints, headers: NDArray[Any], position: Int
     reader = ColumnReader(raw, *reader.span(reader.varint(LENGTH_BYTES)), reader.good)
     reader.uint8()  # attributes, of which there are none
     reader.uvarint(_VARLONG)  # its time, which isn't read
-    offset = reader.varint(LENGTH_BYTES)
+    delta = reader.varint(LENGTH_BYTES)
     key_start, key_end = _span(reader)
     value_start, value_end = _span(reader)
     if not reader.good.all():
         raise DecodeError("bad_batch", "a record that isn't as long as its parts")
     records = FramedRecords(data, key_start, key_end, value_start, value_end)
     base_offset = headers["base_offset"].astype(np.int64)
+    offset = np.repeat(base_offset, count) + delta
+    logged = LoggedRecords(records, offset, np.repeat(batches, count))
     if (base_offset >= position).all():
-        return records
-    return records.select(np.repeat(base_offset - position, count) + offset >= 0)
+        return logged
+    return _select(logged, offset >= np.repeat(position, count))
+
+
+def _transaction_ends(
+    data: bytes, start: Ints, headers: NDArray[Any], controls: Ints, position: Ints
+) -> Ints:
+    """Return how each batch ends a transaction: the type in a control record's key, or _NO_END."""
+    ends = np.full(len(start), _NO_END, np.int64)
+    found = _find_records(data, start, headers, controls, position)
+    reader = found.records.key_reader()
+    reader.int16()  # the version, of which each has the type
+    kind = reader.int16()
+    ends[found.batch] = np.where(reader.good & ((kind == ABORT) | (kind == COMMIT)), kind, _NO_END)
+    return ends
+
+
+def _apply_transactions(
+    logged: LoggedRecords,
+    headers: NDArray[Any],
+    ends: Ints,
+    sections: list[Section],
+    batches: list[slice],
+) -> FramedRecords:
+    """Return the records that count by now, with those that were pending and do so, too."""
+    transactions = Transactions(
+        headers["producer_id"].astype(np.int64),
+        headers["attributes"] & _TRANSACTIONAL != 0,
+        ends,
+    )
+    released: list[PendingCommit] = []
+    kept: list[tuple[int, Ints]] = []
+    bounds = np.searchsorted(logged.batch, [of_section.start for of_section in batches]).tolist()
+    for section, of_section, begin, end in zip(
+        sections, batches, bounds, [*bounds[1:], len(logged.batch)], strict=True
+    ):
+        own = _select(logged, slice(begin, end))
+        applied = section.pending.apply(
+            own._replace(batch=own.batch - of_section.start),
+            Transactions(
+                transactions.producer[of_section],
+                transactions.is_transactional[of_section],
+                transactions.ends[of_section],
+            ),
+        )
+        kept.append((len(applied.released), begin + np.flatnonzero(applied.rows)))
+        released += applied.released
+    rows = np.concatenate([of_section for _, of_section in kept])
+    if not released:
+        return logged.records.select(rows)
+    data, pending = framed(released, logged.records.data)
+    before = np.repeat(np.cumsum([0, *(len(own) for _, own in kept[:-1])]), [n for n, _ in kept])
+    return FramedRecords(
+        data,
+        *(
+            np.insert(column[rows], before, added)
+            for column, added in zip(logged.records.columns(), pending.columns(), strict=True)
+        ),
+    )
+
+
+def _select(logged: LoggedRecords, rows: Rows | slice) -> LoggedRecords:
+    return LoggedRecords(logged.records.select(rows), logged.offset[rows], logged.batch[rows])
 
 
 def _span(reader: ColumnReader) -> tuple[Ints, Ints]:

@@ -48,7 +48,7 @@ class Records(Protocol):
     def heads(self, tail_bytes: int) -> Heads:
         """Return all keys without so many of their last bytes."""
 
-    def select(self, rows: Rows) -> Self:
+    def select(self, rows: Rows | slice) -> Self:
         """Return some of the records."""
 
 
@@ -83,8 +83,10 @@ class ListedRecords:
         keys: Sequence[bytes] = self.listed_keys  # type: ignore[assignment]
         return Heads([key[:-tail_bytes] for key in keys], np.arange(len(keys)))
 
-    def select(self, rows: Rows) -> ListedRecords:
+    def select(self, rows: Rows | slice) -> ListedRecords:
         """Return some of the records."""
+        if isinstance(rows, slice):
+            return ListedRecords(self.listed_keys[rows], self.listed_values[rows])
         chosen = rows.tolist()
         return ListedRecords(
             list(compress(self.listed_keys, chosen)), list(compress(self.listed_values, chosen))
@@ -136,7 +138,11 @@ class FramedRecords:
         bounds = zip(start.tolist(), end.tolist(), strict=True)
         return Heads([data[start:end] for start, end in bounds], run)
 
-    def select(self, rows: Rows) -> FramedRecords:
+    def columns(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Return where keys start and end, and where values do."""
+        return self.key_start, self.key_end, self.value_start, self.value_end
+
+    def select(self, rows: Rows | Ints | slice) -> FramedRecords:
         """Return some of the records."""
         return FramedRecords(
             self.data,

@@ -1,4 +1,4 @@
 """Partition reassignments: the verdict on each, its cause, its time left, what to do.
 
-Imports its folders below; the state and the shell import it.
+Imports records; the state and the shell import it.
 """

@@ -1,13 +1,14 @@
-"""What an operator can do, by the cause that a verdict names: one sentence with the numbers."""
+"""What a verdict rests on, in words, and what an operator can do by its cause, with the numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
-from caughtup.models.durations import size
+from caughtup.models.durations import counted, duration, size
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.controllers import reverted
-from caughtup.models.reassignments.tracking.tracked import TrackedReassignment
+from caughtup.models.reassignments.controllers import reverted
+from caughtup.models.reassignments.tracker import TrackedReassignment
 
 #: How a reassignment is taken back.
 CANCEL = "cancel it with kafka-reassign-partitions.sh --cancel"
@@ -106,6 +107,20 @@ _ADVICE = {
 }
 
 
+#: Evidence that stands elsewhere, or that nobody but a machine needs.
+_SHOWN_ELSEWHERE = frozenset(("looks", "idle_seconds", "eta_seconds"))
+_YES_OR_NO = {"answers": ("answers", "doesn't answer")}
+_BROKERS = frozenset(("leader", "quorum_leader", "throttled_broker"))
+#: What most verdicts rest on, in words of its own; everything else is its name and its figure.
+_PHRASES: Mapping[str, Callable[[Any], str]] = {
+    "replica": lambda broker: f"broker {broker}",
+    "offsets_behind": lambda offsets: f"{counted(offsets, 'offset')} behind",
+    "bytes_behind": lambda number: f"{size(number)} behind",
+    "stood_seconds": lambda seconds: f"no progress for {duration(seconds)}",
+    "allowed_seconds": lambda seconds: f"{duration(seconds)} allowed",
+    "usable_bytes": lambda number: f"{size(number)} free on its disk",
+}
+
 #: Every cause that a verdict can have.
 CAUSES = tuple(sorted(_ADVICE))
 
@@ -129,7 +144,7 @@ def advice_on(
 ) -> str | None:
     """Return the advice on a reassignment, with what a cancel leaves if that isn't what was."""
     latest = tracked.latest
-    text = advice(cause, latest.partition, latest.leader, evidence)
+    text = advice(cause, latest.topic_partition, latest.leader, evidence)
     left = reverted(latest)
     if text is None or CANCEL not in text or set(left) == set(tracked.original):
         return text
@@ -158,3 +173,38 @@ class _Known(dict[str, object]):
 
     def __missing__(self, key: str) -> str:
         return "?"
+
+
+def in_words(evidence: Mapping[str, Any]) -> str:
+    """Write evidence as a person reads it: ``1,200 offsets behind, no progress for 64 s``."""
+    shown = {name: value for name, value in evidence.items() if name not in _SHOWN_ELSEWHERE}
+    if shown.get("waits_for") == [shown.get("replica")]:
+        del shown["waits_for"]
+    return ", ".join(_words(name, value) for name, value in shown.items())
+
+
+def _words(name: str, value: Any) -> str:
+    words = name.replace("_", " ")
+    match value:
+        case int() | float() if name in _PHRASES:
+            return _PHRASES[name](value)
+        case bool():
+            yes, no = _YES_OR_NO.get(name, (words, f"not {words}"))
+            return yes if value else no
+        case int() | float() if name.endswith("_seconds"):
+            return f"{words.removesuffix(' seconds')} {duration(value)}"
+        case int() | float() if name.endswith("bytes_per_second"):
+            return f"{words.removesuffix('bytes per second')}{size(value)}/s"
+        case int() | float() if name.endswith("_per_second"):
+            return f"{words.removesuffix(' per second')} {value:,.0f}/s"
+        case int() | float() if name.startswith("bytes_") or name.endswith("_bytes"):
+            return f"{words.removesuffix(' bytes').removeprefix('bytes ')} {size(value)}"
+        case int() if name in _BROKERS:
+            return f"{words} {value}"
+        case int():
+            return f"{words} {value:,}"
+        case float():
+            return f"{words} {value:,.1f}"
+        case list():
+            return f"{words} {', '.join(map(str, value))}"
+    return f"{words} {value}"

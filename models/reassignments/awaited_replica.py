@@ -11,24 +11,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from caughtup.models.reassignments.controllers import missing_from_isr
 from caughtup.models.reassignments.replica_progress import ReplicaProgress, replica_progress
-from caughtup.models.reassignments.throttles.rates import (
+from caughtup.models.reassignments.throttle_rates import (
     FETCH_BYTES,
     Throttle,
     ThrottleShares,
     throttles_known,
     throttles_on,
 )
-from caughtup.models.reassignments.tracking.controllers import missing_from_isr
-from caughtup.models.reassignments.tracking.observation import (
-    BrokerObservation,
-    ClusterObservation,
-    PartitionObservation,
+from caughtup.models.reassignments.tracker import TrackedReassignment
+from caughtup.models.records.reassignment_lines import Evidence
+from caughtup.models.records.reassignments import (
+    BrokerRecord,
+    ClusterRecord,
+    ReassignmentRecord,
 )
-from caughtup.models.reassignments.tracking.tracked import TrackedReassignment
-
-#: What a verdict may hold as evidence; all of it can be written as JSON.
-Evidence = dict[str, "int | float | str | bool | list[int] | list[str]"]
 
 #: No verdict from fewer observations.
 FEWEST_OBSERVATIONS = 3
@@ -89,19 +87,19 @@ class AwaitedReplica:
 
     broker: int
     progress: ReplicaProgress
-    observations: Sequence[PartitionObservation]
-    cluster: ClusterObservation | None
+    observations: Sequence[ReassignmentRecord]
+    cluster: ClusterRecord | None
     throttles: tuple[Throttle, ...]
     allowed_ms: int
     quorum_changed_ms: int | None
 
     @property
-    def latest(self) -> PartitionObservation:
+    def latest(self) -> ReassignmentRecord:
         """The last observation of its partition."""
         return self.observations[-1]
 
     @property
-    def brokers(self) -> Mapping[int, BrokerObservation] | None:
+    def brokers(self) -> Mapping[int, BrokerRecord] | None:
         """The registered brokers, None if unknown."""
         return None if self.cluster is None else self.cluster.brokers
 
@@ -123,7 +121,7 @@ def overdue(since_ms: int, until_ms: int, allowed_ms: int, quorum_changed_ms: in
 
 def awaited_replicas(
     tracked: TrackedReassignment,
-    cluster: ClusterObservation | None,
+    cluster: ClusterRecord | None,
     quorum_changed_ms: int | None,
     shares: ThrottleShares,
     interval_ms: int,
@@ -134,7 +132,7 @@ def awaited_replicas(
     """
     latest, replicas = tracked.latest, {}
     for broker in missing_from_isr(latest, cluster):
-        throttles = throttles_on(latest.partition, latest.leader, broker, cluster, shares)
+        throttles = throttles_on(latest.topic_partition, latest.leader, broker, cluster, shares)
         between = (broker,) if latest.leader is None else (broker, latest.leader)
         allowed = allowed_ms(throttles, interval_ms, known=throttles_known(cluster, between))
         progress = replica_progress(

@@ -9,47 +9,34 @@ that nothing is published again as long as the topic keeps them.
 from __future__ import annotations
 
 from collections.abc import KeysView
-from dataclasses import dataclass, replace
-from typing import Literal
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking import controllers
-from caughtup.models.reassignments.tracking.ends import EndedReassignment
-from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
-
-Step = Literal["planned", "promoted", "dropped"]
+from caughtup.models.reassignments import controllers
+from caughtup.models.reassignments.tracker import ReassignmentTracker
+from caughtup.models.records.fields import changed, or_absent
+from caughtup.models.records.movements import (
+    PARTITIONS,
+    PartitionMovementRecord,
+    ReassignmentStep,
+)
+from caughtup.models.records.reassignment_lines import EndedReassignment
 
 _COMPLETED, _SUPERSEDED = "completed", "superseded"
-
-
-@dataclass(frozen=True, slots=True)
-class ReassignmentEvent:
-    """A step of a reassignment from the ``original`` replicas to the ``target``.
-
-    ``at_ms``: when it was observed. ``why``: how it ended, where it was dropped.
-    """
-
-    step: Step
-    partition: TopicPartition
-    original: tuple[int, ...]
-    target: tuple[int, ...]
-    at_ms: int
-    why: str | None = None
 
 
 class ReassignmentEvents:
     """The reassignments that were published as planned, and of which no end was."""
 
     def __init__(self) -> None:
-        self._open: dict[TopicPartition, ReassignmentEvent] = {}
+        self._open: dict[TopicPartition, PartitionMovementRecord] = {}
 
-    def restore(self, event: ReassignmentEvent) -> None:
+    def restore(self, event: PartitionMovementRecord) -> None:
         """Apply an event that was published before this process started, in their order."""
         self._apply(event)
 
     def new_events(
         self, tracker: ReassignmentTracker, partition: TopicPartition
-    ) -> list[ReassignmentEvent]:
+    ) -> list[PartitionMovementRecord]:
         """Return what has become of a partition's reassignment, at the time of its last observation.
 
         To be asked after each observation of the partition, and after its end.
@@ -62,7 +49,7 @@ class ReassignmentEvents:
             target, at_ms = controllers.target(tracked.latest), tracked.latest.as_of_ms
             if known is None:
                 return [self._plan(partition, tracked.original, target, at_ms)]
-            if known.target == target:
+            if known.to == target:
                 return []
             dropped = self._end(known, "dropped", at_ms, _SUPERSEDED)
             return [dropped, self._plan(partition, tracked.original, target, at_ms)]
@@ -70,7 +57,7 @@ class ReassignmentEvents:
         if known is None or ended is None:
             return []
         at_ms = ended.at_ms
-        if ended.outcome == _COMPLETED and known.target == ended.target:
+        if ended.outcome == _COMPLETED and known.to == ended.target:
             return [self._end(known, "promoted", at_ms)]
         if ended.outcome == _COMPLETED:  # its target was changed between two
             dropped = self._end(known, "dropped", at_ms, _SUPERSEDED)
@@ -78,7 +65,7 @@ class ReassignmentEvents:
             return [dropped, planned, self._end(planned, "promoted", at_ms)]
         return [self._end(known, "dropped", at_ms, ended.outcome)]
 
-    def on_their_way(self) -> list[ReassignmentEvent]:
+    def on_their_way(self) -> list[PartitionMovementRecord]:
         """Return the event by which each reassignment without an end was planned, sorted."""
         return [self._open[partition] for partition in sorted(self._open)]
 
@@ -96,22 +83,30 @@ class ReassignmentEvents:
         original: tuple[int, ...],
         target: tuple[int, ...],
         at_ms: int,
-    ) -> ReassignmentEvent:
-        return self._apply(ReassignmentEvent("planned", partition, original, target, at_ms))
+    ) -> PartitionMovementRecord:
+        return self._apply(
+            PartitionMovementRecord(
+                PARTITIONS.schema, "planned", "partition", *partition, at_ms, target, original
+            )
+        )
 
     def _end(
-        self, planned: ReassignmentEvent, step: Step, at_ms: int, why: str | None = None
-    ) -> ReassignmentEvent:
-        return self._apply(replace(planned, step=step, at_ms=at_ms, why=why))
+        self,
+        planned: PartitionMovementRecord,
+        step: ReassignmentStep,
+        at_ms: int,
+        why: str | None = None,
+    ) -> PartitionMovementRecord:
+        return self._apply(changed(planned, event=step, at_ms=at_ms, why=or_absent(why)))
 
-    def _apply(self, event: ReassignmentEvent) -> ReassignmentEvent:
-        if event.step == "planned":
-            self._open[event.partition] = event
+    def _apply(self, event: PartitionMovementRecord) -> PartitionMovementRecord:
+        if event.event == "planned":
+            self._open[event.topic_partition] = event
         else:
-            self._open.pop(event.partition, None)
+            self._open.pop(event.topic_partition, None)
         return event
 
 
 def _end_of(tracker: ReassignmentTracker, partition: TopicPartition) -> EndedReassignment | None:
     """Return the last end of a partition's reassignment."""
-    return next((e for e in reversed(tracker.ended) if e.partition == partition), None)
+    return next((e for e in reversed(tracker.ended) if e.topic_partition == partition), None)

@@ -15,13 +15,13 @@ from typing import TypeVar
 from caughtup.models.histories.offset_sums import SumPoint
 from caughtup.models.histories.trend import Eta, time_to_go
 from caughtup.models.reassignments.awaited_replica import AwaitedReplica
-from caughtup.models.reassignments.throttles.rates import (
+from caughtup.models.reassignments.throttle_rates import (
     QUOTA_SECONDS,
     RESPONSE_BYTES,
     Throttle,
     ThrottleShares,
 )
-from caughtup.models.reassignments.tracking.tracked import TrackedReassignment
+from caughtup.models.reassignments.tracker import TrackedReassignment
 
 #: A pace of fewer points says nothing of the time to go.
 FEWEST_STEPS = 2
@@ -134,7 +134,7 @@ def _replica_eta(replica: AwaitedReplica, shares: ThrottleShares, now_ms: int) -
     behind = SumPoint(progress.seen_ms, progress.behind, progress.behind)
     eta = time_to_go(behind, closing).after((now_ms - progress.seen_ms) / 1000)
     least = _least_seconds(progress.bytes_behind, replica.throttles)
-    factor = shares.sooner.get((replica.latest.partition, replica.broker), 1.0)
+    factor = shares.sooner.get((replica.latest.topic_partition, replica.broker), 1.0)
     return Eta(max(eta.seconds * factor, least), eta.low * factor, max(eta.high, least))
 
 

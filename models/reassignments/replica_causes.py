@@ -12,11 +12,11 @@ from caughtup.models.reassignments.awaited_replica import (
     JOIN_MS,
     LEAST_ALLOWED_MS,
     AwaitedReplica,
-    Evidence,
     Finding,
     State,
 )
-from caughtup.models.reassignments.tracking.observation import lasting_since
+from caughtup.models.records.reassignment_lines import Evidence
+from caughtup.models.records.reassignments import lasting_since
 
 #: A log directory with less room is full: a broker rolls segments and indexes of more.
 FULL_BYTES = 64 << 20

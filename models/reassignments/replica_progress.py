@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from caughtup.models.histories.offset_sums import SumPoint
 from caughtup.models.histories.trend import Trend, trend
-from caughtup.models.reassignments.copy_history import CopyHistory
-from caughtup.models.reassignments.tracking.observation import PartitionObservation
+from caughtup.models.records.reassignments import ReassignmentRecord
 
 #: Points that a trend is taken from, at most: all pairs of them are compared.
 TREND_POINTS = 12
@@ -65,7 +64,7 @@ class ReplicaProgress:
 
 
 def replica_progress(
-    observations: Sequence[PartitionObservation], broker: int, window_ms: int, long_ms: int
+    observations: Sequence[ReassignmentRecord], broker: int, window_ms: int, long_ms: int
 ) -> ReplicaProgress:
     """Return a replica's progress, from observations, oldest first.
 
@@ -76,7 +75,7 @@ def replica_progress(
     if not known:
         return ReplicaProgress(broker)
     last = known[-1]
-    history = CopyHistory(broker, last.as_of_ms - long_ms, known[0].as_of_ms)
+    history = _CopyHistory(broker, last.as_of_ms - long_ms, known[0].as_of_ms)
     for observation in observations:
         history.add(observation)
     behind, exact = _behind(observations, last, broker)
@@ -126,7 +125,7 @@ def replica_progress(
     )
 
 
-def observation_interval_ms(observations: Sequence[PartitionObservation]) -> int:
+def observation_interval_ms(observations: Sequence[ReassignmentRecord]) -> int:
     """Return the longest of the last three waits between observations, in ms; 0 of fewer."""
     times = [observation.as_of_ms for observation in observations[-4:]]
     return max((after - before for before, after in pairwise(times)), default=0)
@@ -140,7 +139,7 @@ class _Sizes(NamedTuple):
     growth: float | None
 
     @classmethod
-    def of(cls, observations: Sequence[PartitionObservation], broker: int) -> _Sizes:
+    def of(cls, observations: Sequence[ReassignmentRecord], broker: int) -> _Sizes:
         known = [
             (observation.as_of_ms, size, led)
             for observation in observations
@@ -158,7 +157,7 @@ class _Sizes(NamedTuple):
 
 
 def _behind(
-    observations: Sequence[PartitionObservation], last: PartitionObservation, replica: int
+    observations: Sequence[ReassignmentRecord], last: ReassignmentRecord, replica: int
 ) -> tuple[int | None, bool]:
     """Return how far a replica was behind when last known, and whether that is exact.
 
@@ -187,7 +186,7 @@ def _grown(points: Sequence[tuple[int, int]]) -> float | None:
 
 
 def _gaps(
-    copied: Sequence[PartitionObservation], replica: int, since_ms: int
+    copied: Sequence[ReassignmentRecord], replica: int, since_ms: int
 ) -> list[tuple[int, int, int]]:
     """Return moments (ms), how far the copy was behind, and its leader's end: a few, well spread."""
     known = [
@@ -203,3 +202,88 @@ def _gaps(
 
 def _trend(gaps: list[tuple[int, int, int]]) -> Trend | None:
     return trend([SumPoint(at, behind, behind) for at, behind, _ in gaps])
+
+
+class _CopyHistory:
+    """A replica's history; the attributes are those of ReplicaProgress.
+
+    ``started_ms``: when it last went back, from which on there is one copy to take rates of.
+    """
+
+    __slots__ = (
+        "_broker",
+        "_end",
+        "_head",
+        "_since_ms",
+        "_start",
+        "dropped_since_ms",
+        "drops",
+        "gained",
+        "longest_step",
+        "lost",
+        "moved",
+        "near_observations",
+        "near_since_ms",
+        "stands_since_ms",
+        "started_ms",
+    )
+
+    def __init__(self, broker: int, since_ms: int, first_ms: int) -> None:
+        self._broker, self._since_ms = broker, since_ms
+        self._end: int | None = None
+        self._head: int | None = None
+        self._start: int | None = None
+        self.moved, self.longest_step = False, 0
+        self.drops, self.gained, self.lost = 0, 0, 0
+        self.dropped_since_ms: int | None = None
+        self.started_ms = self.stands_since_ms = first_ms
+        self.near_since_ms: int | None = None
+        self.near_observations = 0
+
+    def add(self, observation: ReassignmentRecord) -> None:
+        """Add the next observation."""
+        at_ms = observation.as_of_ms
+        apart = self._broker in observation.offline or self._broker in observation.isr
+        if apart or observation.leader is None:  # it cannot copy, or needn't
+            self.stands_since_ms, self.near_since_ms, self.near_observations = at_ms, None, 0
+        end = observation.log_ends.get(self._broker)
+        if end is None:
+            return
+        if end and (self._start is None or end < self._start):
+            self._start = end
+        if self._end is not None and end != self._end:
+            self._changed(self._end, end, at_ms)
+        self._end = end
+        head = observation.leader_end
+        if head is None:  # it may have had nothing to copy: nobody knows
+            return
+        there = end >= head
+        if there:
+            self.stands_since_ms = at_ms
+        if not apart:
+            if there or (self._head is not None and end >= self._head):
+                self.near_since_ms = at_ms if self.near_since_ms is None else self.near_since_ms
+                self.near_observations += 1
+            else:
+                self.near_since_ms, self.near_observations = None, 0
+        self._head = head
+
+    def _changed(self, before: int, end: int, at_ms: int) -> None:
+        self.stands_since_ms = at_ms
+        # A replica without anything is as far as one at the log's start, to which it goes at once.
+        start = self._start or 0
+        copied = max(end, start) - max(before, start)
+        if end > before:
+            self.moved = True
+            self.gained += 0 if self.dropped_since_ms is None else copied
+            if before:
+                self.longest_step = max(self.longest_step, copied)
+            return
+        self.started_ms = at_ms
+        if at_ms <= self._since_ms:
+            return
+        self.drops += 1
+        if self.dropped_since_ms is None:
+            self.dropped_since_ms = at_ms
+        else:
+            self.lost -= copied

@@ -29,83 +29,60 @@ ISR lacks.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from caughtup.models.reassignments.advice import advice_on
 from caughtup.models.reassignments.awaited_replica import (
+    AWAY_MS,
     FAILOVER_MS,
     FEWEST_OBSERVATIONS,
+    JOIN_MS,
     AwaitedReplica,
-    Evidence,
     Finding,
     State,
     awaited_replicas,
+    overdue,
 )
-from caughtup.models.reassignments.figures import ReassignmentFigures, reassignment_figures
-from caughtup.models.reassignments.partition_causes import (
-    Judgement,
-    in_sync_and_listed,
-    over_budget,
-    without_leader,
-)
+from caughtup.models.reassignments.controllers import missing_from_isr, rule_known, target
+from caughtup.models.reassignments.figures import THERE, ReassignmentFigures, reassignment_figures
 from caughtup.models.reassignments.replica_causes import (
     away,
     caught_up,
     copying,
     in_both_lists,
     not_hosted,
+    slowed_by_throttle,
     standing,
     too_little_known,
 )
 from caughtup.models.reassignments.replica_progress import observation_interval_ms
-from caughtup.models.reassignments.throttles.rates import ThrottleShares
-from caughtup.models.reassignments.throttles.shares import throttle_shares
-from caughtup.models.reassignments.tracking.controllers import rule_known
-from caughtup.models.reassignments.tracking.observation import (
-    ClusterObservation,
-    PartitionObservation,
-)
-from caughtup.models.reassignments.tracking.tracked import TrackedReassignment
+from caughtup.models.reassignments.throttle_rates import ThrottleShares
+from caughtup.models.reassignments.throttle_shares import throttle_shares
+from caughtup.models.reassignments.tracker import TrackedReassignment
+from caughtup.models.records.fields import changed
+from caughtup.models.records.reassignment_lines import Evidence
+from caughtup.models.records.reassignments import ClusterRecord, ReassignmentRecord, lasting_since
+from caughtup.models.verdicts import ENDLESS
 
-#: Every verdict that there is, the best first.
-VERDICTS = (
-    "completing",
-    "tail",
-    "moving",
-    "measuring",
-    "unknown",
-    "slow",
-    "diverging",
-    "blocked",
-    "throttled out",
-    "stalled",
-    "dead target",
-    "no source",
-)
-#: Those that end only if somebody does something.
-ENDLESS = frozenset(
-    ("no source", "dead target", "stalled", "throttled out", "blocked", "diverging")
-)
 #: Observations older than this, or than three of the waits between them, say nothing of now. In ms.
 STALE_MS = 60_000
 #: Why a replica isn't in the ISR: the first of these that finds something says so.
 REPLICA_RULES = (in_both_lists, away, not_hosted, too_little_known, caught_up, standing, copying)
 
 
-@dataclass(frozen=True, slots=True)
-class ReassignmentVerdict:
-    """A verdict (one of VERDICTS), its cause, the numbers behind it, and what can be done."""
+class ReassignmentVerdict(NamedTuple):
+    """A verdict (one of ``models/verdicts.py``'s), its cause, its numbers, and what can be done."""
 
     verdict: str
     cause: str | None
     evidence: Evidence
-    advice: str | None
+    advice: str | None = None
 
 
 def assess(
     tracked: TrackedReassignment,
-    cluster: ClusterObservation | None,
+    cluster: ClusterRecord | None,
     quorum_changed_ms: int | None,
     now_ms: int,
     budget_seconds: float | None,
@@ -121,25 +98,27 @@ def assess(
     interval_ms = observation_interval_ms(tracked.observations)
     stale_ms = max(STALE_MS, 3 * interval_ms)
     if cluster is not None and now_ms - cluster.as_of_ms > 2 * stale_ms:
-        cluster = replace(cluster, brokers=None)
+        cluster = changed(cluster, brokers=None)
     if shares is None:
         shares = throttle_shares((tracked,), cluster)
     replicas = awaited_replicas(tracked, cluster, quorum_changed_ms, shares, interval_ms)
     findings = {broker: _finding(replica) for broker, replica in replicas.items()}
     if len(tracked.observations) < FEWEST_OBSERVATIONS:
-        judgement = Judgement("measuring", None, {})
+        judgement = ReassignmentVerdict("measuring", None, {})
     elif now_ms - latest.as_of_ms > stale_ms:
         silent_seconds = (now_ms - latest.as_of_ms) / 1000
-        judgement = Judgement("unknown", "not-looked-at", {"unknown_seconds": silent_seconds})
+        judgement = ReassignmentVerdict(
+            "unknown", "not-looked-at", {"unknown_seconds": silent_seconds}
+        )
     elif not latest.replicas:
-        judgement = Judgement("unknown", "no-replicas", {})
+        judgement = ReassignmentVerdict("unknown", "no-replicas", {})
     elif tracked.unlisted_ms is not None:
-        judgement = Judgement("completing", None, {})
+        judgement = ReassignmentVerdict("completing", None, {})
     else:
         judgement = (
-            without_leader(tracked, cluster)
+            _without_leader(tracked, cluster)
             or (_by_replicas(latest, [*findings.values()]) if findings else None)
-            or in_sync_and_listed(tracked, cluster, quorum_changed_ms)
+            or _in_sync_and_listed(tracked, cluster, quorum_changed_ms)
         )
     figures = reassignment_figures(
         tracked,
@@ -151,7 +130,7 @@ def assess(
         known=judgement.verdict != "unknown",
     )
     if judgement.verdict == "moving" and budget_seconds is not None:
-        slow = over_budget(tracked, replicas, findings, figures, budget_seconds)
+        slow = _over_budget(tracked, replicas, findings, figures, budget_seconds)
         judgement = slow or judgement
     changed_ms = None if quorum_changed_ms is None else now_ms - quorum_changed_ms
     return _explained(judgement, tracked, cluster, findings, figures, changed_ms), figures
@@ -161,7 +140,7 @@ def _finding(replica: AwaitedReplica) -> Finding:
     return next(finding for rule in REPLICA_RULES if (finding := rule(replica)) is not None)
 
 
-def _by_replicas(latest: PartitionObservation, findings: list[Finding]) -> Judgement:
+def _by_replicas(latest: ReassignmentRecord, findings: list[Finding]) -> ReassignmentVerdict:
     """Judge by the replicas that the required ISR lacks, one at least: the worst copy counts."""
     copies = [one for one in findings if one.replica in latest.adding]
     stays = [one for one in findings if one.replica not in latest.adding]
@@ -172,13 +151,13 @@ def _by_replicas(latest: PartitionObservation, findings: list[Finding]) -> Judge
     ):
         for one in copies:
             if one.state == state:
-                return Judgement(verdict, one.cause, one.evidence)
+                return ReassignmentVerdict(verdict, one.cause, one.evidence)
     hindered = next((one for one in (*stays, *copies) if one.stands), None)
     if hindered is not None and all(one.state in (State.TAIL, State.STUCK) for one in copies):
-        return Judgement("blocked", _cause(latest, hindered), hindered.evidence)
+        return ReassignmentVerdict("blocked", _cause(latest, hindered), hindered.evidence)
     diverging = next((one for one in findings if one.state == State.DIVERGING), None)
     if diverging is not None:
-        return Judgement("diverging", diverging.cause, diverging.evidence)
+        return ReassignmentVerdict("diverging", diverging.cause, diverging.evidence)
     for state, verdict in (
         (State.MOVING, "moving"),
         (State.UNKNOWN, "unknown"),
@@ -189,11 +168,11 @@ def _by_replicas(latest: PartitionObservation, findings: list[Finding]) -> Judge
             waits = [one for one in findings if one.state == State.MEASURING and one.cause]
             causes = [*alike, *waits] if state == State.MOVING else alike
             one = hindered or next((one for one in causes if one.cause), alike[0])
-            return Judgement(verdict, _cause(latest, one), one.evidence)
-    return Judgement("tail", None, findings[0].evidence)
+            return ReassignmentVerdict(verdict, _cause(latest, one), one.evidence)
+    return ReassignmentVerdict("tail", None, findings[0].evidence)
 
 
-def _cause(latest: PartitionObservation, finding: Finding) -> str | None:
+def _cause(latest: ReassignmentRecord, finding: Finding) -> str | None:
     """Name the cause as it is for the reassignment: a replica that stays is no destination."""
     if finding.replica in latest.adding or finding.state == State.UNKNOWN:
         return finding.cause
@@ -203,9 +182,9 @@ def _cause(latest: PartitionObservation, finding: Finding) -> str | None:
 
 
 def _explained(
-    judgement: Judgement,
+    judgement: ReassignmentVerdict,
     tracked: TrackedReassignment,
-    cluster: ClusterObservation | None,
+    cluster: ClusterRecord | None,
     awaited: Iterable[int],
     figures: ReassignmentFigures,
     controller_age_ms: int | None,
@@ -226,3 +205,84 @@ def _explained(
     if figures.eta is not None and math.isfinite(figures.eta.seconds):
         evidence["eta_seconds"] = round(figures.eta.seconds, 1)
     return ReassignmentVerdict(verdict, cause, evidence, advice_on(cause, tracked, evidence))
+
+
+def _without_leader(
+    tracked: TrackedReassignment, cluster: ClusterRecord | None
+) -> ReassignmentVerdict | None:
+    """Judge a partition that has no leader, or one whose broker is gone; None if it has one."""
+    latest, brokers = tracked.latest, None if cluster is None else cluster.brokers
+    leader = latest.leader
+    gone = leader in latest.offline
+    if brokers is not None and leader is not None:
+        gone = gone or leader not in brokers or brokers[leader].fenced is True
+    if not latest.has_metadata or (leader is not None and not gone):
+        return None
+
+    def lacks_leader(one: ReassignmentRecord) -> bool:
+        serves = one.leader is not None and (one.leader != leader or leader in one.log_ends)
+        return not serves and one.has_metadata
+
+    since_ms, count = lasting_since(tracked.observations, lacks_leader)
+    if leader is not None and count == 0:
+        return None  # it answers: whoever says that it is gone has an older view
+    evidence: Evidence = {
+        "leaderless_seconds": (latest.as_of_ms - since_ms) / 1000,
+        "in_sync": sorted(latest.isr),
+        "sources": ", ".join(str(broker) for broker in sorted(latest.isr or tracked.original)),
+    }
+    if leader is not None:
+        evidence["leader"] = leader
+    lasts = count >= FEWEST_OBSERVATIONS and latest.as_of_ms - since_ms >= AWAY_MS
+    return ReassignmentVerdict("no source" if lasts else "measuring", "leader-missing", evidence)
+
+
+def _in_sync_and_listed(
+    tracked: TrackedReassignment,
+    cluster: ClusterRecord | None,
+    quorum_changed_ms: int | None,
+) -> ReassignmentVerdict:
+    """Judge a reassignment that is still listed though the required ISR is complete."""
+    latest = tracked.latest
+    since_ms, count = lasting_since(
+        tracked.observations, lambda one: not missing_from_isr(one, cluster)
+    )
+    evidence: Evidence = {"in_sync_seconds": (latest.as_of_ms - since_ms) / 1000}
+    lasts = overdue(since_ms, latest.as_of_ms, JOIN_MS, quorum_changed_ms)
+    if count < FEWEST_OBSERVATIONS or not lasts:
+        return ReassignmentVerdict("completing", None, evidence)
+    out = sorted(set(target(latest)) - set(latest.isr))
+    if out and not rule_known(cluster):
+        evidence |= {"replica": out[0], "out_of_sync": out}
+        cause = "retained-replica-down" if out[0] in latest.offline else "removal-blocked"
+        return ReassignmentVerdict("blocked", cause, evidence)
+    if cluster is not None and cluster.quorum_leader is not None:
+        evidence["quorum_leader"] = cluster.quorum_leader
+    return ReassignmentVerdict("stalled", "controller-slow", evidence)
+
+
+def _over_budget(
+    tracked: TrackedReassignment,
+    replicas: Mapping[int, AwaitedReplica],
+    findings: Mapping[int, Finding],
+    figures: ReassignmentFigures,
+    budget_seconds: float,
+) -> ReassignmentVerdict | None:
+    """Judge a reassignment that goes on by the time that it may take; None if it is in time."""
+    eta = figures.eta
+    if eta is None or (eta.low <= budget_seconds and not math.isfinite(eta.seconds)):
+        return None
+    broker = max(figures.replicas, key=lambda one: (figures.replicas[one].eta or THERE).seconds)
+    replica, finding = replicas[broker], findings[broker]
+    closing, rate, growth = replica.progress.closing, replica.progress.rate, replica.progress.growth
+    if eta.seconds <= budget_seconds or closing is None or rate is None:
+        return None
+    observed_ms = tracked.latest.as_of_ms - tracked.observations[0].as_of_ms
+    if observed_ms < replica.allowed_ms:
+        return None
+    evidence: Evidence = {**finding.evidence, "budget_seconds": budget_seconds}
+    cause = finding.cause or slowed_by_throttle(replica, evidence)
+    if cause is None:
+        grows = growth is not None and growth >= rate / 2
+        cause = "write-rate" if grows else "copy-slow"
+    return ReassignmentVerdict("slow", cause, evidence)

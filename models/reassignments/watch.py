@@ -6,26 +6,37 @@ page and the events read what was last worked out.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from caughtup.models.faults.isolation import Faults
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.figures import ReassignmentFigures
-from caughtup.models.reassignments.throttles.orphaned import OrphanedThrottle, ThrottleWatch
-from caughtup.models.reassignments.throttles.rates import ThrottleShares
-from caughtup.models.reassignments.throttles.shares import throttle_shares
-from caughtup.models.reassignments.tracking.tracked import TrackedReassignment
-from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
-from caughtup.models.reassignments.verdict import ReassignmentVerdict, assess
+from caughtup.models.reassignments.advice import in_words
+from caughtup.models.reassignments.orphaned_throttles import (
+    OrphanedThrottle,
+    ThrottleWatch,
+    removal,
+    unused_throttles,
+)
+from caughtup.models.reassignments.shown import copies, judged, observed
+from caughtup.models.reassignments.throttle_rates import ThrottleShares
+from caughtup.models.reassignments.throttle_shares import throttle_shares
+from caughtup.models.reassignments.tracker import ReassignmentTracker, TrackedReassignment
+from caughtup.models.reassignments.verdict import assess
+from caughtup.models.records.fields import changed
+from caughtup.models.records.reassignment_lines import (
+    Line,
+    MissingLine,
+    Reassignment,
+    ThrottleLine,
+)
+from caughtup.models.verdicts import REASSIGNMENTS
 
-
-class AssessedReassignment(NamedTuple):
-    """What was worked out of a reassignment."""
-
-    verdict: ReassignmentVerdict
-    figures: ReassignmentFigures
-    tracked: TrackedReassignment
+#: What of a reassignment is as it was last assessed; all else is as it is observed now.
+_ASSESSED = (
+    *("verdict", "cause", "evidence", "advice", "bytes_remaining", "offsets_remaining"),
+    *("rate_bytes_per_second", "rate_offsets_per_second", "eta_seconds", "never"),
+)
 
 
 def shares_of(tracker: ReassignmentTracker) -> Callable[[], ThrottleShares]:
@@ -42,7 +53,7 @@ class ReassignmentWatch:
 
     def __init__(self, faults: Faults | None = None) -> None:
         self._faults = faults or Faults()
-        self._assessed: dict[TopicPartition, AssessedReassignment] = {}
+        self._assessed: dict[TopicPartition, tuple[TrackedReassignment, Reassignment]] = {}
         self._throttles = ThrottleWatch()
 
     def assess(
@@ -81,18 +92,69 @@ class ReassignmentWatch:
                     budget_seconds,
                     shares,
                 )
-                self._assessed[partition] = AssessedReassignment(verdict, figures, tracked)
+                row = observed(tracked, tracker.cluster, now_ms)
+                self._assessed[partition] = tracked, judged(row, verdict, figures)
             yield partition
 
     def _forget(self, partition: TopicPartition) -> Callable[[Exception], object]:
         return lambda _: self._assessed.pop(partition, None)
 
-    def find(
-        self, partition: TopicPartition, tracked: TrackedReassignment
-    ) -> AssessedReassignment | None:
-        """Return what was last worked out of a reassignment; None of one that has just begun."""
-        assessed = self._assessed.get(partition)
-        return assessed if assessed is not None and assessed.tracked is tracked else None
+    def find(self, partition: TopicPartition, tracked: TrackedReassignment) -> Reassignment | None:
+        """Return a reassignment as it was last assessed; None of one that has just begun."""
+        of, assessed = self._assessed.get(partition, (None, None))
+        return assessed if of is tracked else None
+
+    def row(
+        self, tracker: ReassignmentTracker, partition: TopicPartition, now_ms: int
+    ) -> Reassignment:
+        """Return an ongoing reassignment as it is observed now, and as it was last assessed."""
+        tracked = tracker.ongoing[partition]
+        row, assessed = observed(tracked, tracker.cluster, now_ms), self.find(partition, tracked)
+        if assessed is None:
+            return row
+        return changed(row, **{name: getattr(assessed, name) for name in _ASSESSED})
+
+    def detailed(
+        self, tracker: ReassignmentTracker, partition: TopicPartition, now_ms: int
+    ) -> Reassignment:
+        """Return the same with its evidence in words, and with every replica."""
+        tracked, row = tracker.ongoing[partition], self.row(tracker, partition, now_ms)
+        row = changed(row, copies=tuple(copies(tracked)))
+        if self.find(partition, tracked) is None:
+            return row
+        return changed(row, why=in_words(row.evidence or {}), never=bool(row.never))
+
+    def worst_first(self, tracker: ReassignmentTracker) -> list[TopicPartition]:
+        """Return the ongoing ones, those that need somebody first, then the slowest ones."""
+
+        def rank(partition: TopicPartition) -> tuple[float, float, TopicPartition]:
+            assessed = self.find(partition, tracker.ongoing[partition])
+            if assessed is None:
+                return (-REASSIGNMENTS.severity(None), 0.0, partition)
+            return (-REASSIGNMENTS.severity(assessed.verdict), -(assessed.eta or 0.0), partition)
+
+        return sorted(tracker.ongoing, key=rank)
+
+    def lines(self, tracker: ReassignmentTracker, now_ms: int) -> Iterator[Line]:
+        """Yield each reassignment, the worst first, each throttle, and what isn't known.
+
+        Throttles are those that no reassignment of now needs.
+        """
+        for partition in self.worst_first(tracker):
+            yield self.row(tracker, partition, now_ms)
+        if tracker.cluster is None:
+            return
+        at_ms = tracker.cluster.as_of_ms
+        for kind, name, what in unused_throttles(tracker.cluster, _replicas(tracker)):
+            yield ThrottleLine(at_ms, kind, name, what, removal(kind, name))
+        for what in tracker.cluster.missing:
+            yield MissingLine(at_ms, what)
+
+    def verdict_counts(self, tracker: ReassignmentTracker) -> dict[str, int]:
+        """Count the reassignments by verdict, the worst first."""
+        found = (self.find(one, tracked) for one, tracked in tracker.ongoing.items())
+        counts = Counter("measuring" if one is None else one.verdict for one in found)
+        return {word: counts[word] for word in reversed(REASSIGNMENTS.words) if counts[word]}
 
     def orphaned(self, now_ms: int) -> tuple[OrphanedThrottle, ...]:
         """Return the throttles that no reassignment has needed for long."""
@@ -100,7 +162,8 @@ class ReassignmentWatch:
 
     def _observe_throttles(self, tracker: ReassignmentTracker) -> None:
         if tracker.cluster is not None:
-            ongoing = {
-                partition: tracked.latest.replicas for partition, tracked in tracker.ongoing.items()
-            }
-            self._throttles.apply(tracker.cluster, ongoing)
+            self._throttles.apply(tracker.cluster, _replicas(tracker))
+
+
+def _replicas(tracker: ReassignmentTracker) -> dict[TopicPartition, tuple[int, ...]]:
+    return {partition: tracked.latest.replicas for partition, tracked in tracker.ongoing.items()}

@@ -13,6 +13,7 @@ from caughtup.models.recent.happenings import Happening, Happenings
 from caughtup.models.recent.rebalances import rebalance
 from caughtup.models.recent.rings import Series
 from caughtup.models.recent.standing_still import StandingStill
+from caughtup.models.verdicts import CALM
 
 GROUP_FIGURES = ("lag", "committed_per_second", "produced_per_second")
 APPLICATION_FIGURES = (*GROUP_FIGURES, "warmups", "restoring")
@@ -24,8 +25,6 @@ CLUSTER_FIGURES = (
     "reassignments",
     "bytes_left",
 )
-#: The verdicts of reassignments that nobody has to look at.
-_CALM = frozenset({"measuring", "moving", "tail", "completing", "unknown"})
 #: Groups of which there are series: 42 MB at most.
 MOST_GROUPS = 10_000
 
@@ -110,7 +109,7 @@ class Recent:
         """Note where a reassignment begins or ceases to fare badly since the last look at it."""
         before = self._moving.get(partition, "measuring")
         self._moving[partition] = verdict
-        if before != verdict and not {before, verdict} <= _CALM:
+        if before != verdict and not {before, verdict} <= CALM:
             text = f"{partition}: {before} → {verdict}"
             self.happenings.note(
                 Happening(now_ms, "reassignment", text, why, partition=str(partition))

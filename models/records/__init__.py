@@ -1,6 +1,7 @@
 """The records of the service's own topics: what is in them, and how they are read.
 
-Imports the values that records carry; the shell, pipelines, followers and demo import it.
+Imports the values that records carry; reassignments, the shell, pipelines, followers and demo import
+it.
 
 One file for each record: its fields, each with its bounds, as a struct that writers fill in and
 readers get, here and in ``agents/``, ``pipelines/`` and ``followers/``. ``topics`` names the

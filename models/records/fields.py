@@ -19,6 +19,7 @@ MOST_NAME_CHARACTERS = 1_000
 MOST_PROCESS_CHARACTERS = 255
 
 T = TypeVar("T")
+Struct = TypeVar("Struct", bound=msgspec.Struct)
 
 _LONG_MAX = 2**63 - 1
 _INT_MAX = 2**31 - 1
@@ -133,6 +134,11 @@ def or_absent(value: T | None) -> T | Absent:
 def or_none(field: T | Absent) -> T | None:
     """Return the value of a field that may be absent, None where it is."""
     return None if isinstance(field, Absent) else field
+
+
+def changed(record: Struct, **fields: Any) -> Struct:
+    """Return a record with other values of some fields."""
+    return msgspec.structs.replace(record, **fields)
 
 
 def builtins_of(record: Record) -> dict[str, Any]:

@@ -9,8 +9,6 @@ from caughtup.models.connect.watching.movements import ConnectMovement
 from caughtup.models.decisions.movements import RECOMMENDED, Plan, Step, TaskMovementEvent
 from caughtup.models.decisions.recommendation import PlannedMovement
 from caughtup.models.ids import ConnectorTaskId, ProcessId, TopicPartition
-from caughtup.models.reassignments import events as reassignments
-from caughtup.models.reassignments.events import ReassignmentEvent
 from caughtup.models.records.decoding import BAD_KEY, RecordFormat, RefusedError, require_agreement
 from caughtup.models.records.fields import (
     ABSENT,
@@ -35,6 +33,8 @@ from caughtup.models.records.keys import decode_group, decode_partition
 
 #: What tells connectors and their tasks from tasks of Kafka Streams.
 CONNECT_KINDS = ("connector", "connector-task")
+
+ReassignmentStep = Literal["planned", "promoted", "dropped"]
 
 _SCHEMAS = (1,)
 _MOST_BYTES = 64 << 10
@@ -137,7 +137,7 @@ class PartitionMovementRecord(Record):
     why: how it ended, where it was dropped.
     """
 
-    event: reassignments.Step
+    event: ReassignmentStep
     kind: Literal["partition"]
     topic: Topic
     partition: Partition
@@ -150,31 +150,6 @@ class PartitionMovementRecord(Record):
     def topic_partition(self) -> TopicPartition:
         """The partition that it is about."""
         return TopicPartition(self.topic, self.partition)
-
-    @classmethod
-    def from_event(cls, event: ReassignmentEvent) -> PartitionMovementRecord:
-        """Return the record of an event."""
-        return cls(
-            PARTITIONS.schema,
-            event.step,
-            "partition",
-            *event.partition,
-            event.at_ms,
-            event.target,
-            event.original,
-            or_absent(event.why),
-        )
-
-    def to_event(self) -> ReassignmentEvent:
-        """Return the event."""
-        return ReassignmentEvent(
-            self.event,
-            self.topic_partition,
-            self.from_,
-            self.to,
-            self.at_ms,
-            or_none(self.why),
-        )
 
 
 class ConnectMovementRecord(MovementRecord):

@@ -1,20 +1,22 @@
-"""caughtup-reassignments: what a round of observations saw of each partition."""
+"""caughtup-reassignments: what a round of observations saw of each partition, and of the cluster."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.observation import PartitionObservation
-from caughtup.models.reassignments.watch import AssessedReassignment
 from caughtup.models.records.decoding import RecordFormat, require_agreement
 from caughtup.models.records.fields import (
-    MOST_SECONDS,
     Broker,
     Brokers,
     Bytes,
+    BytesPerSecond,
     BytesTrend,
     Epoch,
+    Int,
     Name,
     Offset,
+    Part,
     Partition,
     Record,
     Seconds,
@@ -24,8 +26,11 @@ from caughtup.models.records.fields import (
 )
 from caughtup.models.records.keys import decode_partition, encode_partition
 
+#: No partition has this key.
+CLUSTER_KEY = b"_cluster"
 
-class ReassignmentRecord(Record, omit_defaults=True):
+
+class ReassignmentRecord(Record, omit_defaults=True, gc=False):
     """A partition that is being reassigned, as a probe saw it; a tombstone: that is over.
 
     topic: the partition's topic.
@@ -90,66 +95,79 @@ class ReassignmentRecord(Record, omit_defaults=True):
         """The partition that it is about."""
         return TopicPartition(self.topic, self.partition)
 
-    @classmethod
-    def from_observation(
-        cls,
-        observation: PartitionObservation,
-        since_ms: int | None = None,
-        original: tuple[int, ...] | None = None,
-    ) -> ReassignmentRecord:
-        """Return the record of an observation."""
-        return cls(
-            FORMAT.schema,
-            *observation.partition,
-            observation.as_of_ms,
-            observation.replicas,
-            observation.adding,
-            observation.removing,
-            observation.isr,
-            observation.leader,
-            dict(observation.log_ends),
-            leader_epoch=observation.leader_epoch,
-            offline=observation.offline,
-            sizes=dict(observation.sizes),
-            not_hosted=observation.not_hosted,
-            unanswered=observation.unanswered,
-            since_ms=since_ms,
-            original=original,
-        )
+    @property
+    def has_metadata(self) -> bool:
+        """Whether a broker's metadata of it was had: it has a leader, its epoch or an ISR."""
+        return self.leader is not None or self.leader_epoch is not None or bool(self.isr)
 
-    def judge(self, assessed: AssessedReassignment | None) -> None:
-        """Add what was worked out of the reassignment, as far as that is known."""
-        if assessed is None:
-            return
-        self.verdict, self.cause = assessed.verdict.verdict, assessed.verdict.cause
-        rate, eta = assessed.figures.rate_bytes, assessed.figures.eta
-        if rate is not None and abs(rate) <= MOST_SECONDS:
-            self.rate_bytes_per_second = float(rate)
-        if eta is not None and eta.seconds >= 0:
-            self.never = eta.seconds > MOST_SECONDS
-            self.eta_seconds = None if self.never else eta.seconds
+    @property
+    def leader_end(self) -> int | None:
+        """The leader's log end offset, None if unknown."""
+        return None if self.leader is None else self.log_ends.get(self.leader)
 
-    def to_observation(self) -> PartitionObservation:
-        """Return the observation that was written."""
-        return PartitionObservation(
-            partition=self.topic_partition,
-            replicas=self.replicas,
-            adding=self.adding,
-            removing=self.removing,
-            isr=self.isr,
-            leader=self.leader,
-            as_of_ms=self.as_of_ms,
-            leader_epoch=self.leader_epoch,
-            offline=self.offline,
-            log_ends=self.log_ends,
-            sizes=self.sizes,
-            not_hosted=self.not_hosted,
-            unanswered=self.unanswered,
-        )
+    def offsets_behind(self, replica: int) -> int | None:
+        """Return how many offsets a replica has yet to copy from its leader, None if unknown."""
+        head, end = self.leader_end, self.log_ends.get(replica)
+        return None if head is None or end is None else max(0, head - end)
+
+
+class BrokerRecord(Part, omit_defaults=True):
+    """A registered broker; null: not known, or a throttle that isn't set.
+
+    fenced: whether the controller has fenced it.
+    leader_rate: ``leader.replication.throttled.rate``.
+    follower_rate: ``follower.replication.throttled.rate``.
+    usable_bytes: what is free in the fullest of its log directories.
+    total_bytes: how large that directory's volume is.
+    offline_directories: the log directories that it cannot read.
+    """
+
+    fenced: bool | None = None
+    leader_rate: BytesPerSecond | None = None
+    follower_rate: BytesPerSecond | None = None
+    usable_bytes: Bytes | None = None
+    total_bytes: Bytes | None = None
+    offline_directories: tuple[str, ...] = ()
+
+
+class ThrottleRecord(Part, omit_defaults=True):
+    """A topic's throttled replicas: empty, ``*``, ``none``, or ``partition:broker,…``.
+
+    leader: ``leader.replication.throttled.replicas``.
+    follower: ``follower.replication.throttled.replicas``.
+    """
+
+    leader: str = ""
+    follower: str = ""
+
+
+class ClusterRecord(Record, omit_defaults=True):
+    """What one round of observations found that holds for all partitions. The key is ``_cluster``.
+
+    as_of_ms: when the round began, by the service's clock.
+    brokers: the registered brokers by id; null if no broker answered.
+    quorum_leader: the broker id of the controllers' leader; null: not known.
+    quorum_epoch: the epoch of the controllers' quorum; null: not known.
+    software: the newest Kafka release that every broker can be, such as ``[4, 1]``; null: not known.
+    zookeeper: whether ZooKeeper's controller decides.
+    throttles: topics with throttled replicas.
+    missing: what this round lacks, in words.
+    """
+
+    as_of_ms: TimeMs
+    brokers: dict[Broker, BrokerRecord] | None = None
+    quorum_leader: Broker | None = None
+    quorum_epoch: Epoch | None = None
+    software: tuple[Int, Int] | None = None
+    zookeeper: bool = False
+    throttles: dict[Topic, ThrottleRecord] = no_entries()
+    missing: tuple[str, ...] = ()
 
 
 #: A partition may have as many replicas as there are brokers, each with an end and a size.
 FORMAT = RecordFormat(ReassignmentRecord, schemas=(1, 2), most_bytes=256 << 10)
+#: Every broker, and every throttled replica of reassigned topics.
+CLUSTER_FORMAT = RecordFormat(ClusterRecord, schemas=(1, 2), most_bytes=16 << 20)
 
 
 def read_reassignment(
@@ -165,3 +183,24 @@ def read_reassignment(
     record = FORMAT.decode(value)
     require_agreement(partition, record.topic_partition)
     return partition, record
+
+
+def offsets_remaining(observation: ReassignmentRecord) -> int | None:
+    """Return the offsets that the furthest added replica has yet to copy; None if one is unknown."""
+    behind = [observation.offsets_behind(replica) for replica in observation.adding]
+    known = [offsets for offsets in behind if offsets is not None]
+    if observation.leader_end is None or len(known) < len(behind):
+        return None
+    return max(known, default=0)
+
+
+def lasting_since(
+    observations: Sequence[ReassignmentRecord], holds: Callable[[ReassignmentRecord], bool]
+) -> tuple[int, int]:
+    """Return since when (ms) something has held up to the last observation, and at how many."""
+    since_ms, count = observations[-1].as_of_ms, 0
+    for one in reversed(observations):
+        if not holds(one):
+            break
+        since_ms, count = one.as_of_ms, count + 1
+    return since_ms, count

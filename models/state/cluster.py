@@ -33,7 +33,7 @@ from caughtup.models.polls.batch import Batch
 from caughtup.models.polls.commit_columns import CommitColumns
 from caughtup.models.reading import ReaderCounts
 from caughtup.models.reassignments.events import ReassignmentEvents
-from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
+from caughtup.models.reassignments.tracker import ReassignmentTracker
 from caughtup.models.reassignments.watch import ReassignmentWatch
 from caughtup.models.recent.recent import Recent
 from caughtup.models.spark_queries.table import SparkQueries

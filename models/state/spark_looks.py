@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from caughtup.models.commits.made import made_commits
 from caughtup.models.faults.isolation import Isolation
@@ -13,7 +13,7 @@ from caughtup.models.state.cluster import ClusterState
 CHECKPOINT = "spark checkpoint"
 
 
-def apply_looks(state: ClusterState, looks: Looks, now_ms: int) -> Iterator[None]:
+def apply_looks(state: ClusterState, looks: Looks, now_ms: int) -> Generator[None, None, None]:
     """Apply what was found at a moment (ms), a step at a time.
 
     The group of a query whose checkpoint is gone goes; a problem counts once while it lasts.
@@ -34,7 +34,7 @@ def apply_looks(state: ClusterState, looks: Looks, now_ms: int) -> Iterator[None
 
 def apply_look(
     state: ClusterState, group: str, checkpoint: str, look: Look, now_ms: int
-) -> Iterator[None]:
+) -> Generator[None, None, None]:
     """Apply what a checkpoint holds to the group of its query, a step at a time.
 
     Nothing of a group that isn't watched; one that fails is forgotten.

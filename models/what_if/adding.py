@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -29,16 +30,22 @@ class CostOfAdding(NamedTuple):
     recommended: PlanCost
 
 
-def cost_of_adding(group: Group, add: int) -> CostOfAdding:
+def cost_of_adding(
+    group: Group, add: int, between_steps: Callable[[], None] = lambda: None
+) -> CostOfAdding:
     """Compute the cost of instances that join with nothing, each like the group's last one.
 
-    Raises ScenarioError where nothing can be decided from what is known of the group.
+    ``between_steps`` is called now and then, and may raise to end it. Raises ScenarioError where
+    nothing can be decided from what is known of the group.
     """
     scenario = _joined(_as_it_is(group), add).expanded()
-    kafkas = replace(scenario, assignor=KAFKAS)
-    return CostOfAdding(
-        add, plan_cost(kafkas, decide(kafkas)), plan_cost(scenario, decide(scenario))
-    )
+    costs = []
+    for one in (replace(scenario, assignor=KAFKAS), scenario):
+        between_steps()
+        decision = decide(one)
+        between_steps()
+        costs.append(plan_cost(one, decision))
+    return CostOfAdding(add, *costs)
 
 
 def _as_it_is(group: Group) -> CompactScenario:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -156,18 +156,28 @@ class UnknownClientError(CaughtupError):
     """A plan names a client that the group doesn't have."""
 
 
-def ask(group: Playable, plan: Plan, setting: Setting = AS_IT_IS) -> Answer:
+def ask(
+    group: Playable,
+    plan: Plan,
+    setting: Setting = AS_IT_IS,
+    between_steps: Callable[[], None] = lambda: None,
+) -> Answer:
     """Play a plan on a group.
 
-    Raises UnknownClientError, and ScenarioError for a config that Kafka refuses.
+    ``between_steps`` is called now and then, and may raise to end it. Raises UnknownClientError, and ScenarioError for a config that Kafka refuses.
     """
     _refuse_unknown(plan, group.clients)
     rates = group.speeds.restore or (AT_ONCE, AT_ONCE)
-    slow, fast = (_played(group, plan, setting, rate) for rate in rates)
+    slow = fast = _played(group, plan, setting, rates[0], between_steps)
+    if rates[1] != rates[0]:
+        fast = _played(group, plan, setting, rates[1], between_steps)
     return Answer(plan, setting, fast, slow, group.speeds.restore is not None)
 
 
-def _played(group: Playable, plan: Plan, setting: Setting, rate: float) -> Simulated:
+def _played(
+    group: Playable, plan: Plan, setting: Setting, rate: float, between_steps: Callable[[], None]
+) -> Simulated:
+    between_steps()
     application = group.application(setting, rate)
     return simulate(
         application,
@@ -175,6 +185,7 @@ def _played(group: Playable, plan: Plan, setting: Setting, rate: float) -> Simul
         plan,
         generation=group.epoch,
         epoch_ms=group.now_ms,
+        between_steps=between_steps,
     )
 
 

@@ -63,6 +63,11 @@ class RecordedGroup:
         """The scenario's configs."""
         return self.scenario.config
 
+    @property
+    def open_configs(self) -> Mapping[str, str]:
+        """A scenario says all of its configs."""
+        return {}
+
     def running(self, application: Application) -> tuple[RunningInstance, ...]:
         """Return its instances as they are."""
         del application  # nobody said when it was so

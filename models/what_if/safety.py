@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from caughtup.models.durations import duration
@@ -41,13 +42,15 @@ def safe_to_stop(
     setting: Setting,
     etas_ms: dict[tuple[str, TaskId], int | None],
     leave_group: bool,
+    between_steps: Callable[[], None] = lambda: None,
 ) -> Safety:
     """Return whether an instance can be stopped without a task standing still longer than that.
 
     ``etas_ms``: by process and task, in how many ms copies that are behind are caught up; None
-    where unknown. ``leave_group``: it tells the group that it goes. Raises UnknownClientError.
+    where unknown. ``leave_group``: it tells the group that it goes. ``between_steps`` is called
+    now and then, and may raise to end it. Raises UnknownClientError.
     """
-    answer = ask(group, Plan(stop=(client,), leave_group=leave_group), setting)
+    answer = ask(group, Plan(stop=(client,), leave_group=leave_group), setting, between_steps)
     still = answer.slow.figures.still_ms
     worst = max(still, key=still.__getitem__, default=None)
     still_ms = 0 if worst is None else still[worst]

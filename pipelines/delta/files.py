@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
@@ -31,8 +32,10 @@ NEW_FILES = columns(
 #: A store is given its bytes in pieces of so many.
 _BUFFER = 1 << 20
 #: Columns of which files say what values are in them, so that readers skip files.
-_SKIPPED_BY = ("as_of", "commit_timestamp", "seen", "group", "topic", "partition")
-_SKIPPED_BY += ("log_partition", "log_offset")
+_SKIPPED_BY = (
+    *("as_of", "commit_timestamp", "seen", "group", "topic", "partition"),
+    *("log_partition", "log_offset"),
+)
 
 
 class NewFile(NamedTuple):
@@ -88,7 +91,8 @@ def _write(
             store_schema=False,
             metadata_collector=told,
         )
-        return stream.tell()
+        written: int = stream.tell()
+        return written
 
 
 def statistics(metadata: pq.FileMetaData) -> str:
@@ -112,7 +116,7 @@ def statistics(metadata: pq.FileMetaData) -> str:
     return json.dumps({**of_rows, "minValues": least, "maxValues": most, "nullCount": nulls})
 
 
-def _said(value: object) -> object:
+def _said(value: int | str | datetime) -> int | str:
     # Times are whole milliseconds, which is what Delta's statistics have.
     return value if isinstance(value, int | str) else value.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
@@ -206,7 +210,7 @@ def new_file(table: str, path: str, size: int, metadata: pq.FileMetaData) -> New
     return NewFile(table, path, size, metadata.num_rows, statistics(metadata))
 
 
-def by_table(files: Iterable[NewFile]) -> Mapping[str, list[NewFile]]:
+def by_table(files: Iterable[NewFile]) -> dict[str, list[NewFile]]:
     """Return files by their table, in the order of their paths."""
     found: dict[str, list[NewFile]] = {}
     for file in sorted(files):

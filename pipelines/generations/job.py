@@ -94,8 +94,10 @@ def end_offset_packs(records: DataFrame) -> list[bytes]:
 
 def packs_of_looks(looks: DataFrame) -> list[bytes]:
     """Pack looks that were decoded already: the columns of own_schema's end offsets."""
-    wanted = ("topic", "partition", "as_of_ms", "log_offset", "present", "start_offset")
-    wanted += ("last_stable_offset", "end_offset", "readable_end_offset")
+    wanted = (
+        *("topic", "partition", "as_of_ms", "log_offset", "present", "start_offset"),
+        *("last_stable_offset", "end_offset", "readable_end_offset"),
+    )
     return [row.events for row in looks.select(*wanted).mapInArrow(_pack_looks, _PACK).collect()]
 
 

@@ -57,7 +57,7 @@ _TASKS_A_CORE = 3
 class Quarantined(NamedTuple):
     """How many records of a batch could not be decoded, and one of them with the reason."""
 
-    count: int
+    records: int
     sample: str
 
 
@@ -172,8 +172,8 @@ class HistoryBatches:
             rows = decided.rows.repartition(BUCKETS, GENERATIONS.bucket)
             rows = rows.sortWithinPartitions("group", "log_offset")
             folders = ("date", GENERATIONS.bucket)
-            new = write_rows(rows, root, GENERATIONS.name, folders, prefix)
-            self.tables.add(batch, {GENERATIONS.name: new})
+            files = write_rows(rows, root, GENERATIONS.name, folders, prefix)
+            self.tables.add(batch, {GENERATIONS.name: files})
         folder = {"kind": REMEMBERED, "bucket": 0, "buckets": self.buckets}
         rows = decided.remembered.coalesce(1)
         for name, value in folder.items():

@@ -85,9 +85,8 @@ class GenerationStream:
             "ready", F.col("told") | (F.max("timestamp_ms").over(log) <= until_ms)
         )
         due = both.where("ready AND NOT told")
-        count, oldest_ms, latest_ms = due.agg(
-            F.count("*"), F.min("timestamp_ms"), F.max("timestamp_ms")
-        ).first()
+        (found,) = due.agg(F.count("*"), F.min("timestamp_ms"), F.max("timestamp_ms")).collect()
+        count, oldest_ms, latest_ms = found
         rows = None
         if count:
             packs = self._packs(due, last, end_offsets, oldest_ms, latest_ms)
@@ -113,8 +112,10 @@ class GenerationStream:
         rows = end_offsets(_days(since_ms, until_ms), (time >= since) & (time <= until))
         near = rows.withColumn("as_of_ms", F.unix_millis("as_of"))
         known = last.withColumn("present", F.lit(True)).withColumn("log_offset", F.lit(-1))
-        wanted = ("topic", "partition", "present", "start_offset", "last_stable_offset")
-        wanted += ("end_offset", "readable_end_offset", "as_of_ms", "log_offset")
+        wanted = (
+            *("topic", "partition", "present", "start_offset", "last_stable_offset"),
+            *("end_offset", "readable_end_offset", "as_of_ms", "log_offset"),
+        )
         both = near.select(*wanted).unionByName(known.select(*wanted))
         return packs_of_looks(both.where(concerned))
 

@@ -163,13 +163,13 @@ class History:
         first = self._first_offsets.ask(before)
         lost = lost_ranges(before, until, first, "deleted before it was read")
         quarantined = self._batches.write(batch, offsets_digest(until), records, lost)
-        self._quarantined += quarantined.count
+        self._quarantined += quarantined.records
         self._reporter.note(quarantined=self._quarantined)
-        if quarantined.count:
+        if quarantined.records:
             _log.warning(
                 "records that cannot be decoded or are gone: %d, such as %s; they are in the table "
                 "quarantine",
-                quarantined.count,
+                quarantined.records,
                 quarantined.sample,
             )
         if self._upkeep is not None:

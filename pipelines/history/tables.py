@@ -76,7 +76,9 @@ class HistoryTables:
 
     def forget(self, files: Sequence[NewFile]) -> None:
         """Remove files that are in no table; what can't be removed is vacuum's."""
-        system = self.root.at(STATE_TABLE.name).filesystem() if files else None
+        if not files:
+            return
+        system = self.root.at(STATE_TABLE.name).filesystem()
         for file in files:
             with contextlib.suppress(OSError):
                 system.delete_file(file.path)

@@ -19,6 +19,7 @@ from pyspark.sql.streaming.listener import (
 )
 
 from caughtup.models.errors import CaughtupError
+from caughtup.models.pipeline_progress import State
 from caughtup.pipelines.progress.records import batch_figures, encode_progress
 from caughtup.pipelines.progress.topic import ProgressTopic
 from caughtup.pipelines.spark.jvm import UNANSWERED, how_jvm_ended
@@ -83,7 +84,7 @@ class Reporter(StreamingQueryListener):
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
         """Nothing: whoever runs the stream knows better why it ended, and says so to ``end``."""
 
-    def end(self, state: str, why: str | None = None) -> None:
+    def end(self, state: State, why: str | None = None) -> None:
         """Publish how all streams ended, and ignore what Spark says afterwards."""
         with self._lock:
             for name, told in sorted(self._told.items()):
@@ -98,7 +99,7 @@ class Reporter(StreamingQueryListener):
         self._told[name] = {"trigger_seconds": self._trigger_seconds, **figures}
         self._tell(name)
 
-    def _tell(self, name: str, state: str = "running") -> None:
+    def _tell(self, name: str, state: State = "running") -> None:
         if not self._ended:
             self._topic.send(name, encode_progress(state, self._told[name] | self._noted))
 

@@ -67,7 +67,7 @@ def say_less() -> None:
     logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_is_not_py4js)
     # The thread that takes the workers' counts, when nobody sends them any more.
-    accumulators.AccumulatorServer.handle_error = lambda *_: None
+    accumulators.AccumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
 
 
 def _is_not_py4js(record: logging.LogRecord) -> bool:

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from caughtup.models.verdicts import LAG
 from scripts.dashboards.layout import REBALANCES, STARTS, group_variable, made, topic_variable
 from scripts.dashboards.links import GROUPS, HEALTH, OVERVIEW_PAGE
 from scripts.dashboards.panels import lines, table
 
 #: The colours of a group's verdicts.
-STATUSES = {
-    "ok": "green",
-    "unknown": "text",
-    "slow": "yellow",
-    "rewound": "purple",
-    "diverging": "orange",
-    "stalled": "semi-dark-red",
-    "stopped": "red",
-}
+STATUSES = {term.word: term.chart for term in LAG.terms}
 
 
 def groups() -> str:

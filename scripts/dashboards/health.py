@@ -161,6 +161,16 @@ def _instances() -> tuple[Any, ...]:
             unit="s",
         ),
         lines(
+            "Refused by the web port",
+            "Requests and connections that the web port refused or cut off, by reason.",
+            (
+                "sum by (reason) (rate(caughtup_web_refusals_total{CLUSTER}[$__rate_interval]))",
+                "{{reason}}",
+            ),
+            links=HEALTH,
+            unit="reqps",
+        ),
+        lines(
             "Releases",
             "Instances by the release that they run.",
             (

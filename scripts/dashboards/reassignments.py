@@ -5,26 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from caughtup.models.verdicts import ENDLESS
+from caughtup.models.verdicts import REASSIGNMENTS as VERDICTS
 from scripts.dashboards.layout import REASSIGNMENTS, STARTS, made, topic_variable
 from scripts.dashboards.links import REASSIGNMENTS as PAGE
 from scripts.dashboards.links import Link
 from scripts.dashboards.panels import lines, stat, table
 
-_STATUSES = {
-    "completing": "green",
-    "tail": "semi-dark-green",
-    "moving": "blue",
-    "measuring": "text",
-    "unknown": "text",
-    "slow": "yellow",
-    "throttled_out": "orange",
-    "blocked": "orange",
-    "diverging": "semi-dark-orange",
-    "stalled": "red",
-    "dead_target": "semi-dark-red",
-    "no_source": "dark-red",
-}
-_STUCK = "stalled|dead[_ ]target|throttled[_ ]out|blocked|no[_ ]source|diverging"
+_STATUSES = {term.word.replace(" ", "_"): term.chart for term in VERDICTS.terms}
+_STUCK = "|".join(word.replace(" ", "[_ ]") for word in VERDICTS.words if word in ENDLESS)
 #: What a sum is while nothing moves, as long as the cluster is looked at.
 _NONE = "0 * sum(caughtup_reassignment_partitions{CLUSTER})"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from caughtup.demo.java.jars import fetch_jars
+from caughtup.pipelines.java.jars import fetch_jars
 from caughtup.followers.kafka_streams.jar import build_jar
 from tests.support.oracles import Oracle, compile_java, running_oracle
 

@@ -22,7 +22,7 @@ from caughtup.agents.reassignments.probe import ReassignmentsProbe
 from caughtup.agents.reassignments.records import apply_record
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.publisher import TopicWriter
-from caughtup.models.records.cluster_observations import CLUSTER_KEY
+from caughtup.models.records.reassignments import CLUSTER_KEY
 from tests.fuzz.broker_answers import HostileBrokers
 from tests.fuzz.twins import Cluster, FaultsError
 from tests.fuzz.values import Values
@@ -38,18 +38,15 @@ class Topic:
     def __init__(self, cluster: Cluster) -> None:
         self.records = 0
         self._cluster = cluster
-        self.probe: ReassignmentsProbe | None = None
 
     async def send(self, *, key: bytes, value: bytes | None) -> asyncio.Future[None]:
         self.records += 1
         refused = self._cluster.state.refused.counts.copy()
-        applied = apply_record(self._cluster.state, key, value)
+        apply_record(self._cluster.state, key, value)
         if (
             key == CLUSTER_KEY
         ):  # all partitions lean on it: what is wrong with one broker is left out
             assert self._cluster.state.refused.counts == refused, self._cluster.state.refused.newest
-        if applied is not None and self.probe is not None:
-            self.probe.applied(applied)
         acknowledged = asyncio.get_running_loop().create_future()
         acknowledged.set_result(None)
         return acknowledged
@@ -62,7 +59,6 @@ async def beset(seed: int, totals: Counter[str]) -> None:
     writer = cast("TopicWriter", topic)
     settings = Settings(bootstrap_servers="nowhere:1")
     probe = ReassignmentsProbe(settings, Health(), cluster.state, writer)
-    topic.probe = probe
     observer = ReassignmentObserver({"bootstrap_servers": "nowhere:1"}, 0.1)
     cast(Any, observer.protocol).connections = brokers
     for _ in range(_ROUNDS):

@@ -17,14 +17,13 @@ from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.page_state import page_steps
 from caughtup.models.decisions.recommendation_fields import recommendation_fields
 from caughtup.models.faults.isolation import Fault
-from caughtup.models.groups.generation_cuts import split_generations
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
-from caughtup.models.polls.batch import Record, decode_batch
+from caughtup.models.polls.batch import Record, decode_records, split_generations
+from caughtup.models.polls.records import ListedRecords
 from caughtup.models.records.fields import builtins_of
 from caughtup.models.records.movements import (
     PARTITIONS,
-    PartitionMovementRecord,
     TaskMovementRecord,
 )
 from caughtup.models.state.cluster import ClusterState
@@ -63,8 +62,9 @@ class Cluster:
     def read(self, records: Sequence[Record], now_ms: int) -> Counter[str]:
         """Apply a poll as the agent does, and count what was refused, by code."""
         refused: Counter[str] = Counter()
-        for chunk in split_generations(list(records)):
-            batch = decode_batch(chunk)
+        keys, values = zip(*records, strict=True) if records else ((), ())
+        for chunk in split_generations(ListedRecords(keys, values)):
+            batch = decode_records(chunk)
             for (_, code), count in batch.errors.items():
                 refused[code] += count
             self.state.apply_batch(batch, now_ms)
@@ -84,7 +84,7 @@ class Cluster:
             self._publish(event.group, builtins_of(TaskMovementRecord.from_event(event)))
         for partition in list(state.reassignments.ongoing):
             for event in state.reassignment_events.new_events(state.reassignments, partition):
-                PARTITIONS.encode(PartitionMovementRecord.from_event(event))
+                PARTITIONS.encode(event)
         groups = state.group_names()
         for group in groups:
             for _ in state.assess(group, now_ms):

@@ -5,6 +5,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import msgspec
+
+from caughtup.agents.columns import DECLARED
+
 _HEAD = (
     *("schema", "ready", "unready", "notices", "cluster", "cluster_name", "version"),
     *("reader", "links", "history"),
@@ -50,7 +54,12 @@ def view(state: dict[str, Any], query: dict[str, str]) -> dict[str, Any]:
     group = query.get("group")
     name = "group" if group is not None else query["view"]
     head = {key: state[key] for key in _HEAD if key in state}
-    told = {**head, "view": name, "now_ms": int(time.time() * 1000)}
+    told = {
+        **head,
+        "view": name,
+        "declared": msgspec.to_builtins(DECLARED),
+        "now_ms": int(time.time() * 1000),
+    }
     if group is not None:
         return told | _group(state, group)
     told |= {key: state[key] for key in _VIEWS[name] if key in state}

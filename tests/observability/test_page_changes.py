@@ -28,7 +28,7 @@ async def test_what_an_instance_that_joined_cost_stands_side_by_side(page: Page)
         assert first.startswith("followed\nd joined, 50 min")
         assert followed == ["6", "8", "31 s, 4 times", "51 s"]
         assert second.startswith("kafka\nd joined, 50 min")
-        assert kafka[:3] == ["18", "15", "1 min, once"]
+        assert kafka[:3] == ["18", "15", "60 s, once"]
         assert kafka[3].startswith("not yet, after 50 min")
         await page.resize(400, 900)
         cut = "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth)"
@@ -37,5 +37,5 @@ async def test_what_an_instance_that_joined_cost_stands_side_by_side(page: Page)
         await page.until(f"{TEXT}.includes('Since d joined')")
         text = await page.evaluate(TEXT)
         assert "18 copies begun, 15 rebalances, not at rest for 50 min" in text
-        assert "1 min of that until 1 rebalance came that had been asked for" in text
+        assert "60 s of that until 1 rebalance came that had been asked for" in text
         assert page.errors == []

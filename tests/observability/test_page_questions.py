@@ -31,10 +31,10 @@ QUESTIONS = {
         [ORDERS],
         [
             "Without an active task orders-c 2 warm-ups being built (0_0, 0_2)",
-            "Why 0_2 is not here yet, as decided 3 min 45 s ago: the active belongs",
+            "Why 0_2 is not here yet, as decided 4 min ago: the active belongs",
         ],
     ),
-    "is this move stuck?": ([], ["◆ stalled disk full", "never ends at this pace"]),
+    "is this move stuck?": ([], ["◆ stalled disk full", "ends in never"]),
     "whose lag is worst and since when?": (
         [],
         ["Recent lag search-indexer ■ stopped 1,304,292", "for 21 min: clicks-4"],

@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
-from caughtup.demo.java.command_lines import QUICK_START
-from caughtup.demo.java.find import find_java
-from caughtup.demo.java.jars import classpath
+from caughtup.pipelines.java.command_lines import QUICK_START
+from caughtup.pipelines.java.find import find_java
+from caughtup.pipelines.java.jars import classpath
 from tests.support.oracles import Oracle, compile_java, running_oracle
 
 JAVA_SOURCES = sorted((Path(__file__).parent / "java").glob("*.java"))

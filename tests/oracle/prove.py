@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 import click
 
-from caughtup.demo.java.jars import KAFKA_VERSION
+from caughtup.pipelines.java.jars import KAFKA_VERSION
 
 ROOT = Path(__file__).parents[2]
 RESULT = ROOT / "artifacts" / "differential-proof.json"

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from caughtup.demo.java.command_lines import QUICK_START
-from caughtup.demo.java.find import find_java
-from caughtup.demo.java.jars import KAFKA_VERSION, ensure_jars, fetch_jars
-from caughtup.models.reassignments.tracking.controllers import (
+from caughtup.pipelines.java.command_lines import QUICK_START
+from caughtup.pipelines.java.find import find_java
+from caughtup.pipelines.java.jars import KAFKA_VERSION, ensure_jars, fetch_jars
+from caughtup.models.reassignments.controllers import (
     ADDED_SUFFICE,
     NEWEST_COMPARED,
     WHOLE_TARGET,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from caughtup.demo.java.jars import ensure_spark_jars
+from caughtup.pipelines.java.jars import ensure_spark_jars
 from caughtup.pipelines.spark.session import spark_session
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from caughtup.models.reassignments.figures import ReassignmentFigures
-from caughtup.models.reassignments.throttles.shares import throttle_shares
-from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
+from caughtup.models.reassignments.throttle_shares import throttle_shares
+from caughtup.models.reassignments.tracker import ReassignmentTracker
 from caughtup.models.reassignments.verdict import ReassignmentVerdict, assess
 from tests.simulation.brokers import TICK_MS, Reassignment
 from tests.simulation.replication import Cluster
@@ -48,7 +48,7 @@ class Observer:
         cluster, tracker = self.cluster, self.tracker
         tracker.apply_cluster(cluster.cluster_observation())
         observations = cluster.observations(self._gaps)
-        listed = {observation.partition for observation in observations}
+        listed = {observation.topic_partition for observation in observations}
         for reassignment in cluster.reassignments:
             if reassignment.ended_ms is not None and reassignment.partition in tracker.ongoing:
                 tracker.end(

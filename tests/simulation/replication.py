@@ -12,12 +12,12 @@ import random
 from collections import deque
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.controllers import missing_from_isr
-from caughtup.models.reassignments.tracking.observation import (
-    BrokerObservation,
-    ClusterObservation,
-    PartitionObservation,
-    TopicThrottle,
+from caughtup.models.reassignments.controllers import missing_from_isr
+from caughtup.models.records.reassignments import (
+    BrokerRecord,
+    ClusterRecord,
+    ReassignmentRecord,
+    ThrottleRecord,
 )
 from tests.simulation.brokers import CHUNK, RECORD, TICK_MS, Broker, Reassignment
 
@@ -37,7 +37,7 @@ class Cluster:
         self.epoch = 1
         self.frozen_until_ms = 0
         self._wobble: dict[int, float] = {}
-        self._seen: deque[dict[TopicPartition, PartitionObservation]] = deque(maxlen=5)
+        self._seen: deque[dict[TopicPartition, ReassignmentRecord]] = deque(maxlen=5)
 
     @property
     def ongoing(self) -> list[Reassignment]:
@@ -178,11 +178,12 @@ class Cluster:
             ):
                 reassignment.ended_ms = self.now_ms
 
-    def _true_observation(self, reassignment: Reassignment) -> PartitionObservation:
+    def _true_observation(self, reassignment: Reassignment) -> ReassignmentRecord:
         hosts = [one for one in reassignment.replicas if one not in reassignment.not_hosted]
         sizes = {one: int(reassignment.ends[one]) for one in hosts if self.brokers[one].up}
-        return PartitionObservation(
-            partition=reassignment.partition,
+        return ReassignmentRecord(
+            2,
+            *reassignment.partition,
             replicas=reassignment.replicas,
             adding=reassignment.adding,
             removing=reassignment.removing,
@@ -202,17 +203,18 @@ class Cluster:
             unanswered=tuple(one for one in reassignment.replicas if not self.brokers[one].up),
         )
 
-    def cluster_observation(self) -> ClusterObservation:
+    def cluster_observation(self) -> ClusterRecord:
         """See the brokers, the controllers and the throttles as they are."""
         throttled = {
             reassignment.partition.topic
             for reassignment in self.reassignments
             if reassignment.throttled
         }
-        return ClusterObservation(
+        return ClusterRecord(
+            2,
             as_of_ms=self.now_ms,
             brokers={
-                number: BrokerObservation(
+                number: BrokerRecord(
                     fenced=broker.fenced,
                     leader_rate=broker.leader_quota.rate,
                     follower_rate=broker.follower_quota.rate,
@@ -224,10 +226,10 @@ class Cluster:
             quorum_leader=100 + self.epoch % 3,
             quorum_epoch=self.epoch,
             software=self.software,
-            throttles={topic: TopicThrottle("*", "*") for topic in sorted(throttled)},
+            throttles={topic: ThrottleRecord("*", "*") for topic in sorted(throttled)},
         )
 
-    def observations(self, gaps: float) -> list[PartitionObservation]:
+    def observations(self, gaps: float) -> list[ReassignmentRecord]:
         """See all as an observer does: parts of different age, a share ``gaps`` missing."""
         found = []
         for reassignment in self.ongoing:
@@ -243,8 +245,9 @@ class Cluster:
             lost = {one for one in reassignment.replicas if self.chance.random() < gaps}
             told = {one: view for one, view in asked.items() if one not in lost}
             found.append(
-                PartitionObservation(
-                    partition=reassignment.partition,
+                ReassignmentRecord(
+                    2,
+                    *reassignment.partition,
                     replicas=reassignment.replicas,
                     adding=reassignment.adding,
                     removing=reassignment.removing,

@@ -32,6 +32,7 @@ from caughtup.agents.topics.forgetting import Forgetter
 from caughtup.agents.topics.keeper import TopicKeeper
 from caughtup.agents.topics.publisher import Publisher
 from caughtup.agents.topics.reader import TopicsReader
+from caughtup.models.polls.record_batches import FetchedRecords
 
 TASKS: dict[str, tuple[type[Service], str]] = {
     "the reader of offsets": (OffsetsReader, "_run"),
@@ -184,19 +185,20 @@ def _end_thread(trigger: Path) -> None:
 
 
 def _break_polls(part: str, trigger: Path) -> None:
-    poll, behind = offset_log.OffsetLog.poll, offset_log.OffsetLog.behind
+    find, behind = offset_log.decode_record_batches, offset_log.OffsetLog.behind
 
-    def broken(self: offset_log.OffsetLog, *arguments: Any) -> offset_log.Poll:
+    def broken(*arguments: Any, **named: Any) -> FetchedRecords:
+        found = find(*arguments, **named)
         if not trigger.exists():
-            return poll(self, *arguments)
+            return found
         if part == READING:
             _break(part)
         if part == HANGING:
             time.sleep(_FOR_EVER)
-        poll(self, *arguments)
-        return offset_log.Poll([], [], [])
+        nothing = found.records.select(slice(0, 0))
+        return found._replace(records=nothing)
 
-    offset_log.OffsetLog.poll = broken  # type: ignore[method-assign]
+    offset_log.decode_record_batches = broken
     if part == STANDING:
         offset_log.OffsetLog.behind = lambda self: behind(self) + trigger.exists()  # type: ignore
 

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import IO
 
-from caughtup.demo.java.jars import cache_directory
+from caughtup.pipelines.java.jars import cache_directory
 
 
 def packed_file(package: str, version: str, sha512: str, path: str) -> bytes:

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from caughtup.demo.java.command_lines import QUICK_START
-from caughtup.demo.java.compiling import compiler_command
-from caughtup.demo.java.find import find_java
-from caughtup.demo.java.jars import classpath
+from caughtup.pipelines.java.command_lines import QUICK_START
+from caughtup.pipelines.java.compiling import compiler_command
+from caughtup.pipelines.java.find import find_java
+from caughtup.pipelines.java.jars import classpath
 
 _PIPE = Path(__file__).with_name("java") / "Pipe.java"
 _QUIET = "-Dorg.apache.logging.log4j.level=OFF"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
+from caughtup.models.polls.pending_commits import PendingCommits
 from caughtup.models.polls.record_batches import Section
 
 _BASE_OFFSET = struct.Struct(">q")
@@ -68,6 +69,7 @@ def answer_of(
     for number, batches in enumerate(sections):
         start = len(data)
         data += b"".join(batches)
-        found.append(Section(start, len(data), 0 if positions is None else positions[number]))
+        position = 0 if positions is None else positions[number]
+        found.append(Section(start, len(data), position, PendingCommits()))
         data += b"\xff" * 5
     return bytes(data), found

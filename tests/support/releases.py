@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from caughtup.demo.java.jars import ensure_jars, fetch_jars
+from caughtup.pipelines.java.jars import ensure_jars, fetch_jars
 from caughtup.models.assignment.releases import Release
 
 #: Release → the family that it decides as.

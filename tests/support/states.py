@@ -12,7 +12,7 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
 from caughtup.models.polls.batch import Record, decode_batch
-from caughtup.models.reassignments.tracking.observation import PartitionObservation
+from caughtup.models.records.reassignments import ReassignmentRecord
 from caughtup.models.state.cluster import ClusterState
 from tests.support.groups.records import GROUP, SOURCE, START_MS, commit, consumer_generation
 from tests.support.groups.streams import CHANGELOG, WARMING, generation
@@ -98,7 +98,7 @@ def everything(hostile: str = HOSTILE) -> ClusterState:
     moving = a_reassignment(TopicPartition(SOURCE, 0), at_ms=START_MS, log_ends=log_ends)
     state.reassignments.apply(moving)
     ended = TopicPartition("clicks", 1)
-    state.reassignments.apply(PartitionObservation(ended, (2, 1), (2,), (1,), (1,), None, START_MS))
+    state.reassignments.apply(ReassignmentRecord(2, *ended, START_MS, (2, 1), (2,), (1,), (1,)))
     state.reassignments.end(ended, (2,), (2,), START_MS + 500)
     for recommended in state.decide(START_MS):
         state.applications.count_published(recommended.group)

@@ -19,7 +19,6 @@ from caughtup.agents.cli.service.options import service_of, service_options
 from caughtup.agents.cli.snapshot import read_snapshot
 from caughtup.agents.progress import Progress
 from caughtup.agents.views.configs import application_lines
-from caughtup.models.security.kafka import Client
 
 Line = dict[str, Any]
 
@@ -64,13 +63,13 @@ def configs(
     if not found:
         sys.exit(NOTHING_MATCHED)
     lines_of = {group: by_group[group] for group in found}
-    for line in _printed(lines_of, toml=toml, json=output == "json", wide=wide):
-        click.echo(line)
+    for text in _printed(lines_of, toml=toml, json=output == "json", wide=wide):
+        click.echo(text)
 
 
 def _look(connection: dict[str, Any]) -> list[Line]:
     """Look at the cluster, and return what a service would answer."""
-    state = read_snapshot(settings_of(connection, (Client.LIBRDKAFKA,)), Progress())
+    state = read_snapshot(settings_of(connection), Progress())
     groups = sorted(state.applications)
     return [line for group in groups for line in application_lines(state, group)]
 
@@ -87,7 +86,7 @@ def _printed(
         for line in configs:
             yield msgspec.json.encode(line).decode()
         return
-    yield from lines(CONFIG_COLUMNS, config_cells(configs), Output.of_stdout(wide=wide), {})
+    yield from lines(CONFIG_COLUMNS, config_cells(configs), Output.of_stdout(wide=wide))
     young = [g for g, own in found.items() if any(one.get("from_one_generation") for one in own)]
     if young:
         yield ""

@@ -28,7 +28,6 @@ from caughtup.agents.cli.service.options import service_of, service_options
 from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
 from caughtup.agents.views.connect_lines import connect_lines
-from caughtup.models.security.kafka import Client
 
 Line = dict[str, Any]
 
@@ -92,7 +91,7 @@ def connect(
 
 def _lines_of_looks(connection: dict[str, Any]) -> Callable[[], list[Line]]:
     """Return what looks at the cluster and tells of its Connect groups."""
-    looks = ConnectLooks(settings_of(connection, (Client.LIBRDKAFKA,)))
+    looks = ConnectLooks(settings_of(connection))
 
     def look() -> list[Line]:
         state, at_ms = looks.look(), now_ms()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from caughtup.agents.cli.columns import Column, Output, lines, printable
+from caughtup.agents.cli.columns import Output, lines, printable
+from caughtup.agents.columns import Column
 
 _WORKERS = (
     Column("WORKER", name=True),
@@ -20,8 +21,15 @@ _UNASSIGNED = (
     Column("GOES TO", name=True),
     Column("IN", right=True),
 )
+_COLOURS = {
+    "failed": "red",
+    "zombie": "red",
+    "unassigned": "red",
+    "not_running": "yellow",
+    "fewer_tasks": "yellow",
+}
 _CONTRADICTIONS = (
-    Column("CONTRADICTION", coloured=True),
+    Column("CONTRADICTION", colours=_COLOURS),
     Column("OF", name=True),
     Column("WORKER", name=True),
     Column("FOR", right=True),
@@ -36,13 +44,6 @@ _CONNECTORS = (
     Column("LAG", right=True),
     Column("OFFSETS", right=True),
 )
-_COLOURS = {
-    "failed": "red",
-    "zombie": "red",
-    "unassigned": "red",
-    "not_running": "yellow",
-    "fewer_tasks": "yellow",
-}
 
 
 def group_lines(
@@ -103,7 +104,7 @@ def group_lines(
     ):
         if rows:
             yield ""
-            yield from lines(columns, rows, output, _COLOURS)
+            yield from lines(columns, rows, output)
 
 
 def _about(group: str, about: dict[str, Any], now_ms: int) -> Iterator[str]:

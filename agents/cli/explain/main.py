@@ -21,7 +21,6 @@ from caughtup.models.decisions.recommendation_fields import (
     movement_fields,
     recommendation_fields,
 )
-from caughtup.models.security.kafka import Client
 from caughtup.models.state.cluster import ClusterState
 
 
@@ -42,7 +41,7 @@ def explain(group: str, tasks: tuple[str, ...], output: str, **connection: Any) 
     With TASK, such as 0_3, show everything about that task. Exits 3 if GROUP is not a Kafka Streams
     application of this cluster, or has no such task.
     """
-    state = read_snapshot(settings_of(connection, (Client.LIBRDKAFKA,)), Progress(), [group])
+    state = read_snapshot(settings_of(connection), Progress(), [group])
     application = state.applications.get(group)
     if application is None or application.decided is None:
         _refuse(f"{group} {_what_it_is(state, group)}")

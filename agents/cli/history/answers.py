@@ -13,8 +13,9 @@ from typing import Any
 import msgspec
 from rich.cells import cell_len
 
-from caughtup.agents.cli.columns import Column, Output, elided, lines, printable
+from caughtup.agents.cli.columns import Output, elided, lines, printable
 from caughtup.agents.cli.history.tables import Answer
+from caughtup.agents.columns import Column
 from caughtup.agents.errors import UserError
 
 _NUMBERS = (int, float, Decimal)
@@ -42,7 +43,7 @@ def written(answer: Answer, form: str, plotted: str, *, wide: bool) -> Iterator[
         rows = list(answer.rows)
         columns = [_column(name, [row[at] for row in rows]) for at, name in enumerate(names)]
         cells = [[_shown(cell) for cell in row] for row in rows]
-        yield from lines(columns, cells, Output.of_stdout(wide=wide), {})
+        yield from lines(columns, cells, Output.of_stdout(wide=wide))
 
 
 def _csv(rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from caughtup.agents.cli.columns import Column, Output, lines
+from caughtup.agents.cli.columns import Output, lines
 from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.history.questions import QUESTIONS
 from caughtup.agents.cli.options import config_option
+from caughtup.agents.columns import Column
 from caughtup.agents.configuration.s3_access import store_environment
 from caughtup.agents.errors import UserError
 from caughtup.models.errors import CaughtupError
@@ -181,7 +182,7 @@ def _print_about(tables: History) -> None:
         )
         for one in tables.about()
     ]
-    for line in lines(_ABOUT, rows, Output.of_stdout(wide=False), {}):
+    for line in lines(_ABOUT, rows, Output.of_stdout(wide=False)):
         click.echo(line)
     click.echo("")
     for question in QUESTIONS.values():

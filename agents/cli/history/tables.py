@@ -27,7 +27,7 @@ NAMES = (
     "reassignments",
 )
 #: DuckDB fetches nothing, reads no file and sees no variable of ours: only tables that it is given.
-_CONFIG = {
+_CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
 }

@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 import click
 import msgspec
 
-from caughtup.agents.cli.columns import Column, Output, lines, printable
+from caughtup.agents.cli.columns import Output, lines, printable
 from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.lag.rows import (
-    COLOURS,
     CONFIG_COLUMNS,
     GROUP_COLUMNS,
     ORDERS,
@@ -40,9 +39,9 @@ from caughtup.agents.cli.options import (
 )
 from caughtup.agents.cli.service.options import service_of, service_options
 from caughtup.agents.cli.snapshot import ClusterLooks
+from caughtup.agents.columns import Column
 from caughtup.agents.errors import UserError
-from caughtup.models.lag.verdict import SEVERITY
-from caughtup.models.security.kafka import Client
+from caughtup.models.verdicts import LAG
 
 #: Exit status when no group matched.
 NOTHING_MATCHED = 3
@@ -60,9 +59,9 @@ class States(click.ParamType):
         """Return the states. Refuses what is none."""
         given = [state.strip().lower() for state in str(value).split(",") if state]
         for state in given:
-            if state not in SEVERITY:
+            if state not in LAG.words:
                 self.fail(
-                    f"{state!r} is not a state; the states are {', '.join(SEVERITY)}", param, ctx
+                    f"{state!r} is not a state; the states are {', '.join(LAG.words)}", param, ctx
                 )
         return frozenset(given)
 
@@ -85,7 +84,7 @@ class States(click.ParamType):
     type=States(),
     default="",
     metavar="STATE,…",
-    help=f"Only groups and partitions in one of these states: {', '.join(SEVERITY)}.",
+    help=f"Only groups and partitions in one of these states: {', '.join(LAG.words)}.",
 )
 @click.option(
     "--sort",
@@ -126,7 +125,7 @@ def lag(
     """
     service = service_of(connection)
     look = (
-        looking(ClusterLooks(settings_of(connection, (Client.LIBRDKAFKA,)), groups))
+        looking(ClusterLooks(settings_of(connection), groups))
         if service is None
         else asking(service)
     )
@@ -180,11 +179,11 @@ class _Asked(NamedTuple):
         yield from self._table(PARTITION_COLUMNS, found, output)
         if self.choice.is_all and (copies := task_cells(lines_of)):
             yield ""
-            yield from lines(TASK_COLUMNS, copies, output, COLOURS)
+            yield from lines(TASK_COLUMNS, copies, output)
         told = [group for group in groups if group in self.groups]
         if self.choice.is_all and (configs := config_cells(seen.configs(told))):
             yield ""
-            yield from lines(CONFIG_COLUMNS, configs, output, COLOURS)
+            yield from lines(CONFIG_COLUMNS, configs, output)
 
     def _table(
         self, columns: Sequence[Column], rows: Sequence[Row], output: Output
@@ -195,7 +194,7 @@ class _Asked(NamedTuple):
         if self.wide:
             columns = (*columns, WHY)
             cells = [(*row.cells, row.why) for row in rows]
-        yield from lines(columns, cells, output, COLOURS)
+        yield from lines(columns, cells, output)
 
     def _json(self, seen: Lag, groups: list[str], partitions: bool) -> Iterator[str]:
         """Yield the lines of groups; those of partitions only as far as they are asked for."""

@@ -7,26 +7,17 @@ from fnmatch import fnmatchcase
 from math import inf
 from typing import Any, NamedTuple
 
-from caughtup.agents.cli.columns import Column
 from caughtup.agents.clock import now_ms
+from caughtup.agents.columns import Column
 from caughtup.models.durations import duration
-from caughtup.models.lag.verdict import SEVERITY
+from caughtup.models.verdicts import LAG
 
 UNKNOWN = "unknown"
 #: Before a figure that may be greater: not all that it is the sum of is known.
 AT_LEAST = "≥"
-#: How a state is coloured: nothing to do, to be watched, to be looked at now.
-COLOURS = {
-    "ok": "green",
-    "slow": "yellow",
-    "rewound": "yellow",
-    "diverging": "red",
-    "stalled": "red",
-    "stopped": "red",
-}
 GROUP_COLUMNS = (
     Column("GROUP", name=True),
-    Column("STATE", coloured=True),
+    Column("STATE", colours=LAG.colours),
     Column("LAG", right=True),
     Column("SECONDS", right=True),
     Column("PARTITIONS", right=True, order=1),
@@ -41,7 +32,7 @@ PARTITION_COLUMNS = (
     Column("END", right=True, order=1),
     Column("LAG", right=True),
     Column("SECONDS", right=True, order=3),
-    Column("STATE", coloured=True),
+    Column("STATE", colours=LAG.colours),
     Column("CLIENT", name=True, order=2),
 )
 TASK_COLUMNS = (
@@ -109,13 +100,8 @@ _KEYS: dict[str, Callable[[Row], Any]] = {
     "name": lambda row: row.name,
     "lag": lambda row: _most_first(row.lag),
     "seconds": lambda row: _most_first(row.seconds),
-    "state": lambda row: (-_severity(row.state), _most_first(row.lag)),
+    "state": lambda row: (-LAG.severity(row.state), _most_first(row.lag)),
 }
-
-
-def _severity(state: str) -> int:
-    """Return how bad a state is: the more, the worse. A newer service may have others."""
-    return SEVERITY.index(state) if state in SEVERITY else len(SEVERITY)
 
 
 def _most_first(figure: float | None) -> float:

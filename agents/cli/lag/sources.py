@@ -17,13 +17,17 @@ from caughtup.models.state.cluster import ClusterState
 
 
 class Lag(Protocol):
-    """The lag of all groups as it was at one moment.
+    """The lag of all groups as it was at one moment."""
 
-    ``where`` says of whom. ``unready`` says what keeps a service from knowing all of it.
-    """
+    @property
+    def where(self) -> str:
+        """Of whom it is."""
+        ...
 
-    where: str
-    unready: Sequence[str]
+    @property
+    def unready(self) -> Sequence[str]:
+        """What keeps a service from knowing all of it."""
+        ...
 
     def groups(self) -> list[str]:
         """Return the groups' names."""

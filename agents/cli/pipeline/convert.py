@@ -38,11 +38,11 @@ def convert(output: str, checkpoint: str, config: Path | None) -> None:
     except ImportError as error:
         raise missing_extra("spark", error) from error
     try:
-        places = (
+        tables, old = (
             store_of(uri, environment=store_environment(uri, config))
             for uri in (output, checkpoint)
         )
-        found = converted(*places, Progress().task)
+        found = converted(tables, old, Progress().task)
     except CaughtupError as error:
         raise UserError(error.message) from error
     table = Table(title="Converted", title_justify="left")

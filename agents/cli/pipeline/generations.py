@@ -12,9 +12,10 @@ from caughtup.agents.cli.pipeline.spark import running_spark
 from caughtup.agents.cli.run import set_up_logging
 from caughtup.agents.errors import UserError
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.definitions import END_OFFSETS, topic_name
+from caughtup.agents.topics.definitions import topic_name
 from caughtup.models.durations import counted
 from caughtup.models.errors import CaughtupError
+from caughtup.models.records.topics import END_OFFSETS
 from caughtup.models.security.kafka import Client
 
 

@@ -13,14 +13,14 @@ from caughtup.agents.cli.pipeline.spark import running_spark, stop_on_signals
 from caughtup.agents.cli.run import set_up_logging
 from caughtup.agents.errors import UserError
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.definitions import (
+from caughtup.agents.topics.definitions import topic_name
+from caughtup.models.errors import CaughtupError
+from caughtup.models.records.topics import (
     CATCH_UP_RATES,
     END_OFFSETS,
     PIPELINE_PROGRESS,
     TASK_POSITIONS,
-    topic_name,
 )
-from caughtup.models.errors import CaughtupError
 from caughtup.models.security.kafka import Client
 
 

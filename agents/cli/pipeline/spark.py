@@ -28,8 +28,8 @@ def start_spark(application: str, master: str | None) -> SparkSession:
         raise missing_extra("spark", error) from error
     if submitted():
         return spark_session(application, master=master)
-    from caughtup.demo.java.find import find_java
-    from caughtup.demo.java.jars import ensure_spark_jars
+    from caughtup.pipelines.java.find import find_java
+    from caughtup.pipelines.java.jars import ensure_spark_jars
 
     java = find_java(newest=_NEWEST_JAVA)
     return spark_session(application, master=master, jars=ensure_spark_jars(), java_home=java.home)

@@ -25,7 +25,7 @@ from caughtup.agents.cli.options import (
     settings_of,
 )
 from caughtup.agents.cli.reassignments.snapshot import ReassignmentView
-from caughtup.agents.cli.reassignments.table import of_kind, rendered
+from caughtup.agents.cli.reassignments.table import rendered
 from caughtup.agents.cli.service.options import service_of, service_options
 from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
@@ -36,9 +36,10 @@ from caughtup.agents.probes.reassignments import ReassignmentObserver, Round
 from caughtup.agents.process.fault_log import FaultLog
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.definitions import REASSIGNMENTS
 from caughtup.agents.topics.read_to_end import read_if_allowed
-from caughtup.models.reassignments.tracking.tracked import HISTORY_MS
+from caughtup.models.reassignments.tracker import HISTORY_MS
+from caughtup.models.records.reassignment_lines import Line, MissingLine
+from caughtup.models.records.topics import REASSIGNMENTS
 from caughtup.models.state.cluster import ClusterState
 
 _OBSERVATIONS = 4
@@ -46,7 +47,7 @@ _PAUSE_SECONDS = 2.0
 _NOTHING = "no partition is in movement"
 _NO_THROTTLE = ", and no throttle is orphaned"
 _MORE = "--for 70s observes for longer; --service URL asks a service, which has observed for longer"
-Lines = list[dict[str, Any]]
+Lines = list[Line]
 Show = Callable[[Lines], None]
 
 
@@ -122,9 +123,9 @@ def _ask(service: Callable[[], Lines], watch: bool, output: str) -> None:
 
 def _finish(lines: Lines, output: str, more: str = "") -> None:
     """Print all of it, and exit with 3 where there is nothing."""
-    missing = of_kind(lines, "missing")
+    missing = [line for line in lines if isinstance(line, MissingLine)]
     for one in missing:
-        click.echo(f"caughtup: not known: {one['what']}", err=True)
+        click.echo(f"caughtup: not known: {one.what}", err=True)
     if len(lines) == len(missing):
         click.echo(_NOTHING if missing else _NOTHING + _NO_THROTTLE, err=True)
         sys.exit(NOTHING_MATCHED)
@@ -198,5 +199,5 @@ def _print(console: Console, lines: Lines, more: str) -> None:
 
 def _print_json(lines: Lines) -> None:
     for line in lines:
-        if line["kind"] != "missing":
+        if not isinstance(line, MissingLine):
             click.echo(msgspec.json.encode(line).decode())

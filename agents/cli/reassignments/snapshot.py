@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.probes.reassignments import Round
 from caughtup.agents.reassignments.records import apply_record
-from caughtup.agents.views.reassignment_lines import reassignment_lines
 from caughtup.models.ids import TopicPartition
+from caughtup.models.records.fields import changed
+from caughtup.models.records.reassignment_lines import Line, Reassignment
 from caughtup.models.state.cluster import ClusterState
 
 #: The service's observations are the past of what is observed now for so long (ms) after the last;
@@ -48,7 +48,7 @@ class ReassignmentView:
         for observation in found.ongoing:
             tracker.apply(observation)
         for partition in tracker.ongoing.keys() - {
-            observation.partition for observation in found.ongoing
+            observation.topic_partition for observation in found.ongoing
         }:
             del tracker.ongoing[partition]
         self._aged &= tracker.ongoing.keys()
@@ -59,17 +59,15 @@ class ReassignmentView:
         for _ in watch.assess(self._state.reassignments, now_ms(), budget_seconds):
             pass
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[Line]:
         """Describe all that is in movement, those that need somebody first, and throttles left over.
 
         A command that never saw a reassignment before doesn't know since when it has been ongoing.
         """
-        tracker, watch = self._state.reassignments, self._state.reassignment_watch
-        lines = list(reassignment_lines(tracker, watch, now_ms()))
-        for line in lines:
-            if (
-                line["kind"] == "partition"
-                and TopicPartition(line["topic"], line["partition"]) not in self._aged
-            ):
-                del line["age_seconds"], line["idle_seconds"]
-        return lines
+        found = self._state.reassignment_watch.lines(self._state.reassignments, now_ms())
+        return [
+            changed(line, age_seconds=None, idle_seconds=None)
+            if isinstance(line, Reassignment) and line.topic_partition not in self._aged
+            else line
+            for line in found
+        ]

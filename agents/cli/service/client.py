@@ -15,6 +15,7 @@ import msgspec
 from caughtup.agents.cli.service.failures import not_there, refusal, unreachable
 from caughtup.agents.errors import NotThereError, UserError
 from caughtup.agents.web.hosts import is_loopback
+from caughtup.models.records.reassignment_lines import Line
 
 #: A service answers within seconds, however much it has to say: it says it as it goes.
 TIMEOUT_SECONDS = 20.0
@@ -24,6 +25,8 @@ _PIECE_BYTES = 1 << 16
 #: A request's line may have 8 KiB.
 _MOST_QUERY = 6_000
 #: What a line of a config has.
+#: Kinds of lines of reassignments; a newer service may have others.
+_REASSIGNMENT_KINDS = ("partition", "throttle", "missing")
 _OF_A_CONFIG = {"name", "values", "value", "provenance", "known"}
 
 
@@ -60,9 +63,10 @@ class ServiceClient:
         for some in _requests(groups):
             yield from self._lines(f"/api/lag?{'&'.join(some)}")
 
-    def reassignments(self) -> list[dict[str, Any]]:
+    def reassignments(self) -> list[Line]:
         """Return the lines of what is in movement, and of throttles left over."""
-        return list(self._lines("/api/reassignments"))
+        found = self._lines("/api/reassignments")
+        return [self._typed(line) for line in found if line.get("kind") in _REASSIGNMENT_KINDS]
 
     def connect(self) -> list[dict[str, Any]]:
         """Return the lines of all Connect groups."""
@@ -109,12 +113,23 @@ class ServiceClient:
         if rest:
             raise self._unreachable(IncompleteRead(rest))
 
+    def _typed(self, line: dict[str, Any]) -> Line:
+        """Return a line as its type; what a newer service says besides is left out."""
+        try:
+            found: Line = msgspec.convert(line, Line)
+        except msgspec.ValidationError:
+            raise self._no_service() from None
+        return found
+
     def _decoded(self, text: bytes) -> dict[str, Any]:
         try:
             return msgspec.json.decode(text, type=dict[str, Any])
         except msgspec.DecodeError:
-            wrong = "answers, but not as a caughtup service does: is its port right?"
-            raise UserError(f"{self.url} {wrong}") from None
+            raise self._no_service() from None
+
+    def _no_service(self) -> UserError:
+        wrong = "answers, but not as a caughtup service does: is its port right?"
+        return UserError(f"{self.url} {wrong}")
 
     def _pieces(self, path: str) -> Iterator[bytes]:
         """Yield an answer as it comes; raises UserError where it isn't whole."""
@@ -131,9 +146,12 @@ class ServiceClient:
             answer.close()
 
     def _ask(self, path: str) -> HTTPResponse:
-        kind = HTTPConnection if self._tls is None else HTTPSConnection
-        options = {} if self._tls is None else {"context": self._tls}
-        connection = kind(self._host, self._port, timeout=TIMEOUT_SECONDS, **options)
+        host, port, seconds = self._host, self._port, TIMEOUT_SECONDS
+        connection = (
+            HTTPConnection(host, port, timeout=seconds)
+            if self._tls is None
+            else HTTPSConnection(host, port, timeout=seconds, context=self._tls)
+        )
         token = self._token()
         headers = {"Connection": "close"}
         if token is not None:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 import msgspec
 
-from caughtup.agents.cli.columns import Column, Output, lines
+from caughtup.agents.cli.columns import Output, lines
 from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.options import Span, connection_options, format_option
 from caughtup.agents.cli.simulate.answers import FIGURES, answer_fields, cells, remarks
@@ -21,6 +21,7 @@ from caughtup.agents.cli.simulate.options import (
     refuse,
 )
 from caughtup.agents.cli.simulate.scenario_file import read_recorded_group
+from caughtup.agents.columns import Column
 from caughtup.models.assignors.registry import ASSIGNORS
 from caughtup.models.errors import CaughtupError
 from caughtup.models.simulation.streams.plan import Plan
@@ -233,7 +234,7 @@ def _answers(
 def _print(group: Playable, answers: Sequence[Answer], step: float | None) -> None:
     columns = [Column("PLAYED", name=True), *(Column(name, right=True) for name in FIGURES)]
     rows = [cells(group, answer) for answer in answers]
-    for line in lines(columns, rows, Output.of_stdout(wide=False), {}):
+    for line in lines(columns, rows, Output.of_stdout(wide=False)):
         click.echo(line)
     for remark in remarks(answers):
         click.echo(remark)

@@ -16,7 +16,6 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.progress import Progress
 from caughtup.models.assignment.configs import read_configs
 from caughtup.models.errors import ScenarioError
-from caughtup.models.security.kafka import Client
 from caughtup.models.simulation.streams.topology import Protocol
 from caughtup.models.what_if.application import application_of_group
 from caughtup.models.what_if.consumer_group import consumer_group_of
@@ -58,7 +57,7 @@ def read_application(
     name: str, connection: dict[str, Any], restore: tuple[float, float] | None
 ) -> Playable:
     """Read a group from the cluster. Ends the command where it is no Streams application."""
-    state = read_snapshot(settings_of(connection, (Client.LIBRDKAFKA,)), Progress(), [name])
+    state = read_snapshot(settings_of(connection), Progress(), [name])
     application = application_of_group(state, name, now_ms(), restore)
     if application is None:
         refuse(
@@ -77,7 +76,7 @@ def read_playable(
 
     Ends the command where it is neither. ``protocol``: which one somebody wants it played on.
     """
-    state = read_snapshot(settings_of(connection, (Client.LIBRDKAFKA,)), Progress(), [name])
+    state = read_snapshot(settings_of(connection), Progress(), [name])
     moment_ms = now_ms()
     found = application_of_group(state, name, moment_ms, restore) or consumer_group_of(
         state, name, moment_ms, as_if=protocol is Protocol.CONSUMER

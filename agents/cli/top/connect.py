@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from caughtup.agents.cli.columns import Column
-from caughtup.agents.cli.top.tables import Line, Table
+from caughtup.agents.cli.top.tables import DECISION_COLOURS, Line, Table
+from caughtup.agents.columns import Column
 from caughtup.models.durations import duration
 
 GROUP_COLUMNS = (
@@ -16,13 +16,13 @@ GROUP_COLUMNS = (
     Column("TASKS", right=True),
     Column("UNASSIGNED", right=True),
     Column("CONTRADICTIONS", right=True, order=3),
-    Column("DECIDED", coloured=True),
+    Column("DECIDED", colours=DECISION_COLOURS),
     Column("GENERATION", right=True, order=0),
 )
 ITEM_COLUMNS = (
     Column("NAME", name=True),
     Column("WORKER", name=True),
-    Column("STATE", coloured=True),
+    Column("STATE", colours={"RUNNING": "green", "FAILED": "red"}),
     Column("SAID BY", name=True, order=0),
     Column("GOES TO", name=True, order=1),
 )

@@ -6,20 +6,30 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any
 
-from caughtup.agents.cli.columns import Column
-from caughtup.agents.cli.lag.rows import ORDERS, PARTITION_COLUMNS, partition_rows
-from caughtup.agents.cli.reassignments.table import explained
-from caughtup.agents.cli.top.connect import work
-from caughtup.agents.cli.top.tables import Line, Table
-from caughtup.models.durations import duration
+from msgspec import convert
 
+from caughtup.agents.cli.lag.rows import ORDERS, PARTITION_COLUMNS, partition_rows
+from caughtup.agents.cli.reassignments.table import explained, heading
+from caughtup.agents.cli.top.connect import work
+from caughtup.agents.cli.top.overviews import rows_of
+from caughtup.agents.cli.top.tables import Line, Table
+from caughtup.agents.columns import Column
+from caughtup.models.durations import duration
+from caughtup.models.ids import TopicPartition
+from caughtup.models.records.reassignment_lines import EndedReassignment
+
+_COPY_COLOURS = {
+    "caught_up": "green",
+    **dict.fromkeys(("warming", "waiting"), "yellow"),
+    **dict.fromkeys(("stranded", "flapping", "stalled", "chasing"), "red"),
+}
 TASK_COLUMNS = (
     Column("TASK"),
     Column("CLIENT", name=True),
     Column("ROLE"),
     Column("LAG", right=True),
     Column("FROM", order=0),
-    Column("STATE", coloured=True),
+    Column("STATE", colours=_COPY_COLOURS),
     Column("ENDS IN", right=True, order=1),
 )
 COPY_COLUMNS = (
@@ -30,7 +40,6 @@ COPY_COLUMNS = (
     Column("SHARE", right=True),
     Column("BROKER IS", order=0),
 )
-_TROUBLE = {"away": "away", "missing": "without this replica", "unanswered": "silent"}
 
 
 def group(state: Mapping[str, Any], key: Sequence[Any], lines: Sequence[Any] | None) -> Table:
@@ -101,32 +110,33 @@ def reassignment(state: Mapping[str, Any], key: Sequence[Any], lines: object = N
     """Return the copies of a partition in movement, and why it has its verdict."""
     topic, partition = key
     name = f"{topic}-{partition}"
-    row = next(
-        (r for r in state["reassignments"] if (r["topic"], r["partition"]) == (topic, partition)),
-        None,
-    )
+    partition_of = TopicPartition(topic, partition)
+    row = next((r for r in rows_of(state) if r.topic_partition == partition_of), None)
     if row is None:
         ended = [
-            f"{one['outcome']} after {duration(one['seconds'])}"
-            for one in state.get("recent_reassignments", ())
-            if (one["topic"], one["partition"]) == (topic, partition)
+            f"{one.outcome} after {duration(one.seconds)}"
+            for one in convert(state.get("recent_reassignments", ()), list[EndedReassignment])
+            if one.topic_partition == partition_of
         ]
         nothing = "no longer in movement"
         return Table(name, COPY_COLUMNS, [], ("broker",), ": ".join([nothing, *ended[:1]]))
     found = []
-    for number, copy in enumerate(row.get("copies", ())):
-        share, end = copy.get("share"), copy.get("log_end")
+    for number, copy in enumerate(row.copies or ()):
+        trouble = {
+            "away": copy.away,
+            "without this replica": copy.missing,
+            "silent": copy.unanswered,
+        }
         cells = (
-            str(copy["broker"]),
-            copy["role"],
-            "yes" if copy["in_sync"] else "no",
-            "" if end is None else str(end),
-            "" if share is None else f"{share:.0%}",
-            ", ".join(word for field, word in _TROUBLE.items() if copy.get(field)),
+            str(copy.broker),
+            copy.role,
+            "yes" if copy.in_sync else "no",
+            "" if copy.log_end is None else str(copy.log_end),
+            "" if copy.share is None else f"{copy.share:.0%}",
+            ", ".join(word for word, holds in trouble.items() if holds),
         )
-        found.append(Line((copy["broker"],), cells, {"broker": number}))
-    cause = f" ({row['cause']})" if "cause" in row else ""
-    about = (f"{row['verdict']}{cause}", *explained(row))
+        found.append(Line((copy.broker,), cells, {"broker": number}))
+    about = (heading(row), *explained(row))
     return Table(name, COPY_COLUMNS, found, ("broker",), "no copies", about)
 
 

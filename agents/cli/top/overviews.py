@@ -9,32 +9,24 @@ from collections.abc import Callable, Mapping
 from math import inf
 from typing import Any
 
-from caughtup.agents.cli.columns import Column
+from msgspec import convert
+
 from caughtup.agents.cli.lag.rows import GROUP_COLUMNS, ORDERS, group_rows
-from caughtup.agents.cli.reassignments.table import cells as reassignment_cells
 from caughtup.agents.cli.top.connect import connect
-from caughtup.agents.cli.top.tables import Line, Table
-from caughtup.agents.views.reassignment_lines import severity
+from caughtup.agents.cli.top.tables import DECISION_COLOURS, Line, Table
+from caughtup.agents.columns import REASSIGNMENT_COLUMNS, Column
 from caughtup.models.durations import duration
+from caughtup.models.records.reassignment_lines import Reassignment
+from caughtup.models.verdicts import REASSIGNMENTS
 
 APPLICATION_COLUMNS = (
     Column("APPLICATION", name=True),
     Column("CLIENTS", right=True, order=1),
     Column("TASKS", right=True),
     Column("BEHIND", right=True),
-    Column("EXACT", coloured=True),
+    Column("EXACT", colours=DECISION_COLOURS),
     Column("PROBING IN", right=True, order=2),
     Column("GENERATION", right=True, order=0),
-)
-REASSIGNMENT_COLUMNS = (
-    Column("PARTITION", name=True),
-    Column("FROM → TO", name=True, order=3),
-    Column("PHASE", order=0),
-    Column("IN SYNC", order=1),
-    Column("LEFT", right=True),
-    Column("RATE", right=True, order=2),
-    Column("ENDS IN", right=True),
-    Column("VERDICT", coloured=True),
 )
 
 
@@ -74,21 +66,21 @@ def applications(state: Mapping[str, Any]) -> Table:
 
 
 def _is_behind(copy: Mapping[str, Any]) -> bool:
-    return copy.get("verdict", "caught_up") != "caught_up"
+    return bool(copy.get("verdict", "caught_up") != "caught_up")
 
 
 def reassignments(state: Mapping[str, Any]) -> Table:
     """Return what is in movement, the worst first; the page has no more than the worst."""
     lines = []
-    for row in state["reassignments"]:
-        left = row.get("bytes_remaining", row.get("offsets_remaining"))
-        eta = inf if row.get("never") else row.get("eta_seconds", 0.0)
+    for row in rows_of(state):
+        left = row.offsets_remaining if row.bytes_remaining is None else row.bytes_remaining
         ranks = {
-            "verdict": (-severity(row["verdict"]), -eta),
+            "verdict": (-REASSIGNMENTS.severity(row.verdict), -(row.eta or 0.0)),
             "left": inf if left is None else -left,
             "name": 0,
         }
-        lines.append(Line((row["topic"], row["partition"]), reassignment_cells(row), ranks))
+        cells = tuple(column.cell(row) for column in REASSIGNMENT_COLUMNS)
+        lines.append(Line((row.topic, row.partition), cells, ranks))
     counts = state.get("reassignment_counts", {})
     more = sum(counts.values()) - len(lines)
     about = [f"{more:,} more, none of them worse"] if more > 0 else []
@@ -105,6 +97,11 @@ def reassignments(state: Mapping[str, Any]) -> Table:
         "no partition is in movement",
         tuple(about),
     )
+
+
+def rows_of(state: Mapping[str, Any]) -> list[Reassignment]:
+    """Return the reassignments that the page shows."""
+    return convert(state["reassignments"], list[Reassignment])
 
 
 #: What there is to choose from, in this order.

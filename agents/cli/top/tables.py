@@ -7,8 +7,11 @@ from typing import Any, NamedTuple
 
 from rich.cells import cell_len
 
-from caughtup.agents.cli.columns import GAP, NOTHING, Column, elided, fitted, printable
+from caughtup.agents.cli.columns import GAP, NOTHING, elided, fitted, printable
+from caughtup.agents.columns import Column
 
+#: Of what Kafka's own assignor says of a decision.
+DECISION_COLOURS = {"match": "green", "undetermined": "yellow", "mismatch": "red"}
 #: Lines that are shown: nobody scrolls further, there is a filter.
 MOST = 1_000
 
@@ -42,8 +45,8 @@ class Drawn(NamedTuple):
     widths: tuple[int, ...]
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    #: Of each column, whether its cells are coloured by what is in them.
-    coloured: tuple[bool, ...]
+    #: Of each column, the colours of its cells by what is in them.
+    colours: tuple[Mapping[str, str], ...]
 
 
 def wanted(table: Table, words: str, order: str) -> list[Line]:
@@ -77,10 +80,10 @@ def drawn(table: Table, lines: Sequence[Line], room: int) -> Drawn:
         keys=tuple(line.key for line in lines),
         widths=tuple(width + len(GAP) for width in wide),
         headings=tuple(
-            _padded(c.heading, c, width) for c, width in zip(columns, wide, strict=True)
+            _padded(c.heading.upper(), c, width) for c, width in zip(columns, wide, strict=True)
         ),
         rows=tuple(rows),
-        coloured=tuple(column.coloured for column in columns),
+        colours=tuple(column.colours for column in columns),
     )
 
 

@@ -9,22 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.coordinate import Coordinate
 from textual.widgets import DataTable
 
-from caughtup.agents.cli.lag.rows import COLOURS as LAG_COLOURS
 from caughtup.agents.cli.top.tables import Drawn
-
-_CALM = ("match", "caught_up", "moving", "tail", "completing", "RUNNING")
-_WATCHED = ("slow", "warming", "waiting", "diverging", "measuring", "undetermined")
-_WRONG = (
-    *("mismatch", "stranded", "flapping", "stalled", "chasing"),
-    *("blocked", "throttled out", "dead target", "no source", "FAILED"),
-)
-#: How a cell is coloured, in columns that are.
-COLOURS = {
-    **dict.fromkeys(_CALM, "green"),
-    **dict.fromkeys(_WATCHED, "yellow"),
-    **dict.fromkeys(_WRONG, "red"),
-    **LAG_COLOURS,
-}
 
 
 class LinesTable(DataTable[Text]):
@@ -77,5 +62,5 @@ class LinesTable(DataTable[Text]):
 
 
 def _cell(drawn: Drawn, column: int, text: str) -> Text:
-    colour = COLOURS.get(text.strip(), "") if drawn.coloured[column] else ""
+    colour = drawn.colours[column].get(text.strip(), "")
     return Text(text, style=colour, no_wrap=True, end="")

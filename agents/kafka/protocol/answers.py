@@ -15,6 +15,7 @@ from caughtup.models.wire.flexible_reader import FlexibleReader
 from caughtup.models.wire.reader import Reader
 
 _OFFSETS_ENTRY = struct.Struct(">ihqq")  # partition, error code, timestamp, offset
+_EPOCH_END_ENTRY = struct.Struct(">hiiq")  # error code, partition, leader epoch, end offset
 _LOG_ENTRY = struct.Struct(">iqq?")  # partition, size, offset lag, whether it is a future log
 _SPACE = struct.Struct(">qq")  # total and usable bytes
 _CONFIG_FLAGS = struct.Struct(">?b?")  # read-only, source, sensitive
@@ -96,6 +97,21 @@ def decode_log_ends(data: bytes) -> tuple[dict[TopicPartition, int], dict[TopicP
             else:
                 ends[TopicPartition(topic, partition)] = offset
     return ends, errors
+
+
+def decode_epoch_ends(data: bytes) -> dict[TopicPartition, int]:
+    """Decode the answer to OffsetForLeaderEpoch v3: where the epochs end; -1 for unknown ones.
+
+    Partitions with an error are left out.
+    """
+    reader = Reader(data)
+    reader.int32()
+    ends: dict[TopicPartition, int] = {}
+    for topic in _topics(reader, 6):
+        for error_code, partition, _, offset in reader.rows(_EPOCH_END_ENTRY):
+            if not error_code:
+                ends[TopicPartition(topic, partition)] = offset
+    return ends
 
 
 def decode_log_dirs(data: bytes, version: int) -> LogDirectories:

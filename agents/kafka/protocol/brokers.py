@@ -36,6 +36,8 @@ class Purpose(Enum):
     FORWARDED = "forwarded"
     #: What is so large that it takes long.
     BULK = "bulk"
+    #: Records, for which the broker waits until there are some.
+    FETCH = "fetch"
 
 
 @dataclass(slots=True)

@@ -125,7 +125,7 @@ class ClusterProtocol:
         self, broker: int, partitions: Iterable[TopicPartition]
     ) -> ReplicaLogEnds:
         """Ask one broker for its own log end of these partitions. Needs DESCRIBE on the topics."""
-        call = requests.replica_log_ends_call(partitions)
+        call = requests.list_offsets_call(partitions, replica=requests.DEBUGGING_REPLICA)
         data = await self.connections.ask(broker, call)
         return ReplicaLogEnds(*await decode(answers.decode_log_ends, data))
 

@@ -1,27 +1,36 @@
-"""The answer to a fetch: where in it the record batches of each partition are."""
+"""The answer to a fetch: where in it the record batches of each partition are, and what they hold."""
 
 from __future__ import annotations
 
 import struct
 from typing import NamedTuple
 
+from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
+from aiokafka.record.legacy_records import LegacyRecordBatch
+
 from caughtup.models.errors import DecodeError
 from caughtup.models.wire.reader import Reader
 
 _PARTITION = struct.Struct(">ihqq")  # partition, error code, high watermark, last stable offset
-_ABORTED = struct.Struct(">qq")  # producer id, first offset
+_ABORTED_BYTES = 16
 _LEAST_BYTES = _PARTITION.size + 8
+_BASE_OFFSET, _LAST_OFFSET_DELTA = struct.Struct(">q"), struct.Struct(">23xi")
+_LEADER_EPOCH = struct.Struct(">12xi")
+_CODEC_AT, _CODEC = 22, 0x07
+_MAGIC_AT, _NO_LEADER_EPOCH, _MAGIC = 16, -1, 2
+#: The producer epoch and the first sequence of records are of no use here.
+_NO_EPOCH = _NO_SEQUENCE = -1
+_NO_COMPRESSION = 0
 
 
 class FetchedPartition(NamedTuple):
-    """A partition's error code, its aborted transactions, and its batches' place in the answer.
+    """A partition's error code, its high watermark (an offset), and its batches' place.
 
-    Aborted transactions are producer ids, each with the offset of its first record; ``start`` and
-    ``end`` count bytes.
+    ``start`` and ``end`` count bytes of the answer.
     """
 
     error_code: int
-    aborted: list[tuple[int, int]]
+    high_watermark: int
     start: int
     end: int
 
@@ -34,12 +43,56 @@ def decode_fetched(data: bytes) -> dict[int, FetchedPartition]:
     for _ in range(reader.array_length(6)):
         reader.string()
         for _ in range(reader.array_length(_LEAST_BYTES)):
-            number, error_code, _, _ = reader.unpack(_PARTITION)
-            aborted = [reader.unpack(_ABORTED) for _ in range(max(0, reader.int32()))]
+            number, error_code, high_watermark, _ = reader.unpack(_PARTITION)
+            reader.take(_ABORTED_BYTES * max(0, reader.int32()))
             length = max(0, reader.int32())
             start, end = reader.position, reader.position + length
             if end > len(data):
                 raise DecodeError("bad_length", f"{length} bytes of records claimed at {start}")
             reader.position = end
-            found[number] = FetchedPartition(error_code, aborted, start, end)
+            found[number] = FetchedPartition(error_code, high_watermark, start, end)
     return found
+
+
+def plain_batch(batch: bytes) -> bytes:
+    """Return the records of a batch in one of format 2 that is not compressed.
+
+    A message of format 0 or 1 (before Kafka 0.11) is such a batch, too. Raises whatever aiokafka
+    raises for one that can't be read.
+    """
+    magic = batch[_MAGIC_AT]
+    if magic == _MAGIC and not batch[_CODEC_AT] & _CODEC:
+        return batch
+    if magic == _MAGIC:
+        source = DefaultRecordBatch(bytearray(batch))
+        builder = _builder(source.is_transactional, source.producer_id, len(batch))
+        (base_offset,), (last,) = (
+            _BASE_OFFSET.unpack_from(batch),
+            _LAST_OFFSET_DELTA.unpack_from(batch),
+        )
+        (leader_epoch,) = _LEADER_EPOCH.unpack_from(batch)
+        records = list(source)
+    else:
+        records = list(LegacyRecordBatch(bytearray(batch), magic))
+        builder = _builder(transactional=False, producer_id=-1, size=len(batch))
+        base_offset, leader_epoch = records[0].offset, _NO_LEADER_EPOCH
+        last = records[-1].offset - base_offset
+    for one in records:
+        builder.append(one.offset - base_offset, one.timestamp or 0, one.key, one.value, [])
+    plain = bytearray(builder.build())
+    _BASE_OFFSET.pack_into(plain, 0, base_offset)
+    plain[12:16] = leader_epoch.to_bytes(4, signed=True)
+    plain[23:27] = last.to_bytes(4, signed=True)
+    return bytes(plain)
+
+
+def _builder(transactional: bool, producer_id: int, size: int) -> DefaultRecordBatchBuilder:
+    return DefaultRecordBatchBuilder(
+        _MAGIC,
+        _NO_COMPRESSION,
+        int(transactional),
+        producer_id,
+        _NO_EPOCH,
+        _NO_SEQUENCE,
+        max(1 << 30, size),
+    )

@@ -15,10 +15,10 @@ from caughtup.models.ids import TopicPartition
 
 #: Kafka's "debugging" replica id: any replica answers with its own log end, leader or not.
 DEBUGGING_REPLICA = -2
-LATEST = -1
+LATEST, EARLIEST = -1, -2
 #: The replica id of whoever is no replica, and what a consumer may be given.
 CONSUMER_REPLICA = -1
-READ_COMMITTED = 1
+READ_UNCOMMITTED = 0
 #: A broker never lists more partitions than these at once, whatever it is asked for.
 PAGE_PARTITIONS = 2_000
 #: Topics whose partitions are asked for at once, where they come whole.
@@ -27,6 +27,7 @@ PAGE_TOPICS = 100
 _INT16 = struct.Struct(">h")
 _INT32 = struct.Struct(">i")
 _OFFSETS_ENTRY = struct.Struct(">iq")  # partition, timestamp
+_EPOCH_ENTRY = struct.Struct(">iii")  # partition, current epoch, the epoch asked for
 _FETCH_HEAD = struct.Struct(">iiiib")  # replica, wait, least and most bytes, isolation
 _FETCH_ENTRY = struct.Struct(">iqi")  # partition, offset, most bytes
 _NO_TAGS = b"\0"
@@ -48,6 +49,7 @@ class Key(IntEnum):
     SYNC_GROUP = 14
     DESCRIBE_GROUPS = 15
     API_VERSIONS = 18
+    OFFSET_FOR_LEADER_EPOCH = 23
     DESCRIBE_CONFIGS = 32
     DESCRIBE_LOG_DIRS = 35
     ALTER_PARTITION_REASSIGNMENTS = 45
@@ -126,27 +128,48 @@ def alter_reassignments_call(
     return Call(Key.ALTER_PARTITION_REASSIGNMENTS, 0, True, body)
 
 
-def replica_log_ends_call(partitions: Iterable[TopicPartition]) -> Call:
-    """Ask a broker for its own log end of partitions, whether it leads them or not. Since 0.10.1."""
+def list_offsets_call(
+    partitions: Iterable[TopicPartition], *, replica: int = CONSUMER_REPLICA, at: int = LATEST
+) -> Call:
+    """Ask a broker for the start (EARLIEST) or end (LATEST) of partitions' logs. Since 0.10.1.
+
+    A consumer is told by the leader, and the high watermark as the end; DEBUGGING_REPLICA by any
+    replica, and its own log end.
+    """
     topics = [
-        classic_string(topic)
-        + classic_array([_OFFSETS_ENTRY.pack(index, LATEST) for index in indexes])
+        classic_string(topic) + classic_array([_OFFSETS_ENTRY.pack(index, at) for index in indexes])
         for topic, indexes in by_topic(partitions).items()
     ]
-    body = _INT32.pack(DEBUGGING_REPLICA) + classic_array(topics)
-    return Call(Key.LIST_OFFSETS, 1, False, body)
+    return Call(Key.LIST_OFFSETS, 1, False, _INT32.pack(replica) + classic_array(topics))
+
+
+def leader_epoch_ends_call(epochs: Mapping[TopicPartition, int]) -> Call:
+    """Ask a leader where a leader's epoch ends in each log, to notice lost records. Since 2.3."""
+    topics = [
+        classic_string(topic)
+        + classic_array(
+            [
+                _EPOCH_ENTRY.pack(index, -1, epochs[TopicPartition(topic, index)])
+                for index in indexes
+            ]
+        )
+        for topic, indexes in by_topic(epochs).items()
+    ]
+    body = _INT32.pack(CONSUMER_REPLICA) + classic_array(topics)
+    return Call(Key.OFFSET_FOR_LEADER_EPOCH, 3, False, body)
 
 
 def fetch_call(
     topic: str, positions: Mapping[int, int], *, wait_ms: int, most_bytes: int, of_one: int
 ) -> Call:
-    """Ask a leader for committed records of a topic's partitions, each from an offset. Since 0.11.
+    """Ask a leader for all records of a topic's partitions, each from an offset. Since 0.11.
 
-    It answers with ``most_bytes`` about, in the order of the partitions, each of which has at most
-    ``of_one`` bytes; a first batch that is larger comes as it is.
+    Those of open and aborted transactions are among them. It answers with ``most_bytes`` about, in
+    the order of the partitions, each of which has at most ``of_one`` bytes; a first batch that is
+    larger comes as it is.
     """
     partitions = [_FETCH_ENTRY.pack(number, at, of_one) for number, at in positions.items()]
-    head = _FETCH_HEAD.pack(CONSUMER_REPLICA, wait_ms, 1, most_bytes, READ_COMMITTED)
+    head = _FETCH_HEAD.pack(CONSUMER_REPLICA, wait_ms, 1, most_bytes, READ_UNCOMMITTED)
     body = classic_array([classic_string(topic) + classic_array(partitions)])
     return Call(Key.FETCH, 4, False, head + body)
 

@@ -56,7 +56,7 @@ def fetch_token(endpoint: Endpoint, kafka: Mapping[str, Any]) -> Token:
 
 def _answer(request: urllib.request.Request, kafka: Mapping[str, Any]) -> bytes:
     try:
-        context = ssl.create_default_context(**_authorities(kafka))
+        context = _context(kafka)
     except (OSError, ValueError):
         raise TokenError("https.ca.* has no certificate in PEM") from None
     opener = urllib.request.build_opener(
@@ -96,11 +96,11 @@ _UNVERIFIED = TokenError(
 )
 
 
-def _authorities(kafka: Mapping[str, Any]) -> dict[str, str]:
+def _context(kafka: Mapping[str, Any]) -> ssl.SSLContext:
     if (text := kafka.get("https.ca.pem")) is not None:
-        return {"cadata": str(text)}
+        return ssl.create_default_context(cadata=str(text))
     location = kafka.get("https.ca.location")
-    return {} if location in (None, "probe") else {"cafile": str(location)}
+    return ssl.create_default_context(cafile=None if location in (None, "probe") else str(location))
 
 
 def _refused(error: urllib.error.HTTPError) -> TokenError:

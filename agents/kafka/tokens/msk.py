@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from caughtup.agents.kafka.tokens.token import TokenError
-from caughtup.demo.extras import install_command
+from caughtup.pipelines.extras import install_command
 
 try:
     from aws_msk_iam_sasl_signer import MSKAuthTokenProvider

@@ -98,7 +98,7 @@ def _asking(place: Endpoint | Provider, kafka: Mapping[str, Any]) -> Callable[[]
     return lambda: provided_token(place.function, place.config)
 
 
-class AiokafkaTokens(AbstractTokenProvider):
+class AiokafkaTokens(AbstractTokenProvider):  # type: ignore[misc]
     """Tokens as aiokafka asks for them."""
 
     def __init__(self, kafka: Mapping[str, Any], extensions: Mapping[str, str]) -> None:

@@ -18,8 +18,8 @@ from caughtup.agents.views.page.recent import happening_fields, since_fields
 from caughtup.models.commits.group_commits import LastCommits
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.partition_rows import PartitionRow, partition_rows
-from caughtup.models.lag.verdict import SEVERITY
 from caughtup.models.state.cluster import ClusterState
+from caughtup.models.verdicts import LAG
 
 #: Partitions of a group in one answer, the worst; the others are at their end, or are counted.
 PARTITIONS_SHOWN = 500
@@ -76,13 +76,15 @@ def _partitions(
                 row["host"] = host
             rows.append(row)
         yield
-    rows.sort(key=lambda row: (-_severity(row), -row.get("lag", 0), row["topic"], row["partition"]))
+    rows.sort(
+        key=lambda row: (
+            -LAG.severity(row.get("verdict")),
+            -row.get("lag", 0),
+            row["topic"],
+            row["partition"],
+        )
+    )
     return rows, more
-
-
-def _severity(row: dict[str, Any]) -> int:
-    verdict = row.get("verdict")
-    return SEVERITY.index(verdict) if verdict in SEVERITY else 1
 
 
 def _worst(state: ClusterState, group: str) -> tuple[Iterator[PartitionRow], int]:
@@ -94,14 +96,14 @@ def _worst(state: ClusterState, group: str) -> tuple[Iterator[PartitionRow], int
     if len(partitions) <= PARTITIONS_SHOWN:
         return state.partition_rows(group), 0
     found = {one: state.assessments.find(group, one) for one in state.assessments.behind(group)}
-    worst = sorted(
-        (one for one in found if one in partitions),
-        key=lambda one: (
-            -SEVERITY.index(found[one].verdict) if found[one] else 0,  # type: ignore[union-attr]
-            -(found[one].lag_seconds or 0) if found[one] else 0,  # type: ignore[union-attr]
-            one,
-        ),
-    )[:PARTITIONS_SHOWN]
+
+    def rank(one: TopicPartition) -> tuple[int, float, TopicPartition]:
+        assessed = found[one]
+        if assessed is None:
+            return -LAG.severity(None), 0.0, one
+        return -LAG.severity(assessed.verdict), -(assessed.lag_seconds or 0.0), one
+
+    worst = sorted((one for one in found if one in partitions), key=rank)[:PARTITIONS_SHOWN]
     worst += sorted(partitions - set(worst))[: PARTITIONS_SHOWN - len(worst)]
     chosen = set(worst)
     kept = [(one, offset, at_ms) for one, offset, at_ms in zip(*last, strict=True) if one in chosen]

@@ -4,13 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from caughtup.agents.views.reassignment_lines import worst_first
-from caughtup.agents.views.reassignments import (
-    ended_reassignment,
-    orphaned_throttle,
-    page_reassignment,
-    verdict_counts,
-)
 from caughtup.models.state.cluster import ClusterState
 
 #: Reassignments that the page lists, the worst; the others it counts.
@@ -22,14 +15,14 @@ def reassignment_view(
 ) -> dict[str, Any]:
     """Describe reassignments, those that fare worst only, and how others ended."""
     tracker, watch = state.reassignments, state.reassignment_watch
-    worst, rows = worst_first(tracker, watch)[:most], []
-    for reassignment in worst:
-        with state.faults.isolated("page", str(reassignment.partition), now_ms):
-            rows.append(page_reassignment(tracker, reassignment, now_ms))
+    rows = []
+    for partition in watch.worst_first(tracker)[:most]:
+        with state.faults.isolated("page", str(partition), now_ms):
+            rows.append(watch.detailed(tracker, partition, now_ms))
     return {
         "reassignments": rows,
-        "reassignment_counts": verdict_counts(tracker, watch),
+        "reassignment_counts": watch.verdict_counts(tracker),
         "reassignments_missing": tracker.cluster.missing if tracker.cluster is not None else (),
-        "throttles": [orphaned_throttle(throttle) for throttle in watch.orphaned(now_ms)],
-        "recent_reassignments": [ended_reassignment(ended) for ended in reversed(tracker.ended)],
+        "throttles": [throttle._asdict() for throttle in watch.orphaned(now_ms)],
+        "recent_reassignments": tracker.ended[::-1],
     }

@@ -14,8 +14,8 @@ from caughtup.agents.views.page.head import encoded, head_fields, left_out
 from caughtup.agents.views.page.movements import reassignment_view
 from caughtup.agents.views.page.recent import happening_fields, since_fields
 from caughtup.agents.views.pipeline import progress_rows
-from caughtup.models.lag.verdict import SEVERITY
 from caughtup.models.state.cluster import ClusterState
+from caughtup.models.verdicts import LAG
 
 #: Groups in one answer, the worst; others are counted, and found by their name.
 GROUPS_SHOWN = 2_000
@@ -50,7 +50,7 @@ def overview_steps(
         **head_fields(state, health, now_ms),
         "groups": shown,
         "groups_more": len(rows) - len(rows[:GROUPS_SHOWN]),
-        "statuses": {status: statuses[status] for status in SEVERITY if statuses[status]},
+        "statuses": {status: statuses[status] for status in LAG.words if statuses[status]},
         "groups_not_told": {**state.watching.counts(), "limited": limited},
         "streams": progress_rows(state.pipeline, now_ms),
         "feed": [happening_fields(one) for one in happened],
@@ -60,8 +60,8 @@ def overview_steps(
 
 
 def _worst_first(row: _Row) -> tuple[int, int, str]:
-    severity = SEVERITY.index(row["status"]) if row.get("status") in SEVERITY else 1
-    return -severity, -row.get("lag", row.get("lag_at_least", 0)), row["group"]
+    lag: int = row.get("lag") or row.get("lag_at_least") or 0
+    return -LAG.severity(row.get("status")), -lag, row["group"]
 
 
 def _more(state: ClusterState, group: str, now_ms: int) -> _Row:

@@ -74,7 +74,9 @@ def _uneven(watch: Watch, scrape: Scrape) -> float:
 
 def _results(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
     watch = _watch(scrape, group)
-    for result in RESULTS if watch is not None else ():
+    if watch is None:
+        return
+    for result in RESULTS:
         yield family.line((scrape.state.cluster, group, result), watch.counts.get(result, 0))
 
 

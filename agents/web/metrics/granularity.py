@@ -62,7 +62,7 @@ class Totals:
         self._known = np.zeros(count, np.bool_)
         self._figures: Figures | None = None
         #: Of offsets that are summed, the upper bits.
-        self._high: Ints | None = None
+        self._high: Ints = np.zeros(count, np.int64)
 
     def add(self, keys: Ints, values: Figures, known: Rows | None) -> None:
         """Add figures, each under its key, where they are known; None: all are."""
@@ -74,7 +74,6 @@ class Totals:
             if first == -np.inf and values.dtype.kind == "i":
                 first = np.iinfo(values.dtype).min
             self._figures = np.full(len(self._known), first, values.dtype)
-            self._high = np.zeros(len(self._known), np.int64)
         if ufunc is np.add and values.dtype == np.int64:
             np.add.at(self._high, keys, values >> _LOW_BITS)
             values = values & _LOW
@@ -82,7 +81,7 @@ class Totals:
 
     def figures(self) -> tuple[Figures, Rows]:
         """Return the figure of each key, and where there is any; sums end at Java's greatest long."""
-        if self._figures is None or self._high is None:
+        if self._figures is None:
             return np.zeros(len(self._known)), self._known
         if not self._high.any():
             return self._figures, self._known

@@ -53,7 +53,7 @@ class Slice(NamedTuple):
     """Partitions of some groups, with what is known of them now, and their lines.
 
     ``groups`` are the groups with those of their partitions that are in it. Where lines are of
-    several partitions each, ``keys`` is the line of each partition (int64) out of ``count``; of a
+    several partitions each, ``keys`` is the line of each partition (int64) out of ``line_count``; of a
     large group those come in several slices, the ``first`` and the ``last`` of which say so.
 
     ``offset`` is what a group committed, NO_OFFSET where it has no commit, and ``commit_ms`` when
@@ -66,7 +66,7 @@ class Slice(NamedTuple):
     ends: Ends
     lines: bytes
     keys: Ints | None = None
-    count: int = 0
+    line_count: int = 0
     first: bool = True
     last: bool = True
 
@@ -245,7 +245,7 @@ def _joined_keys(groups: list[GroupLines]) -> tuple[Ints | None, int]:
         if of_group.keys is None:
             return None, 0
         keys.append(of_group.keys + count)
-        count += of_group.count
+        count += of_group.line_count
     return np.concatenate(keys), count
 
 

@@ -31,12 +31,12 @@ class Written(NamedTuple):
     """A group's lines, of so many partitions each.
 
     Where a line is of several partitions, ``keys`` is the line of each of them (int64), and all
-    lines are one text of so many (``count``). ``is_limited``: it is told of less finely than others.
+    lines are one text of so many (``line_count``). ``is_limited``: it is told of less finely than others.
     """
 
     lines: list[bytes]
     keys: Ints | None
-    count: int
+    line_count: int
     is_limited: bool
 
 

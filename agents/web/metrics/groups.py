@@ -13,10 +13,10 @@ from caughtup.agents.web.metrics.group_labels import GroupLabels, Slice
 from caughtup.agents.web.metrics.group_lines import escaped, filled
 from caughtup.models.histories.end_columns import NEVER_MS
 from caughtup.models.lag.lag_columns import lag_columns, retention_columns
-from caughtup.models.lag.verdict import SEVERITY
 from caughtup.models.polls.column_reader import Rows
 from caughtup.models.polls.commit_columns import NO_OFFSET
 from caughtup.models.state.cluster import ClusterState
+from caughtup.models.verdicts import LAG
 
 #: Returns the figures of a slice of groups' partitions, and where they are known: None is everywhere.
 Read = Callable[[ClusterState, Slice], tuple[Figures, Rows | None]]
@@ -52,7 +52,7 @@ def figures_by_partition(
             figures, known = read(scrape.state, part)
         else:
             if part.first:
-                totals = None if fold is None else Totals(part.count, fold)
+                totals = None if fold is None else Totals(part.line_count, fold)
             if totals is None:
                 return b""
             totals.add(part.keys, *read(scrape.state, part))
@@ -71,7 +71,7 @@ def figures_by_partition(
             if part.keys is not None and not (part.first and part.last):
                 with scrape.isolated(part.groups[0][0]):
                     raise
-            for group, _ in part.groups:
+            for group in [name for name, _ in part.groups]:
                 with scrape.isolated(group):
                     for of_group in kept.slices(state, [group], scrape.isolated):
                         yield written(of_group)
@@ -135,7 +135,7 @@ def _statuses(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
         before = f'{scrape.cluster_label},group="{escaped(group)}",status='
         yield b"".join(
             family.line_of(f'{before}"{status}"', int(found.verdict == status))
-            for status in SEVERITY
+            for status in LAG.words
         )
 
 

@@ -44,8 +44,8 @@ def _labelled(scrape: Scrape) -> Iterator[tuple[str, Offsets | None]]:
             labels = f'{scrape.cluster_label},topic="{escaped(topic)}",partition="{number}"'
             yield labels, offsets
         return
-    for topic, offsets, _ in topic_sums(scrape):
-        yield f'{scrape.cluster_label},topic="{escaped(topic)}"', offsets
+    for topic, sums, _ in topic_sums(scrape):
+        yield f'{scrape.cluster_label},topic="{escaped(topic)}"', sums
 
 
 def topic_sums(scrape: Scrape) -> Iterator[tuple[str, Offsets | None, int]]:

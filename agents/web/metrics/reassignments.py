@@ -10,11 +10,10 @@ from operator import attrgetter
 from caughtup.agents.web.metrics.families import Family, Scrape
 from caughtup.agents.web.metrics.group_lines import escaped
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.figures import ReassignmentFigures
-from caughtup.models.reassignments.tracking.ends import OUTCOMES
-from caughtup.models.reassignments.tracking.tracked import TrackedReassignment
-from caughtup.models.reassignments.verdict import VERDICTS, ReassignmentVerdict
-from caughtup.models.reassignments.watch import AssessedReassignment
+from caughtup.models.reassignments.ends import OUTCOMES
+from caughtup.models.reassignments.tracker import TrackedReassignment
+from caughtup.models.records.reassignment_lines import Reassignment
+from caughtup.models.verdicts import REASSIGNMENTS
 
 PHASES = ("U", "A", "B", "completing", "propagating")
 _CLUSTER = ("cluster",)
@@ -30,7 +29,7 @@ def _labels(scrape: Scrape, partition: TopicPartition) -> str:
     return f'{scrape.cluster_label},topic="{escaped(topic)}",partition="{number}"'
 
 
-def _assessed(scrape: Scrape, partition: TopicPartition) -> AssessedReassignment | None:
+def _assessed(scrape: Scrape, partition: TopicPartition) -> Reassignment | None:
     tracked = scrape.state.reassignments.ongoing.get(partition)
     if tracked is None:
         return None
@@ -38,19 +37,15 @@ def _assessed(scrape: Scrape, partition: TopicPartition) -> AssessedReassignment
 
 
 def _figure(
-    figure: Callable[[ReassignmentFigures], float | None],
+    figure: Callable[[Reassignment], float | None],
     family: Family,
     scrape: Scrape,
     partition: TopicPartition,
 ) -> Iterator[bytes]:
     assessed = _assessed(scrape, partition)
-    value = None if assessed is None else figure(assessed.figures)
+    value = None if assessed is None else figure(assessed)
     if value is not None:
         yield family.line_of(_labels(scrape, partition), value)
-
-
-def _eta(figures: ReassignmentFigures) -> float | None:
-    return None if figures.eta is None else figures.eta.seconds
 
 
 def _since(
@@ -64,25 +59,20 @@ def _since(
         yield family.line_of(_labels(scrape, partition), seconds(tracked, scrape.now_ms))
 
 
-def _verdict(scrape: Scrape, partition: TopicPartition) -> ReassignmentVerdict | None:
-    assessed = _assessed(scrape, partition)
-    return assessed.verdict if assessed else None
-
-
 def _status(family: Family, scrape: Scrape, partition: TopicPartition) -> Iterator[bytes]:
-    if (found := _verdict(scrape, partition)) is not None:
+    if (found := _assessed(scrape, partition)) is not None:
         labels = _labels(scrape, partition)
         space = " " if scrape.telling.legacy_status_values else "_"
         yield b"".join(
             family.line_of(
                 f'{labels},status="{verdict.replace(" ", space)}"', int(verdict == found.verdict)
             )
-            for verdict in VERDICTS
+            for verdict in REASSIGNMENTS.words
         )
 
 
 def _cause(family: Family, scrape: Scrape, partition: TopicPartition) -> Iterator[bytes]:
-    if (found := _verdict(scrape, partition)) is not None and found.cause is not None:
+    if (found := _assessed(scrape, partition)) is not None and found.cause is not None:
         labels = _labels(scrape, partition)
         yield family.line_of(f'{labels},cause="{escaped(found.cause)}"', 1)
 
@@ -144,12 +134,12 @@ REASSIGNMENT_FAMILIES = (
     _family(
         "rate_bytes_per_second",
         "Bytes that the required replicas copy in a second",
-        partial(_figure, attrgetter("rate_bytes")),
+        partial(_figure, attrgetter("rate_bytes_per_second")),
     ),
     _family(
         "eta_seconds",
         "Seconds until the last required replica has caught up; +Inf: never",
-        partial(_figure, _eta),
+        partial(_figure, attrgetter("eta")),
     ),
     _family(
         "age_seconds",

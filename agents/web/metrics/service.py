@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from caughtup.agents.end_offsets import PROBE as END_OFFSETS
 from caughtup.agents.process.health import PROBES
+from caughtup.agents.web.door.refusals import REASONS
 from caughtup.agents.web.metrics.families import Family, Scrape
 from caughtup.models.wire.record_keys import RecordType
 
@@ -107,6 +108,11 @@ def _probe_errors(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
         yield family.line((scrape.state.cluster, probe), scrape.health.probe_errors[probe])
 
 
+def _web_refusals(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    for reason in REASONS:
+        yield family.line((scrape.state.cluster, reason), scrape.health.web_refusals[reason])
+
+
 SERVICE_FAMILIES = (
     Family(
         "caughtup_cluster_info",
@@ -203,6 +209,13 @@ SERVICE_FAMILIES = (
         "Failures of a probe",
         ("cluster", "probe"),
         _probe_errors,
+        type="counter",
+    ),
+    Family(
+        "caughtup_web_refusals_total",
+        "Requests and connections that the web port refused or cut off",
+        ("cluster", "reason"),
+        _web_refusals,
         type="counter",
     ),
 )

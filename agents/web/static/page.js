@@ -1,6 +1,7 @@
 // The page: follows the view that its address names, keeps what the person chose, and draws both.
 
 import { choose, here, installLinks } from "./shell/address.js";
+import { declare } from "./shell/declared.js";
 import { forget, h, patch } from "./shell/dom.js";
 import { follow } from "./shell/follow.js";
 import { installGlossary } from "./shell/glossary.js";
@@ -128,6 +129,7 @@ function request() {
 }
 
 function hear(next) {
+  declare(next.declared);
   [state, heardAt] = [next, performance.now()];
   if (next.groups_more > 0 && !findsThere) {
     findsThere = true;

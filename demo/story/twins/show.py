@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -127,7 +128,7 @@ def _check(stage: TwinStage, facts: Facts, costs: Sequence[Cost]) -> None:
     for each in costs:
         if each.balanced:
             seen = stage.wait(
-                f"{each.application} at rest", lambda one=each: _change(stage, one), _AGREE_SECONDS
+                f"{each.application} at rest", partial(_change, stage, each), _AGREE_SECONDS
             )
             facts.check(f"copies of {each.application}, by the page", each.copies, seen["copies"])
             facts.check(

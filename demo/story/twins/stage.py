@@ -78,7 +78,7 @@ class TwinStage(Stage):
                 application.wait_running(name)
             self.wait(
                 f"three instances of {application.application_id} share the tasks",
-                lambda one=application: is_balanced(one, TASKS) and not has_left_behind(one),
+                partial(_is_settled, application),
                 _SETTLE_SECONDS,
             )
 
@@ -88,7 +88,7 @@ class TwinStage(Stage):
         for application in self.applications:
             self.wait(
                 f"{application.application_id} has its state",
-                lambda one=application: _records_of_state(one) >= RECORDS * TASKS,
+                partial(_has_state, application),
                 _SETTLE_SECONDS,
             )
 
@@ -101,6 +101,14 @@ class TwinStage(Stage):
         with ThreadPoolExecutor(len(self.applications)) as pool:
             for done in [pool.submit(act, one) for one in self.applications]:
                 done.result()
+
+
+def _is_settled(application: StreamsApplication) -> bool:
+    return is_balanced(application, TASKS) and not has_left_behind(application)
+
+
+def _has_state(application: StreamsApplication) -> bool:
+    return _records_of_state(application) >= RECORDS * TASKS
 
 
 def _records_of_state(application: StreamsApplication) -> int:

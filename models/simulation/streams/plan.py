@@ -63,10 +63,12 @@ def simulate(
     generation: int = 1,
     epoch_ms: int = 0,
     most_ms: int = MOST_MS,
+    between_steps: Callable[[], None] = lambda: None,
 ) -> Simulated:
     """Carry a plan out on an application as it runs, until it is at rest.
 
-    ``epoch_ms``: the leader's clock when it begins. Raises ScenarioError where an assignor does.
+    ``epoch_ms``: the leader's clock when it begins. ``between_steps`` is called every ten seconds
+    of the story, and may raise to end it. Raises ScenarioError where an assignor does.
     """
     run = StreamsRun(application, epoch_ms=epoch_ms)
     run.resume(running, generation)
@@ -75,6 +77,7 @@ def simulate(
     try:
         run.time.run(min(_LOOK_MS, most_ms), MOST_EVENTS)  # who starts has joined by then
         while run.time.now_ms < most_ms and not (carried_out() and settled(run)):
+            between_steps()
             run.time.run(min(run.time.now_ms + 10 * _LOOK_MS, most_ms), MOST_EVENTS)
         if not settled(run):
             endless = _what_goes_round(run)

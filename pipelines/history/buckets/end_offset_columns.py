@@ -34,7 +34,7 @@ class EndOffsetSamples(NamedTuple):
 
     def rows(self, which: Ints | Flags) -> EndOffsetSamples:
         """Return the rows of these numbers, in their order, or those that a mask selects."""
-        return EndOffsetSamples(*(column[which] for column in self))
+        return EndOffsetSamples._make(column[which] for column in self)
 
 
 class ValidEndOffsets(NamedTuple):
@@ -102,7 +102,8 @@ def running_max(first: Flags, values: Ints) -> Ints:
     # A start's number before the value's rank, so that one pass over all rows will do.
     distinct, rank = np.unique(values, return_inverse=True)
     run = np.cumsum(first) * len(distinct)
-    return distinct[np.maximum.accumulate(run + rank) - run]
+    largest: Ints = distinct[np.maximum.accumulate(run + rank) - run]
+    return largest
 
 
 def _differs(samples: EndOffsetSamples) -> Flags:

@@ -53,8 +53,10 @@ LAST_ENDS = columns(
 #: The table of what a batch leaves for the next one.
 STATE = "_state"
 _COMMIT_FIELDS = ("partition", "present", "committed", "commit_time_ms", "log_offset")
-_SAMPLE_FIELDS = ("partition", "present", "start_offset", "last_stable_offset", "end_offset")
-_SAMPLE_FIELDS += ("readable_end_offset", "as_of_ms", "log_offset")
+_SAMPLE_FIELDS = (
+    *("partition", "present", "start_offset", "last_stable_offset", "end_offset"),
+    *("readable_end_offset", "as_of_ms", "log_offset"),
+)
 
 
 class BucketLag:
@@ -199,7 +201,8 @@ def _numbers(tables: Sequence[pa.Table | None], names: Sequence[str]) -> list[In
 def _filled(column: pa.ChunkedArray) -> Ints:
     if column.null_count:
         column = pc.fill_null(column, -1)
-    return column.to_numpy().astype(np.int64)
+    filled: Ints = column.to_numpy().astype(np.int64)
+    return filled
 
 
 def _one(parts: Sequence[Ints]) -> Ints:

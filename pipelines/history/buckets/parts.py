@@ -40,7 +40,8 @@ def table_parts(table: Table, bucket: int, rows: pa.Table) -> Iterator[Part]:
 def _days(times: pa.ChunkedArray) -> NDArray[np.int64]:
     # A row without a time is filed under the first day there is, as none is lost.
     known = pc.fill_null(times.cast(pa.int64()), 0)
-    return known.to_numpy() // _DAY_US
+    days: NDArray[np.int64] = known.to_numpy() // _DAY_US
+    return days
 
 
 def _texts(table: Table) -> tuple[str, ...]:

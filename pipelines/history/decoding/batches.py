@@ -34,8 +34,10 @@ COMMITS = "commits"
 #: EndOffsetSamples at logs' ends once more, for every bucket: any group may read any topic.
 SAMPLES = "samples"
 GROUPS = "groups"
-SAMPLE_COLUMNS = ("topic", "partition", "present", "start_offset", "last_stable_offset")
-SAMPLE_COLUMNS += ("end_offset", "readable_end_offset", "as_of_ms", "log_offset")
+SAMPLE_COLUMNS = (
+    *("topic", "partition", "present", "start_offset", "last_stable_offset"),
+    *("end_offset", "readable_end_offset", "as_of_ms", "log_offset"),
+)
 #: The columns of caughtup.pipelines.events.Record.
 RECORD_COLUMNS = pa.schema(
     [
@@ -97,7 +99,7 @@ def quarantine(batch: pa.RecordBatch, whys: list[str], until: list[int] | None =
         "topic": batch.column("topic"),
         "log_partition": batch.column("partition"),
         "log_offset": batch.column("offset"),
-        "until_offset": pa.array(until or [None] * len(batch), pa.int64()),
+        "until_offset": pa.nulls(len(batch), pa.int64()) if until is None else pa.array(until),
         "record_timestamp": timestamps(batch.column("timestamp_ms")),
         "key": batch.column("key"),
         "value": batch.column("value"),

@@ -34,7 +34,8 @@ def pack(parts: Sequence[pa.RecordBatch]) -> bytes:
     with pa.ipc.new_stream(sink, parts[0].schema, options=_WRITING) as writer:
         for part in parts:
             writer.write_batch(part)
-    return sink.getvalue().to_pybytes()
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
 
 
 def with_names(rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -90,7 +91,8 @@ def buckets_of(names: pa.Array, buckets: int) -> NDArray[np.int64]:
         [bucket(name or "", buckets) for name in (*names.dictionary.to_pylist(), "")]
     )
     indices = pc.fill_null(names.indices, len(names.dictionary))
-    return of_name[indices.to_numpy()]
+    of_row: NDArray[np.int64] = of_name[indices.to_numpy()]
+    return of_row
 
 
 def first_of(columns: Iterable[pa.Array]) -> pa.Array:

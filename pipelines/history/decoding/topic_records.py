@@ -9,9 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from caughtup.models.offsets import LONG_MAX
-from caughtup.models.reassignments.tracking.observation import offsets_remaining
 from caughtup.models.records import recommendations
-from caughtup.models.records.cluster_observations import CLUSTER_KEY, read_cluster_observation
 from caughtup.models.records.decoding import RefusedError, require_agreement
 from caughtup.models.records.end_offsets import read_end_offsets
 from caughtup.models.records.fields import Absent
@@ -21,7 +19,13 @@ from caughtup.models.records.movements import (
     PartitionMovementRecord,
     read_movement,
 )
-from caughtup.models.records.reassignments import ReassignmentRecord, read_reassignment
+from caughtup.models.records.reassignments import (
+    CLUSTER_FORMAT,
+    CLUSTER_KEY,
+    ReassignmentRecord,
+    offsets_remaining,
+    read_reassignment,
+)
 from caughtup.pipelines.events import Record, Undecodable
 from caughtup.pipelines.history.decoding.topic_schema import KINDS
 from caughtup.pipelines.schema import LATEST_MS
@@ -116,17 +120,16 @@ def _reassignment(record: Record) -> Row:
     if record.key == CLUSTER_KEY:
         if record.value is None:
             return record.timestamp_ms, None, None, False
-        return read_cluster_observation(record.value).as_of_ms, None, None, True
+        return CLUSTER_FORMAT.decode(record.value).as_of_ms, None, None, True
     partition, seen = read_reassignment(record.key, record.value)
     if seen is None:
         return record.timestamp_ms, *partition, False
-    look = seen.to_observation()
     return (
         *(seen.as_of_ms, *partition, True, seen.ended, seen.unlisted),
         seen.since_ms,
         None if seen.original is None else list(seen.original),
         *map(list, (seen.replicas, seen.adding, seen.removing, seen.isr, seen.offline)),
-        *(seen.leader, seen.leader_epoch, offsets_remaining(look), _bytes_left(seen)),
+        *(seen.leader, seen.leader_epoch, offsets_remaining(seen), _bytes_left(seen)),
         *(seen.verdict, seen.cause, seen.rate_bytes_per_second, seen.eta_seconds),
         seen.never if seen.verdict else None,
     )

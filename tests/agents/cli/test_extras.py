@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from caughtup.demo.extras import install_command
+from caughtup.pipelines.extras import install_command
 
 #: Each command that needs an extra, what it has to be given, and the extra.
 NEEDING = [

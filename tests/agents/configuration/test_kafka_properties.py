@@ -199,34 +199,14 @@ def test_a_ticket_is_refused_where_librdkafka_or_this_machine_has_no_way_to_one(
 
 
 @pytest.mark.parametrize(
-    ("command", "accepted"),
-    [
-        (["lag"], "sasl.oauthbearer.assertion.file=x"),
-        (["explain", "group"], "ssl.curves.list=X25519"),
-        (["run"], None),
-        (["check"], None),
-        (["reassignments"], None),
-    ],
+    "command", [["lag"], ["explain", "group"], ["run"], ["check"], ["reassignments"]]
 )
-def test_each_command_answers_for_the_clients_that_it_uses(
-    command: list[str], accepted: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class ReachedError(Exception):
-        pass
-
-    def reached(*_: object) -> None:
-        raise ReachedError
-
-    for module in ("cli.lag.main.ClusterLooks", "cli.explain.main.read_snapshot"):
-        monkeypatch.setattr(f"caughtup.agents.{module}", reached)
+def test_a_command_refuses_what_one_of_its_clients_cannot_honour(command: list[str]) -> None:
     ran = CliRunner().invoke(
-        main, [*command, "-X", "security.protocol=SASL_SSL", "-X", accepted or "ssl.providers=x"]
+        main, [*command, "-X", "security.protocol=SASL_SSL", "-X", "ssl.providers=x"]
     )
-    if accepted:
-        assert isinstance(ran.exception, ReachedError), ran.output
-    else:
-        assert ran.exit_code == 1
-        assert "setting kafka.ssl.providers: aiokafka" in ran.output
+    assert ran.exit_code == 1
+    assert "setting kafka.ssl.providers: aiokafka" in ran.output
 
 
 @pytest.mark.parametrize("job", ["history", "rates", "generations"])

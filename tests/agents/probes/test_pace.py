@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from caughtup.agents.probes.pace import Pace
-from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.observation import PartitionObservation
+from caughtup.models.records.reassignments import ReassignmentRecord
 
 
 def observation(
     at_ms: int, copied: int | None, partition: int = 0, end: int = 1_000
-) -> PartitionObservation:
+) -> ReassignmentRecord:
     """Broker 3 has copied so many of the leader's records, unless that isn't known."""
     ends = {1: end} | ({} if copied is None else {3: copied})
-    return PartitionObservation(
-        TopicPartition("orders", partition), (3, 1), (3,), (1,), (1,), 1, at_ms, 0, log_ends=ends
+    return ReassignmentRecord(
+        2, "orders", partition, at_ms, (3, 1), (3,), (1,), (1,), 1, ends, leader_epoch=0
     )
 
 

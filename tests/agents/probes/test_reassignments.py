@@ -19,9 +19,9 @@ from caughtup.agents.probes.reassignments import _partition_observations as part
 from caughtup.agents.probes.replicas import BrokerReplicas
 from caughtup.agents.probes.throttles import Rates
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.observation import (
-    BrokerObservation,
-    PartitionObservation,
+from caughtup.models.records.reassignments import (
+    BrokerRecord,
+    ReassignmentRecord,
 )
 
 ORDERS, PARCELS = TopicPartition("orders", 0), TopicPartition("parcels", 0)
@@ -37,8 +37,9 @@ def test_a_replica_is_there_or_not_or_unknown() -> None:
     }
     listed = {ORDERS: PartitionReassignment((4, 3, 1, 2), (4, 3), (2,))}
     (observation,) = partition_observations(listed, {ORDERS: SHAPE}, told, 1_000)
-    assert observation == PartitionObservation(
-        partition=ORDERS,
+    assert observation == ReassignmentRecord(
+        2,
+        *ORDERS,
         replicas=(4, 3, 1, 2),
         adding=(4, 3),
         removing=(2,),
@@ -57,7 +58,7 @@ def test_a_replica_is_there_or_not_or_unknown() -> None:
 def test_without_metadata_there_is_no_epoch_that_would_make_an_isr_of_nobody_true() -> None:
     listed = {ORDERS: PartitionReassignment((), (), ())}
     (observation,) = partition_observations(listed, {}, {}, 1_000)
-    assert observation == PartitionObservation(ORDERS, (), (), (), (), None, 1_000)
+    assert observation == ReassignmentRecord(2, *ORDERS, 1_000)
     assert observation.leader_epoch is None
 
 
@@ -68,7 +69,7 @@ def test_observations_are_sorted_and_a_broker_in_both_lists_is_asked_once() -> N
     }
     told = {1: BrokerReplicas(), 2: BrokerReplicas(True, not_hosted={PARCELS})}
     observations = partition_observations(listed, {}, told, 1_000)
-    assert [observation.partition for observation in observations] == [ORDERS, PARCELS]
+    assert [observation.topic_partition for observation in observations] == [ORDERS, PARCELS]
     assert (observations[1].not_hosted, observations[1].unanswered) == ((2,), (1,))
 
 
@@ -80,16 +81,14 @@ def test_of_a_brokers_directories_the_fullest_counts_and_dead_ones_are_named() -
         LogDirectory("/odd", 0, 0, 0),
     )
     told = BrokerReplicas(True, directories=directories)
-    assert broker_observation(
-        Broker(1, "a", 1, True), told, {1: Rates(5, None)}
-    ) == BrokerObservation(
+    assert broker_observation(Broker(1, "a", 1, True), told, {1: Rates(5, None)}) == BrokerRecord(
         fenced=True,
         leader_rate=5,
         usable_bytes=10,
         total_bytes=1_000,
         offline_directories=("/dead",),
     )
-    assert broker_observation(Broker(2, "b", 1), None, {1: Rates(5, None)}) == BrokerObservation()
+    assert broker_observation(Broker(2, "b", 1), None, {1: Rates(5, None)}) == BrokerRecord()
 
 
 def test_a_partition_is_gone_only_where_brokers_say_so() -> None:

@@ -112,3 +112,36 @@ async def test_what_is_made_in_steps_lets_others_have_their_turn() -> None:
     async with somebody_else() as turns:
         assert await done_in_turns(steps()) == "made"
     assert next(turns) > 3
+
+
+async def test_however_many_make_something_one_of_them_has_its_turn_before_others_have_theirs() -> (
+    None
+):
+    made: list[int] = []
+
+    def steps(number: int) -> Generator[None, None, None]:
+        until = time.monotonic() + 10 * streaming._TURN_SECONDS
+        while time.monotonic() < until:
+            made.append(number)
+            yield
+
+    def pieces(number: int) -> Iterator[bytes]:
+        for _ in steps(number):
+            yield b"x"
+
+    async with somebody_else() as turns:
+        makers = [
+            asyncio.create_task(
+                done_in_turns(steps(number)) if number % 2 else joined(in_turns(pieces(number)))
+            )
+            for number in range(10)
+        ]
+        before = next(turns)
+        seen: list[set[int]] = []
+        while not all(maker.done() for maker in makers):
+            made.clear()
+            await asyncio.sleep(0)
+            seen.append(set(made))
+        assert next(turns) - before >= len(seen)
+    assert max(map(len, seen)) == 1
+    assert set().union(*seen) == set(range(10))

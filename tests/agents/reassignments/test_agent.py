@@ -9,19 +9,18 @@ import msgspec
 import pytest
 
 from caughtup.agents.reassignments import records as reassignment_records
-from caughtup.agents.reassignments.known import KnownReassignment, read_back
-from caughtup.agents.reassignments.records import apply_record
+from caughtup.agents.reassignments.records import apply_record, read_back
 from caughtup.models.clocks import AHEAD_MS
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.observation import (
-    BrokerObservation,
-    ClusterObservation,
+from caughtup.models.records.reassignments import (
+    CLUSTER_KEY,
+    BrokerRecord,
+    ClusterRecord,
+    ReassignmentRecord,
     offsets_remaining,
 )
-from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
-from caughtup.models.records.reassignments import ReassignmentRecord
 from tests.support.own_topics.malformed import malformed
-from tests.support.reassignments.observations import ORDERS, a_reassignment
+from tests.support.reassignments.observations import ORDERS
 from tests.support.states import cluster_state
 
 KEY = b"orders-0"
@@ -50,9 +49,7 @@ def ended(replicas: tuple[int, ...]) -> bytes:
 def test_a_record_reads_back_as_the_observation_it_was_written_of() -> None:
     state = cluster_state()
     apply_record(state, KEY, msgspec.json.encode(MOVING))
-    assert state.reassignments.ongoing[ORDERS].latest == a_reassignment(
-        at_ms=1_000, log_ends={1: 900, 2: 900, 3: 100}
-    )
+    assert state.reassignments.ongoing[ORDERS].latest == MOVING
 
 
 def test_what_could_not_be_had_is_absent() -> None:
@@ -75,7 +72,7 @@ def test_the_last_observation_ends_a_reassignment(replicas: tuple[int, ...], out
     apply_record(state, KEY, None)
     assert state.reassignments.ongoing == {}
     (end,) = state.reassignments.ended
-    assert (end.partition, end.outcome, end.at_ms) == (ORDERS, outcome, 2_000)
+    assert (end.topic_partition, end.outcome, end.at_ms) == (ORDERS, outcome, 2_000)
 
 
 def test_an_end_and_a_tombstone_of_what_was_never_seen_say_nothing() -> None:
@@ -144,12 +141,10 @@ def test_an_observation_from_long_before_the_last_one_says_nothing_of_now() -> N
 
 def test_an_observation_at_the_cluster_is_taken_for_all_partitions() -> None:
     state = cluster_state()
-    observation = ClusterObservation(
-        7, {1: BrokerObservation(fenced=True)}, missing=("sizes on broker 1: hm",)
+    observation = ClusterRecord(
+        2, 7, {1: BrokerRecord(fenced=True)}, missing=("sizes on broker 1: hm",)
     )
-    apply_record(
-        state, CLUSTER_KEY, msgspec.json.encode(ClusterRecord.from_observation(observation))
-    )
+    apply_record(state, CLUSTER_KEY, msgspec.json.encode(observation))
     assert state.reassignments.cluster == observation
     assert state.reassignments.ongoing == {}
 
@@ -183,8 +178,8 @@ def test_beyond_the_most_no_partition_is_new(monkeypatch: pytest.MonkeyPatch) ->
 def test_what_ended_is_taken_up_again_only_if_nobody_told_what_followed() -> None:
     def known(
         records: list[tuple[bytes, bytes | None]], unfinished: list[TopicPartition]
-    ) -> dict[TopicPartition, KnownReassignment]:
-        moving: dict[TopicPartition, KnownReassignment] = {}
+    ) -> dict[TopicPartition, ReassignmentRecord]:
+        moving: dict[TopicPartition, ReassignmentRecord] = {}
         for key, value in records:
             read_back(moving, key, value, 2_000, unfinished)
         return moving
@@ -193,6 +188,6 @@ def test_what_ended_is_taken_up_again_only_if_nobody_told_what_followed() -> Non
     over = [*observations, (KEY, ended((3, 1))), (KEY, None)]
     assert known(over, unfinished=[]) == {}
     (one,) = known(over, unfinished=[ORDERS]).values()
-    assert (one.observation.partition, one.observation.as_of_ms) == (ORDERS, 1_500)
+    assert (one.topic_partition, one.as_of_ms) == (ORDERS, 1_500)
     assert known(observations, unfinished=[]) == {ORDERS: one}
-    assert known([*over, *observations[:1]], unfinished=[])[ORDERS].observation.as_of_ms == 1_000
+    assert known([*over, *observations[:1]], unfinished=[])[ORDERS].as_of_ms == 1_000

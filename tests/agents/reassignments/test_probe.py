@@ -1,12 +1,12 @@
-"""The probe knows what is ongoing from the records that were applied, not from the tracker."""
+"""The probe knows what is ongoing from the tracker, to which the agent applies what was published."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, cast
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from caughtup.agents.kafka.protocol.cluster_answers import PartitionInfo
 from caughtup.agents.probes.reassignments import ReassignmentObserver, Round
@@ -16,11 +16,10 @@ from caughtup.agents.reassignments.records import apply_record
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.publisher import TopicWriter
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.observation import (
-    ClusterObservation,
-    PartitionObservation,
+from caughtup.models.records.reassignments import (
+    ClusterRecord,
+    ReassignmentRecord,
 )
-from caughtup.models.records.reassignments import ReassignmentRecord
 from tests.support.own_topics.kept_topic import KeptTopic
 from tests.support.reassignments.observations import ORDERS, a_reassignment
 from tests.support.states import cluster_state
@@ -28,7 +27,7 @@ from tests.support.states import cluster_state
 DONE = PartitionInfo((3, 1), (3, 1), 1, 6, ())
 
 
-def observed(at_ms: int) -> PartitionObservation:
+def observed(at_ms: int) -> ReassignmentRecord:
     return a_reassignment(at_ms=at_ms, leader_epoch=5)
 
 
@@ -47,12 +46,12 @@ class Observer:
 
     def __init__(self) -> None:
         self.at_ms = 0
-        self.ongoing: tuple[PartitionObservation, ...] = ()
+        self.ongoing: tuple[ReassignmentRecord, ...] = ()
         self.described: dict[TopicPartition, PartitionInfo | None] = {}
 
     async def observe(self, also: object = ()) -> Round:
         self.at_ms += 1_000
-        return Round(ClusterObservation(self.at_ms, {}), True, self.ongoing, self.described)
+        return Round(ClusterRecord(2, self.at_ms, {}), True, self.ongoing, self.described)
 
 
 class Probed:
@@ -68,7 +67,7 @@ class Probed:
         )
 
     async def round(
-        self, *ongoing: PartitionObservation, **described: PartitionInfo | None
+        self, *ongoing: ReassignmentRecord, **described: PartitionInfo | None
     ) -> list[Any]:
         """Let the probe observe once, and return what it published of the partition."""
         self.observer.ongoing = ongoing
@@ -77,12 +76,10 @@ class Probed:
         return self.topic.of_orders()
 
 
-def apply(probed: Probed, record: dict[str, Any]) -> None:
+def apply(probed: Probed, record: dict[str, Any] | ReassignmentRecord) -> None:
     """Let the agent apply a record, as it was published."""
     value = msgspec.json.encode(record)
-    applied = apply_record(probed.probe._state, b"orders-0", value)
-    assert applied is not None
-    probed.probe.applied(applied)
+    assert apply_record(probed.probe._state, b"orders-0", value) is not None
 
 
 @pytest.fixture
@@ -93,17 +90,19 @@ def probed() -> Probed:
 async def test_records_have_the_beginning_that_was_applied(probed: Probed) -> None:
     (first,) = await probed.round(observed(1_000))
     assert "since_ms" not in first
-    probed.probe.applied(ReassignmentRecord.from_observation(observed(1_000), 300, (2, 1)))
+    apply(probed, replace(observed(1_000), since_ms=300, original=(2, 1)))
     (second,) = await probed.round(observed(2_000))
     assert (second["since_ms"], second["original"]) == (300, [2, 1])
 
 
 async def test_one_that_follows_another_at_once_has_a_beginning_of_its_own(probed: Probed) -> None:
     tracker = probed.probe._state.reassignments
-    tracker.apply_cluster(ClusterObservation(1_000, {}))
+    tracker.apply_cluster(ClusterRecord(2, 1_000, {}))
     (first,) = await probed.round(observed(1_000))
     apply(probed, first | {"since_ms": 300, "original": [2, 1]})
-    follower = PartitionObservation(ORDERS, (4, 3, 1), (4,), (3,), (1, 3), 1, 2_000, 7)
+    follower = ReassignmentRecord(
+        2, *ORDERS, 2_000, (4, 3, 1), (4,), (3,), (1, 3), 1, leader_epoch=7
+    )
     for at_ms in (2_000, 3_000):  # the agent may be behind
         (record,) = await probed.round(replace(follower, as_of_ms=at_ms))
         assert "since_ms" not in record
@@ -118,7 +117,7 @@ async def test_one_that_follows_another_at_once_has_a_beginning_of_its_own(probe
 
 async def test_what_others_published_ends_once_if_it_is_not_listed(probed: Probed) -> None:
     assert await probed.round() == []
-    probed.probe.applied(ReassignmentRecord.from_observation(observed(1_000)))
+    apply(probed, observed(1_000))
     assert await probed.round() == []  # no metadata yet
     ended, tombstone = await probed.round(orders=DONE)
     assert (ended["ended"], ended["replicas"], tombstone) == (True, [3, 1], None)
@@ -136,7 +135,7 @@ async def test_an_end_that_nobody_followed_is_published_with_the_last_observatio
 
 
 async def test_after_its_topic_was_made_anew_an_end_is_published_again(probed: Probed) -> None:
-    probed.probe.applied(ReassignmentRecord.from_observation(observed(1_000)))
+    apply(probed, observed(1_000))
     await probed.round(orders=DONE)
     probed.probe.write_again()
     ended, _ = await probed.round(orders=DONE)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from caughtup.agents.recent.words import partition_movement, task_movements
 from caughtup.models.decisions.movements import TaskMovementEvent
 from caughtup.models.decisions.recommendation import PlannedMovement
-from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.events import ReassignmentEvent
+from caughtup.models.records.movements import PartitionMovementRecord
 
 
 def an_event(task: str, step: str, plan: str = "recommended") -> TaskMovementEvent:
@@ -32,6 +31,6 @@ def test_each_plan_has_its_own_and_one_movement_is_one() -> None:
 
 
 def test_a_reassignment_says_from_where_to_where() -> None:
-    event = ReassignmentEvent("planned", TopicPartition("orders", 3), (1, 2), (2, 4), 7)
+    event = PartitionMovementRecord(1, "planned", "partition", "orders", 3, 7, (2, 4), (1, 2))
     told = partition_movement(event)
     assert (told.text, told.partition) == ("orders-3: brokers 1, 2 → 2, 4, begun", "orders-3")

@@ -19,11 +19,10 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.topics import restoration
 from caughtup.agents.topics.restoration import movements, recommendations, restore_published
 from caughtup.models.decisions import last_by_group
-from caughtup.models.ids import TopicPartition
 from caughtup.models.parameters import ApplicationParameters
-from caughtup.models.reassignments.events import ReassignmentEvent
 from caughtup.models.records.learned_configs import FORMAT as LEARNED
 from caughtup.models.records.learned_configs import LearnedRecord
+from caughtup.models.records.movements import PartitionMovementRecord
 from caughtup.models.records.topics import LEARNED_CONFIGS, RECOMMENDATIONS
 from caughtup.models.security.signing import HEADER, SigningKey, sign
 from tests.support.decisions import decided_state, recommended_record
@@ -195,7 +194,7 @@ def test_events_of_partitions_movements_are_read_back_and_malformed_ones_refused
     for value in (json.dumps(event).encode(), *bad):
         movements.apply_record(state, b"t-3", value)
     assert state.reassignment_events.on_their_way() == [
-        ReassignmentEvent("planned", TopicPartition("t", 3), (1,), (2,), 5)
+        PartitionMovementRecord(1, "planned", "partition", "t", 3, 5, (2,), (1,))
     ]
     assert state.refused.of("movements") == len(bad)
 

@@ -135,11 +135,11 @@ def test_a_partition_of_a_topic_that_is_gone_hides_no_lag_in_seconds() -> None:
 
 def test_partitions_in_movement_are_there_with_how_they_fare_and_how_others_ended() -> None:
     told = whole_state(reassigning(), Health(), SEEN_MS)
-    rows = [(row["topic"], row["verdict"]) for row in told["reassignments"]]
+    rows = [(row.topic, row.verdict) for row in told["reassignments"]]
     assert rows == [("dead", "dead target"), ("new", "measuring"), ("fine", "moving")]
     assert told["reassignment_counts"] == {"dead target": 1, "measuring": 1, "moving": 1}
     assert list(told["reassignment_counts"]) == ["dead target", "measuring", "moving"]
-    ended = [(row["topic"], row["outcome"]) for row in told["recent_reassignments"]]
+    ended = [(row.topic, row.outcome) for row in told["recent_reassignments"]]
     assert ended == [("lost", "vanished"), ("done", "completed")]
     assert (told["throttles"], told["reassignments_missing"]) == ([], ())
     assert [t["name"] for t in reassignment_view(reassigning(), ORPHANED_MS)["throttles"]] == [
@@ -155,7 +155,7 @@ def test_of_many_partitions_in_movement_the_page_gets_the_worst_and_the_counts()
         state.reassignments.apply(ongoing_observation(partition, 2, SEEN_MS, number))
     told = reassignment_view(state, SEEN_MS)
     assert len(told["reassignments"]) == REASSIGNMENTS_SHOWN
-    assert told["reassignments"][0]["topic"] == "dead"
+    assert told["reassignments"][0].topic == "dead"
     assert told["reassignment_counts"] == {"dead target": 1, "measuring": 5_001, "moving": 1}
     assert len(msgspec.json.encode(told)) < 60_000
 
@@ -171,7 +171,7 @@ def test_what_the_last_look_lacked_is_told() -> None:
 def test_a_clock_behind_the_records_gives_no_negative_age() -> None:
     state = everything()
     (row,) = whole_state(state, Health(), START_MS - 5_000)["reassignments"]
-    assert (row["age_seconds"], row["idle_seconds"]) == (0, 0)
+    assert (row.age_seconds, row.idle_seconds) == (0, 0)
 
 
 def test_a_group_of_a_hostile_name_keeps_it(page: dict[str, Any]) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from caughtup.agents.process.health import Health
+from caughtup.agents.web import safety as module
 from caughtup.models.state.cluster import ClusterState
 from tests.support.groups.broker_assigned import state_of, streams_group
 from tests.support.groups.records import GROUP
@@ -94,3 +97,42 @@ async def test_unless_asked_it_allows_what_the_application_has_lived_with(
         async with running.get(f"{path}&within=7") as response:
             told = await response.json()
         assert (told["within_ms"], told["within_from"]) == (7_000, "asked")
+
+
+async def test_a_question_whose_client_has_gone_ends_and_too_many_are_refused(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, ended = list[str](), list[str]()
+
+    def endless(
+        group: object, client: str, *_: object, between_steps: Callable[[], None], **__: object
+    ) -> None:
+        begun.append(client)
+        try:
+            while True:
+                between_steps()
+                time.sleep(0.001)
+        finally:
+            ended.append(client)
+
+    with monkeypatch.context() as playing:
+        playing.setattr(module, "asked_of", endless)
+        async with AsyncExitStack() as clients:
+            for number in range(5):
+                asking = await clients.enter_async_context(site.connected())
+                await asking.ask(f"/api/groups/{GROUP}/safe?stop=b{number}")
+            await until(lambda: begun == ["b0"])
+            async with site.get(f"/api/groups/{GROUP}/cost") as response:
+                assert response.status == 503
+                assert int(response.headers["Retry-After"]) > 0
+        await until(lambda: ended == ["b0"])
+    async with site.get(f"/api/groups/{GROUP}/safe?stop=b&leave_group=true") as response:
+        assert response.status == 200
+    assert begun == ["b0"], "those that waited left the queue"
+    assert site.health.web_refusals == {"questions": 1}
+
+
+async def until(is_so: Callable[[], object]) -> None:
+    async with asyncio.timeout(20):
+        while not is_so():  # noqa: ASYNC110 - it happens in a thread
+            await asyncio.sleep(0.001)

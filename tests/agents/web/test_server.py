@@ -207,6 +207,40 @@ async def test_lines_are_those_of_the_command_and_of_the_groups_that_are_named(s
     assert (moving["kind"], moving["topic"]) == ("partition", "orders-in")
 
 
+@pytest.mark.parametrize("limit", [1, 3, 10_000])
+async def test_lines_come_in_pages_where_somebody_asks_for_them(site: Site, limit: int) -> None:
+    async with site.get("/api/lag") as response:
+        whole = await response.text()
+        assert "Link" not in response.headers
+    path, pages = f"/api/lag?limit={limit}", list[str]()
+    while path:
+        async with site.get(path) as response:
+            assert response.content_type == "application/x-ndjson"
+            pages.append(await response.text())
+            path = str(response.links["next"]["url"].relative()) if response.links else ""
+    assert "".join(pages) == whole
+    lines = [page.count("\n") for page in pages]
+    assert set(lines[:-1]) <= {limit}
+    assert 0 < lines[-1] <= limit
+
+
+async def test_a_page_goes_on_behind_a_group_that_has_gone(site: Site) -> None:
+    first, *others = site.state.group_names()
+    async with site.get("/api/lag", params={"cursor": f"1:{first}-gone"}) as response:
+        found = [json.loads(line)["group"] for line in (await response.text()).split("\n")[:-1]]
+    assert list(dict.fromkeys(found)) == others
+    async with site.get("/api/lag", params={"cursor": f"0:{first}", "group": first}) as response:
+        found = [json.loads(line)["group"] for line in (await response.text()).split("\n")[:-1]]
+    assert set(found) == {first}
+
+
+@pytest.mark.parametrize("asked", ["limit=0", "limit=10001", "limit=x", "cursor=x", "cursor=-1:a"])
+async def test_pages_that_there_are_not_are_refused(site: Site, asked: str) -> None:
+    async with site.get(f"/api/lag?{asked}") as response:
+        assert response.status == 400
+        assert (await response.json())["error"]
+
+
 async def test_a_group_whose_lines_cannot_be_made_costs_itself_alone(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

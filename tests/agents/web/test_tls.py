@@ -6,6 +6,7 @@ import asyncio
 import logging
 import ssl
 import time
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import aiohttp
@@ -22,8 +23,7 @@ from cryptography.hazmat.primitives.serialization import (
 from caughtup.agents.configuration import watched_files
 from caughtup.agents.configuration.loading import load_settings
 from caughtup.agents.errors import UserError
-from caughtup.agents.web import limits
-from caughtup.agents.web import server as web
+from caughtup.agents.web.door import limits, listener
 from tests.support.observability.site import Site
 
 
@@ -113,11 +113,22 @@ async def test_a_broken_new_certificate_is_said_and_the_old_one_stays(
 async def test_who_does_not_finish_the_handshake_is_cut_off(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(web, "HEADER_SECONDS", 0.3)
+    monkeypatch.setattr(listener, "HEADER_SECONDS", 0.3)
     async with Site(**files.settings) as site, site.connected() as connected:
         began = time.monotonic()
         assert await connected.ended() == b""
         assert time.monotonic() - began < 10
+
+
+async def test_those_that_do_not_finish_the_handshake_make_room_for_the_next(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "SILENT", 2)
+    async with Site(**files.settings) as site, AsyncExitStack() as connected:
+        first, *_ = [await connected.enter_async_context(site.connected()) for _ in range(3)]
+        assert await first.ended() == b""
+        assert await served(site, files)
+        assert site.health.web_refusals == {"connections": 2}
 
 
 async def test_a_slow_header_is_cut_off_over_tls_too(

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from py4j.java_gateway import GatewayParameters, JavaGateway
 
 from caughtup.demo.cluster.broker_config import properties_text
-from caughtup.demo.java.command_lines import QUICK_START
-from caughtup.demo.java.find import find_java
-from caughtup.demo.java.ivy import pyspark_jars
+from caughtup.pipelines.java.command_lines import QUICK_START
+from caughtup.pipelines.java.find import find_java
+from caughtup.pipelines.java.ivy import pyspark_jars
 from caughtup.demo.processes.children import Processes
 from tests.support.service import wait_for
 

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.demo.java.jars import ensure_spark_jars
+from caughtup.pipelines.java.jars import ensure_spark_jars
 from caughtup.pipelines.spark.session import spark_session
 from tests.integration.conftest import MakeTopic
 from tests.support.pipelines.watched import Watched

@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.demo.java.jars import ensure_spark_jars
+from caughtup.pipelines.java.jars import ensure_spark_jars
 from caughtup.models.errors import CaughtupError
 from caughtup.models.records.keys import encode_copy
 from caughtup.models.records.task_positions import FORMAT, PositionRecord

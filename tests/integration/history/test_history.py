@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.topics import create_topics
-from caughtup.demo.java.jars import ensure_spark_jars
+from caughtup.pipelines.java.jars import ensure_spark_jars
 from caughtup.models.errors import CaughtupError
 from caughtup.models.lag.partition_lag import partition_lag
 from caughtup.models.offsets import EndOffsets

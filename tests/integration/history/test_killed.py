@@ -23,7 +23,7 @@ from deltalake import DeltaTable
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.topics import create_topics
-from caughtup.demo.java.jars import ensure_spark_jars
+from caughtup.pipelines.java.jars import ensure_spark_jars
 from caughtup.pipelines.history.tables import LAYOUTS
 from caughtup.pipelines.spark.session import spark_session
 from tests.integration.conftest import MakeTopic

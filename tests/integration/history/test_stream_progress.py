@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
-from caughtup.demo.java.jars import ensure_spark_jars
+from caughtup.pipelines.java.jars import ensure_spark_jars
 from caughtup.models.errors import CaughtupError
 from caughtup.models.pipeline_progress import StreamProgress
 from caughtup.models.records.pipeline_progress import FORMAT

@@ -1,16 +1,20 @@
-"""The log of commits, as the service's thread reads it from real brokers."""
+"""The log of commits, as it is fetched from real brokers, beside what librdkafka reads of it."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 
 import pytest
-from confluent_kafka import KafkaException, Producer, TopicPartition
+from aiokafka.errors import KafkaError, LeaderNotAvailableError, NotLeaderForPartitionError
+from confluent_kafka import Producer, TopicPartition
 
-from caughtup.agents.kafka.offset_log import POLL_RECORDS, SLICE_MESSAGES, OffsetLog
+from caughtup.agents.clock import now_ms
+from caughtup.agents.kafka.offset_log import OffsetLog
 from caughtup.agents.settings import Settings
 from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.demo.cluster.log import read_topic
 from caughtup.demo.cluster.topics import create_topics
 from caughtup.demo.fleet.offset_commits import (
     TOPIC,
@@ -18,70 +22,92 @@ from caughtup.demo.fleet.offset_commits import (
     commit_value,
     make_offsets_topic,
     offsets_partition,
-    write_commits,
+    offsets_producer,
 )
-from caughtup.models.polls.batch import Record
+from caughtup.demo.fleet.offset_logs import Shape, write_log
+from caughtup.models.polls.records import FramedRecords
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from tests.integration.conftest import MakeCluster
 from tests.support.kafka.transactions import commit_in_transaction, transactional, wait_markers
-from tests.support.service import commit, wait_for
+from tests.support.service import commit
 
 PARTITIONS = 3
-OpenLog = Callable[[], OffsetLog]
+_PATIENCE_SECONDS = 30
+#: By key, since keys of one partition only have an order.
+Values = dict[bytes | None, list[bytes | None]]
 
 
 @pytest.fixture(scope="module")
 def brokers() -> Iterator[EmbeddedCluster]:
     properties = {"offsets.topic.num.partitions": str(PARTITIONS)}
-    with EmbeddedCluster(broker_properties=properties) as cluster:
+    with EmbeddedCluster(broker_properties=properties, nodes=2) as cluster:
         make_offsets_topic(cluster)
         create_topics(cluster, {TOPIC: 1})
         yield cluster
 
 
-@pytest.fixture
-def open_log(brokers: EmbeddedCluster) -> Iterator[OpenLog]:
-    """Opens logs that are closed when the test ends."""
-    opened: list[OffsetLog] = []
+class Reading:
+    """What an opened log has brought so far."""
 
-    def make() -> OffsetLog:
-        opened.append(offset_log(brokers))
-        assert opened[-1].open() is opened[-1]
-        opened[-1].start()
-        return opened[-1]
+    def __init__(self, cluster: EmbeddedCluster) -> None:
+        self.problems: list[str] = []
+        settings = Settings(bootstrap_servers=cluster.bootstrap_servers)
+        self.log = OffsetLog(settings, on_error=self.problems.append)
+        self.values: Values = {}
+        self.records = 0
 
-    yield make
-    for each in opened:
-        each.close()
+    def add(self, records: FramedRecords) -> int:
+        for key, value in zip(records.keys(), records.values(), strict=True):
+            self.values.setdefault(key, []).append(value)
+        return len(records)
+
+    async def take(self, changes: int, count: int) -> None:
+        assert changes == count
+        self.records += count
+
+    async def read_past(self) -> None:
+        assert await self.log.open()
+        await self.log.read_past(self.add, self.take)
+        assert self.log.left_of_start() == 0
+
+    async def follow_until(self, reached: Callable[[], bool]) -> None:
+        """Read what comes until a condition holds."""
+        following = asyncio.ensure_future(self.log.follow(self.add, self.take))
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                while not reached():
+                    await asyncio.wait((following,), timeout=0.05)
+                    assert not following.done()
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+
+    def offsets(self, group: str) -> list[int]:
+        values = self.values.get(commit_key(group, 0), [])
+        return [int.from_bytes(value[2:10]) for value in values if value is not None]
+
+    def names(self, *groups: str) -> set[str]:
+        return {name for name in groups if self.offsets(name)}
 
 
-def offset_log(cluster: EmbeddedCluster) -> OffsetLog:
-    return OffsetLog(Settings(bootstrap_servers=cluster.bootstrap_servers))
+def run(cluster: EmbeddedCluster, read: Callable[[Reading], Awaitable[object]]) -> Reading:
+    """Open a log, read it, and return what it brought."""
+    reading = Reading(cluster)
+
+    async def work() -> None:
+        async with reading.log:
+            await read(reading)
+
+    asyncio.run(work())
+    return reading
 
 
-def read_past(opened: OffsetLog) -> list[Record]:
-    """Read what was there at the start."""
-    records: list[Record] = []
-
-    def is_read() -> bool:
-        polled = opened.poll(0.1)
-        assert not polled.errors
-        records.extend(zip(polled.keys, polled.values, strict=True))
-        return not opened.left_of_start()
-
-    wait_for("the start's log is read", is_read)
-    return records
-
-
-def keys_of(records: list[Record], group: str) -> list[bytes]:
-    return [key for key, _ in records if key is not None and group.encode() in key]
-
-
-def reads_commit(opened: OffsetLog, group: str, offset: int) -> bool:
-    """Read what has come, and return whether a group's commit of an offset is among it."""
-    polled = opened.poll(1)
-    committed = commit_key(group, 0), commit_value(offset, 0)[2:10]
-    found = zip(polled.keys, polled.values, strict=True)
-    return committed in [(key, value[2:10]) for key, value in found if value is not None]
+def read_by_library(cluster: EmbeddedCluster) -> Values:
+    """Read all committed records with librdkafka."""
+    found: Values = {}
+    for _, _, key, value in read_topic(cluster, CONSUMER_OFFSETS):
+        found.setdefault(key, []).append(value)
+    return found
 
 
 def transaction(cluster: EmbeddedCluster, group: str) -> Producer:
@@ -91,102 +117,133 @@ def transaction(cluster: EmbeddedCluster, group: str) -> Producer:
     return producer
 
 
-def opened_if_it_leads(waiting: OffsetLog) -> OffsetLog | None:
-    """Open it; a topic that was just made may have no leader yet, for which the reader waits.
-
-    The reader's own client may be what makes it: a client with a group asks for its coordinator.
-    """
-    try:
-        return waiting.open()
-    except KafkaException:
-        return None
-
-
 def test_a_log_that_is_not_there_yet_is_opened_once_it_is(make_cluster: MakeCluster) -> None:
     cluster = make_cluster()
     create_topics(cluster, {TOPIC: 1})
-    waiting = offset_log(cluster)
-    try:
-        assert opened_if_it_leads(waiting) in (None, waiting)
-        commit(cluster, "readers", TOPIC, 3)
-        wait_for("the topic", lambda: opened_if_it_leads(waiting))
-        waiting.start()
-        assert keys_of(read_past(waiting), "readers") == [commit_key("readers", 0)]
-    finally:
-        waiting.close()
+
+    async def work(reading: Reading) -> None:
+        assert not await reading.log.open()
+        await asyncio.to_thread(commit, cluster, "readers", TOPIC, 3)
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            await open_when_it_leads(reading.log)
+        await reading.log.read_past(reading.add, reading.take)
+
+    assert run(cluster, work).offsets("readers") == [3]
 
 
-def test_every_record_is_read_once_in_polls_of_a_bounded_size(
-    brokers: EmbeddedCluster, open_log: OpenLog
-) -> None:
-    written = write_commits(
-        brokers, 3 * POLL_RECORDS, groups=7, partitions=100, offsets_partitions=PARTITIONS
-    )
-    opened = open_log()
-    sizes = []
-    records: list[Record] = []
-    while left := opened.left_of_start():
-        polled = opened.poll(5)
-        sizes.append(len(polled.keys))
-        records.extend(zip(polled.keys, polled.values, strict=True))
-        assert opened.left_of_start() < left
-    assert max(sizes) < POLL_RECORDS + SLICE_MESSAGES
-    assert len(keys_of(records, "generated-")) == written
-    for number in range(7):
-        group = f"generated-{number:05d}"
-        key = commit_key(group, 3)
-        found = [value for at, value in records if at == key and value is not None]
-        offsets = [int.from_bytes(value[2:10]) for value in found]
-        assert offsets == list(range(1, len(offsets) + 1))
+async def open_when_it_leads(log: OffsetLog) -> None:
+    """Open it; a topic that was just made may have no leader yet, for which a reader waits."""
+    while True:
+        with suppress(LeaderNotAvailableError, NotLeaderForPartitionError):
+            if await log.open():
+                return
+        await asyncio.sleep(0.1)
 
 
-@pytest.mark.parametrize("committed", [True, False])
-def test_a_marker_at_the_end_is_nothing_left_to_read(
-    brokers: EmbeddedCluster, open_log: OpenLog, *, committed: bool
-) -> None:
-    group = f"ended-{committed}"
-    producer = transaction(brokers, group)
-    if committed:
-        producer.commit_transaction(30)
-    else:
-        producer.abort_transaction(30)
+def test_all_that_is_committed_is_fetched(brokers: EmbeddedCluster) -> None:
+    write_log(brokers, "compacted", Shape(20_000, 40, 500), offsets_partitions=PARTITIONS)
+    for offset in range(5):
+        commit(brokers, "plain", TOPIC, offset)
+    transaction(brokers, "committed").commit_transaction(30)
+    transaction(brokers, "aborted").abort_transaction(30)
     wait_markers(brokers)
-    opened = open_log()
-    found = set(keys_of(read_past(opened), group))  # the client may have said it twice
-    assert found == ({commit_key(group, 0)} if committed else set())
-    wait_for("its end", lambda: opened.poll(0.1) and not opened.behind())
+    commit(brokers, "after", TOPIC, 1)
+    expected = read_by_library(brokers)
+    reading = run(brokers, Reading.read_past)
+    assert reading.records == sum(map(len, reading.values.values())) >= 20_000
+    assert reading.values == expected
+    assert reading.names("plain", "committed", "aborted", "after") == {
+        "plain",
+        "committed",
+        "after",
+    }
+    assert reading.problems == []
 
 
-def test_an_open_transaction_is_the_end_of_the_log(
-    brokers: EmbeddedCluster, open_log: OpenLog
+def test_an_open_transaction_holds_back_its_own_commits_and_no_others(
+    brokers: EmbeddedCluster,
 ) -> None:
-    producer = transaction(brokers, "open")
-    opened = open_log()
-    partition = offsets_partition("open", PARTITIONS)
-    try:
-        assert "open" not in str(keys_of(read_past(opened), "open"))
-        wait_for("its end", lambda: opened.poll(0.1) and not opened.behind())
-    finally:
-        end = opened.ends_at_start[partition]
-        producer.commit_transaction(30)
-    seen: list[bytes] = []
+    commit(brokers, "waiting", TOPIC, 1)
+    producer = transaction(brokers, "waiting")
+    home = offsets_partition("waiting", PARTITIONS)
+    beside = next(
+        name
+        for name in (f"beside-{n}" for n in range(1_000))
+        if offsets_partition(name, PARTITIONS) == home
+    )
 
-    def is_read() -> bool:
-        seen.extend(filter(None, opened.poll(0.1).keys))
-        return commit_key("open", 0) in seen and not opened.behind()
+    async def work(reading: Reading) -> None:
+        await asyncio.to_thread(commit, brokers, beside, TOPIC, 3)
+        await reading.read_past()
+        assert reading.offsets(beside) == [3]
+        assert reading.offsets("waiting") == [1]
+        await asyncio.to_thread(commit, brokers, beside, TOPIC, 4)
+        await reading.follow_until(lambda: reading.offsets(beside) == [3, 4])
+        assert reading.offsets("waiting") == [1]
+        assert len(reading.log.partitions[home].pending) == 1
+        await asyncio.to_thread(producer.commit_transaction, 30)
+        await reading.follow_until(lambda: reading.offsets("waiting") == [1, 7])
+        await reading.follow_until(lambda: not reading.log.behind())
 
-    wait_for("its commit", is_read)
-    assert open_log().ends_at_start[partition] > end
+    run(brokers, work)
 
 
-def test_what_comes_later_is_read_as_it_comes(brokers: EmbeddedCluster, open_log: OpenLog) -> None:
-    opened = open_log()
-    read_past(opened)
-    for offset in (1, 2):
-        commit(brokers, "later", TOPIC, offset)
-        wait_for("the commit", lambda at=offset: reads_commit(opened, "later", at))
-    wait_for("the brokers' answers", lambda: opened.poll(0.1) and opened.answered_ms())
-    answered = opened.answered_ms()
-    assert answered is not None
-    assert answered <= time.time() * 1000
-    wait_for("later answers", lambda: opened.poll(0.1) and (opened.answered_ms() or 0) > answered)
+def test_what_is_compressed_is_read_like_everything_else(brokers: EmbeddedCluster) -> None:
+    home = offsets_partition("zipped", PARTITIONS)
+    plain = offsets_producer(brokers.bootstrap_servers)
+    producers = [(plain, "none")]
+    for codec in ("gzip", "snappy", "lz4", "zstd"):
+        zipped = {**ZIPPED, "compression.type": codec}
+        producers.append(
+            (Producer({**zipped, "bootstrap.servers": brokers.bootstrap_servers}), codec)
+        )
+    producers.append((plain, "behind"))
+    for producer, name in producers:
+        for number in range(50):
+            key, value = commit_key(name, 0), commit_value(number, 0)
+            producer.produce(CONSUMER_OFFSETS, value, key, partition=home)
+        assert producer.flush(30) == 0
+    reading = run(brokers, Reading.read_past)
+    for _, name in producers:
+        assert reading.offsets(name) == list(range(50)), name
+
+
+#: A producer that may write to an internal topic.
+ZIPPED = {"client.id": "__admin_client", "linger.ms": 200}
+
+
+def test_what_comes_later_is_read_as_it_comes(brokers: EmbeddedCluster) -> None:
+    async def work(reading: Reading) -> None:
+        await reading.read_past()
+        for offset in (1, 2):
+            await asyncio.to_thread(commit, brokers, "later", TOPIC, offset)
+            await reading.follow_until(lambda at=offset: at in reading.offsets("later"))
+        answered = reading.log.answered_ms()
+        assert answered is not None
+        assert answered <= now_ms()
+        await reading.follow_until(lambda: (reading.log.answered_ms() or 0) > answered)
+
+    run(brokers, work)
+
+
+def test_a_bug_of_ours_is_an_error_and_not_an_endless_try(brokers: EmbeddedCluster) -> None:
+    commit(brokers, "there", TOPIC, 1)
+
+    async def work(reading: Reading) -> None:
+        def broken(records: FramedRecords) -> int:
+            raise IndexError(len(records))
+
+        assert await reading.log.open()
+        with pytest.raises(IndexError):
+            await reading.log.read_past(broken, reading.take)
+
+    run(brokers, work)
+
+
+def test_brokers_that_answer_nothing_are_an_error() -> None:
+    async def work() -> None:
+        async with OffsetLog(Settings(bootstrap_servers="127.0.0.1:1")) as log:
+            with pytest.raises(KafkaError):
+                await log.open()
+
+    asyncio.run(work())

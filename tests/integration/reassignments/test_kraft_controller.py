@@ -11,10 +11,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.demo.java.jars import KAFKA_VERSION
+from caughtup.pipelines.java.jars import KAFKA_VERSION
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.controllers import missing_from_isr
-from caughtup.models.reassignments.tracking.observation import ClusterObservation
+from caughtup.models.reassignments.controllers import missing_from_isr
+from caughtup.models.records.reassignments import ClusterRecord
 from tests.integration.conftest import MakeCluster
 from tests.support.controllers.kraft import cancelled, isr_changed, reassigned
 from tests.support.controllers.partition_state import PartitionState
@@ -82,7 +82,7 @@ async def test_asking_for_the_original_replicas_again_never_completes_until_it_i
         before = await seen(protocol)
         assert (before.replicas, before.isr, before.in_progress) == ((1,), (1,), False)
         moving = await ask(protocol, before, [2])
-        assert missing_from_isr(moving, ClusterObservation(0, software=RELEASE)) == (2,)
+        assert missing_from_isr(moving, ClusterRecord(2, 0, software=RELEASE)) == (2,)
         both = await ask(protocol, moving, [1])
         assert (both.adding, both.removing) == ((2,), (2,))
         await asyncio.to_thread(cluster.start_node, 2)
@@ -90,6 +90,6 @@ async def test_asking_for_the_original_replicas_again_never_completes_until_it_i
         in_sync = isr_changed(both, (1, 2), (1, 2), RELEASE)
         await becomes(protocol, in_sync)
         assert in_sync.in_progress
-        assert missing_from_isr(in_sync, ClusterObservation(0, software=RELEASE)) == (2,)
+        assert missing_from_isr(in_sync, ClusterRecord(2, 0, software=RELEASE)) == (2,)
         after = await ask(protocol, in_sync, None)
         assert (after.replicas, after.isr, after.in_progress) == ((1,), (1,), False)

@@ -20,7 +20,7 @@ from caughtup.demo.cluster.broker_config import Security
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.throttle import clear_throttle, set_throttle
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.observation import PartitionObservation, TopicThrottle
+from caughtup.models.records.reassignments import ReassignmentRecord, ThrottleRecord
 from tests.integration.conftest import MakeCluster
 from tests.support.service import SECONDS
 
@@ -84,9 +84,10 @@ async def until(
     return found
 
 
-def look_at(found: Round, partition: TopicPartition) -> PartitionObservation | None:
+def look_at(found: Round, partition: TopicPartition) -> ReassignmentRecord | None:
     return next(
-        (observation for observation in found.ongoing if observation.partition == partition), None
+        (observation for observation in found.ongoing if observation.topic_partition == partition),
+        None,
     )
 
 
@@ -126,7 +127,7 @@ async def test_a_round_sees_every_replica_and_what_holds_it_back(
     cluster = found.cluster
     assert (found.listed, cluster.missing, cluster.zookeeper) == (True, (), False)
     assert (cluster.quorum_leader, cluster.software) == (1, (4, 3))
-    assert cluster.throttles[partition.topic] == TopicThrottle("*", "*")
+    assert cluster.throttles[partition.topic] == ThrottleRecord("*", "*")
     assert cluster.brokers is not None
     assert sorted(cluster.brokers) == [1, 2, 3]
     for broker in cluster.brokers.values():
@@ -171,7 +172,7 @@ async def test_a_throttle_is_seen_where_nothing_moves(brokers: EmbeddedCluster) 
             found = await observer.observe()
     finally:
         clear_throttle(brokers, topic)
-    assert found.cluster.throttles[topic] == TopicThrottle("*", "*")
+    assert found.cluster.throttles[topic] == ThrottleRecord("*", "*")
     assert found.cluster.brokers is not None
     assert {broker.leader_rate for broker in found.cluster.brokers.values()} == {THROTTLE}
 

@@ -11,17 +11,17 @@ from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.probes.throttles import Rates, ThrottleObserver, Throttles
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.throttle import clear_throttle, set_throttle
-from caughtup.models.reassignments.tracking.observation import TopicThrottle
+from caughtup.models.records.reassignments import ThrottleRecord
 from tests.integration.conftest import MakeCluster, MakeTopic
 from tests.support.service import SECONDS
 
 pytestmark = pytest.mark.thorough
 
-ALL = TopicThrottle("*", "*")
+ALL = ThrottleRecord("*", "*")
 
 
 async def until(
-    observer: ThrottleObserver, topic: str, throttle: TopicThrottle | None
+    observer: ThrottleObserver, topic: str, throttle: ThrottleRecord | None
 ) -> Throttles:
     """Observe, as when nothing is reassigned, until a topic is seen with this throttle."""
     deadline = time.monotonic() + SECONDS

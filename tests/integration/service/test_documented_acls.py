@@ -14,8 +14,8 @@ from confluent_kafka.admin import AdminClient
 
 from caughtup.demo.cluster.broker_config import Security
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.demo.java.command_lines import java_command
-from caughtup.demo.java.jars import KAFKA_VERSION, fetch_jars
+from caughtup.pipelines.java.command_lines import java_command
+from caughtup.pipelines.java.jars import KAFKA_VERSION, fetch_jars
 from tests.support.kafka.acls import allow
 from tests.support.kafka.secured import FEWEST, SERVICE_TOPICS
 from tests.support.kafka.topics import words_read

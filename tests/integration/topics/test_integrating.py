@@ -18,9 +18,9 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.demo.java.compiling import compiler_command
-from caughtup.demo.java.find import find_java
-from caughtup.demo.java.jars import classpath
+from caughtup.pipelines.java.compiling import compiler_command
+from caughtup.pipelines.java.find import find_java
+from caughtup.pipelines.java.jars import classpath
 from caughtup.models.records.topics import RECOMMENDATIONS
 from caughtup.models.security.signing import HEADER, read_keys, sign
 from tests.integration.conftest import MakeTopic

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.lag.verdict import SEVERITY, Verdict
+from caughtup.models.lag.verdict import Verdict
+from caughtup.models.verdicts import LAG
 from tests.support.simulation.group import HOUR, MINUTE, SECOND, SimulatedGroup, steadily, until
 
 
@@ -247,7 +248,7 @@ def test_whatever_happens_a_verdict_is_one_of_the_seven_and_fits_its_figures(
         group.now += data.draw(st.sampled_from([1, SECOND, MINUTE, HOUR]))
         group.list_ends()
         figures, verdict = group.figures(), group.verdict()
-        assert verdict.verdict in SEVERITY
+        assert verdict.verdict in LAG.words
         assert verdict.reason
         assert "\n" not in verdict.reason
         assert figures.lag.lag >= 0

@@ -7,7 +7,8 @@ from itertools import pairwise
 import pytest
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.verdict import SEVERITY, GroupVerdict, Verdict, group_verdict
+from caughtup.models.lag.verdict import GroupVerdict, Verdict, group_verdict
+from caughtup.models.verdicts import LAG
 
 PARTITION, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
@@ -25,7 +26,7 @@ def test_a_group_is_as_its_worst_partition_and_says_which() -> None:
     )
 
 
-@pytest.mark.parametrize(("milder", "worse"), list(pairwise(SEVERITY)))
+@pytest.mark.parametrize(("milder", "worse"), list(pairwise(LAG.words)))
 def test_the_order_of_severity_decides_before_the_age(milder: str, worse: str) -> None:
     verdicts = [(PARTITION, Verdict(milder, "x", 1e9)), (OTHER, Verdict(worse, "y", 0.0))]
     assert group_verdict(verdicts)[:2] == (worse, OTHER)

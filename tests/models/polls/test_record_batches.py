@@ -9,29 +9,33 @@ from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 from hypothesis import given
 from hypothesis import strategies as st
 
+from caughtup.agents.kafka.protocol.fetched import plain_batch
 from caughtup.models.errors import DecodeError
 from caughtup.models.polls.batch import decode_columns, decode_records
-from caughtup.models.polls.record_batches import Section, decode_record_batches
+from caughtup.models.polls.pending_commits import PendingCommits
+from caughtup.models.polls.record_batches import (
+    Section,
+    decode_record_batches,
+    readable,
+    without_records,
+)
 from caughtup.models.wire.consumer_offsets import OffsetKey
 from tests.models.polls.test_batch import commit
 from tests.support import wire
-from tests.support.record_batches import (
-    ABORT,
-    COMMIT,
-    LoggedRecord,
-    answer_of,
-    marker,
-    record_batch,
-)
+from tests.support.record_batches import LoggedRecord, answer_of, record_batch
 
 Read = list[tuple[bytes | None, bytes | None]]
 _BYTES = st.none() | st.binary(max_size=200)
 _RECORD = st.tuples(_BYTES, _BYTES, st.integers(0, 3), st.integers(-(1 << 40), 1 << 40))
 
 
-def read(data: bytes, sections: list[Section]) -> tuple[Read, list[int], list[str | None]]:
-    found = decode_record_batches(data, sections)
-    return read_of(found.records.keys(), found.records.values()), found.positions, found.refused
+def read(data: bytes, sections: list[Section]) -> tuple[Read, list[int]]:
+    found = decode_record_batches(data, sections, plain_batch)
+    return read_of(found.records.keys(), found.records.values()), found.positions
+
+
+def section_of(data: bytes, position: int = 0) -> Section:
+    return Section(0, len(data), position, PendingCommits())
 
 
 def read_of(keys, values) -> Read:
@@ -66,7 +70,7 @@ def test_records_are_those_that_were_written(drawn, seed):
             expected += pairs(records)
         sections.append(written)
         ends.append(offset if written else 0)
-    assert read(*answer_of(sections)) == (expected, ends, [None] * len(sections))
+    assert read(*answer_of(sections)) == (expected, ends)
 
 
 @pytest.mark.parametrize("sizes", [[300], [1] * 300, [1, 200] * 120, list(range(1, 150))])
@@ -76,14 +80,14 @@ def test_batches_of_any_size_are_read_in_their_order(sizes):
         batches.append(one_by_one(size, offset))
         records += batches[-1]
         offset += size
-    found, positions, _ = read(*answer_of([list(map(record_batch, batches))]))
+    found, positions = read(*answer_of([list(map(record_batch, batches))]))
     assert found == pairs(records)
     assert positions == [offset]
 
 
 def test_what_lies_before_the_position_is_left_out():
     data, (section,) = answer_of([[record_batch(one_by_one(10)), record_batch(one_by_one(3, 10))]])
-    found, positions, _ = read(data, [section._replace(position=7)])
+    found, positions = read(data, [section._replace(position=7)])
     assert found == pairs(one_by_one(10)[7:] + one_by_one(3, 10))
     assert positions == [13]
 
@@ -92,84 +96,67 @@ def test_a_batch_that_is_cut_off_is_left_for_the_next_answer():
     first, second = record_batch(one_by_one(4)), record_batch(one_by_one(300, 4))
     whole = first + second
     for size in range(len(first), len(whole)):
-        found, positions, refused = read(whole[:size], [Section(0, size, 0)])
-        assert (found, positions, refused) == (pairs(one_by_one(4)), [4], [None])
-    assert read(whole[:30], [Section(0, 30, 2)]) == ([], [2], [None])
+        found, positions = read(whole[:size], [section_of(whole[:size])])
+        assert (found, positions) == (pairs(one_by_one(4)), [4])
+    assert read(whole[:30], [section_of(whole[:30], 2)]) == ([], [2])
 
 
 def test_an_emptied_batch_still_counts_its_offsets():
     emptied = bytearray(record_batch(one_by_one(5))[:61])
     struct.pack_into(">i", emptied, 8, 61 - 12)
     struct.pack_into(">i", emptied, 57, 0)
-    found, positions, _ = read(*answer_of([[bytes(emptied)], [bytes(emptied)] * 2]))
+    found, positions = read(*answer_of([[bytes(emptied)], [bytes(emptied)] * 2]))
     assert found == []
     assert positions == [5, 5]
 
 
-def test_a_section_ends_before_what_is_left_to_others():
-    plain = record_batch(one_by_one(2))
-    legacy = LegacyRecordBatchBuilder(magic=1, compression_type=0, batch_size=1 << 20)
-    legacy.append(0, timestamp=1, key=b"key", value=b"value" * 20)
-    others = [record_batch(one_by_one(9, 2), compression=1), bytes(legacy.build())]
-    after = record_batch(one_by_one(1, 11))
-    found, positions, refused = read(*answer_of([[plain, other, after] for other in others]))
-    assert found == pairs(one_by_one(2)) * 2
-    assert positions == [2, 2]
-    assert refused == ["a compressed batch", "a batch of format 1"]
-
-
-def test_markers_are_no_records():
+@pytest.mark.parametrize("codec", range(5))
+def test_what_is_compressed_is_read_like_everything_else(codec):
     batches = [
-        record_batch(one_by_one(2), producer_id=7, transactional=True),
-        marker(2, 7, COMMIT),
-        record_batch(one_by_one(1, 3)),
-        marker(4, 9, COMMIT),
+        record_batch(one_by_one(2)),
+        record_batch(one_by_one(9, 2), compression=codec),
+        record_batch(one_by_one(1, 20)),
     ]
-    found, positions, _ = read(*answer_of([batches]))
-    assert found == pairs(one_by_one(2) + one_by_one(1, 3))
-    assert positions == [5]
+    data, sections = answer_of([batches, batches])
+    expected = pairs(one_by_one(2) + one_by_one(9) + one_by_one(1))
+    assert read(data, sections) == (expected * 2, [21, 21])
 
 
-@pytest.mark.parametrize("seed", range(200))
-def test_aborted_transactions_are_left_out(seed):
-    drawn = random.Random(seed)
-    batches, kept, aborted, offset = [], [], [], 0
-    #: By producer: where its transaction began, and its records.
-    under_way: dict[int, tuple[int, list[tuple[int, LoggedRecord]]]] = {}
-    for _ in range(drawn.randrange(40)):
-        producer = drawn.choice([-1, 1, 2, 3])
-        if producer in under_way and drawn.random() < 0.4:
-            first, records = under_way.pop(producer)
-            if drawn.random() < 0.5:
-                aborted.append((producer, first))
-                batches.append(marker(offset, producer, ABORT))
-            else:
-                kept += records
-                batches.append(marker(offset, producer, COMMIT))
-            offset += 1
-            continue
-        records = one_by_one(drawn.randrange(1, 4), offset)
-        transactional = producer >= 0
-        batches.append(record_batch(records, producer_id=producer, transactional=transactional))
-        if transactional:
-            _, before = under_way.setdefault(producer, (offset, []))
-            before += [(one.offset, one) for one in records]
-        else:
-            kept += [(one.offset, one) for one in records]
-        offset += len(records)
-    # Only what lies before the first open transaction may be given to a committed reader.
-    stable = min((first for first, _ in under_way.values()), default=offset)
-    expected = [one for at, one in sorted(kept, key=lambda pair: pair[0]) if at < stable]
-    upto, size = 0, 0
-    for batch in batches:
-        (base,) = struct.unpack_from(">q", batch)
-        if base < stable:
-            upto, size = upto + 1, size + len(batch)
-    data, (section,) = answer_of([batches[:upto]])
-    drawn.shuffle(aborted)
-    found, positions, _ = read(data, [section._replace(aborted=aborted)])
-    assert found == pairs(expected), f"seed {seed}"
-    assert positions == [stable]
+@pytest.mark.parametrize(
+    ("magic", "codec"), [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (1, 3)]
+)
+def test_older_formats_are_read_like_everything_else(magic, codec):
+    """Kafka 4.0 writes none of them, and gives them out as they are."""
+    legacy = LegacyRecordBatchBuilder(magic=magic, compression_type=codec, batch_size=1 << 20)
+    for offset in range(3):
+        legacy.append(offset, timestamp=1, key=b"key-%d" % offset, value=b"value" * 20)
+    after = record_batch(one_by_one(1, 3))
+    found, positions = read(*answer_of([[bytes(legacy.build()), after]]))
+    expected = [(b"key-%d" % n, b"value" * 20) for n in range(3)] + pairs(one_by_one(1))
+    assert (found, positions) == (expected, [4])
+
+
+def test_a_batch_that_cannot_be_read_costs_itself_alone():
+    damaged = bytearray(record_batch(one_by_one(5, 2)))
+    damaged[61] = 0x7F  # the length of its first record
+    batches = [record_batch(one_by_one(2)), bytes(damaged), record_batch(one_by_one(1, 7))]
+    data, sections = answer_of([batches])
+    with pytest.raises(DecodeError):
+        decode_record_batches(data, sections, plain_batch)
+    found = decode_record_batches(data, sections, readable, unpack_all=True)
+    expected = pairs(one_by_one(2) + one_by_one(1, 7))
+    assert read_of(found.records.keys(), found.records.values()) == expected
+    assert found.positions == [8]
+
+
+def test_a_length_that_is_impossible_ends_its_section_alone():
+    damaged = bytearray(record_batch(one_by_one(5, 2)))
+    struct.pack_into(">i", damaged, 8, 3)
+    data, sections = answer_of(
+        [[record_batch(one_by_one(2)), bytes(damaged)], [record_batch(one_by_one(3))]]
+    )
+    found = decode_record_batches(data, sections, readable, unpack_all=True)
+    assert found.positions == [2, 3]
 
 
 def test_bytes_that_are_no_batches_are_one_error():
@@ -181,7 +168,7 @@ def test_bytes_that_are_no_batches_are_one_error():
             at = drawn.choice([drawn.randrange(len(damaged)), drawn.randrange(61)])
             damaged[at] = drawn.randrange(256)
         with suppress(DecodeError):  # anything else fails the test
-            found = decode_record_batches(bytes(damaged), [Section(0, len(damaged), 0)])
+            found = decode_record_batches(bytes(damaged), [section_of(damaged)], without_records)
             assert sum(map(len, filter(None, found.records.values()))) <= len(damaged)
 
 
@@ -189,7 +176,7 @@ def test_a_claim_of_many_records_makes_room_for_none():
     claimed = bytearray(record_batch(one_by_one(1)))
     struct.pack_into(">i", claimed, 57, (1 << 31) - 1)
     with pytest.raises(DecodeError, match="aren't as long"):
-        decode_record_batches(bytes(claimed), [Section(0, len(claimed), 0)])
+        decode_record_batches(bytes(claimed), [section_of(claimed)], plain_batch)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -213,7 +200,7 @@ def test_a_batch_says_the_same_however_its_records_come(seed):
         )
     batches = [records[at : at + 5] for at in range(0, len(records), 5)]
     data, sections = answer_of([list(map(record_batch, batches))])
-    framed = decode_records(decode_record_batches(data, sections).records)
+    framed = decode_records(decode_record_batches(data, sections, plain_batch).records)
     listed = decode_columns([one.key for one in records], [one.value for one in records])
     assert framed.commits.by_key() == listed.commits.by_key(), f"seed {seed}"
     assert framed.commits.heads_by_topic_id() == listed.commits.heads_by_topic_id()

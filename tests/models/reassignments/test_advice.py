@@ -9,7 +9,7 @@ import pytest
 
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.advice import CAUSES, advice
-from caughtup.models.reassignments.verdict import VERDICTS
+from caughtup.models.verdicts import REASSIGNMENTS
 
 PROTOCOLS = Path(__file__).resolve().parents[3] / "docs" / "protocols.md"
 EVENTS = TopicPartition("events", 0)
@@ -23,7 +23,7 @@ def table() -> list[list[str]]:
 
 
 def test_the_document_names_every_verdict() -> None:
-    assert {row[0] for row in table()} == set(VERDICTS)
+    assert {row[0] for row in table()} == set(REASSIGNMENTS.words)
 
 
 def test_the_document_names_every_cause_that_has_advice_and_no_other() -> None:

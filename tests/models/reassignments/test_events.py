@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.events import ReassignmentEvents
-from caughtup.models.reassignments.tracking.observation import PartitionObservation
-from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
+from caughtup.models.reassignments.tracker import ReassignmentTracker
 from caughtup.models.records.fields import builtins_of
 from caughtup.models.records.keys import encode_partition
 from caughtup.models.records.movements import PartitionMovementRecord, read_movement
+from caughtup.models.records.reassignments import ReassignmentRecord
 from tests.support.reassignments.observations import a_reassignment
 
 PARTITION = TopicPartition("orders", 3)
@@ -27,7 +27,7 @@ def observation(
     adding: tuple[int, ...],
     removing: tuple[int, ...],
     at_ms: int = AT_MS,
-) -> PartitionObservation:
+) -> ReassignmentRecord:
     return a_reassignment(
         PARTITION, at_ms=at_ms, replicas=replicas, adding=adding, removing=removing
     )
@@ -44,7 +44,7 @@ class Told:
         self.movements = ReassignmentEvents()
         self.events: list[dict[str, Any]] = []
 
-    def see(self, at: PartitionObservation) -> list[dict[str, Any]]:
+    def see(self, at: ReassignmentRecord) -> list[dict[str, Any]]:
         self.tracker.apply(at)
         return self._tell()
 
@@ -54,7 +54,7 @@ class Told:
 
     def _tell(self) -> list[dict[str, Any]]:
         told = self.movements.new_events(self.tracker, PARTITION)
-        as_read = [builtins_of(PartitionMovementRecord.from_event(event)) for event in told]
+        as_read = [builtins_of(event) for event in told]
         self.events += as_read
         return as_read
 
@@ -64,7 +64,7 @@ class Told:
         for event in self.events:
             record = read_movement(encode_partition(PARTITION), json.dumps(event).encode())
             assert isinstance(record, PartitionMovementRecord)
-            again.movements.restore(record.to_event())
+            again.movements.restore(record)
         return again
 
 
@@ -125,7 +125,7 @@ def test_nothing_is_told_again_after_a_restart_and_an_end_meanwhile_is_told_then
     told = Told()
     told.see(ON_ITS_WAY)
     again = told.restarted()
-    assert [event.target for event in again.movements.on_their_way()] == [(3, 4)]
+    assert [event.to for event in again.movements.on_their_way()] == [(3, 4)]
     assert again.see(ON_ITS_WAY) == []
     assert steps(again.end((3, 4))) == [("promoted", [3, 4], None)]
     assert again.restarted().end((3, 4)) == []

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
-from caughtup.models.reassignments.tracking.observation import (
-    BrokerObservation,
-    PartitionObservation,
-    TopicThrottle,
+from caughtup.models.records.reassignments import (
+    BrokerRecord,
+    ReassignmentRecord,
+    ThrottleRecord,
 )
 from tests.support.reassignments.one_reassignment import (
     BROKERS,
@@ -26,7 +26,7 @@ from tests.support.reassignments.one_reassignment import (
 
 
 def test_a_copy_that_stops_is_stalled_after_a_minute() -> None:
-    def at(step: int, stops: int = 5) -> PartitionObservation:
+    def at(step: int, stops: int = 5) -> ReassignmentRecord:
         return an_observation(step, {4: copying(step), 5: copying(min(step, stops))})
 
     verdict, figures = judged([at(step) for step in range(11)])
@@ -54,7 +54,7 @@ def test_where_throttles_are_not_known_a_copy_may_stand_for_five_minutes(missing
 
 
 def test_a_full_disk_is_named() -> None:
-    brokers = BROKERS | {5: BrokerObservation(fenced=False, usable_bytes=4096)}
+    brokers = BROKERS | {5: BrokerRecord(fenced=False, usable_bytes=4096)}
     verdict, _ = judged(
         observations(8, lambda step: an_observation(step, {4: copying(step), 5: 9})),
         replace(CLUSTER, brokers=brokers),
@@ -73,21 +73,21 @@ def test_a_replica_that_is_never_created_is_named() -> None:
 @pytest.mark.parametrize(
     ("brokers", "cause"),
     [
-        (BROKERS | {5: BrokerObservation(fenced=True)}, "destination-broker-down"),
+        (BROKERS | {5: BrokerRecord(fenced=True)}, "destination-broker-down"),
         (
             {one: observation for one, observation in BROKERS.items() if one != 5},
             "destination-broker-down",
         ),
         (
-            BROKERS | {5: BrokerObservation(fenced=False, offline_directories=("/data",))},
+            BROKERS | {5: BrokerRecord(fenced=False, offline_directories=("/data",))},
             "directory-offline",
         ),
     ],
 )
 def test_a_destination_that_is_away_is_told_at_once_and_is_a_dead_target_after_a_minute(
-    brokers: dict[int, BrokerObservation], cause: str
+    brokers: dict[int, BrokerRecord], cause: str
 ) -> None:
-    def at(step: int) -> PartitionObservation:
+    def at(step: int) -> ReassignmentRecord:
         if step < 4:
             return an_observation(step, {4: copying(step), 5: copying(step)})
         return an_observation(step, {4: copying(step)}, offline=(5,), unanswered=(5,))
@@ -104,9 +104,9 @@ def test_a_destination_that_is_away_is_told_at_once_and_is_a_dead_target_after_a
 
 
 def test_a_destination_that_was_away_whenever_it_was_observed_is_not_called_moving() -> None:
-    gone = replace(CLUSTER, brokers=BROKERS | {5: BrokerObservation(fenced=True)})
+    gone = replace(CLUSTER, brokers=BROKERS | {5: BrokerRecord(fenced=True)})
 
-    def at(step: int, copies: dict[int, int], isr: tuple[int, ...]) -> PartitionObservation:
+    def at(step: int, copies: dict[int, int], isr: tuple[int, ...]) -> ReassignmentRecord:
         return an_observation(step, copies, isr=isr, offline=(5,), unanswered=(5,))
 
     alone = [at(step, {}, (1, 2, 3, 4)) for step in range(7)]
@@ -120,7 +120,7 @@ def test_a_destination_that_was_away_whenever_it_was_observed_is_not_called_movi
 
 
 def test_a_fenced_destination_is_dead_though_it_copies() -> None:
-    fenced = replace(CLUSTER, brokers=BROKERS | {5: BrokerObservation(fenced=True)})
+    fenced = replace(CLUSTER, brokers=BROKERS | {5: BrokerRecord(fenced=True)})
     seen = observations(
         8, lambda step: an_observation(step, dict.fromkeys((4, 5), copying(step)), offline=(5,))
     )
@@ -139,7 +139,7 @@ def test_a_broker_that_only_older_metadata_calls_offline_is_not_dead_while_it_co
 def test_a_replica_that_stays_and_is_down_blocks_where_the_release_waits_for_it() -> None:
     old = replace(CLUSTER, software=(4, 1))
 
-    def at(step: int) -> PartitionObservation:
+    def at(step: int) -> ReassignmentRecord:
         isr = (1, 3) if copying(step) < HEAD else (1, 3, 4, 5)
         copies = {} if 4 in isr else dict.fromkeys((4, 5), copying(step))
         return an_observation(step, copies, isr=isr, offline=(2,), unanswered=(2,))
@@ -154,7 +154,7 @@ def test_a_replica_that_stays_and_is_down_blocks_where_the_release_waits_for_it(
 
 
 def test_a_removal_waits_for_the_replica_that_stays() -> None:
-    def at(step: int) -> PartitionObservation:
+    def at(step: int) -> ReassignmentRecord:
         observation = an_observation(step, {2: 5 if step > 3 else 4}, isr=(1, 3))
         return replace(observation, replicas=(2, 3, 1), adding=(), removing=(1,))
 
@@ -170,7 +170,7 @@ def test_copies_at_the_end_are_the_tail_and_blocked_when_they_stay_out() -> None
 
 
 def test_writes_that_use_the_throttle_up_throttle_a_move_out() -> None:
-    def at(step: int) -> PartitionObservation:  # 2 followers in sync x 1,000 offsets/s x 100 bytes
+    def at(step: int) -> ReassignmentRecord:  # 2 followers in sync x 1,000 offsets/s x 100 bytes
         return an_observation(step, {4: 9, 5: 9}, head=HEAD + 10_000 * step)
 
     cluster = throttled(200_000)
@@ -184,7 +184,7 @@ def test_writes_that_use_the_throttle_up_throttle_a_move_out() -> None:
 
 
 def test_a_throttled_copy_may_stand_for_its_share() -> None:
-    def at(step: int) -> PartitionObservation:
+    def at(step: int) -> ReassignmentRecord:
         return an_observation(step, dict.fromkeys((4, 5), 10_000 * (step // 7)))
 
     alone = judged([at(step) for step in range(28)])[0]
@@ -197,7 +197,7 @@ def test_a_throttle_that_lists_other_replicas_changes_nothing() -> None:
     seen = observations(
         12, lambda step: an_observation(step, dict.fromkeys((4, 5), copying(min(step, 3))))
     )
-    cluster = throttled(100_000, TopicThrottle("1:1", "none"))
+    cluster = throttled(100_000, ThrottleRecord("1:1", "none"))
     verdict, _ = judged(seen, cluster)
     assert (verdict.verdict, verdict.cause) == ("stalled", "copy-stopped")
 
@@ -227,7 +227,7 @@ def test_one_truncation_is_no_loop() -> None:
 
 
 def test_a_broker_in_both_lists_blocks() -> None:
-    def at(step: int) -> PartitionObservation:
+    def at(step: int) -> ReassignmentRecord:
         observation = an_observation(step, {4: 5, 5: 5})
         return replace(observation, replicas=(1, 2, 3, 4, 5), removing=(4, 5))
 
@@ -236,7 +236,7 @@ def test_a_broker_in_both_lists_blocks() -> None:
 
 
 def test_where_cancelling_would_not_bring_the_original_back_the_advice_says_so() -> None:
-    def at(step: int) -> PartitionObservation:
+    def at(step: int) -> ReassignmentRecord:
         observation = an_observation(step, {4: 5, 5: 5, 6: 5})
         if step < 2:
             return observation

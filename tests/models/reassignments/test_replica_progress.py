@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from caughtup.models.reassignments.replica_progress import observation_interval_ms, replica_progress
-from caughtup.models.reassignments.tracking.observation import PartitionObservation
+from caughtup.models.records.reassignments import ReassignmentRecord
 from tests.support.reassignments.one_reassignment import BYTES, HEAD, an_observation, observations
 
 WINDOW = (60_000, 180_000)
@@ -36,7 +35,7 @@ def test_a_copy_has_a_rate_of_its_own_and_one_that_closes() -> None:
 
 
 def test_standing_counts_from_when_there_was_something_to_copy() -> None:
-    def at(step: int) -> PartitionObservation:
+    def at(step: int) -> ReassignmentRecord:
         return an_observation(step, {4: HEAD}, head=HEAD if step < 5 else HEAD + 7)
 
     progress = replica_progress(observations(8, at), 4, *WINDOW)
@@ -52,7 +51,7 @@ def test_time_in_sync_offline_or_without_a_leader_is_no_standing() -> None:
 
 
 def test_a_copy_is_near_when_it_has_what_the_leader_had_an_observation_ago() -> None:
-    def at(step: int) -> PartitionObservation:
+    def at(step: int) -> ReassignmentRecord:
         return an_observation(
             step, {4: HEAD + 100 * (step - 1) if step > 2 else 0}, head=HEAD + 100 * step
         )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from caughtup.models.reassignments import verdict as reassignment_verdict
-from caughtup.models.reassignments.tracking.observation import PartitionObservation
-from caughtup.models.reassignments.verdict import VERDICTS
+from caughtup.models.records.reassignments import ReassignmentRecord
+from caughtup.models.verdicts import REASSIGNMENTS
 from tests.support.reassignments.one_reassignment import (
     BYTES,
     CLUSTER,
@@ -49,7 +49,7 @@ def test_copies_that_grow_are_moving_with_an_eta() -> None:
 
 
 def test_what_the_leader_gets_meanwhile_counts() -> None:
-    def at(step: int) -> PartitionObservation:
+    def at(step: int) -> ReassignmentRecord:
         head = HEAD + step * PACE // 2
         return an_observation(step, dict.fromkeys((4, 5), copying(step)), head=head)
 
@@ -69,7 +69,7 @@ def test_a_copy_that_never_moved_is_measured_until_it_is_overdue() -> None:
 
 
 def test_a_controller_that_does_not_complete_it_is_named_after_half_a_minute() -> None:
-    def at(step: int) -> PartitionObservation:
+    def at(step: int) -> ReassignmentRecord:
         return an_observation(step, {}, isr=(1, 2, 3, 4, 5))
 
     assert judged([at(step) for step in range(3)])[0].verdict == "completing"
@@ -129,7 +129,7 @@ def test_a_replica_that_nobody_tells_of_is_unknown_and_makes_nothing_stalled() -
 
 
 def test_an_older_end_of_the_leader_still_proves_that_a_copy_stands() -> None:
-    def at(step: int) -> PartitionObservation:
+    def at(step: int) -> ReassignmentRecord:
         observation = an_observation(step, {4: 9, 5: 9})
         ends = {b: end for b, end in observation.log_ends.items() if b != 1 or step < 2}
         return replace(observation, log_ends=ends, sizes={})
@@ -156,7 +156,7 @@ def test_without_replicas_nothing_is_known() -> None:
 
 def test_the_table_of_rules_names_every_verdict() -> None:
     rules = (reassignment_verdict.__doc__ or "").split("=============  ")[1].splitlines()[1:]
-    assert {line[:13].strip() for line in rules} - {""} == set(VERDICTS)
+    assert {line[:13].strip() for line in rules} - {""} == set(REASSIGNMENTS.words)
 
 
 def test_a_verdict_can_be_written_as_json() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from caughtup.models.reassignments.watch import ReassignmentWatch
 from tests.support.reassignments.reassigning import (
     APART_MS,
@@ -25,7 +27,7 @@ def test_each_reassignment_is_worked_out_in_a_step_of_its_own_in_order() -> None
     assert list(steps) == [FINE, NEW]
     assessed = watch.find(FINE, tracker.ongoing[FINE])
     assert assessed is not None
-    assert assessed.verdict.verdict == "moving"
+    assert assessed.verdict == "moving"
 
 
 def test_what_comes_and_goes_between_two_steps_harms_nothing() -> None:
@@ -68,7 +70,7 @@ def test_a_throttle_that_is_taken_off_is_left_over_no_more() -> None:
     brokers = {
         broker: observation for broker, observation in (bare.brokers or {}).items() if broker != 6
     }
-    cleared = type(bare)(bare.as_of_ms, brokers, 1, 7, (4, 3))
+    cleared = replace(bare, brokers=brokers, throttles={})
     state.reassignments.apply_cluster(cleared)
     list(state.reassignment_watch.assess(state.reassignments, ORPHANED_MS))
     assert state.reassignment_watch.orphaned(ORPHANED_MS) == ()

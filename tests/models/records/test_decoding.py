@@ -14,7 +14,6 @@ from caughtup.models.clocks import AHEAD_MS
 from caughtup.models.records import (
     application_states,
     catch_up_rates,
-    cluster_observations,
     end_offsets,
     learned_configs,
     movements,
@@ -36,7 +35,7 @@ from tests.support.own_topics.records import PROCESS, SERVICE_RECORDS, WRITTEN_M
 FORMATS: dict[str, RecordFormat[Any]] = {
     "end offsets": end_offsets.FORMAT,
     "partition look": reassignments.FORMAT,
-    "cluster look": cluster_observations.FORMAT,
+    "cluster look": reassignments.CLUSTER_FORMAT,
     "recommendation": recommendations.FORMAT,
     "learned configs": learned_configs.FORMAT,
     "task movement": movements.TASKS,

@@ -9,9 +9,9 @@ import pytest
 
 from caughtup.agents.topics.reports import catch_up_rates, task_positions
 from caughtup.models.decisions.recommendation_fields import read_recommendation
-from caughtup.models.ids import TaskId, TopicPartition
-from caughtup.models.reassignments.events import ReassignmentEvent
+from caughtup.models.ids import TaskId
 from caughtup.models.records.keys import encode_copy
+from caughtup.models.records.movements import PartitionMovementRecord
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.state.forgetting import GRACE_MS, Absences, Forgetting
 from caughtup.models.tasks.copy_table import CopyKey
@@ -109,7 +109,7 @@ def test_a_hundred_thousand_positions_of_groups_that_there_are_not_are_forgotten
 
 def test_a_movement_of_a_partition_that_does_not_move_is_forgotten() -> None:
     state = cluster_state()
-    event = ReassignmentEvent("planned", TopicPartition("t", 3), (1,), (2,), 5)
+    event = PartitionMovementRecord(1, "planned", "partition", "t", 3, 5, (2,), (1,))
     state.reassignment_events.restore(event)
     forgetting = Forgetting(state)
     forgetting.forget(START_MS)

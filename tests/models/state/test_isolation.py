@@ -18,7 +18,7 @@ from caughtup.models.lag.verdict import GroupVerdict
 from caughtup.models.polls import batch as batch_module
 from caughtup.models.polls.batch import decode_batch
 from caughtup.models.reassignments import watch as reassignment_watch
-from caughtup.models.reassignments.tracking.tracked import TrackedReassignment
+from caughtup.models.reassignments.tracker import TrackedReassignment
 from caughtup.models.state import cluster as state_module
 from caughtup.models.state.cluster import ClusterState
 from tests.support import wire
@@ -225,7 +225,7 @@ def test_a_movement_that_cannot_be_assessed_has_no_verdict_and_the_others_have(
     works = reassignment_watch.assess
 
     def breaks(tracked: TrackedReassignment, *more: Any) -> Any:
-        if tracked.latest.partition == DEAD:
+        if tracked.latest.topic_partition == DEAD:
             raise BreaksError
         return works(tracked, *more)
 

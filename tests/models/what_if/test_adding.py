@@ -37,3 +37,11 @@ def test_copies_that_are_under_way_already_are_not_built_again(group: Group) -> 
 
 def test_with_more_instances_than_tasks_the_others_stay_idle(group: Group) -> None:
     assert cost_of_adding(group, 30).recommended.copies <= 24
+
+
+def test_it_ends_between_two_steps_when_it_is_told_to(group: Group) -> None:
+    def end() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cost_of_adding(group, 1, end)

@@ -129,3 +129,19 @@ def test_of_the_best_plans_none_is_beaten_in_both_downtime_and_offsets() -> None
     costs = [(one.slow.figures.longest_still_ms, one.slow.offsets_restored) for one in best]
     assert costs == sorted(costs, key=lambda cost: (cost[0], -cost[1]))
     assert len({offsets for _, offsets in costs}) == len(costs)
+
+
+def test_a_question_ends_between_two_steps_when_it_is_told_to() -> None:
+    found, plan, steps = group(1_000), Plan(stop=("a",)), list[int]()
+    ask(found, plan, between_steps=lambda: steps.append(1))
+    assert len(steps) > 2
+    for last in (1, len(steps)):
+        left = list(range(last))
+
+        def end(left: list[int] = left) -> None:
+            left.pop()
+            if not left:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            ask(found, plan, between_steps=end)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from caughtup.demo.java.jars import connect_classpath
+from caughtup.pipelines.java.jars import connect_classpath
 from tests.support.oracles import Oracle, compile_java, running_oracle
 
 SOURCES = sorted(Path(__file__).parent.glob("*.java"))

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from caughtup.models.reassignments.tracking.controllers import reverted
+from caughtup.models.reassignments.controllers import reverted
 from tests.support.controllers.kraft import Release, cancelled, isr_changed, reassigned, revert
 from tests.support.controllers.partition_state import PartitionState
 

@@ -101,8 +101,36 @@ def test_log_ends(
             for topic, entries in by_topic(told).items()
         ]
     }
-    raw = messages.write(requests.replica_log_ends_call([]), answer)
+    raw = messages.write(requests.list_offsets_call([]), answer)
     assert answers.decode_log_ends(raw) == (ends, errors)
+
+
+@thorough
+@given(ends=st.dictionaries(PARTITIONS, INT64, max_size=6), refused=st.sets(PARTITIONS, max_size=3))
+def test_leader_epoch_ends(
+    messages: Messages, ends: dict[TopicPartition, int], refused: set[TopicPartition]
+) -> None:
+    told = {p: (0, offset) for p, offset in ends.items()} | dict.fromkeys(refused, (74, -1))
+    answer = {
+        "throttleTimeMs": 0,
+        "topics": [
+            {
+                "topic": topic,
+                "partitions": [
+                    {
+                        "errorCode": told[TopicPartition(topic, p)][0],
+                        "partition": p,
+                        "leaderEpoch": 3,
+                        "endOffset": told[TopicPartition(topic, p)][1],
+                    }
+                    for p in partitions
+                ],
+            }
+            for topic, partitions in by_topic(told).items()
+        ],
+    }
+    raw = messages.write(requests.leader_epoch_ends_call({}), answer)
+    assert answers.decode_epoch_ends(raw) == {p: end for p, end in ends.items() if p not in refused}
 
 
 @thorough

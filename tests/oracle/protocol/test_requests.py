@@ -69,7 +69,7 @@ CALLS = {
         {"groups": ["orders"], "includeAuthorizedOperations": True},
     ),
     "replica log ends": (
-        requests.replica_log_ends_call(ORDERS),
+        requests.list_offsets_call(ORDERS, replica=requests.DEBUGGING_REPLICA),
         {
             "replicaId": -2,
             "topics": [
@@ -81,6 +81,25 @@ CALLS = {
                     ],
                 },
                 {"name": "parcels", "partitions": [{"partitionIndex": 1, "timestamp": -1}]},
+            ],
+        },
+    ),
+    "log starts": (
+        requests.list_offsets_call(ORDERS[:1], at=requests.EARLIEST),
+        {
+            "replicaId": -1,
+            "topics": [{"name": "orders", "partitions": [{"partitionIndex": 0, "timestamp": -2}]}],
+        },
+    ),
+    "leader epoch ends": (
+        requests.leader_epoch_ends_call({ORDERS[0]: 7}),
+        {
+            "replicaId": -1,
+            "topics": [
+                {
+                    "topic": "orders",
+                    "partitions": [{"partition": 0, "currentLeaderEpoch": -1, "leaderEpoch": 7}],
+                }
             ],
         },
     ),

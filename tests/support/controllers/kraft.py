@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import NamedTuple
 
-from caughtup.models.reassignments.tracking.controllers import (
+from caughtup.models.reassignments.controllers import (
     in_target_isr,
     required_isr_in_kraft,
     reverted,

@@ -6,19 +6,20 @@ from dataclasses import replace
 
 import pytest
 
-from caughtup.models.reassignments.tracking.controllers import (
+from caughtup.models.reassignments.controllers import (
     missing_from_isr,
     phase,
     reverted,
     target,
     zookeeper_step,
 )
-from caughtup.models.reassignments.tracking.observation import ClusterObservation
+from caughtup.models.records.fields import changed
+from caughtup.models.records.reassignments import ClusterRecord
 from tests.support.controllers.partition_state import PartitionState
 from tests.support.controllers.zookeeper import Step, proceeded, updated
 from tests.support.reassignments.observations import observed
 
-ZOOKEEPER = ClusterObservation(0, zookeeper=True)
+ZOOKEEPER = ClusterRecord(2, 0, zookeeper=True)
 ALIVE = range(1, 10)
 #: As the document's own run had it: three replicas, at leader epoch 5.
 BEFORE = PartitionState((1, 2, 3), (1, 2, 3), 1, 5)
@@ -77,7 +78,7 @@ def test_the_metadata_is_older_than_the_list_while_it_shows_what_was_dropped() -
     (copying,) = proceeded(updated(BEFORE, TARGET), ALIVE)
     in_part = replace(copying.state, isr=(1, 2, 3, 4))
     asked = updated(in_part, (7, 8, 9))
-    assert phase(replace(observed(asked, asked), isr=in_part.isr), ZOOKEEPER) == "U"
+    assert phase(changed(observed(asked, asked), isr=in_part.isr), ZOOKEEPER) == "U"
     assert phase(observed(asked, asked), ZOOKEEPER) == "A"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from caughtup.models.reassignments.tracking.controllers import reverted, target
+from caughtup.models.reassignments.controllers import reverted, target
 from tests.support.controllers.partition_state import PartitionState
 
 

@@ -52,9 +52,11 @@ class Site:
             return answer.status
 
     @asynccontextmanager
-    async def connected(self) -> AsyncIterator[Connected]:
-        """Connect without asking for anything."""
-        reader, writer = await asyncio.open_connection("127.0.0.1", self.server.port)
+    async def connected(self, source: str = "127.0.0.1") -> AsyncIterator[Connected]:
+        """Connect from an address of this machine without asking for anything."""
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1", self.server.port, local_addr=(source, 0)
+        )
         try:
             yield Connected(reader, writer)
         finally:

@@ -12,18 +12,17 @@ from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.records import topics
 from caughtup.models.records.application_states import read_state
 from caughtup.models.records.catch_up_rates import read_rates
-from caughtup.models.records.cluster_observations import (
-    CLUSTER_KEY,
-    ClusterRecord,
-    read_cluster_observation,
-)
 from caughtup.models.records.end_offsets import EndOffsetsRecord, read_end_offsets
-from caughtup.models.records.fields import builtins_of
+from caughtup.models.records.fields import builtins_of, changed
 from caughtup.models.records.keys import encode_copy
 from caughtup.models.records.learned_configs import LearnedRecord, read_learned
 from caughtup.models.records.movements import read_movement
 from caughtup.models.records.pipeline_progress import read_progress
-from caughtup.models.records.reassignments import ReassignmentRecord, read_reassignment
+from caughtup.models.records.reassignments import (
+    CLUSTER_FORMAT,
+    CLUSTER_KEY,
+    read_reassignment,
+)
 from caughtup.models.records.recommendations import read_recommendation_record
 from caughtup.models.records.task_positions import read_position
 from tests.support.decisions import decided_state, recommended_with_events
@@ -83,15 +82,15 @@ def service_records() -> list[ServiceRecord]:
             "partition look",
             topics.REASSIGNMENTS,
             b"events-0",
-            builtins_of(ReassignmentRecord.from_observation(look, 10_000, (1, 2, 3))),
+            builtins_of(changed(look, since_ms=10_000, original=(1, 2, 3))),
             read_reassignment,
         ),
         ServiceRecord(
             "cluster look",
             topics.REASSIGNMENTS,
             CLUSTER_KEY,
-            builtins_of(ClusterRecord.from_observation(CLUSTER)),
-            lambda _, value: None if value is None else read_cluster_observation(value),
+            builtins_of(CLUSTER),
+            lambda _, value: None if value is None else CLUSTER_FORMAT.decode(value),
         ),
         ServiceRecord(
             "recommendation",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.observation import (
-    BrokerObservation,
-    ClusterObservation,
-    PartitionObservation,
-    TopicThrottle,
+from caughtup.models.records.reassignments import (
+    BrokerRecord,
+    ClusterRecord,
+    ReassignmentRecord,
+    ThrottleRecord,
 )
 from tests.support.pictures.played_cluster import MINUTE, NOW_MS, SECOND, Cluster
 
@@ -49,24 +49,25 @@ def observe_moves(cluster: Cluster, now_ms: int) -> None:
         )
 
 
-def _brokers(at_ms: int) -> ClusterObservation:
+def _brokers(at_ms: int) -> ClusterRecord:
     brokers = {
-        number: BrokerObservation(fenced=False, usable_bytes=320 << 30, total_bytes=1 << 40)
+        number: BrokerRecord(fenced=False, usable_bytes=320 << 30, total_bytes=1 << 40)
         for number in range(1, _BROKERS + 1)
     }
     brokers[_FULL] = replace(brokers[_FULL], usable_bytes=11 << 20)
-    throttles: dict[str, TopicThrottle] = {}
-    return ClusterObservation(at_ms, brokers, 2, 41, (4, 3), False, throttles)
+    throttles: dict[str, ThrottleRecord] = {}
+    return ClusterRecord(2, at_ms, brokers, 2, 41, (4, 3), False, throttles)
 
 
 def _moving(
     partition: TopicPartition, adding: int, removing: int, whole: int, copied: int, at_ms: int
-) -> PartitionObservation:
+) -> ReassignmentRecord:
     stays = 1 + (removing + partition.partition) % 3
     stays = stays if stays != removing else 1 + stays % 3
     ends = {removing: whole, stays: whole, adding: min(copied, whole)}
-    return PartitionObservation(
-        partition,
+    return ReassignmentRecord(
+        2,
+        *partition,
         replicas=(adding, stays, removing),
         adding=(adding,),
         removing=(removing,),

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from caughtup.demo.java.jars import SHIPPED_WITH_PYSPARK, fetch_jars
+from caughtup.pipelines.java.jars import SHIPPED_WITH_PYSPARK, fetch_jars
 
 DELTA = ("io.delta:delta-spark_2.13:4.0.0",)
 

@@ -9,14 +9,12 @@ import msgspec
 import pyarrow
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from caughtup.models.reassignments.controllers import target
 from caughtup.models.reassignments.events import ReassignmentEvents
-from caughtup.models.reassignments.tracking.controllers import target
-from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
-from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
+from caughtup.models.reassignments.tracker import ReassignmentTracker
 from caughtup.models.records.end_offsets import EndOffsetsRecord
-from caughtup.models.records.fields import builtins_of
-from caughtup.models.records.movements import PartitionMovementRecord
-from caughtup.models.records.reassignments import ReassignmentRecord
+from caughtup.models.records.fields import builtins_of, changed
+from caughtup.models.records.reassignments import CLUSTER_KEY, ClusterRecord
 from caughtup.pipelines.events import Record
 from caughtup.pipelines.history.decoding.topic_schema import KINDS
 from tests.support.decisions import recommended_with_events
@@ -44,18 +42,16 @@ def partition_events() -> list[dict[str, Any]]:
     tracker, movements = ReassignmentTracker(), ReassignmentEvents()
     tracker.apply_cluster(CLUSTER)
     tracker.apply(LOOK)
-    told = movements.new_events(tracker, LOOK.partition)
-    tracker.end(LOOK.partition, target(LOOK), target(LOOK), LOOK.as_of_ms + 9)
-    told += movements.new_events(tracker, LOOK.partition)
-    return [builtins_of(PartitionMovementRecord.from_event(event)) for event in told]
+    told = movements.new_events(tracker, LOOK.topic_partition)
+    tracker.end(LOOK.topic_partition, target(LOOK), target(LOOK), LOOK.as_of_ms + 9)
+    told += movements.new_events(tracker, LOOK.topic_partition)
+    return [builtins_of(event) for event in told]
 
 
 def published() -> list[tuple[str, bytes, dict[str, Any]]]:
     """Return a record of every form that there is."""
     recommended, events = recommended_with_events()
-    builtin: Any = json.loads(
-        msgspec.json.encode(ReassignmentRecord.from_observation(LOOK, 1, (1, 2, 3)))
-    )
+    builtin: Any = json.loads(msgspec.json.encode(changed(LOOK, since_ms=1, original=(1, 2, 3))))
     return [
         ("end_offsets", b"orders-3", msgspec.to_builtins(ENDS)),
         ("decisions", GROUP.encode(), recommended),

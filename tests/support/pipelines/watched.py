@@ -22,6 +22,7 @@ from caughtup.pipelines.tables import LAG, QUARANTINE, Table
 from tests.support.kafka.transactions import wait_markers
 from tests.support.own_topics.end_offsets import end_offsets_record
 from tests.support.pipelines.delta import in_ms, rows_of
+from tests.support.service import commit
 
 Row = dict[str, Any]
 
@@ -51,9 +52,7 @@ class Watched:
         self._send([(self.topic, partition, None, b"value")] * count)
 
     def commit(self, partition: int, offset: int) -> None:
-        consumer = Consumer({**self.client, "group.id": self.group, "enable.auto.commit": False})
-        consumer.commit(offsets=[Position(self.topic, partition, offset)], asynchronous=False)
-        consumer.close()
+        commit(self._cluster, self.group, self.topic, offset, partition=partition)
 
     def commit_in_transaction(self, partition: int, offset: int, *, abort: bool) -> None:
         producer = Producer({**self.client, "transactional.id": uuid.uuid4().hex})

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.observation import (
-    BrokerObservation,
-    ClusterObservation,
-    PartitionObservation,
-    TopicThrottle,
+from caughtup.models.records.reassignments import (
+    BrokerRecord,
+    ClusterRecord,
+    ReassignmentRecord,
+    ThrottleRecord,
 )
 from tests.support.controllers.partition_state import PartitionState
 
@@ -22,9 +22,9 @@ ORDERS = TopicPartition("orders", 0)
 
 def a_reassignment(
     partition: TopicPartition = ORDERS, *, at_ms: int = 1_000, **shown: Any
-) -> PartitionObservation:
+) -> ReassignmentRecord:
     """Observe that broker 3 takes a partition over from 2, and 1 stays, but for what is ``shown``."""
-    observation = PartitionObservation(partition, (3, 1, 2), (3,), (2,), (1, 2), 1, at_ms)
+    observation = ReassignmentRecord(2, *partition, at_ms, (3, 1, 2), (3,), (2,), (1, 2), 1)
     return replace(observation, **shown)
 
 
@@ -32,26 +32,27 @@ def a_reassignment(
 MOVING = a_reassignment(replicas=(3, 4, 1, 2), adding=(3, 4))
 #: A partition whose topic is throttled, on brokers that are.
 EVENTS = TopicPartition("events", 3)
-THROTTLED = ClusterObservation(
+THROTTLED = ClusterRecord(
+    2,
     0,
     {
-        1: BrokerObservation(leader_rate=1_000),
-        2: BrokerObservation(follower_rate=2_000),
-        3: BrokerObservation(),
+        1: BrokerRecord(leader_rate=1_000),
+        2: BrokerRecord(follower_rate=2_000),
+        3: BrokerRecord(),
     },
-    throttles={EVENTS.topic: TopicThrottle("3:1,4:2", "3:2,3:3")},
+    throttles={EVENTS.topic: ThrottleRecord("3:1,4:2", "3:2,3:3")},
 )
 
 
 def observed(
     state: PartitionState, metadata: PartitionState | None, at_ms: int = 0
-) -> PartitionObservation:
+) -> ReassignmentRecord:
     """Observe a partition as the controller lists it, and as metadata shows it, if it does."""
     isr, leader, epoch = (
         (metadata.isr, metadata.leader, metadata.leader_epoch) if metadata else ((), None, None)
     )
     listed = (state.replicas, state.adding, state.removing)
-    return PartitionObservation(ORDERS, *listed, isr, leader, at_ms, epoch)
+    return ReassignmentRecord(2, *ORDERS, at_ms, *listed, isr, leader, leader_epoch=epoch)
 
 
 def any_observations(
@@ -62,11 +63,11 @@ def any_observations(
     times: st.SearchStrategy[int],
     epochs: st.SearchStrategy[int | None],
     **more: st.SearchStrategy[Any],
-) -> st.SearchStrategy[PartitionObservation]:
+) -> st.SearchStrategy[ReassignmentRecord]:
     """Draw observations of partitions in which anything may be listed, or be missing."""
     brokers = st.lists(ids, max_size=5).map(tuple)
     return st.builds(
-        PartitionObservation,
+        lambda partition, **known: ReassignmentRecord(2, *partition, **known),
         partition=st.sampled_from(list(partitions)),
         replicas=brokers,
         adding=brokers,

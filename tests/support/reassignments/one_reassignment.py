@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.figures import ReassignmentFigures
-from caughtup.models.reassignments.tracking.observation import (
-    BrokerObservation,
-    ClusterObservation,
-    PartitionObservation,
-    TopicThrottle,
-)
-from caughtup.models.reassignments.tracking.tracked import TrackedReassignment
-from caughtup.models.reassignments.tracking.tracker import ReassignmentTracker
+from caughtup.models.reassignments.tracker import ReassignmentTracker, TrackedReassignment
 from caughtup.models.reassignments.verdict import ReassignmentVerdict, assess
+from caughtup.models.records.reassignments import (
+    BrokerRecord,
+    ClusterRecord,
+    ReassignmentRecord,
+    ThrottleRecord,
+)
 
 PARTITION = TopicPartition("events", 0)
 STEP_MS = 10_000
@@ -24,8 +24,8 @@ HEAD = 1_000_000
 #: A copy of 20,000 offsets an observation: 50 for all.
 PACE = 20_000
 
-BROKERS = {one: BrokerObservation(fenced=False, usable_bytes=10**12) for one in range(1, 7)}
-CLUSTER = ClusterObservation(0, BROKERS, quorum_leader=100, quorum_epoch=1, software=(4, 3))
+BROKERS = {one: BrokerRecord(fenced=False, usable_bytes=10**12) for one in range(1, 7)}
+CLUSTER = ClusterRecord(2, 0, BROKERS, quorum_leader=100, quorum_epoch=1, software=(4, 3))
 
 
 def an_observation(
@@ -36,11 +36,12 @@ def an_observation(
     isr: tuple[int, ...] = (1, 2, 3),
     leader: int | None = 1,
     **known: object,
-) -> PartitionObservation:
+) -> ReassignmentRecord:
     """Return the observation at a step; ``copies`` are the log ends out of sync, what is in the ISR is at ``head``."""
     ends = dict.fromkeys(isr, head) | copies
-    observation = PartitionObservation(
-        partition=PARTITION,
+    observation = ReassignmentRecord(
+        2,
+        *PARTITION,
         replicas=(2, 4, 5, 1, 3),
         adding=(4, 5),
         removing=(1, 3),
@@ -59,17 +60,17 @@ def copying(step: int) -> int:
     return min(HEAD, PACE * step)
 
 
-def throttled(rate: int, topic: TopicThrottle | None = None) -> ClusterObservation:
+def throttled(rate: int, topic: ThrottleRecord | None = None) -> ClusterRecord:
     """Throttle all brokers, in bytes a second, as kafka-reassign-partitions does it for this."""
     brokers = {
         one: replace(observation, leader_rate=rate, follower_rate=rate)
         for one, observation in BROKERS.items()
     }
-    listed = topic or TopicThrottle("0:1,0:2,0:3", "0:4,0:5")
+    listed = topic or ThrottleRecord("0:1,0:2,0:3", "0:4,0:5")
     return replace(CLUSTER, brokers=brokers, throttles={PARTITION.topic: listed})
 
 
-def track(observations: Iterable[PartitionObservation]) -> TrackedReassignment:
+def track(observations: Iterable[ReassignmentRecord]) -> TrackedReassignment:
     """Track observations as the service does."""
     tracker = ReassignmentTracker()
     for observation in observations:
@@ -77,16 +78,14 @@ def track(observations: Iterable[PartitionObservation]) -> TrackedReassignment:
     return tracker.ongoing[PARTITION]
 
 
-def observations(
-    count: int, at: Callable[[int], PartitionObservation]
-) -> list[PartitionObservation]:
+def observations(count: int, at: Callable[[int], ReassignmentRecord]) -> list[ReassignmentRecord]:
     """Return ``count`` observations."""
     return [at(step) for step in range(count)]
 
 
 def judged(
-    seen: list[PartitionObservation],
-    cluster: ClusterObservation | None = CLUSTER,
+    seen: list[ReassignmentRecord],
+    cluster: ClusterRecord | None = CLUSTER,
     *,
     quorum_changed_ms: int | None = None,
     budget_seconds: float | None = None,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.observation import (
-    BrokerObservation,
-    ClusterObservation,
-    PartitionObservation,
-    TopicThrottle,
+from caughtup.models.records.reassignments import (
+    BrokerRecord,
+    ClusterRecord,
+    ReassignmentRecord,
+    ThrottleRecord,
 )
 from caughtup.models.state.cluster import ClusterState
 from tests.support.groups.records import START_MS
@@ -25,21 +25,22 @@ ORPHANED_MS = SEEN_MS + 700_000
 _RECORD_BYTES = 100
 
 
-def cluster_observation(at_ms: int, missing: tuple[str, ...] = ()) -> ClusterObservation:
+def cluster_observation(at_ms: int, missing: tuple[str, ...] = ()) -> ClusterRecord:
     """Return six brokers, of which 5 is away and 6 has a throttle."""
-    brokers = {broker: BrokerObservation(fenced=False) for broker in (1, 2, 3, 4)}
-    brokers[6] = BrokerObservation(fenced=False, leader_rate=1_000_000, follower_rate=1_000_000)
-    throttles = {"left": TopicThrottle("*", "*")}
-    return ClusterObservation(at_ms, brokers, 1, 7, (4, 3), False, throttles, missing)
+    brokers = {broker: BrokerRecord(fenced=False) for broker in (1, 2, 3, 4)}
+    brokers[6] = BrokerRecord(fenced=False, leader_rate=1_000_000, follower_rate=1_000_000)
+    throttles = {"left": ThrottleRecord("*", "*")}
+    return ClusterRecord(2, at_ms, brokers, 1, 7, (4, 3), False, throttles, missing)
 
 
 def ongoing_observation(
     partition: TopicPartition, target: int, at_ms: int, copied: int
-) -> PartitionObservation:
+) -> ReassignmentRecord:
     """Observe a partition that goes from broker 1 to another, of 100,000 records so many copied."""
     away = target == 5
-    return PartitionObservation(
-        partition=partition,
+    return ReassignmentRecord(
+        2,
+        *partition,
         replicas=(target, 1),
         adding=(target,),
         removing=(1,),

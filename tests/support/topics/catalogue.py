@@ -9,7 +9,6 @@ import msgspec
 from caughtup.models.records import (
     application_states,
     catch_up_rates,
-    cluster_observations,
     end_offsets,
     lag_lines,
     learned_configs,
@@ -93,7 +92,7 @@ TOPICS = (
         (
             _kind(reassignments.FORMAT, _PARTITION),
             _kind(
-                cluster_observations.FORMAT,
+                reassignments.CLUSTER_FORMAT,
                 Key(Literal["_cluster"], "a name that no partition has", "_cluster"),
             ),
         ),

@@ -1,11 +1,12 @@
 // Every group: how it fares and why, how far it is behind, and how that went.
 
 import { toGroup } from "../shell/address.js";
+import { worst } from "../shell/declared.js";
 import { h } from "../shell/dom.js";
 import { ago, count, countdown, known, naturally, plural, short } from "../shell/format.js";
 import { more, portion, sortableHead, sorted } from "../shell/table.js";
 import { sparkline } from "./sparkline.js";
-import { STATUS, age, greatestFirst, lasting, status, worstFirst } from "./status.js";
+import { age, greatestFirst, lasting, status, worstFirst } from "./status.js";
 
 const SHOWN = 30;
 const KINDS = { streams: "Kafka Streams", connect: "Connect" };
@@ -59,7 +60,7 @@ export function groups(state, ui, nowMs) {
 function filters(wanted, counted, query, statuses) {
   const byStatus = Map.groupBy(wanted, (each) => each.status ?? "unknown");
   const number = (verdict) => count(statuses?.[verdict] ?? byStatus.get(verdict)?.length ?? 0);
-  const verdicts = Object.keys(STATUS).reverse().filter((verdict) => byStatus.has(verdict) || query.get("status") === verdict);
+  const verdicts = worst("lag").filter((verdict) => byStatus.has(verdict) || query.get("status") === verdict);
   const kinds = Object.keys(KINDS).filter((kind) => counted.some((each) => isKind(each, kind)) || query.get("kind") === kind);
   return h("div", { class: "filters", role: "group", "aria-label": "Groups shown" },
     verdicts.map((verdict) => filter("status", verdict, query, [status(verdict), ` ${number(verdict)}`])),

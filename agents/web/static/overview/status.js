@@ -1,26 +1,11 @@
-// Verdicts on groups and on their partitions: the colour and the sign of each.
+// Verdicts on groups and on their partitions, and since when a group has one.
 
+import { severity, verdict } from "../shell/declared.js";
 import { h } from "../shell/dom.js";
-import { UNKNOWN, duration, known, moment } from "../shell/format.js";
-
-/** Every verdict, the worst last, as the service ranks them: its colour and a sign of its own. */
-export const STATUS = {
-  ok: ["ok", "✓"],
-  unknown: ["unsure", "?"],
-  slow: ["unsure", "△"],
-  rewound: ["unsure", "↺"],
-  diverging: ["bad", "▲"],
-  stalled: ["bad", "◆"],
-  stopped: ["bad", "■"],
-};
-const SEVERITY = Object.keys(STATUS);
+import { duration, known, moment } from "../shell/format.js";
 
 /** Describe a verdict: its sign and its word. */
-export function status(verdict) {
-  if (!known(verdict)) return h("span", { class: "quiet" }, UNKNOWN);
-  const [colour, sign] = STATUS[verdict] ?? ["unsure", "?"];
-  return h("span", { class: colour }, h("span", { class: "sign", "aria-hidden": "true" }, sign), ` ${verdict}`);
-}
+export const status = (word) => verdict("lag", word);
 
 /** How old the oldest unread record is; what was there at the oldest look is older than is known. */
 export const age = (each) => `${each.lag_seconds_method === "at_least" ? "≥ " : ""}${duration(each.lag_seconds)}`;
@@ -35,7 +20,7 @@ export function lasting(each, nowMs) {
 
 /** Compare by verdict, the worst first; then by age and lag. */
 export function worstFirst(a, b) {
-  return SEVERITY.indexOf(b.status) - SEVERITY.indexOf(a.status)
+  return severity("lag", b.status) - severity("lag", a.status)
     || (b.lag_seconds ?? -1) - (a.lag_seconds ?? -1)
     || (b.lag ?? -1) - (a.lag ?? -1);
 }

@@ -16,7 +16,7 @@ export const short = (value) => (known(value) ? compact.format(value) : UNKNOWN)
 /** A count with its noun: 1 task, 2 tasks, 2 copies. */
 export const plural = (value, one, many = `${one}s`) => `${count(value)} ${value === 1 ? one : many}`;
 
-/** A size in bytes: 1.2 GB. */
+/** A size in bytes, as models/durations.py writes it: 1.2 GB. */
 export function bytes(value) {
   if (!known(value)) return UNKNOWN;
   const units = ["B", "kB", "MB", "GB", "TB"];
@@ -25,21 +25,39 @@ export function bytes(value) {
     scaled /= 1000;
     units.shift();
   }
-  return `${scaled.toFixed(units[0] !== "B" && scaled < 9.95 ? 1 : 0)} ${units[0]}`;
+  return `${rounded(scaled, units[0] !== "B" && scaled < 9.95 ? 1 : 0)} ${units[0]}`;
 }
 
-/** A duration, given in seconds, in its two largest units: 42 s, 3 min 5 s, 22 min, 2 h 10 min. */
+/** A duration, given in seconds, as models/durations.py writes it: 4.2 s, 42 s, 22 min, 2.2 h. */
 export function duration(seconds) {
   if (!known(seconds)) return UNKNOWN;
-  const rest = Math.max(0, Math.round(seconds));
-  const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
-  const first = units.findIndex(([, size]) => rest >= size);
-  if (first < 0) return "0 s";
-  const [name, size] = units[first];
-  const [small, unit] = rest >= 600 && name === "min" ? ["", 0] : units[first + 1] ?? ["", 0];
-  const remainder = unit ? Math.floor((rest % size) / unit) : 0;
-  return `${Math.floor(rest / size)} ${name}${remainder ? ` ${remainder} ${small}` : ""}`;
+  if (seconds < 10) return `${rounded(seconds, 1)} s`;
+  if (seconds < 120) return `${rounded(seconds)} s`;
+  if (seconds < 7_200) return `${rounded(seconds / 60)} min`;
+  return `${rounded(seconds / 3600, 1).replace(/\B(?=(\d{3})+(?!\d))/g, ",")} h`;
 }
+
+/** Round as Python does: what lies right between two goes to the even digit. */
+function rounded(value, digits = 0) {
+  const text = value.toFixed(digits);
+  const between = Math.abs(value * (digits ? 4 : 2) % 2) === 1;
+  return between && Number(text.at(-1)) % 2 ? (Number(text) - Math.sign(value) / 10 ** digits).toFixed(digits) : text;
+}
+
+const brokers = (each) => (each ?? []).join(",");
+/** How figures are written, by the unit of their column: the units of agents/columns.py. */
+const UNITS = {
+  text: (value) => (known(value) ? String(value) : ""),
+  partition: (topic, partition) => `${topic}-${partition}`,
+  route: (source, target) => `${brokers(source)} → ${brokers(target)}`,
+  of: (some, every) => `${every.filter((each) => some.includes(each)).length} of ${every.length}`,
+  left: (size, offsets) => (known(size) ? bytes(size) : known(offsets) ? plural(offsets, "offset") : "unknown"),
+  "bytes/s": (rate) => (known(rate) ? `${bytes(rate)}/s` : ""),
+  "time to go": (seconds, never) => (never ? "never" : known(seconds) ? duration(seconds) : ""),
+};
+
+/** Write figures in their unit; nothing where they aren't known. */
+export const written = (unit, values) => UNITS[unit](...values);
 
 /** A moment against now, both in ms: in 42 s, now, overdue by 5 s. */
 export function countdown(dueMs, nowMs) {
@@ -49,7 +67,7 @@ export function countdown(dueMs, nowMs) {
 }
 
 /** How long ago a moment was, both in ms. */
-export const ago = (atMs, nowMs) => `${duration((nowMs - atMs) / 1000)} ago`;
+export const ago = (atMs, nowMs) => `${duration(Math.max(0, nowMs - atMs) / 1000)} ago`;
 
 const hours = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const days = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });

@@ -1,25 +1,11 @@
 // Partitions in movement: how each fares and why, how far its copies are, and how others ended.
 
 import { served } from "../shell/address.js";
+import { columns, verdict } from "../shell/declared.js";
 import { h } from "../shell/dom.js";
-import { ago, bytes, count, duration, known, plural } from "../shell/format.js";
+import { ago, count, duration, known, plural, written } from "../shell/format.js";
 
 const ENDED_SHOWN = 12;
-/** Every verdict: its colour and a sign of its own. The service sorts, the worst first. */
-const VERDICTS = {
-  completing: ["ok", "✓"],
-  moving: ["ok", "→"],
-  tail: ["ok", "⇥"],
-  measuring: ["unsure", "…"],
-  unknown: ["unsure", "?"],
-  slow: ["unsure", "△"],
-  diverging: ["bad", "▲"],
-  "throttled out": ["bad", "⊘"],
-  stalled: ["bad", "◆"],
-  blocked: ["bad", "■"],
-  "dead target": ["bad", "✖"],
-  "no source": ["bad", "✖"],
-};
 const PHASES = {
   U: "just begun",
   A: "copying",
@@ -43,8 +29,8 @@ export function reassignments(state, nowMs, { short = false, more = null } = {})
   const ended = state.recent_reassignments ?? [];
   return h("section", { key: "reassignments", class: "panel", "aria-labelledby": "reassignments" },
     h("h2", { id: "reassignments" }, short ? h("a", { href: served("reassignments") }, "Reassignments") : "Reassignments", h("span", { class: "quiet" }, ` ${plural(all, "partition")}`)),
-    all > 1 && h("p", { class: "counts" }, counts.map(([verdict, number]) =>
-      h("span", { key: verdict }, said(verdict), ` ${count(number)}`))),
+    all > 1 && h("p", { class: "counts" }, counts.map(([word, number]) =>
+      h("span", { key: word }, said(word), ` ${count(number)}`))),
     (state.reassignments_missing ?? []).map((missing) =>
       h("p", { key: `missing ${missing}`, class: "unsure" }, `Not known: ${missing}`)),
     moving.length
@@ -63,12 +49,12 @@ export function reassignments(state, nowMs, { short = false, more = null } = {})
 function movement(each) {
   const name = `${each.topic}-${each.partition}`;
   return h("li", { key: name, class: "movement" },
-    h("p", null, h("bdi", { class: "fixed name" }, name), " ",
-      h("span", { class: "fixed quiet together" }, `brokers ${brokers(each.original)} → ${brokers(each.target)}`)),
+    h("p", null, h("bdi", { class: "fixed name" }, name)),
     h("p", { class: "figures" }, said(each.verdict),
       each.cause && h("span", { class: "cause" }, each.cause.replaceAll("-", " ")),
       h("span", { class: "quiet", title: `phase ${each.phase}` }, PHASES[each.phase] ?? each.phase),
-      figures(each).map((figure) => h("span", { key: figure, class: "quiet together" }, figure))),
+      figures(each),
+      known(each.age_seconds) && h("span", { class: "quiet together" }, `for ${duration(each.age_seconds)}`)),
     h("div", { class: "replicas" }, (each.copies ?? []).map(copy)),
     each.verdict !== "moving" && each.why && h("p", { class: "because" }, each.why),
     each.advice && h("p", { class: "advice" }, whole(each.advice)));
@@ -78,16 +64,12 @@ function movement(each) {
 const whole = (advice) => advice.split(/(--[a-z][a-z-]*)/).map((part, at) =>
   (at % 2 ? h("span", { class: "together" }, part) : part));
 
-/** What is left, how fast it goes, when it is over, since when it goes on. */
+/** What the table of a terminal has, too, but for the name and the verdict, which stand before it. */
 function figures(each) {
-  const left = known(each.bytes_remaining) ? bytes(each.bytes_remaining)
-    : known(each.offsets_remaining) && plural(each.offsets_remaining, "offset");
-  return [
-    left && `${left} left`,
-    known(each.rate_bytes_per_second) && `${bytes(each.rate_bytes_per_second)}/s`,
-    each.never ? "never ends at this pace" : known(each.eta_seconds) && `${duration(each.eta_seconds)} to go`,
-    known(each.age_seconds) && `for ${duration(each.age_seconds)}`,
-  ].filter(Boolean);
+  return columns("reassignments").slice(1).filter(({ of }) => !of.includes("verdict") && !of.includes("phase"))
+    .map(({ heading, of, unit = "text" }) => [heading, written(unit, of.map((name) => each[name]))])
+    .filter(([, text]) => text)
+    .map(([heading, text]) => h("span", { key: heading, class: "together" }, h("span", { class: "quiet" }, `${heading} `), text));
 }
 
 /** A replica as a bar: how much of the leader's log it has. */
@@ -103,10 +85,7 @@ function copy(each) {
 
 const ROLES = { added: "is added", removed: "is removed", stays: "stays" };
 
-function said(verdict) {
-  const [colour, sign] = VERDICTS[verdict] ?? ["unsure", "?"];
-  return h("span", { class: `${colour} together` }, h("span", { class: "sign", "aria-hidden": "true" }, sign), ` ${verdict}`);
-}
+const said = (word) => verdict("reassignments", word);
 
 const end = (nowMs) => (each) =>
   h("li", { key: `${each.topic}-${each.partition}@${each.at_ms}`, title: route(each) },
@@ -115,7 +94,5 @@ const end = (nowMs) => (each) =>
     h("span", { class: "quiet" }, ` ${ago(each.at_ms, nowMs)}`));
 
 /** From where to where it was to go, and where it is. */
-const route = (each) => `${brokers(each.original)} → ${brokers(each.target)}`
-  + (each.outcome !== "completed" && each.replicas ? `, now ${brokers(each.replicas)}` : "");
-
-const brokers = (each) => (each ?? []).join(",");
+const route = (each) => written("route", [each.original, each.target])
+  + (each.outcome !== "completed" && each.replicas ? `, now ${each.replicas.join(",")}` : "");

@@ -15,11 +15,12 @@ from rich.console import Console
 from caughtup.agents.cli.reassignments import main as command
 from caughtup.agents.cli.reassignments import snapshot
 from caughtup.agents.cli.reassignments.snapshot import ReassignmentView
-from caughtup.agents.cli.reassignments.table import of_kind, rendered
+from caughtup.agents.cli.reassignments.table import rendered
 from caughtup.agents.main import main
 from caughtup.agents.probes.reassignments import Round
-from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
-from caughtup.models.records.reassignments import ReassignmentRecord
+from caughtup.models.records.fields import changed
+from caughtup.models.records.reassignment_lines import MissingLine, ThrottleLine
+from caughtup.models.records.reassignments import CLUSTER_KEY
 from caughtup.models.state.cluster import ClusterState
 from tests.support.groups.records import START_MS
 from tests.support.reassignments.reassigning import (
@@ -51,17 +52,17 @@ def recorded(until: int = OBSERVATIONS - 1, **there: bool) -> list[tuple[bytes, 
     records = []
     for number in range(until):
         seen = round_at(START_MS + number * APART_MS, **there)
-        cluster = msgspec.json.encode(ClusterRecord.from_observation(seen.cluster))
+        cluster = msgspec.json.encode(seen.cluster)
         records.append((CLUSTER_KEY, cluster))
         for observation in seen.ongoing:
-            record = ReassignmentRecord.from_observation(observation, START_MS - 60_000, (1,))
+            record = changed(observation, since_ms=START_MS - 60_000, original=(1,))
             records.append((record.key, msgspec.json.encode(record)))
     return records
 
 
 def lines(view: ReassignmentView) -> list[dict[str, Any]]:
-    written = [msgspec.json.encode(line) for line in of_kind(view.lines(), "partition")]
-    return [json.loads(line) for line in written]
+    written = [json.loads(msgspec.json.encode(line)) for line in view.lines()]
+    return [line for line in written if line["kind"] == "partition"]
 
 
 def seen(view: ReassignmentView, *rounds: Round) -> ReassignmentView:
@@ -196,7 +197,7 @@ def test_a_round_that_could_list_nothing_ends_nothing_and_says_what_is_missing()
     view = seen(ReassignmentView(ClusterState("c", {})), round_at(SEEN_MS))
     seen(view, Round(cluster_observation(SEEN_MS, missing=("the list",)), False, ()))
     assert len(lines(view)) == 2
-    assert [one["what"] for one in of_kind(view.lines(), "missing")] == ["the list"]
+    assert [one.what for one in view.lines() if isinstance(one, MissingLine)] == ["the list"]
 
 
 def test_malformed_records_of_a_service_are_passed_over() -> None:
@@ -207,10 +208,11 @@ def test_malformed_records_of_a_service_are_passed_over() -> None:
 
 def test_throttles_that_nothing_needs_have_what_takes_them_off() -> None:
     view = seen(ReassignmentView(ClusterState("c", {})), round_at(SEEN_MS))
-    broker, topic = of_kind(view.lines(), "throttle")
-    assert (broker["kind"], broker["on"], broker["name"]) == ("throttle", "broker", "6")
-    assert (topic["on"], topic["name"]) == ("topic", "left")
-    assert "--delete-config" in topic["advice"]
+    broker, topic = (line for line in view.lines() if isinstance(line, ThrottleLine))
+    assert json.loads(msgspec.json.encode(broker))["kind"] == "throttle"
+    assert (broker.on, broker.name) == ("broker", "6")
+    assert (topic.on, topic.name) == ("topic", "left")
+    assert "--delete-config" in topic.advice
 
 
 def test_the_table_has_the_worst_first_and_below_what_is_wrong() -> None:

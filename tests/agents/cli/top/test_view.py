@@ -159,6 +159,21 @@ def test_an_opened_reassignment_has_its_copies_its_reason_and_then_its_end() -> 
     assert gone.about[-1].startswith("no longer in movement: completed after")
 
 
+def test_a_diverging_reassignment_is_yellow_and_a_diverging_group_red() -> None:
+    made = reassigning()
+    told = page(made, SEEN_MS)
+    told["reassignments"][0]["verdict"] = "diverging"
+    told["groups"] = [{"group": "g", "partitions": 1, "lag": 7, "status": "diverging"}]
+    view, colours = View(), {}
+    for number, name in ((0, "groups"), (2, "reassignments")):
+        view.choose(number)
+        table = view.screenful(seen(Told(told)), 160).table
+        (row,) = (row for row in table.rows if any(cell.strip() == "diverging" for cell in row))
+        at = [cell.strip() for cell in row].index("diverging")
+        colours[name] = table.colours[at]["diverging"]
+    assert colours == {"groups": "red", "reassignments": "yellow"}
+
+
 def test_what_is_gone_is_said_and_what_there_is_none_of() -> None:
     nothing = Told({**many_groups(1), "groups": []})
     view = View()

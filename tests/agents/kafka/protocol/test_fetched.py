@@ -33,7 +33,7 @@ def test_each_partition_has_its_place_in_the_answer():
         2: b"more",
     }
     assert [found[number].error_code for number in (1, 2, 3)] == [6, 0, 0]
-    assert [found[number].aborted for number in (1, 2, 3)] == [[], [(7, 50), (8, 60)], []]
+    assert [found[number].high_watermark for number in (1, 2, 3)] == [90, 90, 90]
     assert isinstance(found[1], FetchedPartition)
 
 
@@ -56,10 +56,10 @@ def test_a_damaged_answer_is_one_error_or_lies_within_its_bytes():
                 assert 0 <= one.start <= one.end <= len(damaged), f"seed {seed}"
 
 
-def test_a_fetch_asks_for_committed_records_of_each_partition():
+def test_a_fetch_asks_for_all_records_of_each_partition():
     call = fetch_call("t", {5: 1 << 40, 6: 0}, wait_ms=200, most_bytes=4 << 20, of_one=1 << 20)
     assert (call.key, call.version, call.flexible) == (Key.FETCH, 4, False)
-    head = struct.pack(">iiiib", -1, 200, 1, 4 << 20, 1)
+    head = struct.pack(">iiiib", -1, 200, 1, 4 << 20, 0)
     topic = struct.pack(">ih", 1, 1) + b"t" + struct.pack(">i", 2)
     asked = struct.pack(">iqi", 5, 1 << 40, 1 << 20) + struct.pack(">iqi", 6, 0, 1 << 20)
     assert call.body == head + topic + asked

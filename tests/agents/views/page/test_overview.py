@@ -16,9 +16,9 @@ from caughtup.agents.views.page import overview
 from caughtup.agents.views.page.overview import overview_steps
 from caughtup.models.decisions.membership_change import MembershipChange
 from caughtup.models.lag.group_lag import Positions
-from caughtup.models.lag.verdict import SEVERITY
 from caughtup.models.recent.happenings import Happening
 from caughtup.models.state.cluster import ClusterState
+from caughtup.models.verdicts import LAG
 from tests.support.connect.clusters import settled
 from tests.support.groups.records import GROUP
 from tests.support.states import HOSTILE, JUDGED_MS, NOW_MS, assess, everything, judged
@@ -39,7 +39,7 @@ def test_the_worst_group_comes_first_and_statuses_are_counted() -> None:
     assess(state)
     view = shown(state, JUDGED_MS)
     statuses = [row["status"] for row in view["groups"]]
-    assert statuses == sorted(statuses, key=SEVERITY.index, reverse=True)
+    assert statuses == sorted(statuses, key=LAG.severity, reverse=True)
     assert view["statuses"]["stopped"] == statuses.count("stopped") > 0
     assert sum(view["statuses"].values()) == len(view["groups"])
     assert view["groups_more"] == 0

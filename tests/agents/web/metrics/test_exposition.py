@@ -23,9 +23,9 @@ from caughtup.agents.web.metrics.reassignments import REASSIGNMENT_FAMILIES
 from caughtup.agents.web.metrics.tasks import TASK_FAMILIES
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.objectives import Objectives
-from caughtup.models.lag.verdict import SEVERITY
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.state.cluster import ClusterState
+from caughtup.models.verdicts import LAG
 from caughtup.models.watching import Watching, WatchPatterns
 from tests.support.groups.records import GROUP, START_MS, commit, group_tombstone
 from tests.support.groups.streams import WARMING, Member, generation, process
@@ -81,7 +81,7 @@ def test_a_group_has_one_status_of_all_and_none_before_it_was_judged(
     status = scrape(judged())["caughtup_group_status"]
     groups = {group for group, _ in status}
     assert groups == {STOPPED, KEEPING_UP, GAINING, NEVER_COMMITTED}
-    assert status.keys() == {(group, verdict) for group in groups for verdict in SEVERITY}
+    assert status.keys() == {(group, verdict) for group in groups for verdict in LAG.words}
     assert {group: verdict for (group, verdict), holds in status.items() if holds} == {
         STOPPED: "stopped",
         KEEPING_UP: "ok",

@@ -8,15 +8,13 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 
 from caughtup.agents.process.health import Health
-from caughtup.agents.views.reassignment_lines import reassignment_line, worst_first
-from caughtup.agents.views.reassignments import page_reassignment
 from caughtup.agents.web.metrics import exposition as metrics
 from caughtup.agents.web.metrics.families import Telling
 from caughtup.agents.web.metrics.reassignments import PHASES
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.tracking.ends import OUTCOMES
-from caughtup.models.reassignments.tracking.observation import offsets_remaining
-from caughtup.models.reassignments.verdict import VERDICTS
+from caughtup.models.reassignments.ends import OUTCOMES
+from caughtup.models.records.reassignments import offsets_remaining
+from caughtup.models.verdicts import REASSIGNMENTS
 from tests.support.observability.scraping import Labels, scrape, text
 from tests.support.reassignments.reassigning import (
     APART_MS,
@@ -57,7 +55,9 @@ def test_each_has_one_verdict_of_all_and_its_cause_if_there_is_one(
 ) -> None:
     status = series["caughtup_reassignment_status"]
     assert status.keys() == {
-        (*which, verdict.replace(" ", "_")) for which in (FINE, DEAD, NEW) for verdict in VERDICTS
+        (*which, verdict.replace(" ", "_"))
+        for which in (FINE, DEAD, NEW)
+        for verdict in REASSIGNMENTS.words
     }
     assert {labels for labels, holds in status.items() if holds} == {
         (*FINE, "moving"),
@@ -70,7 +70,7 @@ def test_each_has_one_verdict_of_all_and_its_cause_if_there_is_one(
 def test_a_setting_brings_back_the_spaces_in_statuses() -> None:
     told = scrape(reassigning(), telling=Telling(legacy_status_values=True))
     status = told["caughtup_reassignment_status"]
-    assert {which[-1] for which in status} == set(VERDICTS)
+    assert {which[-1] for which in status} == set(REASSIGNMENTS.words)
     assert {which[-1] for which in status if status[which]} >= {"dead target"}
 
 
@@ -153,14 +153,11 @@ def test_offsets_remaining_are_the_same_on_the_page_in_metrics_and_in_the_comman
     state = reassigning()
     tracker, watch = state.reassignments, state.reassignment_watch
     observed, on_the_page, in_the_command = {}, {}, {}
-    for one in worst_first(tracker, watch):
-        labels = (one.partition.topic, str(one.partition.partition))
-        observed[labels] = offsets_remaining(one.tracked.latest)
-        for found, describe in (
-            (on_the_page, page_reassignment),
-            (in_the_command, reassignment_line),
-        ):
-            found[labels] = describe(tracker, one, SEEN_MS).get("offsets_remaining")
+    for one in watch.worst_first(tracker):
+        labels = (one.topic, str(one.partition))
+        observed[labels] = offsets_remaining(tracker.ongoing[one].latest)
+        on_the_page[labels] = watch.detailed(tracker, one, SEEN_MS).offsets_remaining
+        in_the_command[labels] = watch.row(tracker, one, SEEN_MS).offsets_remaining
     assert on_the_page == in_the_command == observed
     known = {labels: offsets for labels, offsets in observed.items() if offsets is not None}
     assert series["caughtup_reassignment_offsets_remaining"] == known

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caughtup.models.records.cluster_observations import CLUSTER_KEY
+from caughtup.models.records.reassignments import CLUSTER_KEY
 from caughtup.pipelines.events import Undecodable
 from caughtup.pipelines.history.decoding.topic_records import decode_own
 from caughtup.pipelines.history.decoding.topic_schema import KINDS

@@ -10,9 +10,9 @@ import pytest
 
 from caughtup.models.connect.watching.movements import ConnectMovement
 from caughtup.models.ids import ConnectorTaskId
-from caughtup.models.records.cluster_observations import CLUSTER_KEY, ClusterRecord
+from caughtup.models.records.fields import changed
 from caughtup.models.records.movements import ConnectMovementRecord
-from caughtup.models.records.reassignments import ReassignmentRecord
+from caughtup.models.records.reassignments import CLUSTER_KEY, ReassignmentRecord
 from caughtup.pipelines.history.decoding.topic_records import decode_own
 from caughtup.pipelines.history.decoding.topic_schema import KINDS
 from tests.support.decisions import recommended_with_events
@@ -137,7 +137,7 @@ def test_an_event_of_a_connectors_task_is_a_row_of_the_same_table() -> None:
 
 
 def test_a_look_at_a_partition_is_a_row_with_what_is_left_to_copy() -> None:
-    published = ReassignmentRecord.from_observation(LOOK, 10_000, (1, 2, 3))
+    published = changed(LOOK, since_ms=10_000, original=(1, 2, 3))
     assert row("reassignments", published.key, published) == {
         "as_of_ms": 30_000,
         "topic": "events",
@@ -160,7 +160,7 @@ def test_a_look_at_a_partition_is_a_row_with_what_is_left_to_copy() -> None:
 
 
 def test_what_was_worked_out_of_a_reassignment_is_in_columns() -> None:
-    published = ReassignmentRecord.from_observation(LOOK)
+    published = LOOK
     published.verdict, published.cause = "stalled", "target_disk"
     published.rate_bytes_per_second, published.never = -1.5, True
     found = row("reassignments", published.key, published)
@@ -178,14 +178,14 @@ def test_what_was_worked_out_of_a_reassignment_is_in_columns() -> None:
 )
 def test_what_is_left_is_absent_where_a_replica_wasnt_told(known: dict[str, Any]) -> None:
     look = an_observation(3, {4: 60_000, 5: 20_000}, **known)
-    found = row("reassignments", b"events-0", ReassignmentRecord.from_observation(look))
+    found = row("reassignments", b"events-0", look)
     assert not {"offsets_left", "bytes_left"} & found.keys()
 
 
 def test_the_last_look_at_a_partition_and_a_look_at_the_cluster_are_rows() -> None:
     last = ReassignmentRecord(2, "events", 0, 40_000, (2, 4, 5), isr=(2, 4, 5), ended=True)
     assert row("reassignments", last.key, last)["ended"] is True
-    cluster = ClusterRecord.from_observation(CLUSTER)
+    cluster = CLUSTER
     assert row("reassignments", CLUSTER_KEY, cluster) == {"as_of_ms": 0, "present": True}
 
 

@@ -1,0 +1,222 @@
+"""Limits on who is connected: how many, from one address, for how long without a word, how slowly.
+
+aiohttp bounds each line of a request, closes connections that idle and passes on how far a
+reader is behind. What it lacks is here: a protocol between the connection and aiohttp's own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import cast
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from caughtup.agents.web.door.refusals import (
+    CONNECTIONS,
+    SLOW_HEADER,
+    SLOW_READER,
+    TOO_LARGE,
+    Refusals,
+)
+
+#: Connections without a whole request: those of which one hasn't come yet, and those that idle.
+#: One more closes the oldest: whoever has something to ask asks at once.
+SILENT, SILENT_OF_ADDRESS = 500, 250
+#: Connections whose requests are answered. Those beyond are told to come back later, but for
+#: probes.
+ANSWERED, ANSWERED_OF_ADDRESS = 200, 150
+#: A request's line and headers are to be there so long after the connection or their first byte.
+HEADER_SECONDS = 10.0
+#: A connection without a request ends after so long: longer than between two scrapes.
+IDLE_SECONDS = 75.0
+#: What waits for a reader, at most a piece of an answer, is to be gone in this time.
+WRITE_SECONDS = 15.0
+#: No request of ours has a body, and nobody sends requests ahead without bound.
+REQUEST_BYTES = 1 << 16
+
+_RESET = struct.pack("ii", 1, 0)  # SO_LINGER: on, 0 s
+_RETRY_SECONDS = 5
+#: By the second one, which isn't HTTP's, aiohttp answers 400.
+_HEADER_ENDS = (b"\r\n\r\n", b"\n\n")
+
+
+class Connections:
+    """Those that are connected, by address, and what comes over too many of them."""
+
+    def __init__(self, probes: frozenset[str], refusals: Refusals) -> None:
+        """``probes`` are paths that are always answered."""
+        self._probes = probes
+        self.refusals = refusals
+        #: By address, the oldest first.
+        self._silent: dict[str, dict[Connection, None]] = {}
+        self._answered: Counter[str] = Counter()
+        #: Makes aiohttp's protocols; there is one before anybody can connect.
+        self.server: Callable[[], asyncio.Protocol] | None = None
+
+    def silent(self, connection: Connection) -> None:
+        """Note a connection without a request, and close the oldest where it is one too many."""
+        own = self._silent.setdefault(connection.address, {})
+        own[connection] = None
+        if len(own) <= SILENT_OF_ADDRESS:
+            if sum(map(len, self._silent.values())) <= SILENT:
+                return
+            own = max(self._silent.values(), key=len)
+        next(iter(own)).cut(CONNECTIONS)
+
+    def forget(self, connection: Connection) -> None:
+        """Note that a connection has a request, or has ended."""
+        own = self._silent.get(connection.address, {})
+        own.pop(connection, None)
+        if not own:
+            self._silent.pop(connection.address, None)
+
+    def close(self) -> None:
+        """End those that are silent."""
+        for own in list(self._silent.values()):
+            for connection in list(own):
+                connection.cut()
+
+    @web.middleware
+    async def check(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Answer 503 over a connection that is one too many, unless it is a probe."""
+        connection = connection_of(request)
+        if connection is None:
+            return await handler(request)
+        with connection.answering():
+            if request.path in self._probes:
+                return await handler(request)
+            with self._counted(connection.address):
+                return await handler(request)
+
+    @contextmanager
+    def _counted(self, address: str) -> Iterator[None]:
+        if self._answered.total() >= ANSWERED or self._answered[address] >= ANSWERED_OF_ADDRESS:
+            refusal = self.refusals.unavailable("connections", _RETRY_SECONDS)
+            refusal.force_close()
+            raise refusal
+        self._answered[address] += 1
+        try:
+            yield
+        finally:
+            self._answered[address] -= 1
+            if not self._answered[address]:
+                del self._answered[address]
+
+
+class Connection(asyncio.Protocol):
+    """Passes everything on to aiohttp's protocol, and cuts off who exceeds a limit."""
+
+    def __init__(self, connections: Connections, address: str, end: Callable[[], object]) -> None:
+        """``end`` ends what has no transport yet, as before TLS is agreed on."""
+        self.address = address
+        self._connections = connections
+        self._end = end
+        self._inner: asyncio.Protocol | None = None
+        self._transport: asyncio.Transport | None = None
+        self._header: asyncio.TimerHandle | None = None
+        self._write: asyncio.TimerHandle | None = None
+        self._answering = self._ended = False
+        self._received = 0
+        #: Of the first request, until its header is whole: half of one costs aiohttp nothing.
+        self._held = bytearray()
+        connections.silent(self)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Wait for a request, but not for ever."""
+        self._transport = cast(asyncio.Transport, transport)
+        self._header = self._cut_after(HEADER_SECONDS, SLOW_HEADER)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget it."""
+        self._ended = True
+        self._connections.forget(self)
+        for timer in (self._header, self._write):
+            if timer is not None:
+                timer.cancel()
+        if self._inner is not None:
+            self._inner.connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Pass on a piece of a request, unless it is too long."""
+        self._received += len(data)
+        if self._received > REQUEST_BYTES:
+            self.cut(TOO_LARGE)
+            return
+        if self._header is None and not self._answering:
+            self._header = self._cut_after(HEADER_SECONDS, SLOW_HEADER)
+        if self._inner is None:
+            last = self._held[-3:] + data
+            self._held += data
+            # What begins with no method, such as TLS, is answered with 400 at once.
+            if self._held[:1].isalpha() and not any(end in last for end in _HEADER_ENDS):
+                return
+            data, self._held = bytes(self._held), bytearray()
+            assert self._connections.server is not None
+            assert self._transport is not None
+            self._inner = self._connections.server()
+            self._inner.connection_made(self._transport)
+        self._inner.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        """Pass on that nothing more will come."""
+        return None if self._inner is None else self._inner.eof_received()
+
+    def pause_writing(self) -> None:
+        """Pass on that the reader is behind, and wait for it only so long."""
+        self._write = self._cut_after(WRITE_SECONDS, SLOW_READER)
+        if self._inner is not None:
+            self._inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Pass on that the reader has caught up."""
+        if self._write is not None:
+            self._write.cancel()
+            self._write = None
+        if self._inner is not None:
+            self._inner.resume_writing()
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """Count a request as whole meanwhile, and the next one's time as not yet begun."""
+        if self._header is not None:
+            self._header.cancel()
+            self._header = None
+        self._received, self._answering = 0, True
+        self._connections.forget(self)
+        try:
+            yield
+        finally:
+            self._answering = False
+            if not self._ended:
+                self._connections.silent(self)
+
+    def cut(self, why: str | None = None) -> None:
+        """End the connection with a reset, so that nobody takes what was sent for all there is.
+
+        ``why``: the reason for which it is counted as cut off.
+        """
+        self._connections.forget(self)
+        if why is not None:
+            self._connections.refusals.count(why, self.address)
+        if self._transport is None:
+            self._end()
+            return
+        connected = self._transport.get_extra_info("socket")
+        with suppress(OSError, AttributeError):  # it is closed already
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        self._transport.abort()
+
+    def _cut_after(self, seconds: float, why: str) -> asyncio.TimerHandle:
+        return asyncio.get_running_loop().call_later(seconds, self.cut, why)
+
+
+def connection_of(request: web.Request) -> Connection | None:
+    """Return the connection that a request came over, None if it is gone."""
+    protocol = None if request.transport is None else request.transport.get_protocol()
+    return protocol if isinstance(protocol, Connection) else None

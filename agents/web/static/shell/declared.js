@@ -1,0 +1,34 @@
+// What the service declares with each view: verdicts, with their colours and signs, and columns.
+
+import { h } from "./dom.js";
+import { UNKNOWN, known } from "./format.js";
+
+const CLASSES = { green: "ok", yellow: "unsure", red: "bad" };
+const NONE = { unassessed: null, terms: [] };
+let declared = { verdicts: {}, columns: {} };
+
+/** Take over what a view came with. */
+export function declare(next) {
+  declared = next ?? declared;
+}
+
+/** The columns of a table: what of a row is in each, and how that is written. */
+export const columns = (table) => declared.columns[table] ?? [];
+
+/** The words for a kind of verdicts, the worst first. */
+export const worst = (kind) => (declared.verdicts[kind] ?? NONE).terms.map(({ word }) => word).reverse();
+
+/** How bad a verdict is: the more, the worse. One that isn't there yet is as what isn't known. */
+export function severity(kind, word) {
+  const { unassessed, terms } = declared.verdicts[kind] ?? NONE;
+  const rank = terms.findIndex((term) => term.word === (word ?? unassessed));
+  return rank < 0 ? terms.length : rank;
+}
+
+/** Describe a verdict: its sign and its word, in its colour. */
+export function verdict(kind, word) {
+  if (!known(word)) return h("span", { class: "quiet" }, UNKNOWN);
+  const { colour, sign } = (declared.verdicts[kind] ?? NONE).terms.find((term) => term.word === word) ?? {};
+  return h("span", { class: `${CLASSES[colour] ?? "unsure"} together` },
+    h("span", { class: "sign", "aria-hidden": "true" }, sign ?? "?"), ` ${word}`);
+}

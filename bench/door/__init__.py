@@ -1,0 +1,4 @@
+"""``caughtup bench door``: what others get while the web port is abused.
+
+Imports agents.cli; only bench.main imports it.
+"""

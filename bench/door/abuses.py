@@ -1,0 +1,72 @@
+"""What clients do to a web port, in a process of their own: one that looks at it as well would wait
+for itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from multiprocessing.connection import Connection
+from typing import Any
+
+from caughtup.bench.door.crowd import Crowd
+
+_FOR_EVER_SECONDS = 3_600.0
+
+
+@asynccontextmanager
+async def _meanwhile(doing: Coroutine[Any, Any, object]) -> AsyncIterator[None]:
+    task = asyncio.create_task(doing)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+#: By name: what a crowd does, given questions that no two are equal of.
+ABUSES: dict[str, Callable[[Crowd, Sequence[str]], AbstractAsyncContextManager[None]]] = {
+    "600 half-open connections": lambda crowd, _: crowd.half_open(600),
+    "1,000 safe questions, left": lambda crowd, asked: _meanwhile(crowd.leave(asked[:1_000])),
+    "300 /api/state, left": lambda crowd, _: _meanwhile(crowd.leave(["/api/state"] * 300)),
+    "500 pages that never read": lambda crowd, _: crowd.never_reading(500, "/api/events"),
+    "bytes that are not HTTP": lambda crowd, _: _meanwhile(
+        crowd.talk(b"GET / HTTP/9.x\r\n\r\n", _FOR_EVER_SECONDS)
+    ),
+}
+
+
+@asynccontextmanager
+async def abused(
+    port: int, source: str, questions: Sequence[str], abuses: Sequence[str]
+) -> AsyncIterator[None]:
+    """Abuse a port of this machine from an address, in these ways, until it is left."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_abuse, args=(port, source, questions, abuses, theirs))
+    process.start()
+    theirs.close()
+    try:
+        await asyncio.to_thread(ours.recv)
+        yield
+    finally:
+        ours.close()
+        await asyncio.to_thread(process.join)
+
+
+def _abuse(
+    port: int, source: str, questions: Sequence[str], abuses: Sequence[str], told: Connection
+) -> None:
+    asyncio.run(_abused(Crowd(port, source), questions, abuses, told))
+
+
+async def _abused(
+    crowd: Crowd, questions: Sequence[str], abuses: Sequence[str], told: Connection
+) -> None:
+    async with AsyncExitStack() as going_on:
+        for name in abuses:
+            await going_on.enter_async_context(ABUSES[name](crowd, questions))
+        told.send("they are there")
+        await asyncio.to_thread(told.poll, None)  # until nobody looks any more

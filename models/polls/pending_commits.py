@@ -1,0 +1,230 @@
+"""Offset commits of open transactions, held until the transaction ends, as the coordinator does.
+
+A group coordinator stores a plain commit at once, and a transactional one when it reads the commit
+marker of its producer, unless a commit that stands later in the log is stored by then. A tombstone
+deletes what is stored and what is pending. So what counts of a key is, at any moment, the last
+record in the log among plain ones, tombstones and those of committed transactions. Source: Kafka's
+``OffsetMetadataManager.replay`` and ``replayEndTransactionMarker`` (4.x), ``GroupMetadataManager``
+(before).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caughtup.models.polls.column_reader import Ints, Rows
+from caughtup.models.polls.records import NULL, FramedRecords
+
+#: What pending commits of one partition may take (bytes of keys and values, and an estimate of the
+#: objects around them); beyond it those of the transaction that has been open longest are dropped.
+MOST_BYTES = 16 << 20
+_OBJECT_BYTES = 250
+#: A key of an offset commit starts with 0 (before Kafka 0.9) or 1; what follows says whose it is.
+_TYPE_BYTES = 2
+_COMMIT_TYPES = (0, 1)
+#: The last bytes of a key, by which most keys are told apart without being cut out.
+_TAIL_BYTES = 8
+#: What ends a transaction: the type in the key of a control record.
+ABORT, COMMIT = 0, 1
+
+
+class PendingCommit(NamedTuple):
+    """An offset commit of an open transaction: its offset in the log, its key and its value."""
+
+    offset: int
+    key: bytes
+    value: bytes
+
+
+class LoggedRecords(NamedTuple):
+    """Records of one partition in the order of its log.
+
+    ``offset`` (int64) is that of each record, ``batch`` (int64) the index of its batch.
+    """
+
+    records: FramedRecords
+    offset: Ints
+    batch: Ints
+
+
+class Transactions(NamedTuple):
+    """What the batches of one partition say of transactions: an element for each batch (int64).
+
+    ``producer`` is a batch's producer id, ``is_transactional`` whether its records are part of a
+    transaction, ``ends`` how a control batch ends one: ABORT, COMMIT, or less than both for none.
+    """
+
+    producer: Ints
+    is_transactional: Rows
+    ends: Ints
+
+
+class Applied(NamedTuple):
+    """What counts from now on: commits that were pending, then these of the records that were read."""
+
+    released: list[PendingCommit]
+    rows: Rows
+
+
+class PendingCommits:
+    """The pending offset commits of one partition of ``__consumer_offsets``, by producer id.
+
+    ``dropped`` counts those that were given up because there were too many.
+    """
+
+    def __init__(self) -> None:
+        self._producers: dict[int, dict[bytes, PendingCommit]] = {}
+        self._bytes = 0
+        self.dropped = 0
+
+    def __len__(self) -> int:
+        return sum(map(len, self._producers.values()))
+
+    def clear(self) -> None:
+        """Forget all of them: the partition is read from its start again."""
+        self._producers.clear()
+        self._bytes = 0
+
+    def opened(self) -> dict[int, int]:
+        """Return the producers that have pending commits, each with the offset of the first."""
+        return {
+            producer: min(commit.offset for commit in commits.values())
+            for producer, commits in self._producers.items()
+        }
+
+    def apply(self, logged: LoggedRecords, transactions: Transactions) -> Applied:
+        """Apply what was read next, in the order of the log, and return what counts from now on.
+
+        Released commits stand before every record that was read, and are sorted by offset.
+        """
+        committed, is_open = _outcomes(transactions)
+        released = self._end(transactions)
+        is_pending = _is_commit(logged.records) & transactions.is_transactional[logged.batch]
+        rows = ~is_pending | committed[logged.batch]
+        held = np.flatnonzero(is_pending & is_open[logged.batch])
+        if held.size:
+            self._hold(logged, held, transactions.producer[logged.batch[held]])
+        if self._producers:
+            self._supersede(logged, rows, released)
+        return Applied(released, rows)
+
+    def _end(self, transactions: Transactions) -> list[PendingCommit]:
+        """Take out what the first marker of each producer ends, and return what that commits."""
+        released: dict[bytes, PendingCommit] = {}
+        if not self._producers:
+            return []
+        for at in np.flatnonzero(transactions.ends >= ABORT).tolist():
+            commits = self._producers.pop(transactions.producer.item(at), None)
+            if commits is None:
+                continue
+            self._bytes -= sum(map(_size, commits.values()))
+            if transactions.ends.item(at) != COMMIT:
+                continue
+            for key, commit in commits.items():
+                if key not in released or commit.offset > released[key].offset:
+                    released[key] = commit
+        return sorted(released.values())
+
+    def _hold(self, logged: LoggedRecords, rows: Ints, producers: Ints) -> None:
+        found = logged.records.select(rows)
+        of_rows = zip(
+            producers.tolist(),
+            logged.offset[rows].tolist(),
+            found.keys(),
+            found.values(),
+            strict=True,
+        )
+        for producer, offset, key, value in of_rows:
+            assert key is not None
+            assert value is not None
+            commits = self._producers.setdefault(producer, {})
+            commit = PendingCommit(offset, key, value)
+            before = commits.pop(key[_TYPE_BYTES:], None)
+            self._bytes += _size(commit) - (0 if before is None else _size(before))
+            commits[key[_TYPE_BYTES:]] = commit
+        while self._bytes > MOST_BYTES:
+            opened = self.opened()
+            dropped = self._producers.pop(min(opened, key=lambda one: (opened[one], one)))
+            self._bytes -= sum(map(_size, dropped.values()))
+            self.dropped += len(dropped)
+
+    def _supersede(self, logged: LoggedRecords, rows: Rows, released: list[PendingCommit]) -> None:
+        """Forget the pending commits behind which another record of their key counts by now."""
+        for commit in released:
+            self._forget(commit.key, commit.offset)
+        records = logged.records
+        tails = {key[-_TAIL_BYTES:] for commits in self._producers.values() for key in commits}
+        chosen = np.flatnonzero(rows & (records.key_end - records.key_start >= _TAIL_BYTES))
+        if not chosen.size or not tails:
+            return
+        count = len(records.data) - _TAIL_BYTES + 1
+        words: NDArray[np.uint64] = np.ndarray((count,), np.uint64, records.data, strides=(1,))
+        wanted = np.frombuffer(b"".join(sorted(tails)), np.uint64)
+        chosen = chosen[np.isin(words[records.key_end[chosen] - _TAIL_BYTES], wanted)]
+        offsets = logged.offset[chosen].tolist()
+        for offset, key in zip(offsets, records.select(chosen).keys(), strict=True):
+            assert key is not None  # it has a length
+            if int.from_bytes(key[:_TYPE_BYTES]) in _COMMIT_TYPES:
+                self._forget(key, offset)
+
+    def _forget(self, key: bytes, offset: int) -> None:
+        """Forget what is pending of a key before an offset, of whatever producer."""
+        same = key[_TYPE_BYTES:]
+        for producer in list(self._producers):
+            commits = self._producers[producer]
+            commit = commits.get(same)
+            if commit is not None and commit.offset < offset:
+                del commits[same]
+                self._bytes -= _size(commit)
+                if not commits:
+                    del self._producers[producer]
+
+
+def framed(commits: Sequence[PendingCommit], data: bytes) -> tuple[bytes, FramedRecords]:
+    """Put commits behind the bytes of an answer, and return these bytes with the commits in them."""
+    pieces = [data, *(piece for commit in commits for piece in commit[1:])]
+    bounds = np.cumsum([len(piece) for piece in pieces])
+    key_start, key_end, value_end = bounds[:-1:2], bounds[1::2], bounds[2::2]
+    joined = b"".join(pieces)
+    return joined, FramedRecords(joined, key_start, key_end, key_end, value_end)
+
+
+def _outcomes(transactions: Transactions) -> tuple[Rows, Rows]:
+    """Return which batches the next marker of their producer commits, and which have none yet.
+
+    Batches are numbered by producer first, then by their order: the marker that ends a batch is
+    the next one in that numbering, if it is the same producer's.
+    """
+    count = len(transactions.producer)
+    _, producer = np.unique(transactions.producer, return_inverse=True)
+    place = producer * count + np.arange(count)
+    markers = np.flatnonzero(transactions.ends >= ABORT)
+    markers = markers[np.argsort(place[markers], kind="stable")]
+    following = np.searchsorted(place[markers], place)
+    ended = following < len(markers)
+    if markers.size:
+        marker = markers[np.minimum(following, len(markers) - 1)]
+        ended &= producer[marker] == producer
+        return ended & (transactions.ends[marker] == COMMIT), ~ended
+    return ended, ~ended
+
+
+def _is_commit(records: FramedRecords) -> Rows:
+    """Return which records are offset commits with a value: those that may be pending."""
+    there: Rows = (records.key_end - records.key_start >= _TYPE_BYTES) & (
+        records.value_start != NULL
+    )
+    start = np.where(there, records.key_start, 0)
+    raw = np.frombuffer(records.data, np.uint8)
+    if not len(raw):
+        return there
+    there &= (raw[start] == 0) & (raw[np.minimum(start + 1, len(raw) - 1)] <= _COMMIT_TYPES[-1])
+    return there
+
+
+def _size(commit: PendingCommit) -> int:
+    return len(commit.key) + len(commit.value) + _OBJECT_BYTES

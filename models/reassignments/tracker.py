@@ -1,0 +1,252 @@
+"""Every reassignment that is ongoing, and how the last ones ended."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from caughtup.models.histories.thinning import kept_points
+from caughtup.models.ids import TopicPartition
+from caughtup.models.reassignments import controllers, ends
+from caughtup.models.records.fields import changed
+from caughtup.models.records.reassignment_lines import EndedReassignment
+from caughtup.models.records.reassignments import ClusterRecord, ReassignmentRecord
+
+#: How long observations of a reassignment are kept, in ms.
+HISTORY_MS = 15 * 60_000
+#: How many of the last joins are kept of a reassignment.
+JOINS = 100
+_SHARED = ("topic", "replicas", "adding", "removing", "isr", "log_ends", "sizes", "original")
+#: How many observations are kept of a reassignment, and of all that are ongoing: each takes about
+#: a kilobyte.
+OBSERVATIONS = 240
+OBSERVATIONS_OF_ALL = 100_000
+#: Of one reassignment at least so many, however many there are.
+LEAST_OBSERVATIONS = 8
+#: After so long, in ms, what the brokers show of one that isn't listed is its end; and
+#: it is another topic's where it can't be.
+SETTLED_MS = 30_000
+OLDER_MS = 10 * 60_000
+_WAITS_MS = {"over": 0, "unclear": SETTLED_MS, "older": OLDER_MS}
+
+
+@dataclass(slots=True)
+class TrackedReassignment:
+    """A reassignment over time.
+
+    ``first``: its first observation. ``observations``: the last ones, oldest first; older ones are
+    sparser. ``original``: the replicas that there were before it, in the order known of them.
+    ``isr`` and ``log_ends``: the last ones that are known. ``isr_joins``: when which replica of
+    the target came into the ISR; ``joined`` counts them all. Times in ms: ``since_ms`` when it
+    was first observed, ``progressed_ms`` when it last got anywhere, ``unlisted_ms`` since when the
+    controller no longer lists it (None: it does) though its end isn't certain.
+    """
+
+    first: ReassignmentRecord
+    observations: list[ReassignmentRecord]
+    since_ms: int
+    progressed_ms: int
+    original: tuple[int, ...]
+    isr: tuple[int, ...]
+    log_ends: dict[int, int]
+    isr_joins: tuple[tuple[int, int], ...] = ()
+    joined: int = 0
+    unlisted_ms: int | None = None
+
+    @property
+    def latest(self) -> ReassignmentRecord:
+        """Its last observation."""
+        return self.observations[-1]
+
+    def age_seconds(self, now_ms: int) -> float:
+        """Return how long ago it was first seen."""
+        return max(0, now_ms - self.since_ms) / 1000
+
+    def idle_seconds(self, now_ms: int) -> float:
+        """Return how long ago it last got anywhere."""
+        return max(0, now_ms - self.progressed_ms) / 1000
+
+    def phase(self, cluster: ClusterRecord | None) -> str:
+        """Return the phase: ``controllers.phase``, or ``propagating`` once it isn't listed."""
+        if self.unlisted_ms is not None:
+            return "propagating"
+        return controllers.phase(self.latest, cluster)
+
+    def add(self, observation: ReassignmentRecord, cluster: ClusterRecord | None) -> None:
+        """Add another observation.
+
+        Progress is another target, a required replica that came into the ISR, or one out of it
+        that copied. An observation older than those before it means that the clock was set back.
+        """
+        before = self.latest
+        joined = sorted(set(observation.isr) - set(self.isr)) if self.isr else []
+        waited_for = controllers.missing_from_isr(before, cluster)
+        if (
+            _replica_sets(before) != _replica_sets(observation)
+            or not controllers.required_isr(observation, cluster).isdisjoint(joined)
+            or any(self._copied(observation, replica) for replica in waited_for)
+        ):
+            self.progressed_ms = observation.as_of_ms
+        if observation.as_of_ms <= before.as_of_ms:
+            self.observations = [
+                one for one in self.observations if one.as_of_ms < observation.as_of_ms
+            ]
+            self.since_ms = min(self.since_ms, observation.as_of_ms)
+            self.progressed_ms = min(self.progressed_ms, observation.as_of_ms)
+        self.observations.append(_sharing(before, observation))
+        lasting = controllers.target(observation)
+        joins = tuple((observation.as_of_ms, broker) for broker in joined if broker in lasting)
+        self.isr_joins = (*self.isr_joins, *joins)[-JOINS:]
+        self.joined += len(joins)
+        self.isr = observation.isr or self.isr
+        self.log_ends.update(observation.log_ends)
+        self.unlisted_ms = None
+
+    def thin(self, most: int) -> None:
+        """Keep no more than so many observations, none too old; the newest half all stay."""
+        observations = self.observations
+        if (
+            len(observations) <= most
+            and observations[-1].as_of_ms - observations[0].as_of_ms <= HISTORY_MS
+        ):
+            return
+        times = [observation.as_of_ms for observation in observations]
+        # An eighth fewer than there may be: it is then not done again each time.
+        dense, sparse = most // 2, most // 2 - most // 8
+        self.observations = [
+            observations[index] for index in kept_points(times, dense, sparse, HISTORY_MS)
+        ]
+
+    def _copied(self, observation: ReassignmentRecord, replica: int) -> bool:
+        before, now = self.log_ends.get(replica), observation.log_ends.get(replica)
+        return before is not None and now is not None and now > before
+
+
+@dataclass(slots=True)
+class ReassignmentTracker:
+    """Every ongoing reassignment, the cluster around them, and the last ones that ended.
+
+    ``quorum_changed_ms``: when another controller was first seen to be active. ``ended_counts``
+    counts by outcome all that ended.
+    """
+
+    ongoing: dict[TopicPartition, TrackedReassignment] = field(default_factory=dict)
+    cluster: ClusterRecord | None = None
+    quorum_changed_ms: int | None = None
+    ended: list[EndedReassignment] = field(default_factory=list)
+    ended_counts: Counter[str] = field(default_factory=Counter)
+    kept: int = 50
+    _quorum: tuple[int, int] | None = None
+
+    def apply_cluster(self, observation: ClusterRecord) -> None:
+        """Apply what a round observed of the cluster."""
+        self.cluster = observation
+        if self.quorum_changed_ms is not None:  # later only if the clock was set back since
+            self.quorum_changed_ms = min(self.quorum_changed_ms, observation.as_of_ms)
+        if observation.quorum_leader is None or observation.quorum_epoch is None:
+            return
+        quorum = (observation.quorum_leader, observation.quorum_epoch)
+        if self._quorum not in (None, quorum):
+            self.quorum_changed_ms = observation.as_of_ms
+        self._quorum = quorum
+
+    def apply(self, observation: ReassignmentRecord) -> EndedReassignment | None:
+        """Apply an observation of a partition that the controller lists as reassigned.
+
+        Its ``since_ms`` and ``original`` are what an earlier run of the service knew; they
+        count where this one doesn't know the reassignment yet. Observations count in the order in
+        which they come. Returns the reassignment that must have ended before, where it is another.
+        """
+        partition = observation.topic_partition
+        tracked = self.ongoing.get(partition)
+        ended = None
+        if tracked is not None and ends.is_another_reassignment(
+            tracked.latest, tracked.original, observation, self.cluster
+        ):
+            base = controllers.reverted(observation)
+            reached = set(base) == set(controllers.target(tracked.latest))
+            left = controllers.target(tracked.latest) if reached else base
+            ended = self._ended(tracked, left or None, observation.as_of_ms)
+            tracked = None
+        if tracked is None:
+            at_ms, since_ms, original = (
+                observation.as_of_ms,
+                observation.since_ms,
+                observation.original,
+            )
+            self.ongoing[partition] = TrackedReassignment(
+                first=observation,
+                observations=[observation],
+                since_ms=at_ms if since_ms is None else min(since_ms, at_ms),
+                progressed_ms=at_ms,
+                original=controllers.reverted(observation) if original is None else original,
+                isr=observation.isr,
+                log_ends=dict(observation.log_ends),
+            )
+            return ended
+        tracked.add(observation, self.cluster)
+        tracked.thin(
+            max(LEAST_OBSERVATIONS, min(OBSERVATIONS, OBSERVATIONS_OF_ALL // len(self.ongoing)))
+        )
+        return None
+
+    def unlisted(self, partition: TopicPartition, at_ms: int) -> None:
+        """Note that the controller no longer lists a partition, before its end is certain."""
+        tracked = self.ongoing.get(partition)
+        if tracked is not None and (tracked.unlisted_ms is None or at_ms < tracked.unlisted_ms):
+            tracked.unlisted_ms = at_ms
+
+    def end(
+        self,
+        partition: TopicPartition,
+        replicas: tuple[int, ...] | None,
+        isr: tuple[int, ...],
+        at_ms: int,
+        leader_epoch: int | None = None,
+        *,
+        certain: bool = False,
+    ) -> EndedReassignment | None:
+        """Apply that one isn't listed, and what the brokers show (None: the topic is gone).
+
+        Return how it ended; None of one that isn't known, and while a broker may show what was
+        before the end: it is then ``unlisted`` until this is called again with what is the end,
+        or SETTLED_MS after the first call; OLDER_MS where it cannot be the end, but only that of
+        a topic which took the name. Nothing waits where the caller is ``certain`` of the end.
+        """
+        tracked = self.ongoing.get(partition)
+        if tracked is None or replicas == ():
+            return None
+        self.unlisted(partition, at_ms)
+        waited_ms = at_ms - (at_ms if tracked.unlisted_ms is None else tracked.unlisted_ms)
+        if replicas is not None and not certain:
+            state = ends.metadata_shows(
+                tracked.observations, self.cluster, replicas, isr, leader_epoch
+            )
+            if waited_ms < _WAITS_MS[state]:
+                return None
+            if state == "older":
+                replicas = None
+        del self.ongoing[partition]
+        return self._ended(tracked, replicas, at_ms)
+
+    def _ended(
+        self, tracked: TrackedReassignment, replicas: tuple[int, ...] | None, at_ms: int
+    ) -> EndedReassignment:
+        ended = ends.ended(tracked.latest, tracked.original, replicas, tracked.since_ms, at_ms)
+        self.ended = [*self.ended, ended][-self.kept :]
+        self.ended_counts[ended.outcome] += 1
+        return ended
+
+
+def _replica_sets(observation: ReassignmentRecord) -> tuple[tuple[int, ...], ...]:
+    return observation.replicas, observation.adding, observation.removing
+
+
+def _sharing(before: ReassignmentRecord, observation: ReassignmentRecord) -> ReassignmentRecord:
+    """Return the observation with what the one before has alike, which saves memory."""
+    alike = {
+        name: getattr(before, name)
+        for name in _SHARED
+        if getattr(before, name) == getattr(observation, name)
+    }
+    return changed(observation, **alike)

@@ -1,0 +1,83 @@
+"""The page writes figures as the terminal does: both are asked for the same ones."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from caughtup.agents.columns import Unit, written
+from caughtup.models.durations import counted, duration, size
+
+FORMAT = Path(__file__).parents[3] / "agents" / "web" / "static" / "shell" / "format.js"
+SEED = random.SystemRandom().randrange(10**9)
+#: What stands at a limit between two units, or right between two figures.
+FIGURES = (
+    *(0, 0.04, 0.25, 0.35, 1.0, 6.25, 9.94, 9.95, 9.96, 10, 42, 64.5, 65.5, 90, 119.4, 119.5),
+    *(120, 195, 390, 450, 7_170, 7_199, 7_200, 11_700, 86_400, 3_600_000, 12_345_678),
+    *(999.4, 999.5, 1_000, 1_250, 1_350, 9_949, 9_950, 999_499, 999_500, 1.25e6, 2.4e9, 7e15),
+    *(-0.04, -3, -6.25, -2_250),
+)
+ASK = """
+import { bytes, duration, plural, written } from %s;
+const asked = { duration, bytes, plural: (number) => plural(number, "offset"), written };
+const said = JSON.parse(process.argv[1]).map(([name, values]) => asked[name](...values));
+console.log(JSON.stringify(said));
+"""
+UNITS: list[tuple[Unit, list[Any]]] = [
+    ("text", ["A"]),
+    ("text", [None]),
+    ("partition", ["orders", 3]),
+    ("route", [[1, 2], [3, 4]]),
+    ("route", [[], [3]]),
+    ("of", [[1, 2, 9], [2, 3]]),
+    ("left", [1_250_000, 7]),
+    ("left", [None, 1]),
+    ("left", [None, 12_345]),
+    ("left", [None, None]),
+    ("bytes/s", [20_000.0]),
+    ("bytes/s", [None]),
+    ("time to go", [90, None]),
+    ("time to go", [None, True]),
+    ("time to go", [None, None]),
+]
+
+
+def on_the_page(asked: list[tuple[str, list[Any]]]) -> list[str]:
+    script = ASK % json.dumps(FORMAT.as_uri())
+    done = subprocess.run(
+        ["node", "--input-type=module", "--eval", script, json.dumps(asked)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    said: list[str] = json.loads(done.stdout)
+    return said
+
+
+@pytest.mark.parametrize("name", ["duration", "bytes"])
+def test_the_page_writes_durations_and_sizes_as_the_terminal_does(name: str) -> None:
+    print(f"seed {SEED}")
+    draw = random.Random(SEED)
+    drawn = [draw.uniform(0, 10 ** draw.randrange(1, 10)) for _ in range(500)]
+    halves = [draw.randrange(10**6) / 4 for _ in range(500)]
+    figures = [*FIGURES, *drawn, *halves]
+    here = duration if name == "duration" else size
+    assert on_the_page([(name, [figure]) for figure in figures]) == [*map(here, figures)]
+
+
+def test_the_page_writes_counts_as_the_terminal_does() -> None:
+    numbers = [0, 1, 2, 999, 1_000, 1_234_567]
+    asked: list[tuple[str, list[Any]]] = [("plural", [number]) for number in numbers]
+    assert on_the_page(asked) == [counted(number, "offset") for number in numbers]
+
+
+def test_the_page_writes_every_unit_of_a_column_as_the_terminal_does() -> None:
+    asked: list[tuple[str, list[Any]]] = [("written", [unit, values]) for unit, values in UNITS]
+    assert on_the_page(asked) == [written(unit, *values) for unit, values in UNITS]
+    assert {unit for unit, _ in UNITS} == {*Unit.__args__}  # type: ignore[attr-defined]
