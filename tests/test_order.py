@@ -20,8 +20,8 @@ MOST = {"followers/kafka_streams": 25}
 ALLOWED = {
     "models": set[str](),
     "pipelines": {"models"},
-    "demo": {"models"},
-    "followers": {"models", "demo"},
+    "demo": {"models", "pipelines"},
+    "followers": {"models", "pipelines"},
     "agents": {"models", "pipelines", "demo", "followers", "bench"},
     "bench": {"models", "pipelines", "demo", "agents", "followers"},
 }

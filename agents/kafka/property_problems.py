@@ -18,11 +18,11 @@ from caughtup.agents.kafka.property_names import OTHER_PROPERTIES
 from caughtup.agents.kafka.tls import ssl_context
 from caughtup.agents.kafka.tokens.provider import load_provider
 from caughtup.agents.kafka.tokens.token import TokenError
-from caughtup.pipelines.extras import install_command
 from caughtup.models.errors import CaughtupError
 from caughtup.models.security.kafka import Client, problems
 from caughtup.models.security.kafka_names import TOKEN_PROVIDER, is_security
 from caughtup.models.security.logins import TICKET_MECHANISM, TOKEN_MECHANISM, protocol_of
+from caughtup.pipelines.extras import install_command
 
 #: Where brokers are is a setting of ours: here it would reach librdkafka alone.
 _ELSEWHERE = ("bootstrap.servers", "metadata.broker.list")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from caughtup.pipelines.java.compiling import compiler_command
 from caughtup.demo.processes.children import Processes
 from caughtup.models.errors import CaughtupError
+from caughtup.pipelines.java.compiling import compiler_command
 
 
 def compiled(processes: Processes, name: str, sources: Sequence[Path]) -> Path:

@@ -22,11 +22,11 @@ from caughtup.demo.apps.restore_listener import (
     listen,
     restored_copies,
 )
-from caughtup.pipelines.java.command_lines import java_command
-from caughtup.pipelines.java.ivy import pyspark_jars
 from caughtup.demo.processes.children import Process, Processes
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import ProcessId, TaskId
+from caughtup.pipelines.java.command_lines import java_command
+from caughtup.pipelines.java.ivy import pyspark_jars
 
 HEAP_MEGABYTES = 256
 _GATEWAY_SECONDS = 60.0

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from caughtup.demo.processes.closing import ClosedOnExit
+from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.java.compiling import compiler_command
 from caughtup.pipelines.java.find import find_java
 from caughtup.pipelines.java.jars import classpath, connect_classpath
-from caughtup.demo.processes.closing import ClosedOnExit
-from caughtup.models.errors import CaughtupError
 
 _SOURCES = Path(__file__).parent / "java"
 _OPTIONS = ("-XX:-UsePerfData", "-Dorg.apache.logging.log4j.level=OFF")

@@ -22,11 +22,11 @@ from caughtup.demo.cluster.broker_config import (
     properties_text,
     server_properties,
 )
-from caughtup.pipelines.java.command_lines import java_command
 from caughtup.demo.processes.children import Process, Processes
 from caughtup.demo.processes.closing import ClosedOnExit
 from caughtup.demo.processes.ports import free_ports
 from caughtup.models.errors import CaughtupError
+from caughtup.pipelines.java.command_lines import java_command
 
 HEAP_MEGABYTES = 384
 READY_SECONDS = 90.0

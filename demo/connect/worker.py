@@ -9,9 +9,9 @@ from pathlib import Path
 
 from caughtup.demo.cluster.broker_config import properties_text
 from caughtup.demo.connect.rest import RestClient
+from caughtup.demo.processes.children import Process, Processes
 from caughtup.pipelines.java.command_lines import java_command
 from caughtup.pipelines.java.jars import connect_classpath
-from caughtup.demo.processes.children import Process, Processes
 
 HEAP_MEGABYTES = 192
 _JOINING = "(Re-)joining group (WorkerCoordinator)"

@@ -12,8 +12,8 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from caughtup.pipelines.java.compiling import compiler_command
 from caughtup.models.errors import CaughtupError
+from caughtup.pipelines.java.compiling import compiler_command
 
 NAME = "caughtup-follower.jar"
 SOURCES = Path(__file__).parent

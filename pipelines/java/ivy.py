@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
+from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.extras import install_command
 from caughtup.pipelines.java.find import find_java
-from caughtup.models.errors import CaughtupError
 
 # The lines in which Ivy 2.5 names a cause, the most telling first.
 _TROUBLES = (

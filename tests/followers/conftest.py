@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from caughtup.pipelines.java.jars import fetch_jars
 from caughtup.followers.kafka_streams.jar import build_jar
+from caughtup.pipelines.java.jars import fetch_jars
 from tests.support.oracles import Oracle, compile_java, running_oracle
 
 JAVA_SOURCES = sorted((Path(__file__).parent / "java").glob("*.java"))

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from caughtup.pipelines.java.command_lines import QUICK_START
-from caughtup.pipelines.java.find import find_java
-from caughtup.pipelines.java.jars import KAFKA_VERSION, ensure_jars, fetch_jars
 from caughtup.models.reassignments.controllers import (
     ADDED_SUFFICE,
     NEWEST_COMPARED,
     WHOLE_TARGET,
 )
+from caughtup.pipelines.java.command_lines import QUICK_START
+from caughtup.pipelines.java.find import find_java
+from caughtup.pipelines.java.jars import KAFKA_VERSION, ensure_jars, fetch_jars
 from tests.oracle.conftest import QUIET, seeds_of_a_family
 from tests.oracle.generated.reassignments import Asked, generate_walk
 from tests.support.controllers.kraft import Release

@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from caughtup.pipelines.java.jars import ensure_jars, fetch_jars
 from caughtup.models.assignment.releases import Release
+from caughtup.pipelines.java.jars import ensure_jars, fetch_jars
 
 #: Release → the family that it decides as.
 RELEASES: Mapping[str, Release] = {

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from py4j.java_gateway import GatewayParameters, JavaGateway
 
 from caughtup.demo.cluster.broker_config import properties_text
+from caughtup.demo.processes.children import Processes
 from caughtup.pipelines.java.command_lines import QUICK_START
 from caughtup.pipelines.java.find import find_java
 from caughtup.pipelines.java.ivy import pyspark_jars
-from caughtup.demo.processes.children import Processes
 from tests.support.service import wait_for
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)

@@ -15,11 +15,11 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.pipelines.java.jars import ensure_spark_jars
 from caughtup.models.errors import CaughtupError
 from caughtup.models.records.keys import encode_copy
 from caughtup.models.records.task_positions import FORMAT, PositionRecord
 from caughtup.models.records.topics import CATCH_UP_RATES, PIPELINE_PROGRESS
+from caughtup.pipelines.java.jars import ensure_spark_jars
 from caughtup.pipelines.rates.stream import RatesOptions, catch_up_rates
 from caughtup.pipelines.spark.session import spark_session
 from tests.integration.conftest import MakeTopic

@@ -17,12 +17,12 @@ from pyspark.sql import SparkSession
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.topics import create_topics
-from caughtup.pipelines.java.jars import ensure_spark_jars
 from caughtup.models.errors import CaughtupError
 from caughtup.models.lag.partition_lag import partition_lag
 from caughtup.models.offsets import EndOffsets
 from caughtup.pipelines.history.decoding.topic_columns import own_table
 from caughtup.pipelines.history.stream import History, HistoryOptions
+from caughtup.pipelines.java.jars import ensure_spark_jars
 from caughtup.pipelines.schema import bucket
 from caughtup.pipelines.spark.session import spark_session
 from tests.integration.conftest import MakeTopic

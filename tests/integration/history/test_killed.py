@@ -23,8 +23,8 @@ from deltalake import DeltaTable
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.topics import create_topics
-from caughtup.pipelines.java.jars import ensure_spark_jars
 from caughtup.pipelines.history.tables import LAYOUTS
+from caughtup.pipelines.java.jars import ensure_spark_jars
 from caughtup.pipelines.spark.session import spark_session
 from tests.integration.conftest import MakeTopic
 from tests.support.pipelines.committing import Committing

@@ -17,8 +17,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
-from caughtup.pipelines.java.jars import ensure_spark_jars
 from caughtup.pipelines.history.stream import HistoryOptions, history
+from caughtup.pipelines.java.jars import ensure_spark_jars
 from caughtup.pipelines.rates.stream import RatesOptions, start_catch_up_rates
 from caughtup.pipelines.spark.kafka_options import source_options
 from caughtup.pipelines.spark.session import spark_session

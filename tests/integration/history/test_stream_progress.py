@@ -16,10 +16,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
-from caughtup.pipelines.java.jars import ensure_spark_jars
 from caughtup.models.errors import CaughtupError
 from caughtup.models.pipeline_progress import StreamProgress
 from caughtup.models.records.pipeline_progress import FORMAT
+from caughtup.pipelines.java.jars import ensure_spark_jars
 from caughtup.pipelines.progress.listener import Reporter, report_progress
 from caughtup.pipelines.spark.kafka_options import source_options
 from caughtup.pipelines.spark.session import spark_session

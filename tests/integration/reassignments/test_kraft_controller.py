@@ -11,10 +11,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.pipelines.java.jars import KAFKA_VERSION
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.controllers import missing_from_isr
 from caughtup.models.records.reassignments import ClusterRecord
+from caughtup.pipelines.java.jars import KAFKA_VERSION
 from tests.integration.conftest import MakeCluster
 from tests.support.controllers.kraft import cancelled, isr_changed, reassigned
 from tests.support.controllers.partition_state import PartitionState

@@ -18,11 +18,11 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.models.records.topics import RECOMMENDATIONS
+from caughtup.models.security.signing import HEADER, read_keys, sign
 from caughtup.pipelines.java.compiling import compiler_command
 from caughtup.pipelines.java.find import find_java
 from caughtup.pipelines.java.jars import classpath
-from caughtup.models.records.topics import RECOMMENDATIONS
-from caughtup.models.security.signing import HEADER, read_keys, sign
 from tests.integration.conftest import MakeTopic
 from tests.support.documented import blocks
 from tests.support.own_topics.records import service_records

@@ -11,14 +11,16 @@ from xml.etree import ElementTree
 
 import pytest
 
+from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.java import jars
 from caughtup.pipelines.java.ivy import Coordinate, JarsUnavailable, module_descriptor
-from caughtup.models.errors import CaughtupError
 
 # Small, and with one dependency.
 BINDING = "org.slf4j:slf4j-simple:1.7.36"
 BINDING_JARS = ["slf4j-api-1.7.36.jar", "slf4j-simple-1.7.36.jar"]
-FETCH = f"from caughtup.pipelines.java import jars; print(jars.fetch_jars('binding', ['{BINDING}']))"
+FETCH = (
+    f"from caughtup.pipelines.java import jars; print(jars.fetch_jars('binding', ['{BINDING}']))"
+)
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from caughtup.pipelines.java.find import find_java
-from caughtup.pipelines.java.jars import ensure_spark_jars
 from caughtup.models.errors import CaughtupError
 from caughtup.models.security.kafka_names import JAVA, is_security
+from caughtup.pipelines.java.find import find_java
+from caughtup.pipelines.java.jars import ensure_spark_jars
 from caughtup.pipelines.spark.kafka_options import java_properties, source_options
 
 
