@@ -1,8 +1,7 @@
-"""What the documents name is there: files, folders, tests, and the modules of the design."""
+"""What the documents name is there: files, folders and tests."""
 
 from __future__ import annotations
 
-import ast
 import re
 from functools import cache
 from pathlib import Path
@@ -44,15 +43,3 @@ def test_every_file_and_folder_that_a_page_names_is_there(page: str) -> None:
         if name not in known() and not any(file.endswith(f"/{name}") for file in known())
     }
     assert missing == set()
-
-
-def test_the_design_has_a_row_for_every_folder_in_its_own_words() -> None:
-    page = (ROOT / "docs/design.md").read_text()
-    rows = dict(re.findall(r"^\| `([\w./]+/)` \| (.*) \|$", page, re.MULTILINE))
-    expected = {}
-    for top in ("agents", "bench", "demo", "followers", "models", "pipelines"):
-        for file in (ROOT / top).rglob("__init__.py"):
-            said = ast.get_docstring(ast.parse(file.read_text())) or ""
-            name = f"{file.parent.relative_to(ROOT)}/"
-            expected[name] = said.partition("\n")[0].replace("``", "`")
-    assert rows == expected
