@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
-State = Literal["running", "stopped", "failed"]
+from caughtup.models.records.pipeline_progress import ProgressRecord
+
 Status = Literal["running", "late", "stopped", "failed"]
 
-STATES: tuple[State, ...] = ("running", "stopped", "failed")
 STATUSES: tuple[Status, ...] = ("running", "late", "stopped", "failed")
 
 #: Streams that are kept. There are a handful, and anybody may write of more.
@@ -24,31 +23,14 @@ _LEAST_SECONDS = 60.0
 _FIRST_SECONDS = 600.0
 
 
-@dataclass(frozen=True, slots=True)
-class StreamProgress:
-    """A stream's last report. None: not known, or not reported.
+class StreamProgress(NamedTuple):
+    """A stream's last report, and when the broker wrote it down (ms).
 
-    ``heard_ms`` is when the broker wrote it down: the driver's clock may be wrong.
-    ``trigger_seconds`` is the time from one of its batches to the next, None where it takes what
-    there is and ends. ``batch`` is the number of the last batch, ``batch_seconds`` what that took,
-    ``rows`` the records that it read. ``offsets_behind`` sums, over all partitions, what lies
-    between the batch's end and the end of the log. ``quarantined`` counts undecodable records
-    since the stream's start, ``state_rows`` what it keeps from batch to batch. ``why`` is the
-    reason of a failure, in a line.
+    The clock of the stream's driver may be wrong.
     """
 
-    state: State
     heard_ms: int
-    trigger_seconds: float | None = None
-    batch: int | None = None
-    batch_seconds: float | None = None
-    rows: int | None = None
-    rows_per_second: float | None = None
-    offsets_behind: int | None = None
-    quarantined: int | None = None
-    state_rows: int | None = None
-    watermark_ms: int | None = None
-    why: str | None = None
+    record: ProgressRecord
 
     def silent_after_ms(self) -> float:
         """Return after how many ms of silence something is wrong.
@@ -56,16 +38,18 @@ class StreamProgress:
         Three triggers after it was last heard, or three times the last batch where that took
         longer than a trigger; never less than a minute, nor than ten before the first batch.
         """
-        trigger = _ONCE_SECONDS if self.trigger_seconds is None else self.trigger_seconds
-        usual = max(trigger, self.batch_seconds or 0.0)
-        least = _FIRST_SECONDS if self.batch is None else _LEAST_SECONDS
+        trigger = (
+            _ONCE_SECONDS if self.record.trigger_seconds is None else self.record.trigger_seconds
+        )
+        usual = max(trigger, self.record.batch_seconds or 0.0)
+        least = _FIRST_SECONDS if self.record.batch is None else _LEAST_SECONDS
         return self.heard_ms + 1000 * max(_TRIGGERS * usual, least)
 
     def status(self, now_ms: int) -> Status:
         """Return the stream's status at a moment (ms)."""
-        if self.state == "running" and now_ms > self.silent_after_ms():
+        if self.record.state == "running" and now_ms > self.silent_after_ms():
             return "late"
-        return self.state
+        return self.record.state
 
 
 class StreamProgressTable:
@@ -87,8 +71,10 @@ class StreamProgressTable:
         if stream not in self._streams and len(self._streams) >= MOST_STREAMS:
             return False
         before = self._streams.get(stream)
-        if before is None or before.batch != progress.batch:  # else the same batch is told again
-            self._rows[stream] += progress.rows or 0
+        if (
+            before is None or before.record.batch != progress.record.batch
+        ):  # else the same batch is told again
+            self._rows[stream] += progress.record.rows or 0
         self._streams[stream] = progress
         return True
 

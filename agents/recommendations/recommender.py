@@ -11,12 +11,12 @@ from typing import NamedTuple
 from caughtup.agents.clock import now_ms
 from caughtup.agents.process.turns import done_in_turns
 from caughtup.agents.recent.words import task_movements
-from caughtup.agents.recommendations.records import encode
 from caughtup.agents.recommendations.signing import Signer
 from caughtup.agents.topics.outbox import Outbox
 from caughtup.agents.topics.publisher import TopicWriter
 from caughtup.models.decisions.generation import DecidedGeneration
-from caughtup.models.decisions.recommendation import Recommendation
+from caughtup.models.decisions.learned_configs import learned_record
+from caughtup.models.decisions.recommendation import encode_recommendation
 from caughtup.models.decisions.undecided import (
     UndecidedGeneration,
     WaitingGeneration,
@@ -25,8 +25,8 @@ from caughtup.models.decisions.undecided import (
 from caughtup.models.errors import CaughtupError
 from caughtup.models.records.keys import encode_group
 from caughtup.models.records.learned_configs import FORMAT as LEARNED
-from caughtup.models.records.learned_configs import LearnedRecord
-from caughtup.models.records.movements import TASKS, TaskMovementRecord
+from caughtup.models.records.movements import TASKS
+from caughtup.models.records.recommendations import RecommendationRecord
 from caughtup.models.state.cluster import ClusterState
 
 log = logging.getLogger(__name__)
@@ -117,7 +117,7 @@ class Recommender:
         """Have what is known of a group's configs written: before what was decided by it."""
         known = self._state.applications.learned.newest(group)
         if known is not None:
-            value = LEARNED.encode(LearnedRecord.from_learned(group, known))
+            value = LEARNED.encode(learned_record(group, known))
             self._outbox.put(self._learned, encode_group(group), value)
 
     async def _tell_movements(self) -> None:
@@ -128,7 +128,7 @@ class Recommender:
         now, told = now_ms(), []
         for event in self._state.applications.movement_events(now):
             with self._state.faults.isolated("movements", event.group, now):
-                value = TASKS.encode(TaskMovementRecord.from_event(event))
+                value = TASKS.encode(event)
                 self._outbox.put(self._movements, encode_group(event.group), value)
                 told.append(event)
             yield
@@ -147,14 +147,14 @@ def _decide(cluster: str, undecided: UndecidedGeneration, now_ms: int) -> Decide
     return Decided(decided, None if recommended is None else _write(recommended))
 
 
-def _write(recommended: Recommendation) -> Written:
+def _write(recommended: RecommendationRecord) -> Written:
     try:
-        return encode(recommended)
+        return encode_recommendation(recommended)
     except CaughtupError as error:
         return error
 
 
-def summary(recommended: Recommendation) -> str:
+def summary(recommended: RecommendationRecord) -> str:
     """Describe in one line what was decided."""
     leader = recommended.leader
     why = f" ({leader.why})" if leader.why else ""

@@ -11,11 +11,11 @@ from caughtup.models.assignment.catch_up import is_caught_up
 from caughtup.models.decisions.caught_up_copies import NONE_CAUGHT_UP, CaughtUpCopies
 from caughtup.models.decisions.generation import DecidedGeneration
 from caughtup.models.decisions.membership_change import MembershipChange, followed
-from caughtup.models.decisions.recommendation import Recommendation
 from caughtup.models.decisions.undecided import UndecidedGeneration, WaitingGeneration
 from caughtup.models.groups.generation import StreamsGeneration
+from caughtup.models.ids import CopyKey, ProcessId
 from caughtup.models.parameters import ApplicationParameters
-from caughtup.models.tasks.copy_table import CopyKey
+from caughtup.models.records.recommendations import RecommendationRecord
 from caughtup.models.tasks.positions import TaskPosition
 
 #: Decided generations kept to be shown.
@@ -37,7 +37,7 @@ class Pending(NamedTuple):
 
     generation: StreamsGeneration
     seen_ms: int
-    recommendation: Recommendation | None = None
+    recommendation: RecommendationRecord | None = None
 
 
 @dataclass(slots=True)
@@ -75,7 +75,7 @@ class Application:
         while len(self.pending) > 1:
             self.pending.popleft()
 
-    def restore(self, published: Recommendation) -> None:
+    def restore(self, published: RecommendationRecord) -> None:
         """Spare the newest generation if it was decided before a restart, and those before it.
 
         ``published`` is the last that was then. Made for any other generation it says
@@ -143,14 +143,14 @@ class Application:
         self.change = followed(self.change, last, decided.generation, decided.copies)
         self.decided, self.movements_due, self.caught_up = decided, True, decided.caught_up
         self.rebalances += 1
-        self.exact_counts[decided.exact.result] += 1
+        self.exact_counts[decided.exact.leader.result] += 1
         self.movement_counts.update(movement.kind for movement in decided.movements)
         generation = decided.generation
         self.history.append(
             PastGeneration(
                 generation.generation,
                 generation.as_of_ms,
-                decided.exact.result,
+                decided.exact.leader.result,
                 len(decided.movements),
             )
         )
@@ -167,7 +167,7 @@ class Application:
             self.exact_counts["undetermined"] += 1
         self.decided, self.movements_due = None, False
 
-    def _holds(self, published: Recommendation) -> bool:
+    def _holds(self, published: RecommendationRecord) -> bool:
         """Return whether a recommendation was made for the newest generation.
 
         Generation numbers start again when a group is deleted; its moment tells them apart.
@@ -176,5 +176,5 @@ class Application:
         return (
             published.generation == newest.generation
             and published.as_of_ms == newest.as_of_ms
-            and published.process_ids == tuple(newest.clients)
+            and [*map(ProcessId.parse, published.process_ids)] == [*newest.clients]
         )

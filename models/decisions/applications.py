@@ -10,8 +10,7 @@ from caughtup.models.decisions.generation import DecidedGeneration
 from caughtup.models.decisions.inputs.application_state import ApplicationState
 from caughtup.models.decisions.last_by_group import LastByGroup
 from caughtup.models.decisions.learned_configs import LearnedConfigs
-from caughtup.models.decisions.movements import MovementLog, TaskMovementEvent
-from caughtup.models.decisions.recommendation import Recommendation
+from caughtup.models.decisions.movements import MovementLog
 from caughtup.models.decisions.undecided import (
     UndecidedGeneration,
     WaitingGeneration,
@@ -23,6 +22,8 @@ from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.learning.learned import Learned
 from caughtup.models.learning.told import Told
 from caughtup.models.parameters import ApplicationParameters
+from caughtup.models.records.movements import TaskMovementRecord
+from caughtup.models.records.recommendations import RecommendationRecord
 from caughtup.models.tasks.positions import TaskPositions
 
 
@@ -37,7 +38,7 @@ class Applications(Mapping[str, Application]):
         self._faults = faults or Faults()
         self._parameters = parameters
         self._known: dict[str, Application] = {}
-        self._published = LastByGroup[Recommendation]()
+        self._published = LastByGroup[RecommendationRecord]()
         self._states = LastByGroup[ApplicationState]()
 
     def __getitem__(self, group: str) -> Application:
@@ -64,7 +65,7 @@ class Applications(Mapping[str, Application]):
         value = None if decided is None else decided.inputs.scenario.config.get(name)
         return value if isinstance(value, int) else self.parameters(group).value(name)
 
-    def apply_published(self, group: str, published: Recommendation | None) -> bool:
+    def apply_published(self, group: str, published: RecommendationRecord | None) -> bool:
         """Keep a recommendation that was published before this process started; None withdraws.
 
         Returns False if there are those of too many groups to take another one.
@@ -74,7 +75,7 @@ class Applications(Mapping[str, Application]):
             return True
         return self._published.add(group, published)
 
-    def newest_published(self) -> list[tuple[str, Recommendation]]:
+    def newest_published(self) -> list[tuple[str, RecommendationRecord]]:
         """Return the newest recommendation of each group, by group, sorted."""
         return list(self._published.each_newest())
 
@@ -219,7 +220,7 @@ class Applications(Mapping[str, Application]):
 
         return self._faults.isolated("decision", group, now_ms, give_up)
 
-    def settle(self, decided: DecidedGeneration | WaitingGeneration) -> Recommendation | None:
+    def settle(self, decided: DecidedGeneration | WaitingGeneration) -> RecommendationRecord | None:
         """Settle a decision, and return the recommendation that is to be published of it, if any.
 
         None as well if it is no longer to be decided, or waits.
@@ -244,7 +245,7 @@ class Applications(Mapping[str, Application]):
         if (application := self._known.get(group)) is not None:
             application.published += 1
 
-    def movement_events(self, now_ms: int) -> Iterator[TaskMovementEvent]:
+    def movement_events(self, now_ms: int) -> Iterator[TaskMovementRecord]:
         """Yield what the newest decisions mean for movements, each time only what is new.
 
         Others may have their turn between two events. What isn't asked for comes the next time.
@@ -254,7 +255,7 @@ class Applications(Mapping[str, Application]):
             with self._faults.isolated("movements", group, now_ms):
                 yield from self._movement_events(group, now_ms)
 
-    def _movement_events(self, group: str, now_ms: int) -> Iterator[TaskMovementEvent]:
+    def _movement_events(self, group: str, now_ms: int) -> Iterator[TaskMovementRecord]:
         application = self._known.get(group)
         if application is None or (decided := application.decided) is None:
             return

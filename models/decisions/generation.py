@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from caughtup.models.assignment.decision import Decision
@@ -14,24 +15,24 @@ from caughtup.models.decisions.exact.generation import (
     FOLLOWER,
     KAFKAS,
     ExactResult,
+    compared,
 )
 from caughtup.models.decisions.exact.members import differs_as_a_whole
 from caughtup.models.decisions.inputs.application_state import ApplicationState
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.decisions.projection import project
 from caughtup.models.decisions.recommendation import (
-    PlannedMovement,
-    Recommendation,
     planned_movements,
     recommendation,
+    recorded_inputs,
 )
-from caughtup.models.decisions.recommendation_fields import recommendation_fields
 from caughtup.models.decisions.task_table import TaskCopy, given_copies
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.learning.known_inputs import with_known_configs
 from caughtup.models.learning.learned import Learned, Verdict, learn
 from caughtup.models.learning.provenance import chosen
 from caughtup.models.learning.told import possible
+from caughtup.models.records.recommendations import RecommendationRecord, RecommendedMovement
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class DueGeneration:
     learned: Learned = field(default_factory=Learned)
     is_learned: bool = False
     leader_state: ApplicationState | None = None
-    published: tuple[Recommendation, ...] = ()
+    published: tuple[RecommendationRecord, ...] = ()
     revises: DecidedGeneration | None = None
     worthwhile_at_ms: int | None = None
     rates: str | None = None
@@ -77,8 +78,8 @@ class DecidedGeneration:
     generation: StreamsGeneration
     inputs: GenerationInputs
     exact: ExactResult
-    recommendation: Recommendation | None
-    leader_movements: tuple[PlannedMovement, ...] | None
+    recommendation: RecommendationRecord | None
+    leader_movements: Sequence[RecommendedMovement] | None
     copies: tuple[TaskCopy, ...]
     caught_up: CaughtUpCopies
     revises: DecidedGeneration | None = None
@@ -87,7 +88,7 @@ class DecidedGeneration:
     learned: Learned | None = None
 
     @property
-    def movements(self) -> tuple[PlannedMovement, ...]:
+    def movements(self) -> Sequence[RecommendedMovement]:
         """The movements of the recommendation; none without one."""
         return self.recommendation.movements if self.recommendation else ()
 
@@ -101,7 +102,7 @@ def decide_generation(cluster: str, due: DueGeneration, now_ms: int) -> DecidedG
     elif due.leader_state is not None:
         wanted = due.leader_state.recommendations()
         published = [
-            read_published(recommendation_fields(one), generation.group)
+            read_published(one, generation.group)
             for one in due.published
             if one.decision_id in wanted
         ]
@@ -151,21 +152,21 @@ def _exact(generation: StreamsGeneration, learned: Learned, verdict: Verdict) ->
     else:
         hypotheses = learned.hypotheses or possible(learned.told, ())
         assignor = CLASSES[chosen(hypotheses).algorithm.assignor]
-    return ExactResult(verdict.result, verdict.why, verdict.decision, assignor)
+    return ExactResult(compared(verdict.result, verdict.why, assignor), verdict.decision)
 
 
-def read_back(generation: StreamsGeneration, published: Recommendation) -> DecidedGeneration:
+def read_back(generation: StreamsGeneration, published: RecommendationRecord) -> DecidedGeneration:
     """Return a generation's decision as it was published before a restart.
 
     Raises CaughtupError if it can't be decided again.
     """
-    inputs, exact = published.inputs, published.leader
+    inputs, exact = recorded_inputs(published.inputs), ExactResult(published.leader, None)
     # From a projected scenario, from one that isn't whole, and for a follower, nobody can tell
     # what the leader decided.
-    if exact.assignor == ASSIGNOR and not inputs.projected and not published.left_out:
+    if exact.leader.assignor == ASSIGNOR and not inputs.projected and not published.left_out:
         decision = decide(replace(inputs.scenario.expanded(), assignor=KAFKAS))
-        if exact.result != "match" or _is_assigned(decision, generation):
-            exact = replace(exact, decision=decision)
+        if exact.leader.result != "match" or _is_assigned(decision, generation):
+            exact = exact._replace(decision=decision)
     return replace(_decided(generation, inputs, exact, published), read_back=True)
 
 
@@ -185,15 +186,15 @@ def _decided(
     generation: StreamsGeneration,
     inputs: GenerationInputs,
     exact: ExactResult,
-    recommended: Recommendation | None,
+    recommended: RecommendationRecord | None,
 ) -> DecidedGeneration:
     """Put a decision together with all that follows from it for as long as it stands."""
     if exact.decision is not None:
-        exact = replace(exact, decision=exact.decision.explained())
+        exact = exact._replace(decision=exact.decision.explained())
     leader_movements = None
     if exact.decision is not None and exact.plans:
         leader_movements = planned_movements(exact.decision.movements)
-    trusted = exact.decision if exact.result == "match" else None
+    trusted = exact.decision if exact.leader.result == "match" else None
     scenario = inputs.scenario
     if not inputs.projected:
         scenario = project(generation, scenario, {}) or scenario
@@ -208,8 +209,8 @@ def _decided(
     )
 
 
-def _says_the_same(now: Recommendation | None, before: Recommendation | None) -> bool:
+def _says_the_same(now: RecommendationRecord | None, before: RecommendationRecord | None) -> bool:
     """Return whether whoever follows the one does what whoever follows the other does."""
     if now is None or before is None:
         return True
-    return now.assignment == before.assignment and now.probing == before.probing
+    return now.assignment == before.assignment and now.probing_rebalance == before.probing_rebalance

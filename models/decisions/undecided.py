@@ -25,15 +25,14 @@ from caughtup.models.decisions.inputs.application_state import ApplicationState,
 from caughtup.models.decisions.inputs.gathering import GenerationInputs, gather_inputs
 from caughtup.models.decisions.inputs.leader import leader_inputs
 from caughtup.models.decisions.projection import project
-from caughtup.models.decisions.recommendation import Recommendation
 from caughtup.models.errors import CaughtupError
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetHistory, EndOffsetTable
-from caughtup.models.ids import TopicPartition
+from caughtup.models.ids import CopyKey, TopicPartition
 from caughtup.models.learning.learned import Learned
 from caughtup.models.parameters import STRATEGY, ApplicationParameters
-from caughtup.models.tasks.copy_table import CopyKey
+from caughtup.models.records.recommendations import RecommendationRecord
 from caughtup.models.tasks.positions import TaskPosition
 
 #: How long a decision waits for end offsets listed after the rebalance, in ms.
@@ -65,8 +64,8 @@ class UndecidedGeneration:
     ends: EndOffsetTable = field(default_factory=EndOffsetTable)
     commits: Mapping[TopicPartition, CommitHistory] = field(default_factory=dict)
     leader_states: tuple[ApplicationState, ...] = ()
-    published: tuple[Recommendation, ...] = ()
-    recommendation: Recommendation | None = None
+    published: tuple[RecommendationRecord, ...] = ()
+    recommendation: RecommendationRecord | None = None
     revises: DecidedGeneration | None = None
     caught_up: CaughtUpCopies = NONE_CAUGHT_UP
     positions: Mapping[CopyKey, TaskPosition] = field(default_factory=dict)

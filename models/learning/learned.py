@@ -34,6 +34,7 @@ from caughtup.models.learning.ranges import Hypotheses, Span, agreeing
 from caughtup.models.learning.sifter import Finding
 from caughtup.models.learning.told import OTHER_COSTS, UNTOLD, Told, allowing, any_costs, possible
 from caughtup.models.parameters import STRATEGY, TAGS
+from caughtup.models.records.recommendations import Result
 
 #: Decisions about a suspicion of each generation that the hypotheses explain.
 _MOST_OF_SUSPECTED = MOST_DECISIONS // 4
@@ -88,7 +89,7 @@ class Verdict:
     and no hypothesis decides what the leader did.
     """
 
-    result: str
+    result: Result
     why: str
     decision: Decision | None = None
     open: tuple[str, ...] = ()
@@ -219,7 +220,7 @@ def _contradicted(
     if not fresh:
         after = replace(learned, suspected=(), suspected_since=None)
         why = "no configs of Kafka's assignors explain it: " + in_words(sifted.differences)
-        result = "undetermined" if learned.told.assignor is None else "mismatch"
+        result: Result = "undetermined" if learned.told.assignor is None else "mismatch"
         return after, Verdict(result, why, sifted.decision, unexplained=True)
     everything = possible(learned.told, keys, racked=racked, costs=OTHER_COSTS)
     within = agreeing(fresh, everything)
@@ -244,7 +245,7 @@ def _contradicted(
     return after, _doubting("mismatch", why, sifted, names)
 
 
-def _doubting(result: str, why: str, sifted: Sifted, names: tuple[str, ...]) -> Verdict:
+def _doubting(result: Result, why: str, sifted: Sifted, names: tuple[str, ...]) -> Verdict:
     return Verdict(result, why, sifted.decision, doubted=names, unexplained=True)
 
 

@@ -13,7 +13,6 @@ from caughtup.models.connect_clusters.table import ConnectClusters
 from caughtup.models.copies.catch_up_rates import CatchUpRates
 from caughtup.models.copies.watches import CopyWatches
 from caughtup.models.decisions.applications import Applications
-from caughtup.models.decisions.recommendation import Recommendation
 from caughtup.models.decisions.task_table import TaskCopy, brokers_task_table, task_table
 from caughtup.models.decisions.undecided import UndecidedGeneration, decide_if_due
 from caughtup.models.faults.isolation import Faults, Isolation
@@ -36,6 +35,7 @@ from caughtup.models.reassignments.events import ReassignmentEvents
 from caughtup.models.reassignments.tracker import ReassignmentTracker
 from caughtup.models.reassignments.watch import ReassignmentWatch
 from caughtup.models.recent.recent import Recent
+from caughtup.models.records.recommendations import RecommendationRecord
 from caughtup.models.spark_queries.table import SparkQueries
 from caughtup.models.state.wanted_topics import known_replicas, racked_topics, wanted_topics
 from caughtup.models.tasks.positions import TaskPositions
@@ -182,7 +182,7 @@ class ClusterState:
             replicas = known_replicas(self.replicas, undecided.generation)
             yield replace(undecided, replicas=replicas, worthwhile_at_ms=at_ms, rates=rates)
 
-    def decide(self, now_ms: int) -> Iterator[Recommendation]:
+    def decide(self, now_ms: int) -> Iterator[RecommendationRecord]:
         """Decide all that is due, here and now, and yield what is recommended by it."""
         for undecided in self.due(now_ms):
             recommended, generation = None, undecided.generation

@@ -77,7 +77,7 @@ class Group:
     @property
     def open_configs(self) -> Mapping[str, str]:
         """The configs that aren't known for certain, with the values that are left."""
-        return {one.name: one.text for one in self.decided.inputs.configs if one.would_tell}
+        return {one.name: one.values for one in self.decided.inputs.configs if one.would_tell}
 
     @property
     def static_members(self) -> bool:
@@ -95,12 +95,12 @@ class Group:
     def application(self, setting: Setting, restore_per_second: float) -> Application:
         """Describe it as it is to be played. Raises ScenarioError for what Kafka refuses."""
         scenario = self.decided.inputs.scenario
-        follows = setting.assignor is None and self.decided.exact.assignor == FOLLOWER
+        follows = setting.assignor is None and self.decided.exact.leader.assignor == FOLLOWER
         application = application_of(
             self.generation.source_topics,
             scenario,
             {row.task: row.end_offset_sum for row in self.rows if row.end_offset_sum is not None},
-            assignor=setting.assignor or _ASSIGNORS.get(self.decided.exact.assignor, KAFKAS),
+            assignor=setting.assignor or _ASSIGNORS.get(self.decided.exact.leader.assignor, KAFKAS),
             configs=read_configs({**scenario.config, **dict(setting.config)}),
             timings=self.timings(),
             writes=self.speeds.writes,

@@ -9,11 +9,10 @@ from typing import Any, TypeVar
 
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import ProcessId, TaskId
+from caughtup.models.records.topics import MOST_RECOMMENDATION_BYTES
 
 T = TypeVar("T")
 
-#: Nothing of a recommendation's size should be near this.
-MAX_BYTES = 16 << 20
 #: Each value but the first comes after one of these, and takes some 100 bytes of memory.
 _SEPARATORS = b",[{"
 _MOST_SEPARATORS = 1 << 20
@@ -45,7 +44,7 @@ def require_bounded(value: bytes) -> None:
 
     Raises CaughtupError ``malformed``. Source: ``caughtup.Recommendation``.
     """
-    if len(value) > MAX_BYTES:
+    if len(value) > MOST_RECOMMENDATION_BYTES:
         raise _malformed(f"{len(value)} bytes")
     if sum(value.count(one) for one in _SEPARATORS) > _MOST_SEPARATORS:
         raise _malformed(f"over {_MOST_SEPARATORS} values")

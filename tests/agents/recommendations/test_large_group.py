@@ -174,7 +174,7 @@ async def test_what_takes_long_is_on_other_threads(monkeypatch: pytest.MonkeyPat
     watch(undecided, "read_back")
     watch(deciding, "project")
     watch(deciding, "given_copies")
-    watch(recommender, "encode")
+    watch(recommender, "encode_recommendation")
     await story(FEW)
     assert len(threads) == 10
     assert all(threading.get_ident() not in used for used in threads.values())
