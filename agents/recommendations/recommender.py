@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Generator
 from functools import partial
-from typing import NamedTuple
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.process.turns import done_in_turns
@@ -14,14 +13,10 @@ from caughtup.agents.recent.words import task_movements
 from caughtup.agents.recommendations.signing import Signer
 from caughtup.agents.topics.outbox import Outbox
 from caughtup.agents.topics.publisher import TopicWriter
-from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.generation import DecisionContext, decide_if_due
 from caughtup.models.decisions.learned_configs import learned_record
+from caughtup.models.decisions.life import GenerationLife, State
 from caughtup.models.decisions.recommendation import encode_recommendation
-from caughtup.models.decisions.undecided import (
-    UndecidedGeneration,
-    WaitingGeneration,
-    decide_if_due,
-)
 from caughtup.models.errors import CaughtupError
 from caughtup.models.records.keys import encode_group
 from caughtup.models.records.learned_configs import FORMAT as LEARNED
@@ -33,19 +28,6 @@ log = logging.getLogger(__name__)
 
 #: A recommendation's bytes, or why they can't be had.
 Written = bytes | CaughtupError
-
-
-class Decided(NamedTuple):
-    """A decision, and its record written down; None where there is nothing to publish."""
-
-    generation: DecidedGeneration | WaitingGeneration
-    written: Written | None
-
-    @property
-    def is_learned(self) -> bool:
-        """Whether anything was learned of its application's configs."""
-        decided = self.generation
-        return isinstance(decided, DecidedGeneration) and decided.learned is not None
 
 
 class Recommender:
@@ -72,17 +54,19 @@ class Recommender:
         A large group takes seconds: a thread does it, and others have their turn meanwhile.
         """
         state = self._state
-        for undecided in state.due(now_ms()):
+        for undecided, known in state.due(now_ms()):
             generation, at_ms, news = undecided.generation, now_ms(), False
             group = generation.group
             with state.applications.deciding(group, at_ms, generation):
-                decided = await asyncio.to_thread(_decide, state.cluster, undecided, at_ms)
-                news_of = None if decided is None else state.applications.settle(decided.generation)
-                if decided is not None and decided.is_learned:
+                life, written = await asyncio.to_thread(
+                    _decide, state.cluster, undecided, known, at_ms
+                )
+                news_of = state.applications.settle(life)
+                if life.decision is not None and life.decision.learned is not None:
                     self._put_learned(group)
-                if decided is not None and decided.written is not None and news_of is not None:
+                if written is not None and news_of is not None:
                     count = partial(state.applications.count_published, group)
-                    self._publish(group, decided.written, count)
+                    self._publish(group, written, count)
                     log.info("%s", summary(news_of))
                     news = True
             if news:
@@ -136,15 +120,15 @@ class Recommender:
             self._state.recent.happenings.note(happening)
 
 
-def _decide(cluster: str, undecided: UndecidedGeneration, now_ms: int) -> Decided | None:
-    """Decide a generation if it is due, and write the record down."""
-    decided = decide_if_due(cluster, undecided, now_ms)
-    if decided is None:
-        return None
-    if isinstance(decided, WaitingGeneration) or decided.read_back:
-        return Decided(decided, None)
-    recommended = decided.recommendation
-    return Decided(decided, None if recommended is None else _write(recommended))
+def _decide(
+    cluster: str, undecided: GenerationLife, known: DecisionContext, now_ms: int
+) -> tuple[GenerationLife, Written | None]:
+    """Return a generation in its next state, and the bytes of a recommendation made for it."""
+    life = decide_if_due(cluster, undecided, known, now_ms)
+    if life is undecided or life.decision is None or life.state is State.PUBLISHED:
+        return life, None
+    recommended = life.decision.recommendation
+    return life, None if recommended is None else _write(recommended)
 
 
 def _write(recommended: RecommendationRecord) -> Written:

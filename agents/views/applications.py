@@ -10,7 +10,7 @@ from caughtup.agents.views.configs import config_lines
 from caughtup.agents.views.copies import copy_fields, finite, present, rates_view
 from caughtup.models.copies.watch import CopyWatch
 from caughtup.models.decisions.application import Application
-from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.life import DecidedGeneration
 from caughtup.models.decisions.membership_change import MembershipChange
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.groups.generation import StreamsGeneration

@@ -28,7 +28,7 @@ from caughtup.agents.process.garbage import collect_seldom
 from caughtup.agents.settings import Settings
 from caughtup.bench.loop.turns import LoopTurns
 from caughtup.bench.loop.waiting import WAIT_SECONDS, until
-from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.life import DecidedGeneration
 from caughtup.models.decisions.recommendation import encode_recommendation, recommendation
 from caughtup.models.errors import CaughtupError
 from caughtup.models.state.cluster import ClusterState

@@ -12,7 +12,7 @@ from caughtup.models.copies.probing import Probing, assess_probing
 from caughtup.models.copies.probing_history import ProbingHistory
 from caughtup.models.copies.warmup_table import WarmupTable
 from caughtup.models.copies.warmups import CopyAssessment
-from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.life import DecidedGeneration
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.histories.offset_sums import EndOffsetSum

@@ -6,16 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.decisions.application import Application
-from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.generation import DecisionContext, may_depend_on
 from caughtup.models.decisions.inputs.application_state import ApplicationState
 from caughtup.models.decisions.last_by_group import LastByGroup
 from caughtup.models.decisions.learned_configs import LearnedConfigs
+from caughtup.models.decisions.life import GenerationLife
 from caughtup.models.decisions.movements import MovementLog
-from caughtup.models.decisions.undecided import (
-    UndecidedGeneration,
-    WaitingGeneration,
-    may_depend_on,
-)
 from caughtup.models.faults.isolation import Faults, Isolation
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.end_offsets import EndOffsetTable
@@ -144,35 +140,23 @@ class Applications(Mapping[str, Application]):
         commits: CommitTable,
         positions: TaskPositions,
         now_ms: int,
-    ) -> Iterator[UndecidedGeneration]:
+    ) -> Iterator[tuple[GenerationLife, DecisionContext]]:
         """Yield every generation that may be due, each once the one before it is settled.
 
-        The caller may apply events and await others between two.
+        With it comes all that it may have to be decided from. The caller may apply events and
+        await others between two.
         """
         for group in sorted(self._known):
             last: StreamsGeneration | None = None
             # Looked up late, since it may be gone by then.
             while (application := self._known.get(group)) is not None:
-                undecided: UndecidedGeneration | None = None
+                found: tuple[GenerationLife, DecisionContext] | None = None
                 with self.deciding(group, now_ms):
-                    if not self._waits(group, application, ends, now_ms):
-                        undecided = self._undecided(group, application, ends, commits, positions)
-                if undecided is None or undecided.generation is last:
+                    found = self._undecided(group, application, ends, commits, positions, now_ms)
+                if found is None or found[0].generation is last:
                     break
-                yield undecided
-                last = undecided.generation
-
-    def _waits(
-        self, group: str, application: Application, ends: EndOffsetTable, now_ms: int
-    ) -> bool:
-        """Return whether an application's next generation can't be due yet."""
-        waiting, pending = application.waiting, application.pending
-        return (
-            waiting is not None
-            and bool(pending)
-            and pending[0].generation is waiting.generation
-            and not waiting.is_over(ends, self._states.of(group), now_ms)
-        )
+                yield found
+                last = found[0].generation
 
     def _undecided(
         self,
@@ -181,16 +165,23 @@ class Applications(Mapping[str, Application]):
         ends: EndOffsetTable,
         commits: CommitTable,
         positions: TaskPositions,
-    ) -> UndecidedGeneration | None:
-        """Copy what another thread may need to decide an application's next generation."""
+        now_ms: int,
+    ) -> tuple[GenerationLife, DecisionContext] | None:
+        """Return an application's next generation, if it may be due, and what decides it."""
         parameters, reported = self.parameters(group), positions.of(group)
         if not application.pending:
-            return application.revision(parameters, reported)
-        pending = application.pending[0]
-        generation = pending.generation
-        return UndecidedGeneration(
-            generation,
-            pending.seen_ms,
+            latest = application.revisable(reported)
+            if latest is None:
+                return None
+            caught_up = application.caught_up
+            return latest, DecisionContext(
+                parameters, caught_up=caught_up, positions=dict(reported)
+            )
+        life, states = application.pending[0], self._states.of(group)
+        if life.waits(ends, states, now_ms):
+            return None
+        generation = life.generation
+        return life, DecisionContext(
             parameters,
             self.learned.of(group, Told.of(parameters)),
             self.learned.holds(generation),
@@ -201,9 +192,8 @@ class Applications(Mapping[str, Application]):
                 for partition, history in commits.of(group).items()
                 if partition.topic in generation.source_topics
             },
-            self._states.of(group),
+            states,
             self._published.of(group),
-            pending.recommendation,
         )
 
     def deciding(
@@ -220,21 +210,18 @@ class Applications(Mapping[str, Application]):
 
         return self._faults.isolated("decision", group, now_ms, give_up)
 
-    def settle(self, decided: DecidedGeneration | WaitingGeneration) -> RecommendationRecord | None:
-        """Settle a decision, and return the recommendation that is to be published of it, if any.
+    def settle(self, life: GenerationLife) -> RecommendationRecord | None:
+        """Settle a generation in its next state, and return the recommendation to be published.
 
-        None as well if it is no longer to be decided, or waits.
+        None if there is none, if the generation waits, or is no longer to be decided.
         """
-        group = decided.generation.group
+        group, decided = life.generation.group, life.decision
         application = self._known.get(group)
         if application is None:
             return None
-        if isinstance(decided, WaitingGeneration):
-            application.waiting = decided
-            return None
-        if decided.learned is not None and application.awaits(decided.generation):
-            self.learned.keep(decided.generation, decided.learned, decided.inputs.placed)
-        if not application.settle(decided):
+        if decided and decided.learned is not None and application.awaits(life.generation):
+            self.learned.keep(life.generation, decided.learned, decided.inputs.placed)
+        if not application.settle(life) or decided is None:
             return None
         if decided.recommendation is not None:
             self.apply_published(group, decided.recommendation)

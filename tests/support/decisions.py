@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.life import DecidedGeneration
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.records.fields import json_values
 from caughtup.models.records.recommendations import FORMAT, RecommendationRecord

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from caughtup.agents.topics.restoration import learned_configs
-from caughtup.models.decisions.generation import DecidedGeneration
 from caughtup.models.decisions.learned_configs import learned_record
-from caughtup.models.decisions.undecided import END_OFFSETS_WAIT_MS
+from caughtup.models.decisions.life import END_OFFSETS_WAIT_MS, DecidedGeneration
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.learning.learned import Learned
 from caughtup.models.records.keys import encode_group

@@ -16,7 +16,7 @@ from caughtup.agents.cli.lag.main import NOTHING_MATCHED
 from caughtup.agents.cli.options import connection_options, format_option, settings_of
 from caughtup.agents.cli.snapshot import read_snapshot
 from caughtup.agents.progress import Progress
-from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.life import DecidedGeneration
 from caughtup.models.records.fields import ABSENT, Absent, changed, or_absent
 from caughtup.models.records.recommendations import (
     KnownConfigRecord,

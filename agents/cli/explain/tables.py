@@ -9,7 +9,7 @@ from rich.table import Table
 
 from caughtup.models.assignment.explanation import says
 from caughtup.models.decisions.exact.generation import ASSIGNOR
-from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.life import DecidedGeneration
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.durations import duration
 from caughtup.models.ids import TaskId

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.decisions.undecided import END_OFFSETS_WAIT_MS, LEADER_STATE_WAIT_MS
+from caughtup.models.decisions.life import END_OFFSETS_WAIT_MS, LEADER_STATE_WAIT_MS
 from caughtup.models.errors import CaughtupError
 from tests.support.decisions import decided_generation, recommendation_of, recommended_record
 from tests.support.groups.records import GROUP, START_MS

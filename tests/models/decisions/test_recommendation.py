@@ -12,13 +12,13 @@ from caughtup.models.assignment.compact import read_compact
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
 from caughtup.models.decisions.generation import read_back
+from caughtup.models.decisions.life import LEADER_STATE_WAIT_MS
 from caughtup.models.decisions.recommendation import (
     decision_id,
     digest,
     encode_recommendation,
     recorded_inputs,
 )
-from caughtup.models.decisions.undecided import LEADER_STATE_WAIT_MS
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.records.decoding import BAD_TYPE, RefusedError
 from tests.support.decisions import (
@@ -212,7 +212,7 @@ def test_a_record_reads_back_as_what_it_was_made_of(
     assert recorded_inputs(found.inputs) == decided.inputs
     assert found.leader == decided.exact.leader
     assert decided.learned is not None
-    assert read_back(decided.generation, found) == replace(decided, read_back=True, learned=None)
+    assert read_back(decided.generation, found) == replace(decided, learned=None)
 
 
 def test_the_same_inputs_have_the_same_id_whatever_the_moment_and_the_order() -> None:

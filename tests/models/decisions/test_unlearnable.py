@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from caughtup.models.decisions.undecided import END_OFFSETS_WAIT_MS
+from caughtup.models.decisions.life import END_OFFSETS_WAIT_MS
 from caughtup.models.errors import CaughtupError
 from caughtup.models.groups.generation import StreamsGeneration
 from tests.models.learning.applications import GROUP

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from caughtup.agents.cli.explain.main import explanation
 from caughtup.agents.cli.explain.tables import print_explanation
-from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.life import DecidedGeneration
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.records.fields import json_values
 from caughtup.models.state.cluster import ClusterState

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from caughtup.models.decisions.exact.generation import ASSIGNOR, ExactResult, compared
-from caughtup.models.decisions.undecided import LEADER_STATE_WAIT_MS
+from caughtup.models.decisions.life import LEADER_STATE_WAIT_MS
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
 from tests.support.decisions import decided_generation, decided_state
 from tests.support.groups.records import GROUP, START_MS

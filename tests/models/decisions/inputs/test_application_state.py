@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.decisions.generation import DecidedGeneration
-from caughtup.models.decisions.undecided import LEADER_STATE_WAIT_MS
+from caughtup.models.decisions.life import LEADER_STATE_WAIT_MS, DecidedGeneration
 from caughtup.models.errors import CaughtupError
 from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId
