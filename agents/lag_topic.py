@@ -23,10 +23,10 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import isolated_record
 from caughtup.agents.topics.definitions import topic_name
 from caughtup.agents.topics.read_to_end import read_service_topic
-from caughtup.agents.views.lag_lines import partition_lines, task_lines
 from caughtup.models.records.keys import decode_line
 from caughtup.models.records.lag_lines import Line, encode
 from caughtup.models.records.topics import LAG
+from caughtup.models.shown.lag import copy_lines, partition_lines
 from caughtup.models.state.cluster import ClusterState
 
 log = logging.getLogger(__name__)
@@ -212,7 +212,7 @@ _PRODUCER: dict[str, Any] = {
 
 def _records(state: ClusterState, group: str) -> Iterator[tuple[bytes, bytes]]:
     """Yield each line of a group's table under its key."""
-    lines: Iterator[Line] = chain(partition_lines(state, group), task_lines(state, group))
+    lines: Iterator[Line] = chain(partition_lines(state, group), copy_lines(state, group))
     for line in lines:
         yield line.key, encode(line)
 

@@ -1,7 +1,7 @@
-"""The verdicts on groups' lag and on reassignments: their words, how bad each is, their colours.
+"""The verdicts on lag, copies, reassignments and decisions: their words, order and colours.
 
 Terminal, page, metrics and dashboards take them from here; what decides them is in
-``lag/verdict.py`` and in ``reassignments/verdict.py``.
+``lag/verdict.py``, ``copies/warmups.py``, ``reassignments/verdict.py`` and ``learning/``.
 """
 
 from __future__ import annotations
@@ -49,6 +49,25 @@ LAG = Vocabulary(
     Term("diverging", "red", "▲", "orange"),
     Term("stalled", "red", "◆", "semi-dark-red"),
     Term("stopped", "red", "■", "red"),
+)
+#: Of a copy that is to catch up; the charts of copies have no colours of their own.
+COPIES = Vocabulary(
+    "unknown",
+    Term("caught_up", "green", "✓", "green"),
+    Term("warming", "yellow", "→", "blue"),
+    Term("waiting", "yellow", "…", "text"),
+    Term("unknown", "yellow", "?", "text"),
+    Term("stranded", "red", "■", "orange"),
+    Term("flapping", "red", "↺", "purple"),
+    Term("stalled", "red", "◆", "semi-dark-red"),
+    Term("chasing", "red", "▲", "red"),
+)
+#: Of a leader's decision compared with Kafka's assignor.
+DECISIONS = Vocabulary(
+    "not yet",
+    Term("match", "green", "✓", "green"),
+    Term("undetermined", "yellow", "?", "text"),
+    Term("mismatch", "red", "✗", "red"),
 )
 REASSIGNMENTS = Vocabulary(
     "measuring",

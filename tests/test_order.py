@@ -63,6 +63,7 @@ MODELS = (
     "spark_queries",
     "state",
     "what_if",
+    "shown",
 )
 
 

@@ -9,20 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import aclosing
 from itertools import islice
-from typing import Any
 
 import msgspec
 from aiohttp import web
 
 from caughtup.agents.process.turns import in_turns
-from caughtup.agents.views.configs import application_lines
-from caughtup.agents.views.connect_lines import connect_lines
-from caughtup.agents.views.lag_lines import lag_lines
 from caughtup.agents.web.answer import count_asked, refused, send_made, send_whole
 from caughtup.agents.web.door.questions import Slots
 from caughtup.agents.web.door.refusals import Refusals
-from caughtup.models.records.config_lines import Line as ConfigsLine
-from caughtup.models.records.reassignment_lines import Line
+from caughtup.models.records.fields import Part
+from caughtup.models.shown.configs import application_lines
+from caughtup.models.shown.connect import connect_lines
+from caughtup.models.shown.lag import lag_lines
 from caughtup.models.state.cluster import ClusterState
 
 _KIND = {"Content-Type": "application/x-ndjson"}
@@ -99,22 +97,22 @@ class Lines:
         groups = dict.fromkeys(request.query.getall("group", [])) or sorted(known)
         return await self._answer(request, self._configs_of(g for g in groups if g in known))
 
-    def _configs_of(self, groups: Iterable[str]) -> Iterator[ConfigsLine]:
+    def _configs_of(self, groups: Iterable[str]) -> Iterator[Part]:
         for group in groups:
             with self._state.faults.isolated(_FAULTS, group, self._clock()):
                 yield from application_lines(self._state, group)
 
-    def _connect_of(self, groups: Iterable[str]) -> Iterator[dict[str, Any]]:
+    def _connect_of(self, groups: Iterable[str]) -> Iterator[Part]:
         for group in groups:
             with self._state.faults.isolated(_FAULTS, group, self._clock()):
                 yield from connect_lines(self._state, group, self._clock())
 
-    def _lag_of(self, groups: Iterable[str], known: Container[str]) -> Iterator[dict[str, Any]]:
+    def _lag_of(self, groups: Iterable[str], known: Container[str]) -> Iterator[Part]:
         for group in (group for group in groups if group in known):
             with self._state.faults.isolated(_FAULTS, group, self._clock()):
                 yield from lag_lines(self._state, group)
 
-    def _moving(self) -> Iterator[Line]:
+    def _moving(self) -> Iterator[Part]:
         state, now_ms = self._state, self._clock()
         with state.faults.isolated(_FAULTS, "reassignments", now_ms):
             yield from state.reassignment_watch.lines(state.reassignments, now_ms)
@@ -122,7 +120,7 @@ class Lines:
     async def _answer(
         self,
         request: web.Request,
-        lines: Iterator[dict[str, Any]] | Iterator[Line] | Iterator[ConfigsLine],
+        lines: Iterator[Part],
     ) -> web.StreamResponse:
         pieces = map(_line, lines)
         with self._slots.taken(request):
@@ -143,7 +141,7 @@ class _Page:
         #: before; None where there is none.
         self.at: tuple[int, int] | None = None
 
-    def lines(self, groups: Iterable[Iterator[dict[str, Any]]]) -> Iterator[bytes]:
+    def lines(self, groups: Iterable[Iterator[Part]]) -> Iterator[bytes]:
         """Yield the page's lines, and nothing for each that only says that there are more."""
         for place, lines in enumerate(groups):
             given, self._given = self._given, 0
@@ -156,5 +154,5 @@ class _Page:
                 yield _line(line)
 
 
-def _line(line: dict[str, Any] | Line | ConfigsLine) -> bytes:
+def _line(line: Part) -> bytes:
     return msgspec.json.encode(line) + b"\n"

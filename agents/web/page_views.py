@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Generator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from aiohttp import web
@@ -13,19 +13,21 @@ from aiohttp import web
 from caughtup.agents.columns import DECLARED
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import done_in_turns
-from caughtup.agents.views.page.group import group_steps
-from caughtup.agents.views.page.overview import overview_steps
-from caughtup.agents.views.page.parts import (
+from caughtup.agents.web.answer import refused, send_made
+from caughtup.agents.web.door.questions import Questions, Slots
+from caughtup.agents.web.door.refusals import Refusals
+from caughtup.agents.web.page.group import group_steps
+from caughtup.agents.web.page.head import Head
+from caughtup.agents.web.page.overview import overview_steps
+from caughtup.agents.web.page.parts import (
     connect_steps,
     health_steps,
     reassignments_steps,
     streams_steps,
 )
-from caughtup.agents.views.page.recent import recent_of_cluster, recent_of_group
-from caughtup.agents.web.answer import refused, send_made
-from caughtup.agents.web.door.questions import Questions, Slots
-from caughtup.agents.web.door.refusals import Refusals
-from caughtup.agents.web.page_state import page_steps
+from caughtup.agents.web.page.recent import recent_of_cluster, recent_of_group
+from caughtup.agents.web.page.whole import whole_steps
+from caughtup.models.records.fields import ABSENT
 from caughtup.models.state.cluster import ClusterState
 
 SCHEMA = 2
@@ -40,7 +42,7 @@ _STATES = 8
 _MOST_CHARACTERS = 1_000
 _JSON = "application/json"
 _DECLARED = msgspec.Raw(msgspec.json.encode(DECLARED))
-_PARTS = {
+_PARTS: dict[str, Callable[[ClusterState, Health, int], Generator[None, None, Head]]] = {
     "reassignments": reassignments_steps,
     "connect": connect_steps,
     "streams": streams_steps,
@@ -118,18 +120,16 @@ class PageViews:
         return await self._making.answer(view, partial(self._made, view))
 
     async def _made(self, view: View) -> bytes:
-        described = await done_in_turns(self._steps(view))
+        shown = await done_in_turns(self._steps(view))
         if view != WHOLE:
-            head = {"schema": SCHEMA, "view": view.view, "links": self._links}
-            head |= {"declared": _DECLARED}
-            head |= {"history": True} if self._has_history else {}
-            described = head | described
-        return msgspec.json.encode(described)
+            shown.schema, shown.view, shown.links = SCHEMA, view.view, self._links
+            shown.declared, shown.history = _DECLARED, self._has_history or ABSENT
+        return msgspec.json.encode(shown)
 
-    def _steps(self, view: View) -> Generator[None, None, dict[str, Any]]:
+    def _steps(self, view: View) -> Generator[None, None, Head]:
         state, health, now = self._state, self._health, self._clock()
         if view == WHOLE:
-            return page_steps(state, health, now, self._limited())
+            return whole_steps(state, health, now, self._limited())
         if view.view == "overview":
             return overview_steps(state, health, now, view.find, self._limited())
         if view.view == "group":

@@ -34,17 +34,6 @@ from caughtup.models.durations import counted, duration
 from caughtup.models.histories.trend import Eta
 from caughtup.models.ids import CopyKey, TaskId
 
-#: Every verdict that there is, the best first.
-VERDICTS = (
-    "caught_up",
-    "warming",
-    "waiting",
-    "unknown",
-    "stranded",
-    "flapping",
-    "stalled",
-    "chasing",
-)
 #: How often a copy has to be built again, within the generations watched, to be called flapping.
 FLAPS = 2
 #: How long after its time a rebalance may come: its members have to poll first. In ms; it is also

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -49,6 +50,18 @@ class CopyWatch:
         """Count the copies whose pace is known by where it is from, as ``SOURCES`` names it."""
         paces = (assessed.figures.pace for assessed in self.copies.values())
         return Counter(TOLD_AS[pace] for pace in paces if pace is not None)
+
+    def etas_ms(self) -> dict[tuple[str, TaskId], int | None]:
+        """Return in how many ms each copy that is behind will be caught up, by process and task.
+
+        None where that isn't known, or never.
+        """
+        return {
+            (one.copy.process, one.copy.task): None
+            if (eta := one.figures.eta) is None or math.isinf(eta.seconds)
+            else round(eta.seconds * 1_000)
+            for one in self.copies.values()
+        }
 
     @property
     def rates(self) -> str | None:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import TracebackType
-from typing import NamedTuple
 
 from caughtup.models.errors import error_code
 
@@ -18,7 +18,8 @@ FAULTS_KEPT = 200
 _CHARACTERS = 200
 
 
-class Fault(NamedTuple):
+@dataclass(frozen=True, order=True, slots=True)
+class Fault:
     """What befell a subject in a part of the service, how many times, and when last (ms).
 
     ``subject`` names a group, a topic or a partition; ``cause`` is the error's code or class.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
 
 #: How many bytes of a key and characters of an error are kept: anybody may write both.
 _SHOWN = 80
 
 
-class Refusal(NamedTuple):
+@dataclass(frozen=True, order=True, slots=True)
+class Refusal:
     """A record that was refused: its topic, the start of its key, why, and when (ms).
 
     ``reason`` is a code: ``too_large``, ``too_deep``, ``bad_json``, ``bad_type``, ``bad_key``,

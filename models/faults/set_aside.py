@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
 
 #: Keys kept with what was set aside of them, the newest; the counts have them all.
 KEYS_KEPT = 200
@@ -12,7 +12,8 @@ KEYS_KEPT = 200
 _CHARACTERS = 200
 
 
-class SetAside(NamedTuple):
+@dataclass(frozen=True, order=True, slots=True)
+class SetAside:
     """A key whose newest record was set aside: how many in a row, why, and when last (ms).
 
     ``key`` is a group, or a partition in movement. ``reason`` is a code: ``too_large`` …

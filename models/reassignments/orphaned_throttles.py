@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.throttle_rates import is_limit, is_unanswered
@@ -17,7 +16,8 @@ ORPHANED_MS = 600_000
 ORPHANED_BESIDE_MS = 3_600_000
 
 
-class OrphanedThrottle(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class OrphanedThrottle:
     """A throttle that no reassignment needs: of a ``topic`` or a ``broker``.
 
     ``what``: its configs as they are set. ``since_ms``: since when it was seen without one.

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from itertools import islice
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from caughtup.models.records.fields import Part, changed
 
 Kind = Literal["rebalance", "verdict", "movement", "reassignment", "connect", "service"]
 
@@ -15,7 +17,7 @@ _MOST, _MOST_OF_ONE, _MOST_SUBJECTS = 1_000, 100, 5_000
 _MOST_CHARACTERS = 500
 
 
-class Happening(NamedTuple):
+class Happening(Part, omit_defaults=True):
     """Something that happened at a moment (ms) to a group or a partition, in words, and why."""
 
     at_ms: int
@@ -36,7 +38,8 @@ class Happenings:
     def note(self, happening: Happening) -> None:
         """Keep what happened."""
         why = happening.why
-        kept = happening._replace(
+        kept = changed(
+            happening,
             text=happening.text[:_MOST_CHARACTERS],
             why=None if why is None else why[:_MOST_CHARACTERS],
         )

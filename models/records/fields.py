@@ -98,6 +98,10 @@ Absent = msgspec.UnsetType
 ABSENT = msgspec.UNSET
 
 
+#: A part that is JSON already, which readers here don't read.
+Json = msgspec.Raw
+
+
 class Record(msgspec.Struct):
     """The value of a record. Each field has a line in its struct's docstring, for docs/topics.md.
 
@@ -139,6 +143,16 @@ def or_none(field: T | Absent | None) -> T | None:
 def changed(record: Struct, **fields: Any) -> Struct:
     """Return a record with other values of some fields."""
     return msgspec.structs.replace(record, **fields)
+
+
+def extended(kind: type[Struct], part: msgspec.Struct, **fields: Any) -> Struct:
+    """Return a record as one of a kind that extends its own, with the fields that are added."""
+    return kind(**{**msgspec.structs.asdict(part), **fields})
+
+
+def as_json(part: msgspec.Struct) -> Json:
+    """Return a record as JSON."""
+    return Json(msgspec.json.encode(part))
 
 
 def json_values(part: msgspec.Struct) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec  # noqa: TID251 - allowed here
 
+from caughtup.models.ids import TopicPartition
 from caughtup.models.records.fields import (
     ABSENT,
     Absent,
@@ -29,6 +30,8 @@ from caughtup.models.records.fields import (
     Topic,
 )
 from caughtup.models.records.keys import encode_line
+
+GroupType = Literal["classic", "consumer", "streams", "share", "connect", "spark"]
 
 
 class PartitionLine(Part, tag_field="kind", tag="partition"):
@@ -61,9 +64,7 @@ class PartitionLine(Part, tag_field="kind", tag="partition"):
     topic: Topic
     partition: Partition
     has_commit: bool
-    group_type: Literal["classic", "consumer", "streams", "share", "connect", "spark"] | Absent = (
-        ABSENT
-    )
+    group_type: GroupType | Absent = ABSENT
     committed: Offset | Absent = ABSENT
     end_offset: Offset | Absent = ABSENT
     last_stable_offset: Offset | Absent = ABSENT
@@ -76,6 +77,11 @@ class PartitionLine(Part, tag_field="kind", tag="partition"):
     why: str | Absent = ABSENT
     member: Name | Absent = ABSENT
     client_id: Name | Absent = ABSENT
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """The partition that it is about."""
+        return TopicPartition(self.topic, self.partition)
 
     @property
     def key(self) -> bytes:

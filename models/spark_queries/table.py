@@ -8,7 +8,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.spark_queries.look import Batch, Known, Look, Looks, Problem
+from caughtup.models.spark_queries.look import BEGINNING, Batch, Known, Look, Looks, Problem
 
 #: Partitions that are applied in one step: some milliseconds' work.
 _STEP = 500
@@ -37,6 +37,16 @@ class SparkQuery:
     looked_ms: int
     committed_ms: int | None = None
     partitions: set[TopicPartition] = field(default_factory=set)
+
+    @property
+    def batch(self) -> int | None:
+        """The last batch that was committed; None while there is none."""
+        return None if self.last.newest == BEGINNING else self.last.newest
+
+    @property
+    def batch_ms(self) -> int | None:
+        """When that was committed."""
+        return None if self.batch is None else self.committed_ms
 
     @property
     def known(self) -> Known:

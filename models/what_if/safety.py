@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Literal
 
 from caughtup.models.durations import duration
 from caughtup.models.ids import TaskId
+from caughtup.models.records.fields import ABSENT, Absent, Part
 from caughtup.models.simulation.streams.plan import Plan
 from caughtup.models.simulation.streams.run import RunningInstance
-from caughtup.models.what_if.question import Answer, ask
+from caughtup.models.what_if.question import ask
 from caughtup.models.what_if.setting import Playable, Setting
 
+#: How long a task may stand still, in ms, where no limit is given and no service has seen how long
+#: the application's tasks do: a session timeout and a rebalance.
+WITHIN_MS = 60_000
+_AS_IT_IS = Setting()
+_NO_ETAS: Mapping[tuple[str, TaskId], int | None] = MappingProxyType({})
 
-@dataclass(frozen=True, slots=True)
-class Safety:
-    """Whether stopping an instance is safe.
+
+class Safety(Part):
+    """Whether stopping an instance is safe: the answer of ``caughtup safe`` and of the service.
 
     ``still_ms`` is for how long the task that stands still longest would (the slowest restoring
     that was seen), ``task`` is that task, None if none would. ``known`` is False where no copy was
     seen to restore and something would have to: then it isn't safe. ``safe_in_ms``: when the
     copies that it lacks are caught up, by their ETAs; None if that isn't known, or never.
-    ``within_ms`` is for how long a task may stand still: what was asked, or taken where nobody did.
+    ``within_ms`` is for how long a task may stand still: what was asked, or the default.
+    ``open_configs``: the configs of which other values are possible, too. ``within_from``: where a
+    service has ``within_ms`` from; ``record``: the longest that a task stood still of late.
     """
 
     safe: bool
     known: bool
+    reason: str
     still_ms: int
     task: str | None
-    reason: str
     safe_in_ms: int | None
     within_ms: int
-    answer: Answer
+    open_configs: Mapping[str, str]
+    within_from: Literal["asked", "default", "record"] | Absent = ABSENT
 
 
 def safe_to_stop(
@@ -39,9 +49,9 @@ def safe_to_stop(
     client: str,
     *,
     within_ms: int,
-    setting: Setting,
-    etas_ms: dict[tuple[str, TaskId], int | None],
     leave_group: bool,
+    setting: Setting = _AS_IT_IS,
+    etas_ms: Mapping[tuple[str, TaskId], int | None] = _NO_ETAS,
     between_steps: Callable[[], None] = lambda: None,
 ) -> Safety:
     """Return whether an instance can be stopped without a task standing still longer than that.
@@ -57,20 +67,12 @@ def safe_to_stop(
     restored = answer.slow.offsets_restored > 0
     known = answer.restoring_known or not restored
     if answer.slow.endless is not None:
-        return Safety(
-            False,
-            known,
-            still_ms,
-            worst,
-            f"the group never reaches a stable assignment: {answer.slow.endless}",
-            None,
-            within_ms,
-            answer,
-        )
+        reason = f"the group never reaches a stable assignment: {answer.slow.endless}"
+        return Safety(False, known, reason, still_ms, worst, None, within_ms, group.open_configs)
     if known and still_ms <= within_ms:
         longer = f" for longer than {_said(still_ms)}" if still_ms else ""
         reason = f"no task stands still{longer}"
-        return Safety(True, True, still_ms, worst, reason, 0, within_ms, answer)
+        return Safety(True, True, reason, still_ms, worst, 0, within_ms, group.open_configs)
     lacking, waits_ms = _lacking(group, client, setting, etas_ms)
     if lacking:
         reason = lacking
@@ -78,14 +80,14 @@ def safe_to_stop(
         reason = "a state would have to be restored, and no restore rate is known: no copy was seen restoring"
     else:
         reason = f"{worst} would stand still for {_said(still_ms)}"
-    return Safety(False, known, still_ms, worst, reason, waits_ms, within_ms, answer)
+    return Safety(False, known, reason, still_ms, worst, waits_ms, within_ms, group.open_configs)
 
 
 def _lacking(
     group: Playable,
     client: str,
     setting: Setting,
-    etas_ms: dict[tuple[str, TaskId], int | None],
+    etas_ms: Mapping[tuple[str, TaskId], int | None],
 ) -> tuple[str | None, int | None]:
     """Name the first task whose only caught-up copy is here, and when another one is there."""
     slowest = group.speeds.restore[0] if group.speeds.restore else 0.0

@@ -15,14 +15,16 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import done_at_once
 from caughtup.agents.reassignments.agent import event_records
 from caughtup.agents.settings import Settings
-from caughtup.agents.web import page_state
 from caughtup.agents.web.metrics import exposition, groups
 from caughtup.agents.web.metrics.group_labels import GroupLabels
-from caughtup.agents.web.page_state import page_steps
+from caughtup.agents.web.page import whole as page_state
+from caughtup.agents.web.page.whole import whole_steps
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.assessment import Assessments
 from caughtup.models.offsets import LONG_MAX, EndOffsets
 from caughtup.models.reassignments.events import ReassignmentEvents
+from caughtup.models.records.fields import changed
+from caughtup.models.shown.groups import GroupLine
 from caughtup.models.state.cluster import ClusterState
 from tests.support.groups.records import START_MS, commit
 from tests.support.isolation import BAD, GOOD, NOW_MS, BreaksError, breaks_for_bad, two_applications
@@ -152,14 +154,14 @@ def test_a_movement_that_cannot_be_written_costs_itself_alone(
 
 
 def page(state: ClusterState) -> dict[str, Any]:
-    steps = page_steps(state, Health(ready=True), NOW_MS)
+    steps = whole_steps(state, Health(ready=True), NOW_MS)
     found: dict[str, Any] = json.loads(msgspec.json.encode(done_at_once(steps)))
     return found
 
 
 @pytest.mark.parametrize(
     ("name", "group_shown", "application_shown"),
-    [("group_summary", False, True), ("application_view", True, False)],
+    [("group_line", False, True), ("application_view", True, False)],
 )
 def test_the_page_has_every_other_group_and_says_what_failed(
     state: ClusterState,
@@ -181,12 +183,13 @@ def test_the_page_has_every_other_group_and_says_what_failed(
 def test_a_group_that_json_cannot_tell_is_left_out_of_the_page(
     state: ClusterState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    works = page_state.group_summary
+    works = page_state.group_line
 
-    def no_json(state: ClusterState, group: str) -> dict[str, Any]:
-        return works(state, group) | ({"lag": object()} if group == BAD else {})
+    def no_json(state: ClusterState, group: str) -> GroupLine:
+        line = works(state, group)
+        return changed(line, lag=object()) if group == BAD else line
 
-    monkeypatch.setattr(page_state, "group_summary", no_json)
+    monkeypatch.setattr(page_state, "group_line", no_json)
     assert [row["group"] for row in page(state)["groups"]] == [GOOD]
 
 
@@ -239,7 +242,7 @@ async def test_a_group_whose_lines_cannot_be_made_has_none_on_the_lag_topic(
     written = dict(producer.records)
     assert {key[0] for key, value in written.items() if value} == {BAD, GOOD}
     with monkeypatch.context() as patch:
-        breaks_for_bad(patch, lag_topic, "task_lines")
+        breaks_for_bad(patch, lag_topic, "copy_lines")
         producer.records.clear()
         assert await topic._round(producer)
     assert producer.records == {key: None for key in written if key[0] == BAD}

@@ -11,10 +11,9 @@ from typing import Any
 import msgspec
 
 from caughtup.agents.process.health import Health
-from caughtup.agents.views.lag_lines import lag_lines
 from caughtup.agents.web.metrics.exposition import exposition
 from caughtup.agents.web.metrics.group_labels import GroupLabels
-from caughtup.agents.web.page_state import page_steps
+from caughtup.agents.web.page.whole import whole_steps
 from caughtup.models.faults.isolation import Fault
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
@@ -24,6 +23,7 @@ from caughtup.models.records.fields import json_values
 from caughtup.models.records.movements import (
     PARTITIONS,
 )
+from caughtup.models.shown.lag import lag_lines
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.state.forgetting import Forgetting
 from tests.fuzz import applications
@@ -116,7 +116,7 @@ class Cluster:
         }
 
     def _paged(self, now_ms: int) -> dict[str, list[bytes]]:
-        steps = page_steps(self.state, self._health, now_ms)
+        steps = whole_steps(self.state, self._health, now_ms)
         while True:
             try:
                 next(steps)

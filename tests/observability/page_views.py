@@ -76,7 +76,7 @@ def _groups(state: dict[str, Any]) -> list[dict[str, Any]]:
         roles = [copy["role"] for task in app["tasks"] for copy in task["copies"]]
         short = {"clients": len(app["clients"]), "tasks": len(app["tasks"])}
         short["copies"] = {role: roles.count(role) for role in set(roles)}
-        short["movements"] = len(app["recommendation"]["movements"])
+        short["movements"] = len(_pending(app))
         short["result"] = app["exact"]["result"]
         if "change" in app:
             short["change"] = app["change"]
@@ -89,6 +89,19 @@ def _groups(state: dict[str, Any]) -> list[dict[str, Any]]:
     return list(groups.values())
 
 
+def _pending(app: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the recommended movements of an application that are still to be made."""
+    runs = {
+        (task["task"], copy["process"])
+        for task in app["tasks"]
+        for copy in task["copies"]
+        if copy["role"] == "active"
+    }
+    at_once = {"active", "cold", "swap", "stateless"}
+    movements: list[dict[str, Any]] = app.get("recommendation", {}).get("movements", [])
+    return [m for m in movements if m["kind"] not in at_once or (m["task"], m["to"]) not in runs]
+
+
 def _group(state: dict[str, Any], name: str) -> dict[str, Any]:
     told = {
         field: each
@@ -96,5 +109,7 @@ def _group(state: dict[str, Any], name: str) -> dict[str, Any]:
         for each in state[field if field == "connect" else f"{field}s"]
         if each["group"] == name
     }
+    if "application" in told:
+        told["application"] = {**told["application"], "pending": _pending(told["application"])}
     feed = [each for each in state["feed"] if each.get("group") == name]
     return {"partitions": state.get("partitions", []), "partitions_more": 0, "feed": feed, **told}

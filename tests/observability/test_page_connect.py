@@ -8,7 +8,7 @@ from typing import Any
 
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import done_at_once
-from caughtup.agents.web.page_state import page_steps
+from caughtup.agents.web.page.whole import whole_steps
 from caughtup.models.connect.names import written
 from tests.observability.browser import TEXT, Page
 from tests.observability.page_server import serving
@@ -21,8 +21,8 @@ MARKUP = "<img src=x onerror=\"document.title='owned'\">"
 
 def told(cluster: WorkerCluster) -> list[dict[str, Any]]:
     """Return what the service tells of its Connect groups."""
-    steps = page_steps(cluster.state, Health(ready=True), cluster.group.now_ms)
-    return [json.loads(bytes(raw)) for raw in done_at_once(steps)["connect"]]
+    steps = whole_steps(cluster.state, Health(ready=True), cluster.group.now_ms)
+    return [json.loads(bytes(raw)) for raw in done_at_once(steps).connect]
 
 
 def shifted(groups: list[dict[str, Any]], by_ms: int) -> Any:

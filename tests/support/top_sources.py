@@ -9,8 +9,10 @@ import msgspec
 
 from caughtup.agents.errors import UserError
 from caughtup.agents.process.health import Health
-from caughtup.agents.views.lag_lines import lag_lines
-from caughtup.agents.web.page_state import page_steps
+from caughtup.agents.web.page.whole import WholeView, whole_steps
+from caughtup.models.records.fields import changed
+from caughtup.models.shown.groups import GroupLine
+from caughtup.models.shown.lag import Line, lag_lines
 from caughtup.models.state.cluster import ClusterState
 
 #: Names as long as groups have them where people write from right to left.
@@ -18,11 +20,10 @@ RIGHT_TO_LEFT = "קבוצת־הזמנות-" * 19 + "סוף"
 assert 249 <= len(RIGHT_TO_LEFT) <= 260
 
 
-def page(state: ClusterState, now_ms: int) -> dict[str, Any]:
+def page(state: ClusterState, now_ms: int) -> WholeView:
     """Return what the page shows of a state, as a reader of it has it."""
-    steps = page_steps(state, Health(ready=True, reader_lag=0), now_ms)
-    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(_done(steps)))
-    return found
+    steps = whole_steps(state, Health(ready=True, reader_lag=0), now_ms)
+    return msgspec.json.decode(msgspec.json.encode(_done(steps)), type=WholeView)
 
 
 def _done(steps: Iterator[None]) -> Any:
@@ -33,17 +34,14 @@ def _done(steps: Iterator[None]) -> Any:
             return done.value
 
 
-def many_groups(count: int = 1_000) -> dict[str, Any]:
+def many_groups(count: int = 1_000) -> WholeView:
     """Return a page of so many groups, one of them with a long name in Hebrew."""
     groups = [
-        {"group": f"group-{n:05}", "partitions": 2, "lag": n, "status": "ok", "members": 1}
+        GroupLine(group=f"group-{n:05}", partitions=2, lag=n, status="ok", members=1)
         for n in range(count - 1)
     ]
-    worst = {"group": RIGHT_TO_LEFT, "partitions": 1, "lag": 7, "status": "stopped", "why": "x"}
-    return {
-        **page(ClusterState("cluster-1", {}), 1),
-        "groups": [*groups, worst],
-    }
+    worst = GroupLine(group=RIGHT_TO_LEFT, partitions=1, lag=7, status="stopped", why="x")
+    return changed(page(ClusterState("cluster-1", {}), 1), groups=[*groups, worst])
 
 
 class Told:
@@ -51,7 +49,7 @@ class Told:
 
     where = "http://caughtup.example:8080"
 
-    def __init__(self, state: dict[str, Any], lines_of: ClusterState | None = None) -> None:
+    def __init__(self, state: WholeView, lines_of: ClusterState | None = None) -> None:
         self.now = state
         self.fails: BaseException | None = None
         self.closed = False
@@ -61,17 +59,16 @@ class Told:
         """Say nothing from now on, as a service that is away."""
         self.fails = UserError(why)
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> WholeView:
         """Return what it is told to say."""
         if self.fails is not None:
             raise self.fails
         return self.now
 
-    def lines(self, group: str) -> list[dict[str, Any]]:
+    def lines(self, group: str) -> list[Line]:
         """Return the lines of a group of its state."""
         assert self._lines_of is not None
-        found = map(msgspec.to_builtins, lag_lines(self._lines_of, group))
-        return list(found)
+        return list(lag_lines(self._lines_of, group))
 
     def close(self) -> None:
         """Note that nobody asks any more."""

@@ -13,13 +13,14 @@ from caughtup.agents.cli.columns import Output, lines, printable
 from caughtup.agents.cli.configs.settings_file import settings_table
 from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.lag.main import NOTHING_MATCHED
-from caughtup.agents.cli.lag.rows import CONFIG_COLUMNS, config_cells, named
+from caughtup.agents.cli.lag.rows import named
 from caughtup.agents.cli.options import connection_options, format_option, settings_of
 from caughtup.agents.cli.service.options import service_of, service_options
 from caughtup.agents.cli.snapshot import read_snapshot
+from caughtup.agents.columns import CONFIG_COLUMNS, cells
 from caughtup.agents.progress import Progress
-from caughtup.agents.views.configs import application_lines
 from caughtup.models.records.config_lines import ChangelogsLine, ConfigLine, Line
+from caughtup.models.shown.configs import application_lines
 
 
 @click.command(
@@ -85,7 +86,11 @@ def _printed(
         for line in configs:
             yield msgspec.json.encode(line).decode()
         return
-    yield from lines(CONFIG_COLUMNS, config_cells(configs), Output.of_stdout(wide=wide))
+    yield from lines(
+        CONFIG_COLUMNS,
+        [cells(CONFIG_COLUMNS, line) for line in configs],
+        Output.of_stdout(wide=wide),
+    )
     young = [
         group
         for group, own in found.items()

@@ -27,9 +27,7 @@ from caughtup.agents.cli.options import (
 from caughtup.agents.cli.service.options import service_of, service_options
 from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
-from caughtup.agents.views.connect_lines import connect_lines
-
-Line = dict[str, Any]
+from caughtup.models.shown.connect import Line, connect_lines
 
 _CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 
@@ -107,7 +105,7 @@ def shown(
     """Yield what is printed of the groups that are asked for, all without names."""
     at_ms, first = now_ms(), True
     for group in named(_groups(lines), groups):
-        of_group = [line for line in lines if line["group"] == group]
+        of_group = [line for line in lines if line.group == group]
         if json:
             for line in of_group:
                 yield msgspec.json.encode(line).decode()
@@ -119,7 +117,7 @@ def shown(
 
 
 def _groups(lines: Sequence[Line]) -> list[str]:
-    return sorted({line["group"] for line in lines})
+    return sorted({line.group for line in lines if line.group is not None})
 
 
 def _watch(

@@ -16,19 +16,12 @@ import msgspec
 from caughtup.agents.cli.columns import Output, lines, printable
 from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.lag.rows import (
-    CONFIG_COLUMNS,
-    GROUP_COLUMNS,
     ORDERS,
-    PARTITION_COLUMNS,
-    TASK_COLUMNS,
-    WHY,
     Choice,
     Row,
-    config_cells,
     group_rows,
     named,
     partition_rows,
-    task_cells,
 )
 from caughtup.agents.cli.lag.sources import Lag, Look, asking, looking
 from caughtup.agents.cli.options import (
@@ -39,8 +32,18 @@ from caughtup.agents.cli.options import (
 )
 from caughtup.agents.cli.service.options import service_of, service_options
 from caughtup.agents.cli.snapshot import ClusterLooks
-from caughtup.agents.columns import Column
+from caughtup.agents.columns import (
+    CONFIG_COLUMNS,
+    COPY_COLUMNS,
+    GROUP_COLUMNS,
+    PARTITION_COLUMNS,
+    WHY,
+    Column,
+    cells,
+)
 from caughtup.agents.errors import UserError
+from caughtup.models.records.lag_lines import CopyLine, PartitionLine
+from caughtup.models.shown.lag import Line
 from caughtup.models.verdicts import LAG
 
 #: Exit status when no group matched.
@@ -171,17 +174,19 @@ class _Asked(NamedTuple):
             return
         output = Output.of_stdout(wide=self.wide)
         if not partitions:
-            found = self.choice.of(group_rows(seen.summaries(groups)), "state")
+            found = self.choice.of(group_rows(seen.group_lines(groups)), "state")
             yield from self._table(GROUP_COLUMNS, found, output)
             return
         lines_of = list(seen.lines(groups))
         found = self.choice.of(partition_rows(lines_of), "name")
         yield from self._table(PARTITION_COLUMNS, found, output)
-        if self.choice.is_all and (copies := task_cells(lines_of)):
+        copies = [cells(COPY_COLUMNS, line) for line in lines_of if isinstance(line, CopyLine)]
+        if self.choice.is_all and copies:
             yield ""
-            yield from lines(TASK_COLUMNS, copies, output)
+            yield from lines(COPY_COLUMNS, copies, output)
         told = [group for group in groups if group in self.groups]
-        if self.choice.is_all and (configs := config_cells(seen.configs(told))):
+        configs = [cells(CONFIG_COLUMNS, line) for line in seen.configs(told)]
+        if self.choice.is_all and configs:
             yield ""
             yield from lines(CONFIG_COLUMNS, configs, output)
 
@@ -190,16 +195,14 @@ class _Asked(NamedTuple):
     ) -> Iterator[str]:
         if not rows:
             return
-        cells = [row.cells for row in rows]
         if self.wide:
             columns = (*columns, WHY)
-            cells = [(*row.cells, row.why) for row in rows]
-        yield from lines(columns, cells, output)
+        yield from lines(columns, [cells(columns, row.line) for row in rows], output)
 
     def _json(self, seen: Lag, groups: list[str], partitions: bool) -> Iterator[str]:
         """Yield the lines of groups; those of partitions only as far as they are asked for."""
         shown: set[tuple[str, str, int]] | None = None
-        lines_of: Iterable[dict[str, Any]]
+        lines_of: Iterable[Line]
         if self.choice.is_all:
             lines_of = seen.lines(groups)
         elif partitions:
@@ -207,13 +210,16 @@ class _Asked(NamedTuple):
             lines_of = list(seen.lines(groups))
             shown = {row.name for row in every.of(partition_rows(lines_of), "name")}
             chosen = {name[0] for name in shown}
-            lines_of = (line for line in lines_of if line["group"] in chosen)
+            lines_of = (line for line in lines_of if line.group in chosen)
         else:
-            rows = self.choice.of(group_rows(seen.summaries(groups)), "state")
+            rows = self.choice.of(group_rows(seen.group_lines(groups)), "state")
             lines_of = seen.lines([row.name[0] for row in rows])
         for line in lines_of:
-            name = line["group"], line.get("topic", ""), line.get("partition", 0)
-            if shown is None or line["kind"] != "partition" or name in shown:
+            if (
+                shown is None
+                or not isinstance(line, PartitionLine)
+                or (line.group, line.topic, line.partition) in shown
+            ):
                 yield msgspec.json.encode(line).decode()
 
 

@@ -2,66 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from math import inf
 from typing import Any, NamedTuple
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.columns import Column
 from caughtup.models.durations import duration
-from caughtup.models.records.config_lines import ConfigLine
-from caughtup.models.records.fields import or_none
+from caughtup.models.records.fields import changed, or_none
+from caughtup.models.records.lag_lines import PartitionLine
+from caughtup.models.shown.groups import GroupLine
+from caughtup.models.shown.lag import Line
 from caughtup.models.verdicts import LAG
 
-UNKNOWN = "unknown"
-#: Before a figure that may be greater: not all that it is the sum of is known.
-AT_LEAST = "≥"
-GROUP_COLUMNS = (
-    Column("GROUP", name=True),
-    Column("STATE", colours=LAG.colours),
-    Column("LAG", right=True),
-    Column("SECONDS", right=True),
-    Column("PARTITIONS", right=True, order=1),
-    Column("MEMBERS", right=True, order=2),
-    Column("TYPE", order=0),
-)
-PARTITION_COLUMNS = (
-    Column("GROUP", name=True),
-    Column("TOPIC", name=True),
-    Column("PARTITION", right=True),
-    Column("COMMITTED", right=True, order=0),
-    Column("END", right=True, order=1),
-    Column("LAG", right=True),
-    Column("SECONDS", right=True, order=3),
-    Column("STATE", colours=LAG.colours),
-    Column("CLIENT", name=True, order=2),
-)
-TASK_COLUMNS = (
-    Column("GROUP", name=True),
-    Column("TASK"),
-    Column("CLIENT", name=True, order=1),
-    Column("ROLE"),
-    Column("LAG", right=True),
-    Column("PROVENANCE", order=0),
-)
-CONFIG_COLUMNS = (
-    Column("GROUP", name=True),
-    Column("CONFIG"),
-    Column("VALUE"),
-    Column("KNOWN"),
-    Column("WOULD TELL MORE", order=0),
-)
-#: What --wide adds, last since it has spaces in it.
-WHY = Column("WHY")
 ORDERS = ("state", "lag", "seconds", "name")
 
 
 class Row(NamedTuple):
-    """A row: its cells, why it is as it is, and what it is chosen and sorted by."""
+    """A line of a group or a partition, and what it is chosen and sorted by."""
 
-    cells: tuple[str, ...]
-    why: str
+    line: GroupLine | PartitionLine
     name: tuple[str, str, int]
     lag: int | None
     seconds: float | None
@@ -118,91 +78,26 @@ def named(groups: Iterable[str], wanted: Sequence[str]) -> list[str]:
     return [g for g in groups if any(g == name or fnmatchcase(g, name) for name in wanted)]
 
 
-def group_rows(summaries: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
-    """Yield a row for each group, of what it sums up to."""
-    for found in summaries:
-        verdict = found.get("status", UNKNOWN)
-        lag = found.get("lag", found.get("lag_at_least"))
-        seconds, method = found.get("lag_seconds"), found.get("lag_seconds_method")
-        cells = (
-            found["group"],
-            verdict,
-            UNKNOWN if lag is None else f"{'' if 'lag' in found else AT_LEAST}{lag}",
-            _seconds(seconds, method),
-            str(found["partitions"]),
-            str(found.get("members", "")),
-            str(found.get("group_type") or ""),
-        )
-        why = found.get("why", "") + _last_batch(found)
-        yield Row(cells, why, (found["group"], "", 0), lag, seconds, verdict)
+def group_rows(groups: Iterable[GroupLine]) -> Iterator[Row]:
+    """Yield a row for each group; its reason says when a Spark query committed its last batch."""
+    for line in groups:
+        lag = line.lag_at_least if line.lag is None else line.lag
+        shown = changed(line, why=(line.why or "") + _last_batch(line))
+        state = line.status or LAG.unassessed
+        yield Row(shown, (line.group, "", 0), lag, line.lag_seconds, state)
 
 
-def _last_batch(found: Mapping[str, Any]) -> str:
-    """Return when a query of Spark's committed its last batch; nothing of another group."""
-    if found.get("batch_ms") is None:
+def _last_batch(line: GroupLine) -> str:
+    if line.batch_ms is None:
         return ""
-    ago = duration(max(0, now_ms() - found["batch_ms"]) / 1000)
-    return f"; batch {found['batch']} was committed {ago} ago"
+    ago = duration(max(0, now_ms() - line.batch_ms) / 1000)
+    return f"; batch {line.batch} was committed {ago} ago"
 
 
-def partition_rows(lines: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
+def partition_rows(lines: Iterable[Line]) -> Iterator[Row]:
     """Yield a row for each partition that a group committed or was assigned."""
     for line in lines:
-        if line["kind"] != "partition":
-            continue
-        lag, seconds = line.get("lag"), line.get("lag_seconds")
-        verdict = line.get("verdict") or UNKNOWN
-        cells = (
-            line["group"],
-            line["topic"],
-            str(line["partition"]),
-            str(line.get("committed", UNKNOWN)) if line["has_commit"] else "never",
-            _end(line),
-            str(line.get("lag", UNKNOWN)),
-            _seconds(seconds, line.get("lag_seconds_method")),
-            verdict,
-            line.get("client_id") or "",
-        )
-        name = line["group"], line["topic"], line["partition"]
-        yield Row(cells, line.get("why") or "", name, lag, seconds, verdict)
-
-
-def task_cells(lines: Iterable[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    """Return the cells of a row for each copy of each task of Streams applications."""
-    return [
-        (
-            line["group"],
-            line["task"],
-            line["client_id"],
-            line["role"],
-            str(line.get("lag", "")),
-            line["provenance"],
-        )
-        for line in lines
-        if line["kind"] == "task"
-    ]
-
-
-def config_cells(configs: Iterable[ConfigLine]) -> list[tuple[str, ...]]:
-    """Return the cells of a row for each config of Streams applications."""
-    return [
-        (or_none(one.group) or "", one.name, one.values, one.known, or_none(one.would_tell) or "")
-        for one in configs
-    ]
-
-
-def _end(line: Mapping[str, Any]) -> str:
-    """Return the log's end; where a commit is newer than the look at it, what the commit says."""
-    end, committed = line.get("end_offset"), line.get("committed")
-    if end is None:
-        return UNKNOWN
-    # A group that has rewound committed in a log that was made anew: its end is right.
-    if committed is not None and committed > end and line.get("verdict") != "rewound":
-        return f"{AT_LEAST}{committed}"
-    return str(end)
-
-
-def _seconds(seconds: float | None, method: str | None) -> str:
-    if seconds is None:
-        return UNKNOWN
-    return f"{AT_LEAST if method == 'at_least' else ''}{seconds:.0f}"
+        if isinstance(line, PartitionLine):
+            name = line.group, line.topic, line.partition
+            state = or_none(line.verdict) or LAG.unassessed
+            yield Row(line, name, or_none(line.lag), or_none(line.lag_seconds), state)

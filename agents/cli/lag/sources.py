@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, Protocol
-
-import msgspec
+from typing import Protocol
 
 from caughtup.agents.cli.service.client import ServiceClient
 from caughtup.agents.cli.snapshot import ClusterLooks
 from caughtup.agents.progress import Progress
-from caughtup.agents.views.configs import config_lines
-from caughtup.agents.views.groups import group_summary
-from caughtup.agents.views.lag_lines import lag_lines
-from caughtup.agents.views.spark import checkpoint_problems
 from caughtup.models.records.config_lines import ConfigLine
+from caughtup.models.records.fields import changed
+from caughtup.models.shown.configs import config_lines
+from caughtup.models.shown.groups import (
+    CheckpointProblem,
+    GroupLine,
+    checkpoint_problems,
+    group_line,
+)
+from caughtup.models.shown.lag import Line, lag_lines
 from caughtup.models.state.cluster import ClusterState
 
 
@@ -36,16 +39,16 @@ class Lag(Protocol):
         """Return the groups' names."""
         ...
 
-    def summaries(self, groups: Iterable[str]) -> Iterator[dict[str, Any]]:
-        """Yield what each group sums up to (``views.groups``)."""
+    def group_lines(self, groups: Iterable[str]) -> Iterator[GroupLine]:
+        """Yield the line of each group."""
         ...
 
-    def lines(self, groups: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """Yield the lines of groups: their partitions, members and tasks (``views.lag_lines``)."""
+    def lines(self, groups: Sequence[str]) -> Iterator[Line]:
+        """Yield the lines of groups: their partitions, members and copies of tasks."""
         ...
 
     def configs(self, groups: Sequence[str]) -> Iterator[ConfigLine]:
-        """Yield what is known of the configs of Streams applications (``views.configs``)."""
+        """Yield what is known of the configs of Streams applications."""
         ...
 
 
@@ -66,11 +69,11 @@ class LookedAt:
         """Return the groups' names."""
         return self._state.group_names()
 
-    def summaries(self, groups: Iterable[str]) -> Iterator[dict[str, Any]]:
-        """Yield what each group sums up to."""
-        return (group_summary(self._state, group) for group in groups)
+    def group_lines(self, groups: Iterable[str]) -> Iterator[GroupLine]:
+        """Yield the line of each group."""
+        return (group_line(self._state, group) for group in groups)
 
-    def lines(self, groups: Sequence[str]) -> Iterator[dict[str, Any]]:
+    def lines(self, groups: Sequence[str]) -> Iterator[Line]:
         """Yield the lines of groups."""
         return chain.from_iterable(lag_lines(self._state, group) for group in groups)
 
@@ -86,21 +89,20 @@ class Asked:
     def __init__(self, service: ServiceClient) -> None:
         self._service = service
         state = service.state()
-        self._groups = {found["group"]: found for found in state["groups"]}
-        self._applications = state["applications"]
+        self._groups = {found.group: found for found in state.groups}
+        self._applications = state.applications
         self.where = f"at {service.url}"
-        problems = state.get("checkpoint_problems", ())  # an older service has none
-        self.unready = [*state["unready"], *unread_checkpoints(problems)]
+        self.unready = [*state.unready, *unread_checkpoints(state.checkpoint_problems)]
 
     def groups(self) -> list[str]:
         """Return the groups' names."""
         return list(self._groups)
 
-    def summaries(self, groups: Iterable[str]) -> Iterator[dict[str, Any]]:
-        """Yield what each group sums up to."""
+    def group_lines(self, groups: Iterable[str]) -> Iterator[GroupLine]:
+        """Yield the line of each group."""
         return (self._groups[group] for group in groups)
 
-    def lines(self, groups: Sequence[str]) -> Iterator[dict[str, Any]]:
+    def lines(self, groups: Sequence[str]) -> Iterator[Line]:
         """Yield the lines of groups, which the service makes now."""
         every = list(groups) == list(self._groups)
         return self._service.lag(None if every else groups)
@@ -108,16 +110,16 @@ class Asked:
     def configs(self, groups: Sequence[str]) -> Iterator[ConfigLine]:
         """Yield what is known of the configs of Streams applications."""
         return (
-            msgspec.convert({**line, "group": application["group"]}, ConfigLine)
+            changed(line, group=application.group)
             for application in self._applications
-            if application["group"] in groups
-            for line in application.get("configs", ())
+            if application.group in groups
+            for line in application.configs
         )
 
 
-def unread_checkpoints(problems: Iterable[Mapping[str, str]]) -> list[str]:
+def unread_checkpoints(problems: Iterable[CheckpointProblem]) -> list[str]:
     """Return which of Spark's checkpoints can't be read."""
-    return [f"{one['checkpoint']} of Spark: {one['why']}" for one in problems]
+    return [f"{one.checkpoint} of Spark: {one.why}" for one in problems]
 
 
 def looking(looks: ClusterLooks) -> Look:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,13 @@ import msgspec
 from caughtup.agents.cli.service.failures import not_there, refusal, unreachable
 from caughtup.agents.errors import NotThereError, UserError
 from caughtup.agents.web.hosts import is_loopback
+from caughtup.agents.web.page.whole import WholeView
 from caughtup.models.records.config_lines import ChangelogsLine, ConfigLine
 from caughtup.models.records.config_lines import Line as ConfigsLine
 from caughtup.models.records.reassignment_lines import Line
+from caughtup.models.shown.connect import Line as ConnectLine
+from caughtup.models.shown.lag import Line as LagLine
+from caughtup.models.what_if.safety import Safety
 
 #: A service answers within seconds, however much it has to say: it says it as it goes.
 TIMEOUT_SECONDS = 20.0
@@ -26,8 +30,10 @@ _MOST_BYTES, _MOST_LINE_BYTES = 1 << 30, 1 << 24
 _PIECE_BYTES = 1 << 16
 #: A request's line may have 8 KiB.
 _MOST_QUERY = 6_000
-#: Kinds of lines of reassignments; a newer service may have others.
+#: Kinds of lines; a newer service may have others.
 _REASSIGNMENT_KINDS = ("partition", "throttle", "missing")
+_CONNECT_KINDS = ("worker", "unassigned", "contradiction", "connector", "group")
+_decode_whole = msgspec.json.Decoder(WholeView).decode
 
 
 class ServiceClient:
@@ -50,28 +56,29 @@ class ServiceClient:
                 "caughtup: warning: without https:// anybody on the way reads the token", err=True
             )
 
-    def state(self) -> dict[str, Any]:
-        """Return what the page shows."""
-        state = self._decoded(b"".join(self._pieces("/api/state")))
-        return state if "groups" in state else self._decoded(b"")
+    def state(self) -> WholeView:
+        """Return the whole cluster as the service knows it."""
+        try:
+            return _decode_whole(b"".join(self._pieces("/api/state")))
+        except msgspec.DecodeError:
+            raise self._no_service() from None
 
-    def lag(self, groups: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
+    def lag(self, groups: Sequence[str] | None = None) -> Iterator[LagLine]:
         """Yield the lines of groups, a group's together; None: of all."""
-        if groups is None:
-            yield from self._lines("/api/lag")
-            return
-        for some in _requests(groups):
-            yield from self._lines(f"/api/lag?{'&'.join(some)}")
+        paths = ["/api/lag"]
+        if groups is not None:
+            paths = [f"/api/lag?{'&'.join(some)}" for some in _requests(groups)]
+        for path in paths:
+            for line in self._lines(path):
+                yield self._typed(line, LagLine)
 
     def reassignments(self) -> list[Line]:
         """Return the lines of what is in movement, and of throttles left over."""
-        found = self._lines("/api/reassignments")
-        known = (line for line in found if line.get("kind") in _REASSIGNMENT_KINDS)
-        return [self._typed(line, Line) for line in known]
+        return self._of_kinds("/api/reassignments", _REASSIGNMENT_KINDS, Line)
 
-    def connect(self) -> list[dict[str, Any]]:
+    def connect(self) -> list[ConnectLine]:
         """Return the lines of all Connect groups."""
-        return self._having("/api/connect", "group", "kind")
+        return self._of_kinds("/api/connect", _CONNECT_KINDS, ConnectLine)
 
     def configs(self) -> list[ConfigsLine]:
         """Return the lines of what is known of all applications' configs."""
@@ -82,7 +89,7 @@ class ServiceClient:
 
     def safe(
         self, group: str, client: str, within_seconds: float | None, *, leave_group: bool
-    ) -> dict[str, Any]:
+    ) -> Safety:
         """Return whether an instance can be stopped now: see ``caughtup safe``.
 
         ``within_seconds``: None for what the application has lived with, as the service saw it.
@@ -91,13 +98,12 @@ class ServiceClient:
         asked += "" if within_seconds is None else f"&within={within_seconds:g}"
         asked += "&leave_group=true" if leave_group else ""
         path = f"/api/groups/{quote(group, safe='')}/safe?{asked}"
-        found = self._decoded(b"".join(self._pieces(path)))
-        return found if "safe" in found else self._decoded(b"")
+        found: Safety = self._typed(self._decoded(b"".join(self._pieces(path))), Safety)
+        return found
 
-    def _having(self, path: str, *names: str) -> list[dict[str, Any]]:
-        """Return lines, all of which have fields of these names."""
-        lines = list(self._lines(path))
-        return lines if all(line.keys() >= {*names} for line in lines) else [self._decoded(b"")]
+    def _of_kinds(self, path: str, kinds: Collection[str], kind: Any) -> list[Any]:
+        """Return typed lines; those of kinds that only a newer service has are passed over."""
+        return [self._typed(line, kind) for line in self._lines(path) if _is_of(line, kinds)]
 
     def _lines(self, path: str) -> Iterator[dict[str, Any]]:
         rest = b""
@@ -182,6 +188,11 @@ class ServiceClient:
 
     def _unreachable(self, error: Exception) -> UserError:
         return UserError(unreachable(self.url, error, self._tls is not None))
+
+
+def _is_of(line: Mapping[str, Any], kinds: Collection[str]) -> bool:
+    """Return whether a line is of a known kind, or of none."""
+    return "kind" not in line or line["kind"] in kinds
 
 
 def _parts(url: str) -> Any:

@@ -12,9 +12,9 @@ from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.options import Span, connection_options, format_option
 from caughtup.agents.cli.service.options import service_of, service_options
 from caughtup.agents.cli.simulate.options import rate_option, read_application, refuse
-from caughtup.agents.views.safety import WITHIN_SECONDS, asked_of, safety_fields
 from caughtup.models.durations import duration
 from caughtup.models.errors import CaughtupError
+from caughtup.models.what_if.safety import WITHIN_MS, safe_to_stop
 
 UNSAFE = 1
 
@@ -68,27 +68,26 @@ def safe(
     else:
         try:
             asked = read_application(group, connection, restore_rate)
-            allowed = WITHIN_SECONDS if within is None else within
-            safety = asked_of(asked, client, allowed, leave_group=leave_group)
-            found = safety_fields(asked, safety)
+            allowed_ms = WITHIN_MS if within is None else round(within * 1_000)
+            found = safe_to_stop(asked, client, within_ms=allowed_ms, leave_group=leave_group)
         except CaughtupError as error:
             refuse(error.message)
     if output == "json":
         click.echo(msgspec.json.encode(found).decode())
     else:
-        click.echo(f"{'safe' if found['safe'] else 'not safe'}: {found['reason']}")
-        if not found["safe"] and found["safe_in_ms"] is not None:
-            click.echo(f"safe in {duration(found['safe_in_ms'] / 1_000)}")
-        if configs := found.get("open_configs"):
+        click.echo(f"{'safe' if found.safe else 'not safe'}: {found.reason}")
+        if not found.safe and found.safe_in_ms is not None:
+            click.echo(f"safe in {duration(found.safe_in_ms / 1_000)}")
+        if configs := found.open_configs:
             values = ", ".join(f"{name} ({text})" for name, text in sorted(configs.items()))
             click.echo(
                 f"Not known for certain: {values}. Tell them in the settings: caughtup configs"
             )
         if within is None:
-            allowed = found["within_ms"] / 1_000
-            seen = found.get("within_from") == "record"
+            allowed = found.within_ms / 1_000
+            seen = found.within_from == "record"
             record = ", as one did in the last six hours" if seen else ""
             click.echo(
                 f"A task may stand still for {duration(allowed)}{record}; change that with --within."
             )
-    sys.exit(0 if found["safe"] else UNSAFE)
+    sys.exit(0 if found.safe else UNSAFE)

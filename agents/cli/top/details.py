@@ -2,142 +2,110 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import inf
-from typing import Any
 
-from msgspec import convert
-
-from caughtup.agents.cli.lag.rows import ORDERS, PARTITION_COLUMNS, partition_rows
+from caughtup.agents.cli.lag.rows import ORDERS, partition_rows
 from caughtup.agents.cli.reassignments.table import explained, heading
 from caughtup.agents.cli.top.connect import work
-from caughtup.agents.cli.top.overviews import rows_of
 from caughtup.agents.cli.top.tables import Line, Table
-from caughtup.agents.columns import Column
+from caughtup.agents.columns import (
+    COPY_COLUMNS,
+    COPY_VERDICT_COLUMNS,
+    PARTITION_COLUMNS,
+    REPLICA_COLUMNS,
+    cells,
+)
+from caughtup.agents.web.page.whole import WholeView
 from caughtup.models.durations import duration
 from caughtup.models.ids import TopicPartition
-from caughtup.models.records.reassignment_lines import EndedReassignment
+from caughtup.models.records.fields import Absent
+from caughtup.models.shown.applications import ApplicationView
+from caughtup.models.shown.groups import GroupLine
+from caughtup.models.shown.lag import Line as LagLine
+from caughtup.models.verdicts import LAG
 
-_COPY_COLOURS = {
-    "caught_up": "green",
-    **dict.fromkeys(("warming", "waiting"), "yellow"),
-    **dict.fromkeys(("stranded", "flapping", "stalled", "chasing"), "red"),
-}
-TASK_COLUMNS = (
-    Column("TASK"),
-    Column("CLIENT", name=True),
-    Column("ROLE"),
-    Column("LAG", right=True),
-    Column("FROM", order=0),
-    Column("STATE", colours=_COPY_COLOURS),
-    Column("ENDS IN", right=True, order=1),
-)
-COPY_COLUMNS = (
-    Column("BROKER", right=True),
-    Column("ROLE"),
-    Column("IN SYNC"),
-    Column("LOG END", right=True),
-    Column("SHARE", right=True),
-    Column("BROKER IS", order=0),
-)
+Key = Sequence[str | int]
+#: A copy's columns but for its task and client, which stand before them, and its group.
+_COPY_COLUMNS = (*COPY_COLUMNS[3:], *COPY_VERDICT_COLUMNS)
+TASK_COLUMNS = (*COPY_COLUMNS[1:], *COPY_VERDICT_COLUMNS)
 
 
-def group(state: Mapping[str, Any], key: Sequence[Any], lines: Sequence[Any] | None) -> Table:
+def group(state: WholeView, key: Key, lines: Sequence[LagLine] | None) -> Table:
     """Return a group's partitions. ``lines``: those of its lag, None before they are there."""
-    (name,) = key
-    known = next((one for one in state["groups"] if one["group"] == name), None)
+    name = str(key[0])
+    known = next((one for one in state.groups if one.group == name), None)
     rows = [] if lines is None else partition_rows(lines)
+    columns = PARTITION_COLUMNS[1:]
     found = [
-        Line(row.name[1:], row.cells[1:], {order: row.rank(order) for order in ORDERS})
+        Line(row.name[1:], cells(columns, row.line), {order: row.rank(order) for order in ORDERS})
         for row in rows
     ]
     nothing = "no partitions" if lines is not None else "asking for its partitions"
     if known is None:
         nothing = "this group is gone"
-    about = _group_words(known) if known is not None else ()
-    return Table(name, PARTITION_COLUMNS[1:], found, ORDERS, nothing, about)
+    about = () if known is None else (_about_group(known),)
+    return Table(name, columns, found, ORDERS, nothing, about)
 
 
-def _group_words(known: Mapping[str, Any]) -> tuple[str, ...]:
-    status, why = known.get("status", "unknown"), known.get("why")
-    return (f"{status}: {why}" if why else status,)
+def _about_group(known: GroupLine) -> str:
+    status = known.status or LAG.unassessed
+    return f"{status}: {known.why}" if known.why else status
 
 
-def application(state: Mapping[str, Any], key: Sequence[Any], lines: object = None) -> Table:
+def application(state: WholeView, key: Key, lines: object = None) -> Table:
     """Return every copy of every task of an application."""
-    (name,) = key
-    view = next((one for one in state["applications"] if one["group"] == name), None)
+    name = str(key[0])
+    view = next((one for one in state.applications if one.group == name), None)
     if view is None:
         return Table(name, TASK_COLUMNS, [], ("task",), "this application is gone")
-    clients = {client["process"]: client["name"] for client in view["clients"]}
+    clients = {client.process: client.name for client in view.clients}
     found = []
-    for number, task in enumerate(view["tasks"]):
-        for copy in task["copies"]:
-            eta, lag = copy.get("eta_seconds"), copy.get("lag")
-            cells = (
-                task["task"],
-                clients.get(copy["process"], copy["process"]),
-                copy["role"],
-                "" if lag is None else f"{lag}",
-                copy.get("provenance", ""),
-                copy.get("verdict", ""),
-                "" if eta is None else duration(eta),
-            )
+    for number, task in enumerate(view.tasks):
+        for copy in task.copies:
+            client = clients.get(copy.process, copy.process)
             ranks = {
                 "task": number,
-                "lag": inf if lag is None else -lag,
-                "state": copy.get("verdict") in (None, "caught_up"),
+                "lag": inf if copy.lag is None else -copy.lag,
+                "state": copy.verdict in (None, "caught_up"),
             }
-            found.append(Line((task["task"], copy["process"]), cells, ranks))
-    about = tuple(_application_words(view, state["now_ms"]))
+            row = (task.task, client, *cells(_COPY_COLUMNS, copy))
+            found.append(Line((task.task, copy.process), row, ranks))
+    about = tuple(_about_application(view, state.now_ms))
     return Table(name, TASK_COLUMNS, found, ("task", "lag", "state"), "no tasks", about)
 
 
-def _application_words(view: Mapping[str, Any], now_ms: int) -> list[str]:
-    exact, probing = view.get("exact"), view["probing"]
-    said = [f"generation {view['generation']}"]
-    if exact is not None:
-        why = f" ({exact['why']})" if exact.get("why") else ""
-        said[0] += f": {exact['result']} with {exact['assignor']}{why}"
-    if (due := probing.get("due_ms")) is not None:
-        said.append(f"next probing rebalance in {duration(max(0, due - now_ms) / 1000)}")
-        if probing.get("why"):
-            said[1] += f": {probing['why']}"
-    return said
+def _about_application(view: ApplicationView, now_ms: int) -> list[str]:
+    exact, probing = view.exact, view.probing
+    about = [f"generation {view.generation}"]
+    if not isinstance(exact, Absent):
+        why = f" ({exact.why})" if exact.why else ""
+        about[0] += f": {exact.result} with {exact.assignor}{why}"
+    if (due := probing.due_ms) is not None:
+        about.append(f"next probing rebalance in {duration(max(0, due - now_ms) / 1000)}")
+        if probing.why:
+            about[1] += f": {probing.why}"
+    return about
 
 
-def reassignment(state: Mapping[str, Any], key: Sequence[Any], lines: object = None) -> Table:
+def reassignment(state: WholeView, key: Key, lines: object = None) -> Table:
     """Return the copies of a partition in movement, and why it has its verdict."""
-    topic, partition = key
-    name = f"{topic}-{partition}"
-    partition_of = TopicPartition(topic, partition)
-    row = next((r for r in rows_of(state) if r.topic_partition == partition_of), None)
+    partition = TopicPartition(str(key[0]), int(key[1]))
+    row = next((one for one in state.reassignments if one.topic_partition == partition), None)
     if row is None:
         ended = [
             f"{one.outcome} after {duration(one.seconds)}"
-            for one in convert(state.get("recent_reassignments", ()), list[EndedReassignment])
-            if one.topic_partition == partition_of
+            for one in state.recent_reassignments
+            if one.topic_partition == partition
         ]
-        nothing = "no longer in movement"
-        return Table(name, COPY_COLUMNS, [], ("broker",), ": ".join([nothing, *ended[:1]]))
-    found = []
-    for number, copy in enumerate(row.copies or ()):
-        trouble = {
-            "away": copy.away,
-            "without this replica": copy.missing,
-            "silent": copy.unanswered,
-        }
-        cells = (
-            str(copy.broker),
-            copy.role,
-            "yes" if copy.in_sync else "no",
-            "" if copy.log_end is None else str(copy.log_end),
-            "" if copy.share is None else f"{copy.share:.0%}",
-            ", ".join(word for word, holds in trouble.items() if holds),
-        )
-        found.append(Line((copy.broker,), cells, {"broker": number}))
+        nothing = ": ".join(["no longer in movement", *ended[:1]])
+        return Table(str(partition), REPLICA_COLUMNS, [], ("broker",), nothing)
+    found = [
+        Line((copy.broker,), cells(REPLICA_COLUMNS, copy), {"broker": number})
+        for number, copy in enumerate(row.copies or ())
+    ]
     about = (heading(row), *explained(row))
-    return Table(name, COPY_COLUMNS, found, ("broker",), "no copies", about)
+    return Table(str(partition), REPLICA_COLUMNS, found, ("broker",), "no copies", about)
 
 
 #: How a line of each of ``overviews.OVERVIEWS`` is opened, in the same order.

@@ -5,19 +5,21 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from caughtup.agents.cli.top.sources import Source
 from caughtup.agents.errors import UserError
+from caughtup.agents.web.page.whole import WholeView
+from caughtup.models.shown.lag import Line
 
 
 class Seen(NamedTuple):
     """What a source said at ``at`` (monotonic s); ``lines`` of ``group``, if one is opened."""
 
     at: float
-    state: dict[str, Any]
+    state: WholeView
     group: str | None
-    lines: list[dict[str, Any]] | None
+    lines: list[Line] | None
 
 
 class Failed(NamedTuple):

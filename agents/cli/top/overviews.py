@@ -1,61 +1,46 @@
-"""What there is of a cluster: its groups, its Streams applications, its reassignments.
-
-``state`` is what the page shows (``/api/state``), whoever made it.
-"""
+"""What there is of a cluster: groups, Streams applications, reassignments, Connect groups."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from math import inf
-from typing import Any
 
-from msgspec import convert
-
-from caughtup.agents.cli.lag.rows import GROUP_COLUMNS, ORDERS, group_rows
+from caughtup.agents.cli.lag.rows import ORDERS, group_rows
 from caughtup.agents.cli.top.connect import connect
-from caughtup.agents.cli.top.tables import DECISION_COLOURS, Line, Table
-from caughtup.agents.columns import REASSIGNMENT_COLUMNS, Column
-from caughtup.models.durations import duration
-from caughtup.models.records.reassignment_lines import Reassignment
+from caughtup.agents.cli.top.tables import Line, Table
+from caughtup.agents.columns import (
+    APPLICATION_COLUMNS,
+    GROUP_COLUMNS,
+    REASSIGNMENT_COLUMNS,
+    cells,
+)
+from caughtup.agents.web.page.whole import WholeView
 from caughtup.models.verdicts import REASSIGNMENTS
 
-APPLICATION_COLUMNS = (
-    Column("APPLICATION", name=True),
-    Column("CLIENTS", right=True, order=1),
-    Column("TASKS", right=True),
-    Column("BEHIND", right=True),
-    Column("EXACT", colours=DECISION_COLOURS),
-    Column("PROBING IN", right=True, order=2),
-    Column("GENERATION", right=True, order=0),
-)
 
-
-def groups(state: Mapping[str, Any]) -> Table:
+def groups(state: WholeView) -> Table:
     """Return all groups, the worst first."""
     lines = [
-        Line((row.name[0],), row.cells, {order: row.rank(order) for order in ORDERS})
-        for row in group_rows(state["groups"])
+        Line(
+            (row.name[0],),
+            cells(GROUP_COLUMNS, row.line),
+            {order: row.rank(order) for order in ORDERS},
+        )
+        for row in group_rows(state.groups)
     ]
     return Table("groups", GROUP_COLUMNS, lines, ORDERS, "no groups on this cluster")
 
 
-def applications(state: Mapping[str, Any]) -> Table:
+def applications(state: WholeView) -> Table:
     """Return the Streams applications: how many copies of tasks are yet to catch up."""
-    lines = []
-    for view in state["applications"]:
-        behind = sum(_is_behind(copy) for task in view["tasks"] for copy in task["copies"])
-        due = view["probing"].get("due_ms")
-        cells = (
-            view["group"],
-            str(len(view["clients"])),
-            str(len(view["tasks"])),
-            str(behind),
-            view.get("exact", {}).get("result", "not yet"),
-            "" if due is None else duration(max(0, due - state["now_ms"]) / 1000),
-            str(view["generation"]),
+    lines = [
+        Line(
+            (view.group,),
+            cells(APPLICATION_COLUMNS, view, state.now_ms),
+            {"name": 0, "behind": -view.behind},
         )
-        ranks = {"name": 0, "behind": -behind}
-        lines.append(Line((view["group"],), cells, ranks))
+        for view in state.applications
+    ]
     return Table(
         "applications",
         APPLICATION_COLUMNS,
@@ -65,29 +50,23 @@ def applications(state: Mapping[str, Any]) -> Table:
     )
 
 
-def _is_behind(copy: Mapping[str, Any]) -> bool:
-    return bool(copy.get("verdict", "caught_up") != "caught_up")
-
-
-def reassignments(state: Mapping[str, Any]) -> Table:
+def reassignments(state: WholeView) -> Table:
     """Return what is in movement, the worst first; the page has no more than the worst."""
     lines = []
-    for row in rows_of(state):
+    for row in state.reassignments:
         left = row.offsets_remaining if row.bytes_remaining is None else row.bytes_remaining
         ranks = {
             "verdict": (-REASSIGNMENTS.severity(row.verdict), -(row.eta or 0.0)),
             "left": inf if left is None else -left,
             "name": 0,
         }
-        cells = tuple(column.cell(row) for column in REASSIGNMENT_COLUMNS)
-        lines.append(Line((row.topic, row.partition), cells, ranks))
-    counts = state.get("reassignment_counts", {})
-    more = sum(counts.values()) - len(lines)
+        lines.append(Line((row.topic, row.partition), cells(REASSIGNMENT_COLUMNS, row), ranks))
+    more = sum(state.reassignment_counts.values()) - len(lines)
     about = [f"{more:,} more, none of them worse"] if more > 0 else []
-    about += [f"not known: {what}" for what in state.get("reassignments_missing", ())]
+    about += [f"not known: {what}" for what in state.reassignments_missing]
     about += [
-        f"orphaned throttle on the {one['kind']} {one['name']}: caughtup reassignments"
-        for one in state.get("throttles", ())
+        f"orphaned throttle on the {one.kind} {one.name}: caughtup reassignments"
+        for one in state.throttles
     ]
     return Table(
         "reassignments",
@@ -99,13 +78,8 @@ def reassignments(state: Mapping[str, Any]) -> Table:
     )
 
 
-def rows_of(state: Mapping[str, Any]) -> list[Reassignment]:
-    """Return the reassignments that the page shows."""
-    return convert(state["reassignments"], list[Reassignment])
-
-
 #: What there is to choose from, in this order.
-OVERVIEWS: tuple[Callable[[Mapping[str, Any]], Table], ...] = (
+OVERVIEWS: tuple[Callable[[WholeView], Table], ...] = (
     groups,
     applications,
     reassignments,

@@ -6,7 +6,7 @@ Both give the page's state, and the lines of a group that is opened. Called by o
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 from aiokafka.errors import KafkaError
@@ -23,8 +23,8 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import done_at_once
 from caughtup.agents.progress import NoProgress
 from caughtup.agents.settings import Settings
-from caughtup.agents.views.lag_lines import lag_lines
-from caughtup.agents.web.page_state import page_steps
+from caughtup.agents.web.page.whole import WholeView, whole_steps
+from caughtup.models.shown.lag import Line, lag_lines
 from caughtup.models.state.cluster import ClusterState
 
 
@@ -36,11 +36,11 @@ class Source(Protocol):
 
     where: str
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> WholeView:
         """Return what the page shows, as it is now."""
         ...
 
-    def lines(self, group: str) -> list[dict[str, Any]]:
+    def lines(self, group: str) -> list[Line]:
         """Return the lines of a group; of what ``state`` saw, or newer."""
         ...
 
@@ -56,11 +56,11 @@ class FromService:
         self._service = service
         self.where = service.url
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> WholeView:
         """Return what the page shows."""
         return self._service.state()
 
-    def lines(self, group: str) -> list[dict[str, Any]]:
+    def lines(self, group: str) -> list[Line]:
         """Return the lines of a group."""
         return list(self._service.lag([group]))
 
@@ -79,16 +79,15 @@ class FromLooks:
         self._state: ClusterState | None = None
         self.where = settings.bootstrap_servers
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> WholeView:
         """Look at the cluster, and return what the page would show of it."""
         self._state = self._looks.look(NoProgress())
         self._observe(ReassignmentView(self._state))
         health = Health(cluster_name=self._settings.cluster_name, ready=True, reader_lag=0)
-        page = done_at_once(page_steps(self._state, health, now_ms()))
-        found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(page))
-        return found
+        page = done_at_once(whole_steps(self._state, health, now_ms()))
+        return msgspec.json.decode(msgspec.json.encode(page), type=WholeView)
 
-    def lines(self, group: str) -> list[dict[str, Any]]:
+    def lines(self, group: str) -> list[Line]:
         """Return the lines of a group, of the last look."""
         return [] if self._state is None else list(lag_lines(self._state, group))
 

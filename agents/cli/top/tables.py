@@ -10,8 +10,6 @@ from rich.cells import cell_len
 from caughtup.agents.cli.columns import GAP, NOTHING, elided, fitted, printable
 from caughtup.agents.columns import Column
 
-#: Of what Kafka's own assignor says of a decision.
-DECISION_COLOURS = {"match": "green", "undetermined": "yellow", "mismatch": "red"}
 #: Lines that are shown: nobody scrolls further, there is a filter.
 MOST = 1_000
 

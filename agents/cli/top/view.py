@@ -13,7 +13,7 @@ from caughtup.agents.cli.top.tables import MOST, Drawn, Table, drawn, wanted
 
 Key = tuple[str | int, ...]
 
-#: The tables' names, as the page's state has them, and shorter ones.
+#: The tables' names, and shorter ones.
 NAMES = ("groups", "applications", "reassignments", "connect")
 SHORT = ("groups", "apps", "moves", "connect")
 #: Sentences above a table: so many at most, each of so many lines at most.
@@ -108,7 +108,9 @@ class View:
         table = self.table(seen)
         order = table.orders[self._turns.get(self._place, 0) % len(table.orders)]
         found = wanted(table, self.sought, order)
-        counts = [len(seen.state.get(name, ())) for name in NAMES]
+        state = seen.state
+        tables = (state.groups, state.applications, state.reassignments, state.connect)
+        counts = [len(rows) for rows in tables]
         about = [*table.about] if self.opened is None else [table.name, *table.about]
         if not table.lines:
             about.append(table.nothing)

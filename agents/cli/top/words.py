@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from caughtup.agents.cli.columns import elided, printable
+from caughtup.agents.web.page.whole import WholeView
 from caughtup.models.durations import duration
+from caughtup.models.records.fields import or_none
 
 KEYS = "q quit  / filter  s sort  ⏎ open  1-{count} tables  r look now"
 KEYS_OPENED = "q quit  / filter  s sort  esc back  r look now"
 
 
-def status(
-    where: str, state: Mapping[str, Any] | None, age_seconds: float, why: str, width: int
-) -> str:
+def status(where: str, state: WholeView | None, age_seconds: float, why: str, width: int) -> str:
     """Describe whose figures they are, how old, and what keeps newer ones from coming (``why``).
 
     Without a state ``age_seconds`` is since when it was asked for.
@@ -24,10 +23,10 @@ def status(
     elif why:
         said = f"{_age(age_seconds)} old, asking again: {why}"
     else:
-        name = state.get("cluster_name") or state["cluster"]
+        name = or_none(state.cluster_name) or state.cluster
         said = f"{name} at {where}, {_age(age_seconds)} ago"
-        if state["unready"]:
-            said += f", incomplete: {'; '.join(state['unready'])}"
+        if state.unready:
+            said += f", incomplete: {'; '.join(state.unready)}"
     return elided(printable(said), width)
 
 

@@ -8,13 +8,13 @@ from functools import partial
 from itertools import islice
 from typing import Literal
 
-from caughtup.agents.views.connect import connector_rows, owners
 from caughtup.agents.web.metrics.families import Family, Scrape
 from caughtup.models.connect.watching.again import RESULTS
 from caughtup.models.connect.watching.told import worker_id
 from caughtup.models.connect.watching.watch import Watch
 from caughtup.models.connect_clusters.contradictions import Kind, configured_items
 from caughtup.models.ids import ConnectorTaskId
+from caughtup.models.shown.connect import ConnectorLine, connector_lines, owners
 
 _GROUP = ("cluster", "group")
 _CONNECTOR = (*_GROUP, "connector")
@@ -128,8 +128,7 @@ def _storm(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
 
 
 def _connectors(
-    name: str,
-    per_second: Callable[[float, Scrape], float],
+    figure: Callable[[ConnectorLine, Scrape], float | None],
     family: Family,
     scrape: Scrape,
     group: str,
@@ -138,18 +137,15 @@ def _connectors(
     if watch is None:
         return
     _, topics = scrape.state.connect.topics_of(group)
-    for row in connector_rows(scrape.state, watch, topics):
-        if name in row:
-            labels = scrape.state.cluster, group, row["name"]
-            yield family.line(labels, per_second(row[name], scrape))
+    for row in connector_lines(scrape.state, watch, topics):
+        value = figure(row, scrape)
+        if value is not None:
+            yield family.line((scrape.state.cluster, group, row.name), value)
 
 
-def _as_it_is(value: float, _: Scrape) -> float:
-    return value
-
-
-def _age(at_ms: float, scrape: Scrape) -> float:
-    return max(0, scrape.now_ms - at_ms) / 1000
+def _offsets_age(row: ConnectorLine, scrape: Scrape) -> float | None:
+    at_ms = row.offsets_at_ms
+    return None if at_ms is None else max(0, scrape.now_ms - at_ms) / 1000
 
 
 def _of_groups(
@@ -237,18 +233,18 @@ CONNECT_FAMILIES = (
         "caughtup_connect_connector_tasks",
         "Tasks that a connector is configured with",
         _CONNECTOR,
-        partial(_connectors, "tasks", _as_it_is),
+        partial(_connectors, lambda row, _: row.tasks),
     ),
     _of_groups(
         "caughtup_connect_connector_lag_records",
         "Records that a sink connector's consumer group has yet to read",
         _CONNECTOR,
-        partial(_connectors, "lag", _as_it_is),
+        partial(_connectors, lambda row, _: row.lag),
     ),
     _of_groups(
         "caughtup_connect_source_offset_age_seconds",
         "Time since a source connector last stored an offset",
         _CONNECTOR,
-        partial(_connectors, "offsets_at_ms", _age),
+        partial(_connectors, _offsets_age),
     ),
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from caughtup.agents.views.spark import query_fields
 from caughtup.agents.web.metrics.families import Family, Scrape
 
 _QUERY = ("cluster", "group")
@@ -14,18 +13,17 @@ def _queries(scrape: Scrape) -> list[str]:
     return sorted(scrape.state.spark.queries)
 
 
-def _moment(family: Family, scrape: Scrape, group: str, field: str) -> Iterator[bytes]:
-    at_ms = query_fields(scrape.state, group).get(field)
+def _moment(family: Family, scrape: Scrape, group: str, at_ms: int | None) -> Iterator[bytes]:
     if at_ms is not None:
         yield family.line((scrape.state.cluster, group), at_ms / 1000)
 
 
 def _committed(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
-    return _moment(family, scrape, group, "batch_ms")
+    return _moment(family, scrape, group, scrape.state.spark.queries[group].batch_ms)
 
 
 def _started(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
-    return _moment(family, scrape, group, "started_ms")
+    return _moment(family, scrape, group, scrape.state.spark.queries[group].last.started_ms)
 
 
 def _problems(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:

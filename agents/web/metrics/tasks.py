@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from caughtup.agents.web.metrics.families import Family, Scrape
 from caughtup.agents.web.metrics.group_lines import escaped
-from caughtup.models.copies.warmups import VERDICTS, CopyAssessment
+from caughtup.models.copies.warmups import CopyAssessment
+from caughtup.models.verdicts import COPIES
 
 _COPY = ("cluster", "group", "process", "client_id", "task", "role")
 
@@ -42,7 +43,7 @@ def _statuses(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
     for labels, assessed in _assessed(scrape, group):
         yield b"".join(
             family.line_of(f'{labels},status="{verdict}"', int(verdict == assessed.verdict))
-            for verdict in VERDICTS
+            for verdict in COPIES.words
         )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from caughtup.models.connect.decision import WorkerDecision
 from caughtup.models.connect.generation import ConnectGeneration
@@ -20,7 +19,8 @@ from caughtup.models.wire.connect_protocol import ConnectorsAndTasks
 _MOST_ROUNDS = 6
 
 
-class Imbalance(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Imbalance:
     """How many connectors, and tasks, the worker with most has more than the one with fewest."""
 
     connectors: int

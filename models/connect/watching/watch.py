@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 from caughtup.models.connect.generation import ConnectGeneration
 from caughtup.models.connect.incremental import decide_incremental
@@ -29,7 +28,8 @@ HISTORY = 20
 _BEFORE = "what its leader remembers from before caughtup saw the group is not known"
 
 
-class Past(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Past:
     """A generation of the history: what deciding it again came to, and what changed hands."""
 
     generation: int

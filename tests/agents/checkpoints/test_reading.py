@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from caughtup.agents.checkpoints.stores import LocalStore
-from caughtup.agents.views.groups import group_summary
-from caughtup.agents.views.lag_lines import partition_lines
 from caughtup.models.ids import TopicPartition
 from caughtup.models.polls.batch import decode_batch
+from caughtup.models.records.fields import json_values
+from caughtup.models.shown.groups import group_line
+from caughtup.models.shown.lag import partition_lines
 from caughtup.models.state.spark_looks import apply_looks
 from caughtup.models.watching import WatchPatterns
 from tests.support.checkpoints import Checkpoint
@@ -38,7 +39,7 @@ def test_a_query_is_a_group_at_its_last_committed_batch(made: Checkpoint) -> Non
     assert (query.last.newest, query.committed_ms) == (11, START_MS - 10_000)
     assert (query.last.started, query.last.started_ms) == (12, START_MS + 5_000)
     list_ends(state, {0: 1_250, 1: 5}, topic="orders", at_ms=watched.now_ms)
-    summary = group_summary(state, group)
+    summary = json_values(group_line(state, group))
     assert (summary["group_type"], summary["lag"], summary["partitions"]) == ("spark", 50, 2)
     assert "members" not in summary
     lines = list(partition_lines(state, group))

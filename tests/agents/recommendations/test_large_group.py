@@ -26,7 +26,7 @@ from caughtup.agents.recommendations.recommender import Recommender
 from caughtup.agents.recommendations.signing import Signer
 from caughtup.agents.topics.restoration import movements, recommendations
 from caughtup.agents.web.metrics.exposition import exposition
-from caughtup.agents.web.page_state import page_steps
+from caughtup.agents.web.page.whole import whole_steps
 from caughtup.demo.fleet.large_group import CHANGELOG, END_OFFSET, GROUP, LargeGroup
 from caughtup.models.decisions import generation as deciding
 from caughtup.models.decisions.life import State
@@ -107,7 +107,7 @@ class Service:
             async for _ in in_turns(exposition(self.state, self._health)):
                 pass
         with self._calls.counted("the page"):
-            await done_in_turns(page_steps(self.state, self._health, now_ms()))
+            await done_in_turns(whole_steps(self.state, self._health, now_ms()))
 
     async def restarted(self, generation: Record) -> Service:
         """Read back what was published, and take the newest generation up."""

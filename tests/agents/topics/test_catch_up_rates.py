@@ -8,13 +8,14 @@ from typing import Any
 import msgspec
 import pytest
 
+from caughtup.agents.process.turns import done_at_once
 from caughtup.agents.topics.reports import catch_up_rates
-from caughtup.agents.views.copies import rates_view
-from caughtup.agents.views.lag_lines import task_lines
 from caughtup.agents.web.metrics.copies import COPY_FAMILIES
 from caughtup.models.copies.catch_up_rates import WINDOWS_SECONDS, RateWindow, WindowRate
 from caughtup.models.copies.figures import CatchUpRate
 from caughtup.models.ids import CopyKey, TaskId, TopicPartition
+from caughtup.models.shown.applications import application_view
+from caughtup.models.shown.lag import copy_lines
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.tasks.positions import TaskPosition
 from caughtup.pipelines.rates.records import copy_key, partition_key, rates_value
@@ -55,9 +56,15 @@ def warming() -> ClusterState:
 def watch(state: ClusterState, now_ms: int) -> dict[str, Any]:
     """Have the copies judged, and give the warm-up's line of the lag table."""
     list(state.watch_copies(GROUP, now_ms))
-    lines = [line for line in task_lines(state, GROUP) if line.process == COPY.process]
+    lines = [line for line in copy_lines(state, GROUP) if line.process == COPY.process]
     (found,) = (line for line in lines if line.task == str(COPY.task))
     return msgspec.to_builtins(found)
+
+
+def rates(state: ClusterState, now_ms: int) -> dict[str, Any]:
+    """Return what the page says of the rates of the application's copies."""
+    steps = application_view(state, GROUP, state.applications[GROUP], now_ms)
+    return msgspec.to_builtins(done_at_once(steps).rates)
 
 
 def metrics(state: ClusterState, now_ms: int) -> dict[tuple[str, ...], float]:
@@ -72,7 +79,7 @@ def test_the_rate_of_the_job_on_spark_is_used_and_told_until_the_job_is_silent()
     state = warming()
     now_ms = START_MS + 12_000
     assert watch(state, now_ms)["rates"] == "own"
-    assert rates_view(state, state.watches[GROUP], now_ms) == {"own": 1}
+    assert rates(state, now_ms) == {"own": 1}
     assert ("caughtup_catch_up_rates_age_seconds",) not in metrics(state, now_ms)
 
     catch_up_rates.apply_record(state, KEY, written(2_000, now_ms), now_ms)
@@ -83,7 +90,7 @@ def test_the_rate_of_the_job_on_spark_is_used_and_told_until_the_job_is_silent()
     assert figures.rate == 2_000
     assert figures.eta is not None
     assert figures.eta.seconds == pytest.approx(13, abs=0.5)  # 40,000 - 2 s - 10,000 accepted
-    assert rates_view(state, state.watches[GROUP], now_ms) == {"spark": 1}
+    assert rates(state, now_ms) == {"spark": 1}
     assert metrics(state, now_ms + 3_000) == {
         ("caughtup_catch_up_rates_copies", "spark"): 1,
         ("caughtup_catch_up_rates_copies", "own"): 0,
@@ -93,7 +100,7 @@ def test_the_rate_of_the_job_on_spark_is_used_and_told_until_the_job_is_silent()
     silent_ms = now_ms + 60_000 + 3 * TRIGGER_SECONDS * 1_000 + 1
     line = watch(state, silent_ms)
     assert line["rates"] == "own"
-    view = rates_view(state, state.watches[GROUP], silent_ms)
+    view = rates(state, silent_ms)
     assert view == {"own": 1, "silent_since_ms": now_ms}
     assert metrics(state, silent_ms)["caughtup_catch_up_rates_copies", "own"] == 1
 

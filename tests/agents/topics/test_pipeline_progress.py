@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from caughtup.agents.topics.reports import pipeline_progress
-from caughtup.agents.views.pipeline import progress_rows
 from caughtup.agents.web.metrics.pipeline import PIPELINE_FAMILIES
 from caughtup.models.pipeline_progress import StreamProgress, StreamProgressTable
+from caughtup.models.records.fields import json_values
 from caughtup.models.records.pipeline_progress import ProgressRecord
+from caughtup.models.shown.streams import stream_lines
 from tests.support.observability.scraping import samples_of
 from tests.support.own_topics.malformed import malformed
 from tests.support.states import cluster_state
@@ -33,6 +34,10 @@ TOLD: dict[str, Any] = {
 
 def told(**changes: Any) -> bytes:
     return json.dumps({**TOLD, **changes}).encode()
+
+
+def lines(progress: StreamProgressTable, now_ms: int) -> list[dict[str, Any]]:
+    return [json_values(line) for line in stream_lines(progress, now_ms)]
 
 
 def samples(progress: StreamProgressTable, now_ms: int) -> dict[tuple[str, ...], float]:
@@ -93,7 +98,7 @@ def test_the_page_and_the_metrics_say_what_was_told_and_when() -> None:
     )
     now_ms = AT_MS + 2_500
     shown = {k: v for k, v in TOLD.items() if k not in ("schema", "state", "trigger_seconds")}
-    assert progress_rows(progress, now_ms) == [
+    assert lines(progress, now_ms) == [
         {"stream": "history", "status": "failed", "heard_ms": AT_MS, "why": "no space"},
         {"stream": "rates", "status": "running", "heard_ms": AT_MS, **shown},
     ]
@@ -123,6 +128,6 @@ def test_a_stream_that_is_no_longer_heard_is_late() -> None:
     progress = state.pipeline
     pipeline_progress.apply_record(state, b"rates", told(), AT_MS)
     late_ms = AT_MS + 60_001
-    assert progress_rows(progress, late_ms)[0]["status"] == "late"
+    assert lines(progress, late_ms)[0]["status"] == "late"
     assert samples(progress, late_ms)["status", "rates", "late"] == 1
     assert samples(progress, late_ms)["status", "rates", "running"] == 0

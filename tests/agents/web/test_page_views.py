@@ -112,7 +112,7 @@ async def test_who_asks_for_the_state_at_the_same_time_shares_one_and_holds_no_c
             yield
         return {"large": large}
 
-    monkeypatch.setattr(page_views, "page_steps", steps)
+    monkeypatch.setattr(page_views, "whole_steps", steps)
     async with Site() as site, AsyncExitStack() as clients:
         readers = [
             await clients.enter_async_context(site.connected(f"127.0.0.{2 + number % 2}"))
@@ -147,7 +147,7 @@ async def test_a_state_whose_readers_have_gone_is_not_made_any_further(
         finally:
             ended.append(1)
 
-    monkeypatch.setattr(page_views, "page_steps", steps)
+    monkeypatch.setattr(page_views, "whole_steps", steps)
     async with Site() as site:
         async with AsyncExitStack() as clients:
             for _ in range(8):

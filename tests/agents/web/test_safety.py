@@ -116,7 +116,7 @@ async def test_a_question_whose_client_has_gone_ends_and_too_many_are_refused(
             ended.append(client)
 
     with monkeypatch.context() as playing:
-        playing.setattr(module, "asked_of", endless)
+        playing.setattr(module, "safe_to_stop", endless)
         async with AsyncExitStack() as clients:
             for number in range(5):
                 asking = await clients.enter_async_context(site.connected())

@@ -9,13 +9,14 @@ from typing import Any
 from caughtup.agents.connect.applying import apply_records
 from caughtup.agents.connect.watcher import decide_due
 from caughtup.agents.topics.standalone_consumer import ConsumerRecord
-from caughtup.agents.views.connect_lines import connect_lines
 from caughtup.models.connect.names import written
 from caughtup.models.connect_clusters.table import PATIENCE_MS
 from caughtup.models.connect_clusters.topic_sets import TopicSet
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.polls.batch import decode_batch
+from caughtup.models.records.fields import json_values
+from caughtup.models.shown.connect import connect_lines
 from caughtup.models.state.cluster import ClusterState
 from tests.support import wire
 from tests.support.connect.playing import GROUP, Group
@@ -104,7 +105,8 @@ class WorkerCluster:
 
     def lines(self, kind: str, after_ms: int = 0) -> list[dict[str, Any]]:
         now_ms = self.group.now_ms + after_ms
-        return [one for one in connect_lines(self.state, self.name, now_ms) if one["kind"] == kind]
+        found = map(json_values, connect_lines(self.state, self.name, now_ms))
+        return [one for one in found if one["kind"] == kind]
 
     def contradictions(self, after_ms: int = 0) -> list[tuple[str, str, str]]:
         return [

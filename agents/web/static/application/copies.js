@@ -87,16 +87,12 @@ export const reasonBy = (reason, names) =>
 
 const indexes = new WeakMap();
 
-/** Movements that are over once their destination runs the task. */
-const AT_ONCE = new Set(["active", "cold", "swap", "stateless"]);
-
-/** Return what an application's copies and movements are by, made once for each state; what was done isn't pending. */
+/** Return what an application's copies and movements are by, made once for each state. */
 export function indexed(application) {
   let index = indexes.get(application);
   if (index === undefined) {
     const copies = new Map(application.tasks.map((task) => [task.task, new Map(task.copies.map((copy) => [copy.process, copy]))]));
-    const pending = (application.recommendation?.movements ?? []).filter((move) =>
-      !AT_ONCE.has(move.kind) || copies.get(move.task)?.get(move.to)?.role !== "active");
+    const pending = application.pending ?? [];
     index = { copies, pending, moves: Map.groupBy(pending, (move) => move.task) };
     indexes.set(application, index);
   }

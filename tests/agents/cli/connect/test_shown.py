@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from caughtup.agents.cli.connect import main
-from caughtup.agents.views.connect_lines import connect_lines
 from caughtup.models.connect.names import written
+from caughtup.models.shown.connect import Line, connect_lines
 from tests.support.connect.clusters import WorkerCluster, settled
 from tests.support.connect.playing import GROUP
 
@@ -29,7 +29,7 @@ def bounced(monkeypatch: pytest.MonkeyPatch) -> WorkerCluster:
     return cluster
 
 
-def told(cluster: WorkerCluster) -> list[dict[str, Any]]:
+def told(cluster: WorkerCluster) -> list[Line]:
     """Return the lines of all Connect groups."""
     groups, now_ms = sorted(cluster.state.connect.groups), cluster.group.now_ms
     return [one for group in groups for one in connect_lines(cluster.state, group, now_ms)]

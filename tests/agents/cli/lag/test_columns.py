@@ -6,15 +6,17 @@ from typing import Any
 
 import pytest
 
-from caughtup.agents.cli.lag.rows import PARTITION_COLUMNS, partition_rows
+from caughtup.agents.cli.lag.rows import partition_rows
+from caughtup.agents.columns import PARTITION_COLUMNS, cells
+from caughtup.models.records.lag_lines import PartitionLine
 
 _END = [column.heading for column in PARTITION_COLUMNS].index("END")
 
 
 def end(**line: Any) -> str:
-    of = {"kind": "partition", "group": "orders", "topic": "in", "partition": 0}
-    (row,) = partition_rows([{**of, "has_commit": "committed" in line, **line}])
-    return row.cells[_END]
+    found = PartitionLine("orders", "in", 0, "committed" in line, **line)
+    (row,) = partition_rows([found])
+    return cells(PARTITION_COLUMNS, row.line)[_END]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from caughtup.agents.views.lag_lines import lag_lines
+from caughtup.models.shown.lag import lag_lines
 from caughtup.models.state.cluster import ClusterState
 from tests.support.groups.records import GROUP, START_MS
 from tests.support.groups.streams import Member, generation, process

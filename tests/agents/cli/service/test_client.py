@@ -19,7 +19,8 @@ from caughtup.agents.cli.service.client import ServiceClient
 from caughtup.agents.errors import UserError
 from caughtup.agents.main import main
 from caughtup.agents.process.health import Health
-from caughtup.agents.views.lag_lines import lag_lines
+from caughtup.models.records.fields import json_values
+from caughtup.models.shown.lag import lag_lines
 from tests.support.groups.records import GROUP
 from tests.support.lag_program import LONG_GROUP, state
 from tests.support.observability.site import Site
@@ -71,7 +72,7 @@ async def test_of_a_named_group_each_partition_and_the_same_lines_as_json(site: 
     ran = await run("lag", "--service", site.url("/"), "--format", "json", STOPPED, GAINING)
     found = [json.loads(line) for line in ran.stdout.splitlines()]
     said = [*lag_lines(site.state, GAINING), *lag_lines(site.state, STOPPED)]
-    assert found == json.loads(json.dumps(said))
+    assert found == [json_values(line) for line in said]
 
 
 async def test_json_of_all_is_what_the_state_has() -> None:
@@ -89,7 +90,7 @@ async def test_many_groups_are_asked_for_in_the_order_that_is_wanted(site: Site)
     client = ServiceClient(site.url(""))
     wanted = ["no-such-group" * 20, LONG_GROUP, *("x" * 3_000 + str(n) for n in range(4)), GAINING]
     found = await asyncio.to_thread(lambda: list(client.lag(wanted)))
-    assert list(dict.fromkeys(line["group"] for line in found)) == [LONG_GROUP, GAINING]
+    assert list(dict.fromkeys(line.group for line in found)) == [LONG_GROUP, GAINING]
 
 
 async def test_what_a_service_does_not_know_yet_is_told_beside_what_it_knows(site: Site) -> None:

@@ -14,6 +14,8 @@ from caughtup.agents.cli.top import feed
 from caughtup.agents.cli.top import screen as screen_of_top
 from caughtup.agents.cli.top.screen import TopApp
 from caughtup.agents.cli.top.widgets import LinesTable
+from caughtup.models.records.fields import changed
+from caughtup.models.shown.groups import GroupLine
 from tests.support.lag_program import LONG_GROUP, state
 from tests.support.states import GAINING, NOW_MS, STOPPED
 from tests.support.top_sources import RIGHT_TO_LEFT, Told, many_groups, page
@@ -102,11 +104,11 @@ async def test_the_cursor_stays_on_its_line_when_others_come(source: Told) -> No
         await pilot.press("down")
         table = app.query_one(LinesTable)
         assert (table.cursor_row, table.chosen) == (1, (STOPPED,))
-        new = {"group": "new", "status": "stopped", "lag": 10**6, "partitions": 1}
-        source.now = {**source.now, "groups": [new, *source.now["groups"]]}
+        new = GroupLine(group="new", status="stopped", lag=10**6, partitions=1)
+        source.now = changed(source.now, groups=[new, *source.now.groups])
         await shows(pilot, "new ")
         assert (table.cursor_row, table.chosen) == (2, (STOPPED,))
-        source.now = {**source.now, "groups": [{**new, "lag": 77}, *source.now["groups"][1:]]}
+        source.now = changed(source.now, groups=[changed(new, lag=77), *source.now.groups[1:]])
         await shows(pilot, " 77 ")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 
+import msgspec
 import pytest
 from rich.cells import cell_len
 
@@ -12,7 +13,18 @@ from caughtup.agents.cli.top import words
 from caughtup.agents.cli.top.feed import Seen
 from caughtup.agents.cli.top.overviews import OVERVIEWS, applications, groups, reassignments
 from caughtup.agents.cli.top.view import Screenful, View
+from caughtup.agents.web.page.whole import WholeView
 from caughtup.models.ids import TopicPartition
+from caughtup.models.records.fields import changed, json_values
+from caughtup.models.shown.connect import (
+    ConnectorLine,
+    ConnectView,
+    ContradictionLine,
+    ItemLine,
+    UnassignedLine,
+    WorkerLine,
+)
+from caughtup.models.shown.groups import GroupLine
 from tests.support.connect.clusters import settled
 from tests.support.groups.records import GROUP
 from tests.support.lag_program import LONG_GROUP, state
@@ -162,8 +174,8 @@ def test_an_opened_reassignment_has_its_copies_its_reason_and_then_its_end() -> 
 def test_a_diverging_reassignment_is_yellow_and_a_diverging_group_red() -> None:
     made = reassigning()
     told = page(made, SEEN_MS)
-    told["reassignments"][0]["verdict"] = "diverging"
-    told["groups"] = [{"group": "g", "partitions": 1, "lag": 7, "status": "diverging"}]
+    told.reassignments[0].verdict = "diverging"
+    told.groups = [GroupLine(group="g", partitions=1, lag=7, status="diverging")]
     view, colours = View(), {}
     for number, name in ((0, "groups"), (2, "reassignments")):
         view.choose(number)
@@ -175,7 +187,7 @@ def test_a_diverging_reassignment_is_yellow_and_a_diverging_group_red() -> None:
 
 
 def test_what_is_gone_is_said_and_what_there_is_none_of() -> None:
-    nothing = Told({**many_groups(1), "groups": []})
+    nothing = Told(changed(many_groups(1), groups=[]))
     view = View()
     assert view.screenful(seen(nothing), 60).about == ("no groups on this cluster",)
     for number, said in enumerate(
@@ -216,19 +228,19 @@ def test_generated_names_and_widths_fit() -> None:
     alphabet = "abcé日本語אבגد\u0301\u200d\u202e\n\x1b😀-._"
     for _ in range(60):
         found = many_groups(1)
-        found["groups"] = [
-            {
-                "group": "".join(draw.choices(alphabet, k=draw.randrange(1, 250))) + str(n),
-                "partitions": draw.randrange(10**6),
-                "lag_at_least": draw.randrange(10**15),
-                "status": draw.choice(["ok", "unknown", "a-new-one"]),
-            }
+        found.groups = [
+            GroupLine(
+                group="".join(draw.choices(alphabet, k=draw.randrange(1, 250))) + str(n),
+                partitions=draw.randrange(10**6),
+                lag_at_least=draw.randrange(10**15),
+                status=draw.choice(["ok", "unknown", "a-new-one"]),
+            )
             for n in range(draw.randrange(1, 8))
         ]
         width = draw.randrange(60, 200)
         view = View()
         assert max(map(cell_len, texts(view.screenful(seen(Told(found)), width)))) <= width
-        view.open((found["groups"][0]["group"],))
+        view.open((found.groups[0].group,))
         assert all(
             cell_len(line) <= 3 * width for line in view.screenful(seen(Told(found)), width).about
         )
@@ -254,14 +266,14 @@ def test_the_lines_around_the_table_say_who_when_and_why_not() -> None:
     )
     assert words.status("http://h", now, 2, "", 80) == "cluster-1 at http://h, 2 s ago"
     assert (
-        words.status("http://h", {**now, "cluster_name": "demo"}, 300, "", 80)
+        words.status("http://h", changed(now, cluster_name="demo"), 300, "", 80)
         == "demo at http://h, 5 min ago"
     )
     assert (
         words.status("h", now, 14, "nothing listens", 80)
         == "14 s old, asking again: nothing listens"
     )
-    unready = {**now, "unready": ["standby: b is active"]}
+    unready = changed(now, unready=["standby: b is active"])
     assert words.status("h", unready, 1, "", 80).endswith("incomplete: standby: b is active")
     assert cell_len(words.status("h" * 99, now, 2, "\x1b[2J", 60)) <= 60
     names, short = ("groups", "applications"), ("groups", "apps")
@@ -270,33 +282,53 @@ def test_the_lines_around_the_table_say_who_when_and_why_not() -> None:
     assert words.tabs(names, short, (1, 2), 10) == [" 1 ", " 2 "]
 
 
-CONNECT = {
-    "group": "connect-orders",
-    "generation": 5,
-    "protocol": 2,
-    "result": "match",
-    "next_rebalance_ms": NOW_MS + 240_000,
-    "workers": [{"worker": "w1:8083", "leader": True}],
-    "connectors": [{"name": "sink", "tasks": 2}],
-    "unassigned": [{"name": "sink-1", "connector": "sink", "task": 1, "goes_to": "w2:8083"}],
-    "contradictions": [{"name": "sink-0", "why": "two workers say that they run it"}],
-    "items": [
-        {"name": "sink", "connector": "sink", "workers": ["w1:8083"], "state": "RUNNING"},
-        {
-            "name": "sink-0",
-            "connector": "sink",
-            "task": 0,
-            "workers": ["w1:8083"],
-            "state": "FAILED",
-        },
-        {"name": "sink-1", "connector": "sink", "task": 1, "workers": []},
+CONNECT = ConnectView(
+    group="connect-orders",
+    generation=5,
+    protocol="sessioned",
+    result="match",
+    delay_ms=0,
+    next_rebalance_ms=NOW_MS + 240_000,
+    next_revokes={},
+    absences=[],
+    history=[],
+    workers=[
+        WorkerLine(
+            worker="w1:8083",
+            member="m1",
+            client_id="c1",
+            host="h",
+            url="http://w1:8083/",
+            leader=True,
+            connectors=["sink"],
+            tasks=["sink-0"],
+            revoked=[],
+            delay_ms=0,
+        )
     ],
-}
+    connectors=[ConnectorLine(name="sink", tasks=2)],
+    unassigned=[UnassignedLine(name="sink-1", connector="sink", task=1, goes_to="w2:8083")],
+    contradictions=[
+        ContradictionLine(
+            name="sink-0",
+            connector="sink",
+            task=0,
+            contradiction="zombie",
+            why="two workers say that they run it",
+            waits=False,
+        )
+    ],
+    items=[
+        ItemLine(name="sink", connector="sink", workers=["w1:8083"], state="RUNNING"),
+        ItemLine(name="sink-0", connector="sink", task=0, workers=["w1:8083"], state="FAILED"),
+        ItemLine(name="sink-1", connector="sink", task=1, workers=[]),
+    ],
+)
 
 
 def test_a_connect_group_has_its_work_opened_with_who_gets_what_nobody_has() -> None:
-    idle = {**CONNECT, "group": "idle", "unassigned": [], "contradictions": [], "items": []}
-    told = Told({**many_groups(1), "now_ms": NOW_MS, "connect": [idle, CONNECT]})
+    idle = changed(CONNECT, group="idle", unassigned=[], contradictions=[], items=[])
+    told = Told(changed(many_groups(1), now_ms=NOW_MS, connect=[idle, CONNECT]))
     view = View()
     view.choose(3)
     shown = view.screenful(seen(told), 120)
@@ -316,10 +348,12 @@ def test_a_connect_group_has_its_work_opened_with_who_gets_what_nobody_has() -> 
         "generation 5: match, next rebalance in 4 min",
         "sink-0: two workers say that they run it",
     )
-    gone = Told({**told.state(), "connect": []})
+    gone = Told(changed(told.state(), connect=[]))
     assert view.screenful(seen(gone), 120).about[-1] == "this Connect group is gone"
     view.choose(3)
-    older = Told({**many_groups(1)})
+    written = json_values(many_groups(1))
+    del written["connect"]
+    older = Told(msgspec.convert(written, WholeView))
     assert view.screenful(seen(older), 120).about == ("no Connect group is known",)
 
 
@@ -343,7 +377,7 @@ def test_a_connect_group_that_lost_a_worker_is_shown_as_the_page_has_it() -> Non
 
 def test_a_table_of_each_kind_counts_what_there_is() -> None:
     found = page(everything(), NOW_MS)
-    assert len(groups(found).lines) == len(found["groups"])
+    assert len(groups(found).lines) == len(found.groups)
     (line,) = applications(found).lines
     assert line.cells[:4] == (GROUP, "2", "2", "0")
     assert [line.key for line in reassignments(found).lines] == [("orders-in", 0)]

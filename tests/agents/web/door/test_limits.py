@@ -209,14 +209,14 @@ async def test_who_listens_at_the_same_time_gets_a_state_that_was_made_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made = 0
-    steps = page_views.page_steps
+    steps = page_views.whole_steps
 
     def counted(*arguments: object) -> object:
         nonlocal made
         made += 1
         return steps(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(page_views, "page_steps", counted)
+    monkeypatch.setattr(page_views, "whole_steps", counted)
     monkeypatch.setattr(page_views, "_SHARED_SECONDS", 60.0)
     async with Site() as site:
         streams = [await site.get("/api/events") for _ in range(10)]

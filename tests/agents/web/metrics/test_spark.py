@@ -9,8 +9,9 @@ import msgspec
 from caughtup.agents.checkpoints.reading import CheckpointLooks
 from caughtup.agents.cli.lag.rows import group_rows
 from caughtup.agents.cli.lag.sources import LookedAt
+from caughtup.agents.columns import GROUP_COLUMNS, WHY, cells
 from caughtup.agents.process.health import Health
-from caughtup.agents.web.page_state import page_steps
+from caughtup.agents.web.page.whole import whole_steps
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.state.cluster import ClusterState
@@ -62,7 +63,7 @@ def test_without_checkpoints_nothing_is_said_of_spark() -> None:
 
 
 def test_the_page_has_batches_and_problems(tmp_path: Path) -> None:
-    steps = page_steps(looked(tmp_path), Health(ready=True, reader_lag=0), START_MS)
+    steps = whole_steps(looked(tmp_path), Health(ready=True, reader_lag=0), START_MS)
     try:
         while True:
             next(steps)
@@ -80,9 +81,9 @@ def test_the_page_has_batches_and_problems(tmp_path: Path) -> None:
 
 def test_the_terminal_says_when_the_last_batch_was_committed(tmp_path: Path) -> None:
     seen = LookedAt(looked(tmp_path))
-    new, orders = group_rows(seen.summaries(seen.groups()))
-    assert orders.cells[-1] == "spark"
-    assert orders.why.startswith("; batch 3 was committed ")
-    assert new.why == ""
+    new, orders = group_rows(seen.group_lines(seen.groups()))
+    assert cells(GROUP_COLUMNS, orders.line)[-1] == "spark"
+    assert (WHY.cell(orders.line)).startswith("; batch 3 was committed ")
+    assert WHY.cell(new.line) == ""
     (why,) = seen.unready
     assert why.startswith(f"{tmp_path}/broken of Spark: ")

@@ -12,10 +12,11 @@ from hypothesis import given, settings
 import caughtup
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import done_at_once
-from caughtup.agents.views.groups import group_summary
-from caughtup.agents.views.page.movements import REASSIGNMENTS_SHOWN, reassignment_view
-from caughtup.agents.web.page_state import page_steps
+from caughtup.agents.web.page.head import REASSIGNMENTS_SHOWN, movements
+from caughtup.agents.web.page.whole import WholeView, whole_steps
 from caughtup.models.ids import TopicPartition
+from caughtup.models.records.fields import json_values
+from caughtup.models.shown.groups import group_line
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.watching import Watching, WatchPatterns
 from tests.support.changes import Change, changes
@@ -43,11 +44,9 @@ from tests.support.states import (
 )
 
 
-def whole_state(
-    state: ClusterState, health: Health, now_ms: int, limited: int = 0
-) -> dict[str, Any]:
+def whole_state(state: ClusterState, health: Health, now_ms: int, limited: int = 0) -> WholeView:
     """Go through all the steps at once."""
-    return done_at_once(page_steps(state, health, now_ms, limited))
+    return done_at_once(whole_steps(state, health, now_ms, limited))
 
 
 def test_the_clusters_name_is_shown_where_somebody_gave_it_one() -> None:
@@ -93,9 +92,9 @@ def test_a_groups_lag_is_left_out_while_one_of_its_partitions_is_unknown() -> No
     state = cluster_state()
     read(state, commit(0, 5), commit(1, 5))
     list_ends(state, {0: 9}, at_ms=START_MS, topic="orders-in")
-    assert "lag" not in group_summary(state, GROUP)
+    assert "lag" not in json_values(group_line(state, GROUP))
     list_ends(state, {1: 9}, at_ms=START_MS, topic="orders-in")
-    assert group_summary(state, GROUP)["lag"] == 8
+    assert json_values(group_line(state, GROUP))["lag"] == 8
 
 
 def test_a_group_has_its_verdict_with_the_reason_and_its_worst_lag_in_seconds(
@@ -103,12 +102,12 @@ def test_a_group_has_its_verdict_with_the_reason_and_its_worst_lag_in_seconds(
 ) -> None:
     groups = {group["group"]: group for group in page["groups"]}
     assert groups["plain"].keys().isdisjoint({"status", "why", "lag_seconds"})  # not assessed yet
-    summary = group_summary(judged(), STOPPED)
+    summary = json_values(group_line(judged(), STOPPED))
     assert summary["status"] == "stopped"
     assert summary["why"].startswith("clicks-1: 4,900 offsets to read and no commit for 49 min")
     assert summary["lag_seconds"] == pytest.approx(49 * 60, abs=60)
     assert summary["lag_seconds_method"] == "interpolated"
-    summary = group_summary(judged(), KEEPING_UP)
+    summary = json_values(group_line(judged(), KEEPING_UP))
     assert (summary["status"], summary["lag_seconds"]) == ("ok", 0)
     assert summary["lag_seconds_method"] == "caught_up"
 
@@ -118,31 +117,31 @@ def test_a_groups_lag_in_seconds_is_left_out_while_one_of_its_partitions_is_unkn
     list_ends(state, {9: 100}, at_ms=JUDGED_MS, topic="clicks")  # looked at once
     read(state, commit(9, 50, topic="clicks", group=STOPPED), commit(0, 5, topic="g", group="gone"))
     assess(state)
-    summary = group_summary(state, STOPPED)
+    summary = json_values(group_line(state, STOPPED))
     assert (summary["status"], "lag_seconds" in summary) == ("stopped", False)
-    assert group_summary(state, "gone")["status"] == "unknown"
-    assert "lag_seconds" not in group_summary(state, "gone")
+    assert json_values(group_line(state, "gone"))["status"] == "unknown"
+    assert "lag_seconds" not in json_values(group_line(state, "gone"))
 
 
 def test_a_partition_of_a_topic_that_is_gone_hides_no_lag_in_seconds() -> None:
     state = judged()
     read(state, commit(0, 5, topic="deleted", group=STOPPED))
     assess(state)
-    summary = group_summary(state, STOPPED)
+    summary = json_values(group_line(state, STOPPED))
     assert "lag" not in summary
     assert summary["lag_seconds"] == pytest.approx(49 * 60, abs=60)
 
 
 def test_partitions_in_movement_are_there_with_how_they_fare_and_how_others_ended() -> None:
     told = whole_state(reassigning(), Health(), SEEN_MS)
-    rows = [(row.topic, row.verdict) for row in told["reassignments"]]
+    rows = [(row.topic, row.verdict) for row in told.reassignments]
     assert rows == [("dead", "dead target"), ("new", "measuring"), ("fine", "moving")]
-    assert told["reassignment_counts"] == {"dead target": 1, "measuring": 1, "moving": 1}
-    assert list(told["reassignment_counts"]) == ["dead target", "measuring", "moving"]
-    ended = [(row.topic, row.outcome) for row in told["recent_reassignments"]]
+    assert told.reassignment_counts == {"dead target": 1, "measuring": 1, "moving": 1}
+    assert list(told.reassignment_counts) == ["dead target", "measuring", "moving"]
+    ended = [(row.topic, row.outcome) for row in told.recent_reassignments]
     assert ended == [("lost", "vanished"), ("done", "completed")]
-    assert (told["throttles"], told["reassignments_missing"]) == ([], ())
-    assert [t["name"] for t in reassignment_view(reassigning(), ORPHANED_MS)["throttles"]] == [
+    assert (told.throttles, told.reassignments_missing) == ((), ())
+    assert [t.name for t in movements(reassigning(), ORPHANED_MS)["throttles"]] == [
         "6",
         "left",
     ]
@@ -153,7 +152,7 @@ def test_of_many_partitions_in_movement_the_page_gets_the_worst_and_the_counts()
     for number in range(5_000):
         partition = TopicPartition("many", number)
         state.reassignments.apply(ongoing_observation(partition, 2, SEEN_MS, number))
-    told = reassignment_view(state, SEEN_MS)
+    told = movements(state, SEEN_MS)
     assert len(told["reassignments"]) == REASSIGNMENTS_SHOWN
     assert told["reassignments"][0].topic == "dead"
     assert told["reassignment_counts"] == {"dead target": 1, "measuring": 5_001, "moving": 1}
@@ -170,7 +169,7 @@ def test_what_the_last_look_lacked_is_told() -> None:
 
 def test_a_clock_behind_the_records_gives_no_negative_age() -> None:
     state = everything()
-    (row,) = whole_state(state, Health(), START_MS - 5_000)["reassignments"]
+    (row,) = whole_state(state, Health(), START_MS - 5_000).reassignments
     assert (row.age_seconds, row.idle_seconds) == (0, 0)
 
 
@@ -201,7 +200,7 @@ def test_a_group_is_summed_up_as_its_partitions_are_one_by_one(made: list[Change
     for change in made:
         change(state)
         for group in state.group_names():
-            found = group_summary(state, group)
+            found = json_values(group_line(state, group))
             plain = plain_summary(state, group)
             summed = ("partitions", "lag", "lag_seconds", "lag_seconds_method")
             assert {name: found[name] for name in summed if name in found} == plain

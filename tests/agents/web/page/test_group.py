@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 
 from caughtup.agents.process.health import Health
-from caughtup.agents.views.lag_lines import partition_lines
-from caughtup.agents.views.page import group as module
-from caughtup.agents.views.page.group import group_steps
-from caughtup.agents.views.page.recent import recent_of_cluster, recent_of_group
+from caughtup.agents.web.page import group as module
+from caughtup.agents.web.page.group import group_steps
+from caughtup.agents.web.page.recent import recent_of_cluster, recent_of_group
 from caughtup.models.lag.group_lag import Positions
 from caughtup.models.recent.happenings import Happening
+from caughtup.models.records.fields import json_values
+from caughtup.models.shown.lag import partition_lines
 from caughtup.models.state.cluster import ClusterState
-from tests.agents.views.page.test_overview import done
+from tests.agents.web.page.test_overview import done
 from tests.support.groups.records import GROUP
 from tests.support.states import HOSTILE, JUDGED_MS, NOW_MS, STOPPED, assess, everything, judged
 
@@ -76,9 +77,9 @@ def test_its_last_hours_have_marks_in_the_order_of_time() -> None:
         happening = Happening(at_ms, "rebalance", f"generation {number}", None, GROUP)
         state.recent.happenings.note(happening)
     state.recent.happenings.note(Happening(NOW_MS, "movement", "planned", None, GROUP))
-    told = recent_of_group(state, GROUP, NOW_MS + 20_000)
+    told = json_values(recent_of_group(state, GROUP, NOW_MS + 20_000))
     assert told["series"]["lag"] == [40, 41, 42]
     assert set(told["series"]) == {"lag", "committed_per_second", "produced_per_second"}
     assert [mark["text"] for mark in told["marks"]] == [f"generation {n}" for n in range(3)]
-    assert recent_of_group(state, "nobody", NOW_MS)["series"] == {}
-    assert recent_of_cluster(state, NOW_MS)["at_ms"] == []
+    assert recent_of_group(state, "nobody", NOW_MS).series == {}
+    assert recent_of_cluster(state, NOW_MS).at_ms == []

@@ -1,29 +1,59 @@
-"""A group in a row: what its partitions come to."""
+"""A group in a row: what its partitions add up to."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from caughtup.agents.views.copies import present
-from caughtup.agents.views.spark import query_fields
 from caughtup.models.lag.assessment import AT_THE_END, Assessed
 from caughtup.models.lag.group_lag import group_lag
+from caughtup.models.records.fields import Part
 from caughtup.models.state.cluster import ClusterState
 
 
-def group_summary(state: ClusterState, group: str) -> dict[str, Any]:
-    """Sum a group up; its lag is absent if that of any partition is unknown.
+class GroupLine(Part, kw_only=True, omit_defaults=True):
+    """A group, whose lag is absent if that of any partition is unknown.
 
-    Then ``lag_at_least`` is that of the others.
-
-    ``lag_seconds`` is the age of its oldest unread record, ``lag_seconds_method`` how that was had
-    (``LagSeconds``); partitions of topics that are gone don't count in it, as in the verdict.
+    ``lag_at_least`` (offsets) is that of the others then. ``lag_seconds``: the age of the oldest
+    unread record, and ``lag_seconds_method`` how it was found (``LagSeconds``); partitions of
+    deleted topics don't count in it, as in the verdict, ``status``. Of a Spark query: its
+    ``checkpoint``, ``batch``, the last one that was committed, ``batch_ms``, when that was, and
+    ``started_ms``, when the batch in flight began. ``since_ms``: since when it has not been ok, on
+    the page; ``since_at_least``: it was so already when the service first assessed it.
     """
+
+    group: str
+    group_type: str | None = None
+    members: int | None = None
+    partitions: int
+    lag: int | None = None
+    lag_at_least: int | None = None
+    generation: int | None = None
+    status: str | None = None
+    why: str | None = None
+    lag_seconds: float | None = None
+    lag_seconds_method: str | None = None
+    checkpoint: str | None = None
+    query_id: str | None = None
+    batch: int | None = None
+    batch_ms: int | None = None
+    started_ms: int | None = None
+    since_ms: int | None = None
+    since_at_least: bool = False
+
+
+class CheckpointProblem(Part):
+    """A checkpoint of Spark, or a folder of them, that can't be read, and why."""
+
+    checkpoint: str
+    problem: str
+    why: str
+
+
+def group_line(state: ClusterState, group: str) -> GroupLine:
+    """Return the sum of a group's partitions."""
     membership = state.groups.membership(group)
     summed = group_lag(state.commits, group, membership, state.ends)
     judged = state.assessments.verdicts.get(group)
     seconds, method = _oldest_unread(state, group, summed.known)
-    return present(
+    line = GroupLine(
         group=group,
         group_type=state.group_type(group),
         members=len(membership.members) if membership else None,
@@ -35,8 +65,28 @@ def group_summary(state: ClusterState, group: str) -> dict[str, Any]:
         why=judged.reason if judged else None,
         lag_seconds=seconds,
         lag_seconds_method=method,
-        **query_fields(state, group),
     )
+    if (query := state.spark.queries.get(group)) is not None:
+        line.checkpoint, line.query_id = query.checkpoint, query.last.query_id
+        line.batch, line.batch_ms = query.batch, query.batch_ms
+        line.started_ms = query.last.started_ms
+    return line
+
+
+def with_since(state: ClusterState, line: GroupLine) -> GroupLine:
+    """Return a group's line with since when it has not been ok."""
+    since = state.recent.not_ok_since(line.group)
+    if since is not None:
+        line.since_ms, line.since_at_least = since.at_ms, since.at_least
+    return line
+
+
+def checkpoint_problems(state: ClusterState) -> list[CheckpointProblem]:
+    """Return the checkpoints, and folders of them, that can't be read."""
+    return [
+        CheckpointProblem(path, of.reason, of.message)
+        for path, of in sorted(state.spark.problems.items())
+    ]
 
 
 def _oldest_unread(state: ClusterState, group: str, known: int) -> tuple[float | None, str | None]:

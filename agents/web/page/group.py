@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from itertools import islice
-from typing import Any
-
-import msgspec
 
 from caughtup.agents.process.health import Health
-from caughtup.agents.views.applications import application_view
-from caughtup.agents.views.connect_lines import connect_view
-from caughtup.agents.views.groups import group_summary
-from caughtup.agents.views.lag_lines import partition_lines
-from caughtup.agents.views.page.head import encoded, head_fields
-from caughtup.agents.views.page.recent import happening_fields, since_fields
+from caughtup.agents.web.page.head import Head, encoded, head_of
 from caughtup.models.commits.group_commits import LastCommits
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.partition_rows import PartitionRow, partition_rows
+from caughtup.models.recent.happenings import Happening
+from caughtup.models.records.fields import ABSENT, Absent, extended, or_none
+from caughtup.models.records.lag_lines import PartitionLine
+from caughtup.models.shown.applications import ApplicationView, application_view
+from caughtup.models.shown.connect import ConnectView, connect_view
+from caughtup.models.shown.groups import GroupLine, group_line, with_since
+from caughtup.models.shown.lag import partition_lines
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.verdicts import LAG
 
@@ -25,63 +24,79 @@ from caughtup.models.verdicts import LAG
 PARTITIONS_SHOWN = 500
 
 
+class GroupPartition(PartitionLine, kw_only=True):
+    """A partition's line without its group, when its end was observed, and its member's host."""
+
+    as_of_ms: int | Absent = ABSENT
+    host: str | Absent = ABSENT
+
+
+class GroupView(Head, kw_only=True):
+    """One group; ``group`` is absent where there is none of the name."""
+
+    name: str
+    partitions_more: int
+    group: GroupLine | Absent = ABSENT
+    partitions: Sequence[GroupPartition] | Absent = ABSENT
+    application: ApplicationView | Absent = ABSENT
+    connect: ConnectView | Absent = ABSENT
+    feed: Sequence[Happening]
+
+
 def group_steps(
     state: ClusterState, health: Health, now_ms: int, group: str
-) -> Generator[None, None, dict[str, Any]]:
-    """Describe one group, in steps between which others may have their turn.
-
-    Without ``group`` where nobody knows such a group. What fails is left out.
-    """
-    view = {**head_fields(state, health, now_ms), "name": group, "partitions_more": 0}
+) -> Generator[None, None, GroupView]:
+    """Return one group, in steps between which others may have their turn. What fails is left out."""
+    view = head_of(GroupView, state, health, now_ms, name=group, partitions_more=0, feed=())
     names = state.commits.groups() | state.groups.names()
     if group in names:
         with state.faults.isolated("page", group, now_ms):
-            view["group"] = encoded(group_summary(state, group) | since_fields(state, group))
+            view.group = encoded(with_since(state, group_line(state, group)))
         yield
         with state.faults.isolated("page", group, now_ms):
-            rows, view["partitions_more"] = yield from _partitions(state, group)
-            view["partitions"] = rows
+            view.partitions, view.partitions_more = yield from _partitions(state, group)
         yield
     if (application := state.applications.get(group)) is not None:
         with state.faults.isolated("page", group, now_ms):
             described = yield from application_view(state, group, application, now_ms)
-            view["application"] = encoded(described)
+            view.application = encoded(described)
         yield
     if group in state.connect.groups:
         with state.faults.isolated("page", group, now_ms):
             connect = yield from connect_view(state, group, now_ms)
-            if connect is not None:
-                view["connect"] = encoded(connect)
-    view["feed"] = [happening_fields(one) for one in state.recent.happenings.of(group)]
+            view.connect = ABSENT if connect is None else encoded(connect)
+    view.feed = list(state.recent.happenings.of(group))
     return view
 
 
 def _partitions(
     state: ClusterState, group: str
-) -> Generator[None, None, tuple[list[dict[str, Any]], int]]:
-    """Describe the worst partitions, and count the others."""
+) -> Generator[None, None, tuple[list[GroupPartition], int]]:
+    """Return the worst partitions, and the number of the others."""
     membership = state.groups.membership(group)
     hosts = {} if membership is None else {one.member_id: one.host for one in membership.members}
     chosen, more = _worst(state, group)
-    rows: list[dict[str, Any]] = []
+    rows: list[GroupPartition] = []
     lines = partition_lines(state, group, chosen)
     while batch := list(islice(lines, 50)):
         for line in batch:
-            row = msgspec.to_builtins(line)
-            row.pop("group")
-            latest = state.ends.latest(TopicPartition(row["topic"], row["partition"]))
-            if latest is not None:
-                row["as_of_ms"] = latest.as_of_ms
-            if host := hosts.get(row.get("member", "")):
-                row["host"] = host
-            rows.append(row)
+            latest = state.ends.latest(line.topic_partition)
+            rows.append(
+                extended(
+                    GroupPartition,
+                    line,
+                    group=ABSENT,
+                    as_of_ms=ABSENT if latest is None else latest.as_of_ms,
+                    host=hosts.get(or_none(line.member) or "") or ABSENT,
+                )
+            )
         yield
     rows.sort(
         key=lambda row: (
-            -LAG.severity(row.get("verdict")),
-            -row.get("lag", 0),
-            row["topic"],
-            row["partition"],
+            -LAG.severity(or_none(row.verdict)),
+            -(or_none(row.lag) or 0),
+            row.topic,
+            row.partition,
         )
     )
     return rows, more

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
-from caughtup.agents.views.applications import application_view
+from caughtup.models.records.fields import changed
+from caughtup.models.shown.applications import application_view, pending_movements
 from caughtup.models.state.cluster import ClusterState
 from tests.support.groups.records import GROUP, START_MS
 from tests.support.groups.streams import WARMING, Member, generation, process
@@ -58,6 +60,7 @@ def test_an_application_has_its_verdict_and_the_reason_for_every_movement() -> N
     application = shown(everything())
     assert application["exact"] == {
         "assignor": "HighAvailabilityTaskAssignor",
+        "identical": True,
         "result": "match",
         "why": "",
     }
@@ -118,3 +121,18 @@ def test_what_it_took_since_an_instance_joined_is_said_once_one_joined() -> None
         "waited_seconds": 0.0,
         "at_rest_ms": left_ms,
     }
+
+
+def test_a_recommended_movement_is_pending_until_its_destination_runs_the_task() -> None:
+    application = shown(everything())
+    (movement,) = application["pending"]
+    assert movement == application["recommendation"]["movements"][0]
+    decided = everything().applications[GROUP].decided
+    assert decided is not None
+    assert decided.recommendation is not None
+    at_once = changed(decided.recommendation.movements[0], kind="active", to=A)
+    recommended = changed(decided.recommendation, movements=[at_once])
+    copies = everything().task_rows(GROUP)
+    assert pending_movements(replace(decided, recommendation=recommended), copies) == []
+    elsewhere = changed(recommended, movements=[changed(at_once, to=B)])
+    assert len(pending_movements(replace(decided, recommendation=elsewhere), copies)) == 1

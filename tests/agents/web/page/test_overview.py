@@ -11,12 +11,13 @@ import pytest
 
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import done_at_once
-from caughtup.agents.views.connect_lines import connect_view
-from caughtup.agents.views.page import overview
-from caughtup.agents.views.page.overview import overview_steps
+from caughtup.agents.web.page import overview
+from caughtup.agents.web.page.overview import overview_steps
 from caughtup.models.decisions.membership_change import MembershipChange
 from caughtup.models.lag.group_lag import Positions
 from caughtup.models.recent.happenings import Happening
+from caughtup.models.records.fields import Part
+from caughtup.models.shown.connect import connect_view
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.verdicts import LAG
 from tests.support.connect.clusters import settled
@@ -24,7 +25,7 @@ from tests.support.groups.records import GROUP
 from tests.support.states import HOSTILE, JUDGED_MS, NOW_MS, assess, everything, judged
 
 
-def done(steps: Generator[None, None, dict[str, Any]]) -> dict[str, Any]:
+def done(steps: Generator[None, None, Part]) -> dict[str, Any]:
     """Go through all steps, and return what the page parses."""
     found: dict[str, Any] = json.loads(msgspec.json.encode(done_at_once(steps)))
     return found
@@ -85,14 +86,14 @@ def test_of_many_groups_the_worst_are_shown_and_others_are_found_by_name(
 
 
 def test_a_group_that_fails_costs_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    works = overview.group_summary
+    works = overview.group_line
 
     def fails(state: ClusterState, group: str) -> dict[str, Any]:
         if group == HOSTILE:
             raise ValueError("bad")
         return works(state, group)
 
-    monkeypatch.setattr(overview, "group_summary", fails)
+    monkeypatch.setattr(overview, "group_line", fails)
     state = everything()
     names = {row["group"] for row in shown(state)["groups"]}
     assert names == set(state.group_names()) - {HOSTILE}

@@ -1,0 +1,154 @@
+"""The page's entrance: every group in a row, the worst first, and what happened of late."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Mapping, Sequence
+
+from caughtup.agents.process.health import Health
+from caughtup.agents.web.page.head import Everything, encoded, head_of, left_out, movements
+from caughtup.models.recent.happenings import Happening
+from caughtup.models.records.fields import Part, extended
+from caughtup.models.shown.applications import ChangeLine, change_line, pending_movements
+from caughtup.models.shown.connect import connector_lines, unassigned_lines
+from caughtup.models.shown.groups import GroupLine, group_line, with_since
+from caughtup.models.shown.streams import StreamLine, stream_lines
+from caughtup.models.state.cluster import ClusterState
+from caughtup.models.verdicts import LAG
+
+#: Groups in one answer, the worst; others are counted, and found by their name.
+GROUPS_SHOWN = 2_000
+#: Reassignments, happenings, and samples of a group's lag: one a minute of the last half hour.
+_REASSIGNMENTS_SHOWN, _FEED_SHOWN, _SAMPLES, _EACH = 10, 100, 30, 6
+
+
+class ApplicationSummary(Part, omit_defaults=True):
+    """A group's tasks and copies by role; of a classic one its clients and its last decision.
+
+    ``movements``: the recommended ones that are still to be made.
+    """
+
+    tasks: int
+    copies: dict[str, int]
+    clients: int | None = None
+    probing_due_ms: int | None = None
+    change: ChangeLine | None = None
+    result: str | None = None
+    movements: int | None = None
+
+
+class ConnectSummary(Part):
+    """A Connect group in numbers."""
+
+    workers: int
+    connectors: int
+    unassigned: int
+    contradictions: int
+    result: str
+
+
+class GroupRow(GroupLine, kw_only=True):
+    """A group, how its lag went of late (``recent``, offsets a minute), and what it is."""
+
+    recent: list[float | None] | None = None
+    application: ApplicationSummary | None = None
+    connect: ConnectSummary | None = None
+
+
+class OverviewView(Everything, kw_only=True):
+    """The worst groups, how many more there are, and how many of each verdict."""
+
+    groups: Sequence[GroupRow]
+    groups_more: int
+    statuses: Mapping[str, int]
+    groups_not_told: Mapping[str, int]
+    streams: Sequence[StreamLine]
+    feed: Sequence[Happening]
+
+
+def overview_steps(
+    state: ClusterState, health: Health, now_ms: int, find: str = "", limited: int = 0
+) -> Generator[None, None, OverviewView]:
+    """Return all groups whose name holds ``find``, in steps between which others have their turn.
+
+    ``limited``: the groups of which metrics have fewer series. A group that fails is left out.
+    """
+    wanted, rows = find.casefold(), []
+    for group in state.group_names():
+        if wanted in group.casefold():
+            with state.faults.isolated("page", group, now_ms):
+                rows.append(group_line(state, group))
+            yield
+    statuses = Counter(row.status or LAG.unassessed for row in rows)
+    rows.sort(key=_worst_first)
+    shown = []
+    for row in rows[:GROUPS_SHOWN]:
+        with state.faults.isolated("page", row.group, now_ms):
+            shown.append(encoded(_row(state, row, now_ms)))
+        yield
+    return head_of(
+        OverviewView,
+        state,
+        health,
+        now_ms,
+        groups=shown,
+        groups_more=len(rows) - len(rows[:GROUPS_SHOWN]),
+        statuses={status: statuses[status] for status in LAG.words if statuses[status]},
+        groups_not_told={**state.watching.counts(), "limited": limited},
+        streams=stream_lines(state.pipeline, now_ms),
+        feed=state.recent.happenings.newest(_FEED_SHOWN),
+        **movements(state, now_ms, _REASSIGNMENTS_SHOWN),
+        **left_out(state),
+    )
+
+
+def _worst_first(row: GroupLine) -> tuple[int, int, str]:
+    return -LAG.severity(row.status), -(row.lag or row.lag_at_least or 0), row.group
+
+
+def _row(state: ClusterState, line: GroupLine, now_ms: int) -> GroupRow:
+    series = state.recent.series(line.group)
+    return extended(
+        GroupRow,
+        with_since(state, line),
+        recent=None if series is None else series.newest("lag", _SAMPLES, each=_EACH),
+        application=_application(state, line.group),
+        connect=_connect(state, line.group, now_ms),
+    )
+
+
+def _application(state: ClusterState, group: str) -> ApplicationSummary | None:
+    rows = state.task_rows(group)
+    application = state.applications.get(group)
+    if application is None and not rows:
+        return None
+    summary = ApplicationSummary(
+        len({row.task for row in rows}), dict(sorted(Counter(row.role for row in rows).items()))
+    )
+    if application is None:
+        return summary
+    summary.clients = len(application.newest.clients)
+    if (due := application.newest.next_rebalance()) is not None:
+        summary.probing_due_ms = due[0]
+    if application.change is not None:
+        summary.change = change_line(application.change)
+    if (decided := application.decided) is not None:
+        summary.result = decided.exact.leader.result
+        if decided.recommendation is not None:
+            summary.movements = len(pending_movements(decided, rows))
+    return summary
+
+
+def _connect(state: ClusterState, group: str, now_ms: int) -> ConnectSummary | None:
+    known = state.connect.groups.get(group)
+    if known is None or known.watch is None:
+        return None
+    watch = known.watch
+    _, topics = state.connect.topics_of(group)
+    return ConnectSummary(
+        workers=len(watch.generation.workers) if known.empty_since_ms is None else 0,
+        connectors=len(connector_lines(state, watch, topics)),
+        unassigned=len(unassigned_lines(known, topics)),
+        contradictions=sum(1 for _ in state.connect.contradictions(group, now_ms)),
+        result=watch.again.result,
+    )

@@ -1,0 +1,424 @@
+"""A Connect group: who runs what, what no worker has, and where sources contradict each other.
+
+Each line is a value of its own kind; the page has the same values, gathered in ``ConnectView``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from caughtup.models.connect.names import written
+from caughtup.models.connect.watching.comings import Absence
+from caughtup.models.connect.watching.forecast import Imbalance
+from caughtup.models.connect.watching.told import worker_id
+from caughtup.models.connect.watching.watch import Past, Watch
+from caughtup.models.connect.work import Item
+from caughtup.models.connect_clusters.contradictions import Contradiction, configured_items
+from caughtup.models.connect_clusters.matching import ClusterTopics
+from caughtup.models.connect_clusters.table import ConnectGroup
+from caughtup.models.records.fields import Part, changed
+from caughtup.models.shown.groups import group_line
+from caughtup.models.state.cluster import ClusterState
+from caughtup.models.wire.connect_protocol import ConnectorsAndTasks
+
+#: Absences that are shown of a group, the newest.
+ABSENCES_SHOWN = 10
+
+
+class WorkerLine(Part, kw_only=True, omit_defaults=True, tag_field="kind", tag="worker"):
+    """A worker: what it has when it has done as it was told. The page names the group once."""
+
+    group: str | None = None
+    generation: int | None = None
+    protocol: str | None = None
+    worker: str
+    member: str
+    client_id: str
+    host: str
+    url: str
+    leader: bool
+    connectors: list[str]
+    tasks: list[str]
+    revoked: list[str]
+    delay_ms: int
+    reassign_at_ms: int | None = None
+
+
+class UnassignedLine(Part, kw_only=True, omit_defaults=True, tag_field="kind", tag="unassigned"):
+    """A connector or task that no worker has, since when, and where known, who gets it when."""
+
+    group: str | None = None
+    name: str
+    connector: str
+    task: int | None = None
+    since_ms: int | None = None
+    goes_to: str | None = None
+    at_ms: int | None = None
+
+
+class ContradictionLine(
+    Part, kw_only=True, omit_defaults=True, tag_field="kind", tag="contradiction"
+):
+    """A connector or task of which sources say different things; ``waits``: it may end by itself."""
+
+    group: str | None = None
+    name: str
+    connector: str
+    task: int | None = None
+    contradiction: str
+    worker: str | None = None
+    since_ms: int | None = None
+    why: str
+    waits: bool
+
+
+class ConnectorLine(Part, kw_only=True, omit_defaults=True, tag_field="kind", tag="connector"):
+    """A connector: what is configured of it, what runs, and the lag of a sink's consumer group."""
+
+    group: str | None = None
+    name: str
+    tasks: int
+    connector_class: str | None = None
+    type: str | None = None
+    tasks_max: int | None = None
+    target_state: str | None = None
+    state: str | None = None
+    offsets_at_ms: int | None = None
+    source_partitions: int | None = None
+    consumer_group: str | None = None
+    lag: int | None = None
+    lag_seconds: float | None = None
+    status: str | None = None
+    partitions: int | None = None
+
+
+class AbsenceLine(Part, omit_defaults=True):
+    """A worker that left, until when its work waited for it, and what became of it."""
+
+    worker: str
+    left_ms: int
+    waits_until_ms: int | None = None
+    back_ms: int | None = None
+    outcome: str = ""
+
+
+class StormLine(Part):
+    """A group that rebalances again and again: see ``Storm``."""
+
+    cause: str
+    culprit: str
+    joined: int
+    left: int
+    generations: int
+    since_ms: int
+    why: str
+
+
+class ConnectGroupLine(Part, kw_only=True, omit_defaults=True, tag_field="kind", tag="group"):
+    """A group as a whole: its newest generation decided again, and what comes next.
+
+    ``next_revokes``: by worker, what the next rebalance takes from it. ``topics``: those of its
+    worker cluster by what they are for, or ``topics_unknown``, why they aren't known.
+    """
+
+    group: str
+    generation: int
+    protocol: str | None = None
+    as_of_ms: int | None = None
+    result: str
+    why: str | None = None
+    empty_since_ms: int | None = None
+    delay_ms: int
+    delayed: str | None = None
+    next_rebalance_ms: int | None = None
+    next_revokes: dict[str, list[str]]
+    imbalance: Imbalance | None = None
+    imbalance_after: Imbalance | None = None
+    uneven_since_ms: int | None = None
+    storm: StormLine | None = None
+    absences: list[AbsenceLine]
+    topics: Mapping[str, str] | None = None
+    topics_unknown: str | None = None
+    shared_with: list[str] | None = None
+    history: list[Past]
+
+
+class ItemLine(Part, kw_only=True, omit_defaults=True):
+    """A connector or task with its workers, and its newest status: by whom, of which generation.
+
+    ``goes_to``: the worker that gets it, in the terminal, which has no table of unassigned work.
+    """
+
+    name: str
+    connector: str
+    task: int | None = None
+    workers: list[str]
+    state: str | None = None
+    said_by: str | None = None
+    said_generation: int | None = None
+    said_ms: int | None = None
+    error: str | None = None
+    goes_to: str | None = None
+
+
+class ConnectView(ConnectGroupLine, kw_only=True):
+    """All of a group at once, for the page."""
+
+    workers: list[WorkerLine]
+    unassigned: list[UnassignedLine]
+    contradictions: list[ContradictionLine]
+    connectors: list[ConnectorLine]
+    items: list[ItemLine]
+
+    @property
+    def tasks(self) -> int:
+        """The number of tasks."""
+        return sum(item.task is not None for item in self.items)
+
+
+G = TypeVar("G", bound=ConnectGroupLine)
+Line = WorkerLine | UnassignedLine | ContradictionLine | ConnectorLine | ConnectGroupLine
+
+
+def connect_lines(state: ClusterState, group: str, now_ms: int) -> Iterator[Line]:
+    """Yield a group's lines: workers, what no worker has, contradictions, connectors, the group."""
+    known = state.connect.groups.get(group)
+    if known is None or known.watch is None:
+        return
+    watch = known.watch
+    _, topics = state.connect.topics_of(group)
+    generation = watch.generation
+    if known.empty_since_ms is None:
+        for worker in worker_lines(watch):
+            yield changed(
+                worker,
+                group=group,
+                generation=generation.generation,
+                protocol=generation.protocol,
+            )
+    for row in unassigned_lines(known, topics):
+        yield changed(row, group=group)
+    for one in state.connect.contradictions(group, now_ms):
+        yield changed(contradiction_line(one), group=group)
+    for connector in connector_lines(state, watch, topics):
+        yield changed(connector, group=group)
+    yield _group_line(ConnectGroupLine, state, group, known, watch, now_ms)
+
+
+def connect_view(
+    state: ClusterState, group: str, now_ms: int
+) -> Generator[None, None, ConnectView | None]:
+    """Return a group for the page, in steps; None while nothing was decided of it yet."""
+    known = state.connect.groups.get(group)
+    if known is None or known.watch is None:
+        return None
+    watch = known.watch
+    _, topics = state.connect.topics_of(group)
+    view = _group_line(
+        ConnectView,
+        state,
+        group,
+        known,
+        watch,
+        now_ms,
+        workers=worker_lines(watch) if known.empty_since_ms is None else [],
+        unassigned=[],
+        contradictions=[],
+        connectors=[],
+        items=[],
+    )
+    yield
+    view.unassigned = unassigned_lines(known, topics)
+    yield
+    view.contradictions = [
+        contradiction_line(one) for one in state.connect.contradictions(group, now_ms)
+    ]
+    yield
+    view.connectors = connector_lines(state, watch, topics)
+    yield
+    view.items = item_lines(watch, topics)
+    return view
+
+
+def worker_lines(watch: Watch) -> list[WorkerLine]:
+    """Return the workers by name."""
+    generation = watch.generation
+    rows = [
+        WorkerLine(
+            worker=worker_id(worker),
+            member=member,
+            client_id=worker.client_id,
+            host=worker.host,
+            url=worker.said.url,
+            leader=member == generation.leader,
+            connectors=written(ConnectorsAndTasks(watch.owned[member].connectors)),
+            tasks=written(ConnectorsAndTasks((), watch.owned[member].tasks)),
+            revoked=[] if worker.told is None else written(worker.told.revoked),
+            delay_ms=0 if worker.told is None else worker.told.delay_ms,
+            reassign_at_ms=generation.rejoin_at_ms,
+        )
+        for member, worker in generation.workers.items()
+    ]
+    return sorted(rows, key=lambda row: (row.worker, row.member))
+
+
+def unassigned_lines(known: ConnectGroup, topics: ClusterTopics | None) -> list[UnassignedLine]:
+    """Return what is configured and no worker has.
+
+    What came into the configuration after the newest generation is there since then.
+    """
+    watch = known.watch
+    if watch is None:
+        return []
+    names = {name: worker_id(worker) for name, worker in watch.generation.workers.items()}
+    configuration = None if topics is None else topics.configuration
+    owned = owners(watch) if known.empty_since_ms is None else {}
+    set_ms = {} if configuration is None else configuration.changed_ms
+    rows = []
+    for item in configured_items(watch, configuration):
+        if item in owned:
+            continue
+        connector, task = _parts(item)
+        goes_to = watch.forecast.goes_to.get(item)
+        foreseen = goes_to is not None and known.empty_since_ms is None
+        rows.append(
+            UnassignedLine(
+                name=str(item),
+                connector=connector,
+                task=task,
+                since_ms=watch.since_ms.get(item, known.empty_since_ms or set_ms.get(connector)),
+                goes_to=names[goes_to] if goes_to is not None and foreseen else None,
+                at_ms=watch.forecast.at_ms if item in watch.since_ms and foreseen else None,
+            )
+        )
+    return rows
+
+
+def contradiction_line(one: Contradiction) -> ContradictionLine:
+    """Return the line of a contradiction."""
+    connector, task = _parts(one.item)
+    return ContradictionLine(
+        name=str(one.item),
+        connector=connector,
+        task=task,
+        contradiction=str(one.kind),
+        worker=one.worker or None,
+        since_ms=one.since_ms or None,
+        why=one.why,
+        waits=one.waits,
+    )
+
+
+def connector_lines(
+    state: ClusterState, watch: Watch, topics: ClusterTopics | None
+) -> list[ConnectorLine]:
+    """Return the connectors by name."""
+    configuration = None if topics is None else topics.configuration
+    connectors = watch.connectors if configuration is None else configuration.connectors
+    rows = []
+    for name in sorted(connectors):
+        row = ConnectorLine(name=name, tasks=connectors[name])
+        rows.append(row)
+        config = None if configuration is None else configuration.configs.get(name)
+        if topics is None or configuration is None or config is None:
+            continue
+        newest, fresh = topics.statuses.newest.get(name), topics.offsets.of(name)
+        row.connector_class = config.connector_class or None
+        row.type = "sink" if config.is_sink else "source"
+        row.tasks_max = config.tasks_max
+        row.target_state = configuration.targets.get(name, "STARTED")
+        row.state = None if newest is None else newest.status.state
+        if fresh is not None:
+            row.offsets_at_ms, row.source_partitions = fresh.at_ms, fresh.partitions
+        if config.is_sink:
+            row.consumer_group = config.group
+            _add_lag(state, row, config.group)
+    return rows
+
+
+def _add_lag(state: ClusterState, row: ConnectorLine, group: str) -> None:
+    """Add the lag of a sink's consumer group, as far as it is known."""
+    if state.commits.changed(group) or state.groups.membership(group) is not None:
+        line = group_line(state, group)
+        row.lag, row.lag_seconds = line.lag, line.lag_seconds
+        row.status, row.partitions = line.status, line.partitions
+
+
+def item_lines(watch: Watch, topics: ClusterTopics | None) -> list[ItemLine]:
+    """Return connectors and tasks with their workers, and the newest status of each."""
+    owned = owners(watch)
+    configuration = None if topics is None else topics.configuration
+    rows = []
+    for item in configured_items(watch, configuration):
+        connector, task = _parts(item)
+        row = ItemLine(name=str(item), connector=connector, task=task, workers=owned.get(item, []))
+        newest = None if topics is None else topics.statuses.newest.get(item)
+        if newest is not None:
+            status = newest.status
+            row.state, row.said_by = status.state, status.worker
+            row.said_generation, row.said_ms = status.generation, newest.at_ms
+            row.error = status.error or None
+        rows.append(row)
+    return rows
+
+
+def owners(watch: Watch) -> dict[Item, list[str]]:
+    """Return the workers of each connector and task: several where they ran it twice."""
+    found: dict[Item, list[str]] = {}
+    for member, owns in watch.owned.items():
+        worker = worker_id(watch.generation.workers[member])
+        items: tuple[Item, ...] = (*owns.connectors, *owns.tasks)
+        for item in items:
+            found.setdefault(item, []).append(worker)
+    return found
+
+
+def _parts(item: Item) -> tuple[str, int | None]:
+    """Return the connector, and the task's number; None for the connector itself."""
+    return (item, None) if isinstance(item, str) else (item.connector, item.task)
+
+
+def _group_line(
+    kind: type[G],
+    state: ClusterState,
+    group: str,
+    known: ConnectGroup,
+    watch: Watch,
+    now_ms: int,
+    **lists: Sequence[Part],
+) -> G:
+    generation, decision = watch.generation, watch.again.decision
+    names = {name: worker_id(worker) for name, worker in generation.workers.items()}
+    found, _ = state.connect.topics_of(group)
+    storm = watch.comings.storm(now_ms)
+    return kind(
+        group=group,
+        generation=generation.generation,
+        protocol=generation.protocol,
+        as_of_ms=generation.as_of_ms if generation.as_of_ms >= 0 else None,
+        result=watch.again.result,
+        why=watch.again.why or None,
+        empty_since_ms=known.empty_since_ms,
+        delay_ms=generation.delay_ms,
+        delayed=str(decision.delayed) if decision and decision.delayed is not None else None,
+        next_rebalance_ms=watch.forecast.at_ms,
+        next_revokes={names[m]: written(work) for m, work in watch.forecast.revokes.items()},
+        imbalance=watch.imbalance,
+        imbalance_after=watch.forecast.after,
+        uneven_since_ms=watch.uneven_since_ms,
+        storm=None if storm is None else StormLine(*storm, storm.why),
+        absences=[
+            _absence_line(absence, now_ms)
+            for absence in reversed(watch.comings.absences[-ABSENCES_SHOWN:])
+        ],
+        topics=None if found.topics is None else found.topics._asdict(),
+        topics_unknown=found.why or None,
+        shared_with=state.connect.sharing(group) or None,
+        history=list(reversed(watch.history)),
+        **lists,
+    )
+
+
+def _absence_line(absence: Absence, now_ms: int) -> AbsenceLine:
+    return AbsenceLine(*absence, str(absence.outcome(now_ms)))
