@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from caughtup.models.assignment.placement import Placement
-from caughtup.models.assignment.racks import find_racks
+from caughtup.models.assignment.racks import TaskReplicas, find_racks
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.errors import ScenarioError
@@ -35,7 +34,7 @@ def with_racks(
         rack_aware_assignment_non_overlap_cost=non_overlap,
     )
     tasks = inputs.scenario.tasks
-    placement = Placement(
+    task_replicas = TaskReplicas(
         {task: tuple(sorted(one.sources)) for task, one in tasks.items()},
         {task: tuple(sorted(one.changelogs)) for task, one in tasks.items()},
         inputs.replicas,
@@ -44,5 +43,7 @@ def with_racks(
     public = algorithm.assignor == "public_sticky"
     own = {id_: one.racks[0] if public else one.rack for id_, one in processes.items()}
     clients = tuple(replace(client, rack=own[client.process_id]) for client in scenario.clients)
-    racks = find_racks(placement, configs, [client.rack for client in clients])
-    return replace(scenario, configs=configs, clients=clients, placement=placement, racks=racks)
+    racks = find_racks(task_replicas, configs, [client.rack for client in clients])
+    return replace(
+        scenario, configs=configs, clients=clients, task_replicas=task_replicas, racks=racks
+    )

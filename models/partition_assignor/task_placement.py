@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from caughtup.models.assignment.decision import Decision
-from caughtup.models.assignment.placement import Placement
-from caughtup.models.assignment.racks import find_racks
+from caughtup.models.assignment.racks import TaskReplicas, find_racks
 from caughtup.models.assignment.scenario import Client as AssignorClient
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.kafka.public_sticky.assignor import decide_public_sticky
@@ -83,10 +82,10 @@ def assignor_scenario(
                 rack=client.racks[0] if assignor == PUBLIC_STICKY else client.rack,
             )
         )
-    placement = None
+    task_replicas = None
     if rebalance.configs.rack_aware_assignment_strategy != "none":
         changelogs = {task: tasks.changelogs.get(task, ()) for task in tasks.sources}
-        placement = Placement(tasks.sources, changelogs, rebalance.replicas)
+        task_replicas = TaskReplicas(tasks.sources, changelogs, rebalance.replicas)
     return Scenario(
         name=rebalance.name,
         assignor=assignor,
@@ -94,7 +93,7 @@ def assignor_scenario(
         stateful=tasks.stateful,
         stateless=tasks.stateless,
         clients=tuple(given),
-        placement=placement,
-        racks=find_racks(placement, rebalance.configs, [client.rack for client in given]),
+        task_replicas=task_replicas,
+        racks=find_racks(task_replicas, rebalance.configs, [client.rack for client in given]),
         release=rebalance.release,
     )

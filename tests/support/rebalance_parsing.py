@@ -7,7 +7,7 @@ from typing import Any
 
 from caughtup.models.assignment import fields
 from caughtup.models.assignment.configs import read_configs
-from caughtup.models.assignment.placement import read_replicas
+from caughtup.models.assignment.racks import read_replicas
 from caughtup.models.assignors.registry import ASSIGNORS
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from caughtup.models.assignment.decision import Kind, Movement, Rule
+from caughtup.models.assignment.decision import Movement, MovementKind, Rule
 from caughtup.models.assignment.explanation import new_standby, no_warm_up_left, says
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.minimal.copies import NOBODY, Copies
@@ -12,7 +12,7 @@ from caughtup.models.assignors.minimal.plan import Plan
 from caughtup.models.assignors.minimal.staging import Replacement, Stage
 from caughtup.models.ids import ProcessId, TaskId
 
-_ORDER = {kind: place for place, kind in enumerate(Kind)}
+_ORDER = {kind: place for place, kind in enumerate(MovementKind)}
 
 
 def explain_minimal(
@@ -54,13 +54,13 @@ class _Explanation:
         copies, owner = self._copies, self._copies.owner[task]
         state = says(copies.lags[active][task])
         if copies.caught_up(task, active):
-            kind = Kind.ACTIVE
+            kind = MovementKind.ACTIVE
             reason = f"the destination {state}, so it can take the task over at once"
             if active != self._plan.clients[task][0]:
                 belongs = self._processes[self._plan.clients[task][0]]
                 reason = f"{reason}, until {belongs} is caught up"
         else:
-            kind = Kind.COLD
+            kind = MovementKind.COLD
             reason = f"no client is caught up and none lags less than this one, which {state}"
         if owner == NOBODY:
             reason = f"nobody ran it; {reason}"
@@ -80,9 +80,9 @@ class _Explanation:
             f"{'serves' if one.active else 'stands by'} meanwhile"
         )
         if one.warm_up is None:
-            kind, reason = Kind.WAITING, f"{reason}; {no_warm_up_left(most)}"
+            kind, reason = MovementKind.WAITING, f"{reason}; {no_warm_up_left(most)}"
         else:
-            kind, reason = Kind.WARMUP, f"{reason}: warm-up {one.warm_up:,} of {most:,}"
+            kind, reason = MovementKind.WARMUP, f"{reason}: warm-up {one.warm_up:,} of {most:,}"
         return self._movement(one.task, one.stand_in, one.client, kind, reason, deferred=True)
 
     def _swap(self, task: int) -> Movement:
@@ -93,7 +93,7 @@ class _Explanation:
             f"({self._configs.acceptable_recovery_lag:,} accepted); "
             f"the source {says(self._copies.lags[server][task])} and serves meanwhile"
         )
-        return self._movement(task, server, active, Kind.SWAP, reason, deferred=True)
+        return self._movement(task, server, active, MovementKind.SWAP, reason, deferred=True)
 
     def _standby(self, task: int, client: int) -> Movement:
         lag = says(self._copies.lags[client][task])
@@ -103,14 +103,14 @@ class _Explanation:
             reason = f"a copy was missing, and the active belongs here; the destination {lag}"
         else:
             reason = f"{new_standby(self._configs.num_standby_replicas)}; the destination {lag}"
-        return self._movement(task, None, client, Kind.STANDBY, reason)
+        return self._movement(task, None, client, MovementKind.STANDBY, reason)
 
     def _movement(
         self,
         task: int,
         source: int | None,
         destination: int,
-        kind: Kind,
+        kind: MovementKind,
         reason: str,
         *,
         deferred: bool = False,
@@ -144,4 +144,4 @@ def _stateless(scenario: Scenario, places: Sequence[int]) -> Iterator[Movement]:
         reason = "nobody ran it; the destination has the fewest actives for each thread"
         if owner is not None:
             reason = "the source has more actives for each thread than the destination"
-        yield Movement(task, owner, destination, Kind.STATELESS, reason)
+        yield Movement(task, owner, destination, MovementKind.STATELESS, reason)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from caughtup.models.assignment.compact import ScenarioTask
+from caughtup.models.assignment.compact import CompactTask
 from caughtup.models.assignment.decision import ClientDecision, Decision
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.decisions.inputs.gathering import members_of
@@ -37,7 +37,7 @@ class Difference:
 def compare_members(
     generation: StreamsGeneration,
     scenario: Scenario,
-    tasks: Mapping[TaskId, ScenarioTask],
+    tasks: Mapping[TaskId, CompactTask],
     decision: Decision,
     ends: Mapping[TaskId, EndOffsetSum | None],
     *,
@@ -75,7 +75,7 @@ def compare_members(
     return differences
 
 
-def _task_partitions(tasks: Mapping[TaskId, ScenarioTask]) -> TaskPartitions:
+def _task_partitions(tasks: Mapping[TaskId, CompactTask]) -> TaskPartitions:
     return TaskPartitions(
         sources={task: one.sources for task, one in tasks.items()},
         changelogs={task: one.changelogs for task, one in tasks.items() if one.stateful},

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from caughtup.models.assignment.compact import CompactScenario, ScenarioTask
+from caughtup.models.assignment.compact import CompactScenario, CompactTask
 from caughtup.models.assignment.scenario import Client
 from caughtup.models.decisions.inputs.known_configs import KnownConfig
 from caughtup.models.groups.generation import StreamsGeneration
@@ -139,7 +139,7 @@ def gather_inputs(
             **({TAGS: list(parameters.tags)} if parameters.tags else {}),
         },
         tasks={
-            task: ScenarioTask(
+            task: CompactTask(
                 task in bounds,
                 tuple(generation.sources(task)),
                 tuple(changelog_partitions(task, changelogs, counts)),

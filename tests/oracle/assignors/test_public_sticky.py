@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.assignment.decision import Decision, Kind
+from caughtup.models.assignment.decision import Decision, MovementKind
 from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.java import hash_map
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
@@ -159,7 +159,11 @@ def test_the_generators_reach_what_they_have_to_reach() -> None:
         seen.update(movement.kind for movement in decide_public_sticky(known).movements)
     wanted = {("strategy", "min_traffic"), ("strategy", "balance_subtopology")}
     wanted |= {("both costs", True), ("both costs", False), *(("standbys", n) for n in range(4))}
-    assert wanted | {Kind.ACTIVE, Kind.COLD, Kind.STANDBY, Kind.STATELESS} <= seen.keys()
+    assert (
+        wanted
+        | {MovementKind.ACTIVE, MovementKind.COLD, MovementKind.STANDBY, MovementKind.STATELESS}
+        <= seen.keys()
+    )
     rare = {what: count for what, count in seen.items() if count < 5}
     assert not rare
 

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from caughtup.models.assignment.decision import Decision, Kind
+from caughtup.models.assignment.decision import Decision, MovementKind
 from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.java import hash_map, hash_order
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
@@ -79,7 +79,11 @@ def test_the_generator_reaches_what_it_has_to_reach() -> None:
         seen["stateful and stateless"] += len(kinds) == 2
         seen.update(movement.kind for movement in decide(parse_scenario(scenario)).movements)
     wanted = {"sticky", "fallback_prior", *(("standbys", n) for n in range(4))}
-    assert wanted | {Kind.ACTIVE, Kind.COLD, Kind.STANDBY, Kind.STATELESS} <= seen.keys()
+    assert (
+        wanted
+        | {MovementKind.ACTIVE, MovementKind.COLD, MovementKind.STANDBY, MovementKind.STATELESS}
+        <= seen.keys()
+    )
     rare = {what: count for what, count in seen.items() if count < 5}
     assert not rare
 

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from caughtup.models.assignment.placement import Placement
-from caughtup.models.assignment.racks import PartitionRacks
+from caughtup.models.assignment.racks import PartitionRacks, TaskReplicas
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs
 from caughtup.models.ids import TaskId, TopicPartition
@@ -42,15 +41,15 @@ def find_public_racks(scenario: Scenario) -> PublicRacks | None:
 
     Source: TaskAssignmentUtils.canPerformRackAwareOptimization, hasValidRackInformation.
     """
-    configs, placement = scenario.configs, scenario.placement
+    configs, task_replicas = scenario.configs, scenario.task_replicas
     traffic = configs.rack_aware_assignment_traffic_cost
     non_overlap = configs.rack_aware_assignment_non_overlap_cost
     clients = [client.rack for client in scenario.clients if client.rack is not None]
-    if placement is None or traffic is None or non_overlap is None:
+    if task_replicas is None or traffic is None or non_overlap is None:
         return None
     if len(clients) < len(scenario.clients):
         return None
-    roles = _roles(scenario, placement)
+    roles = _roles(scenario, task_replicas)
     standbys = {
         task: [role for role in roles[task] if _is_changelog(role)] for task in scenario.stateful
     }
@@ -58,7 +57,7 @@ def find_public_racks(scenario: Scenario) -> PublicRacks | None:
     if not all(standbys.values()):
         # A changelog that the scenario doesn't name is on brokers that it doesn't name either.
         return PublicRacks(clients, costs, None, None)
-    known = _known_racks(placement, roles)
+    known = _known_racks(task_replicas, roles)
     return PublicRacks(clients, costs, _look_up(roles, known), _look_up(standbys, known))
 
 
@@ -66,12 +65,12 @@ def _is_changelog(role: _Role) -> bool:
     return role[2]
 
 
-def _roles(scenario: Scenario, placement: Placement) -> Mapping[TaskId, list[_Role]]:
+def _roles(scenario: Scenario, task_replicas: TaskReplicas) -> Mapping[TaskId, list[_Role]]:
     roles: dict[TaskId, list[_Role]] = {}
     stateful = frozenset(scenario.stateful)
     for task in (*scenario.stateful, *scenario.stateless):
-        sources = frozenset(placement.sources[task])
-        changelogs = frozenset(placement.changelogs[task] if task in stateful else ())
+        sources = frozenset(task_replicas.sources[task])
+        changelogs = frozenset(task_replicas.changelogs[task] if task in stateful else ())
         roles[task] = [
             (partition, partition in sources, partition in changelogs)
             for partition in sorted(sources | changelogs)
@@ -80,7 +79,7 @@ def _roles(scenario: Scenario, placement: Placement) -> Mapping[TaskId, list[_Ro
 
 
 def _known_racks(
-    placement: Placement, roles: Mapping[TaskId, list[_Role]]
+    task_replicas: TaskReplicas, roles: Mapping[TaskId, list[_Role]]
 ) -> Mapping[_Role, frozenset[str]]:
     """Find the racks of partitions. Kafka keeps them for one task of those that read one alike.
 
@@ -88,7 +87,7 @@ def _known_racks(
     """
     known: dict[_Role, frozenset[str]] = {}
     for role, tasks in Counter(role for own in roles.values() for role in own).items():
-        replicas = placement.replicas.get(role[0], ())
+        replicas = task_replicas.replicas.get(role[0], ())
         racks = frozenset(rack for rack in replicas if rack is not None)
         if racks and tasks == 1:
             known[role] = racks

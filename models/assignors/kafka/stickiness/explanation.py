@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 
 from caughtup.models.assignment.catch_up import is_caught_up
 from caughtup.models.assignment.client_state import ClientState
-from caughtup.models.assignment.decision import Kind, Movement
+from caughtup.models.assignment.decision import Movement, MovementKind
 from caughtup.models.assignment.explanation import says
 from caughtup.models.assignment.scenario import Client, Scenario
 from caughtup.models.assignors.kafka.stickiness.previous_tasks import StickyHistory
@@ -34,7 +34,9 @@ def explain_sticky(
             why = _why(client, owner, task) if task in dealt_here else _EXCHANGED
             movements.append(_active(scenario, client, owner, task, task in stateful, why))
         movements += _standbys(scenario, client, state)
-    return tuple(sorted(movements, key=lambda m: (m.task, m.kind == Kind.STANDBY, m.destination)))
+    return tuple(
+        sorted(movements, key=lambda m: (m.task, m.kind == MovementKind.STANDBY, m.destination))
+    )
 
 
 _EXCHANGED = "tasks were exchanged to save traffic between racks; the destination got this one"
@@ -59,10 +61,10 @@ def _active(
 ) -> Movement:
     source = owner.process_id if owner else None
     if not stateful:
-        return Movement(task, source, client.process_id, Kind.STATELESS, why)
+        return Movement(task, source, client.process_id, MovementKind.STATELESS, why)
     lag, source_lag = client.lags[task], owner.lags[task] if owner else None
     caught_up = is_caught_up(lag, scenario.configs.acceptable_recovery_lag)
-    kind = Kind.ACTIVE if caught_up else Kind.COLD
+    kind = MovementKind.ACTIVE if caught_up else MovementKind.COLD
     reason = f"{why} and {says(lag)}"
     return Movement(task, source, client.process_id, kind, reason, lag, source_lag)
 
@@ -72,4 +74,4 @@ def _standbys(scenario: Scenario, client: Client, state: ClientState) -> Iterato
         lag = client.lags[task]
         reason = f"one of {scenario.configs.num_standby_replicas} standbys is new here"
         reason = f"{reason}; the destination {says(lag)}"
-        yield Movement(task, None, client.process_id, Kind.STANDBY, reason, lag)
+        yield Movement(task, None, client.process_id, MovementKind.STANDBY, reason, lag)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from caughtup.models.assignment.decision import Kind
+from caughtup.models.assignment.decision import MovementKind
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.minimal.assignor import remaining
 from caughtup.models.assignors.registry import decide
@@ -97,7 +97,7 @@ def test_where_nobody_is_caught_up_the_one_that_lags_least_runs_the_task() -> No
         recommended(client({"0_0": 5_000}), client({"0_0": 4_000}), stateful=("0_0",))
     )
     (cold,) = decision.movements
-    assert (cold.kind, cold.destination, cold.lag) == (Kind.COLD, process(2), 4_000)
+    assert (cold.kind, cold.destination, cold.lag) == (MovementKind.COLD, process(2), 4_000)
 
 
 def test_state_on_disk_counts_though_nobody_was_assigned_it() -> None:
@@ -208,7 +208,7 @@ def test_every_movement_says_why() -> None:
         "100,000 offsets (100 accepted), and the source runs it already and serves meanwhile: "
         "warm-up 1 of 1"
     )
-    assert waiting.kind == Kind.WAITING
+    assert waiting.kind == MovementKind.WAITING
     swap = recommended(
         client(active=("0_0", "0_1")),
         client({"0_0": 900, "0_1": 800}, standby=("0_0", "0_1")),
@@ -216,7 +216,7 @@ def test_every_movement_says_why() -> None:
         standbys=1,
     )
     (moved,) = decide(swap).movements
-    assert moved.kind == Kind.SWAP
+    assert moved.kind == MovementKind.SWAP
     assert moved.reason == (
         "the active belongs on the destination, which has the standby and lags 800 offsets "
         "(100 accepted); the source runs it already and serves meanwhile"
