@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from caughtup.models.assignors.following.objection import Objection
+from caughtup.models.assignors.following.recommendation import Objection
 from caughtup.models.errors import CaughtupError
 
 #: The record header that carries a signature: ``hmac-sha256:KEY-ID:HEX``.

@@ -9,7 +9,7 @@ import pytest
 
 from caughtup.models.assignment.decision import Decision
 from caughtup.models.assignment.scenario import Scenario, parse_scenario
-from caughtup.models.assignors.minimal.copies import Copies
+from caughtup.models.assignors.minimal.copies import ExistingCopies
 from caughtup.models.assignors.registry import decide
 from caughtup.models.simulation.rounds import after, end_offsets
 from tests.oracle.generated.racks import generate_racked
@@ -24,7 +24,7 @@ SEEDS = (*range(40), 50, 85, 88, 677, 1285)
 
 
 def assert_valid(scenario: Scenario, decision: Decision) -> None:
-    configs, copies = scenario.configs, Copies(scenario)
+    configs, copies = scenario.configs, ExistingCopies(scenario)
     given = [decision.clients[client.process_id] for client in scenario.clients]
     actives = sorted(task for one in given for task in one.active)
     assert actives == sorted((*scenario.stateful, *scenario.stateless))

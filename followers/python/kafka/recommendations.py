@@ -20,10 +20,10 @@ from caughtup.followers.python.kafka.connection import (
     partition_counts,
 )
 from caughtup.followers.python.kafka.signatures import find_forgery
-from caughtup.models.assignors.following.objection import Objection
 from caughtup.models.assignors.following.recommendation import (
     MAX_BYTES,
     FollowedRecommendation,
+    Objection,
     read_followed,
     require_bounded,
 )

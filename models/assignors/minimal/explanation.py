@@ -1,4 +1,4 @@
-"""What moves for the least movement, and why, in sentences for operators."""
+"""The movements of a minimal-movement decision, each with its reason in a sentence for operators."""
 
 from __future__ import annotations
 
@@ -7,18 +7,22 @@ from collections.abc import Iterator, Sequence
 from caughtup.models.assignment.decision import Movement, MovementKind, Rule
 from caughtup.models.assignment.explanation import new_standby, no_warm_up_left, says
 from caughtup.models.assignment.scenario import Scenario
-from caughtup.models.assignors.minimal.copies import NOBODY, Copies
+from caughtup.models.assignors.minimal.copies import NO_CLIENT, ExistingCopies
 from caughtup.models.assignors.minimal.plan import Plan
-from caughtup.models.assignors.minimal.staging import Replacement, Stage
+from caughtup.models.assignors.minimal.staging import Replacement, StagedAssignment
 from caughtup.models.ids import ProcessId, TaskId
 
 _ORDER = {kind: place for place, kind in enumerate(MovementKind)}
 
 
 def explain_minimal(
-    scenario: Scenario, copies: Copies, plan: Plan, now: Stage, stateless: Sequence[int]
+    scenario: Scenario,
+    copies: ExistingCopies,
+    plan: Plan,
+    now: StagedAssignment,
+    stateless: Sequence[int],
 ) -> tuple[Movement, ...]:
-    """List what is new compared with what each client had, and what has yet to come."""
+    """Return the movements from what each client had to what it has now, or will have later."""
     movements = [
         *_Explanation(scenario, copies, plan, now).movements(),
         *_stateless(scenario, stateless),
@@ -28,7 +32,9 @@ def explain_minimal(
 
 
 class _Explanation:
-    def __init__(self, scenario: Scenario, copies: Copies, plan: Plan, now: Stage) -> None:
+    def __init__(
+        self, scenario: Scenario, copies: ExistingCopies, plan: Plan, now: StagedAssignment
+    ) -> None:
         self._tasks = scenario.stateful
         self._processes = [client.process_id for client in scenario.clients]
         self._configs = scenario.configs
@@ -62,9 +68,9 @@ class _Explanation:
         else:
             kind = MovementKind.COLD
             reason = f"no client is caught up and none lags less than this one, which {state}"
-        if owner == NOBODY:
+        if owner == NO_CLIENT:
             reason = f"nobody ran it; {reason}"
-        return self._movement(task, None if owner == NOBODY else owner, active, kind, reason)
+        return self._movement(task, None if owner == NO_CLIENT else owner, active, kind, reason)
 
     def _replacement(self, one: Replacement) -> Movement:
         copies, most = self._copies, self._configs.max_warmup_replicas
@@ -133,7 +139,7 @@ class _Explanation:
 
 
 def _stateless(scenario: Scenario, places: Sequence[int]) -> Iterator[Movement]:
-    """Find the tasks without state that are on another client than before."""
+    """Yield the stateless tasks that are on another client than before."""
     owners: dict[TaskId, ProcessId] = {}
     for client in reversed(scenario.clients):
         owners.update(dict.fromkeys(client.previous_active, client.process_id))

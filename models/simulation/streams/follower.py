@@ -9,9 +9,8 @@ from caughtup.models.assignment.decision import ClientDecision, Decision
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.following.follow_ups import FollowUpCounter
 from caughtup.models.assignors.following.follower import FollowerDecision, Patience, follow
-from caughtup.models.assignors.following.objection import Objection
 from caughtup.models.assignors.following.placement import ClientStates
-from caughtup.models.assignors.following.recommendation import FollowedRecommendation
+from caughtup.models.assignors.following.recommendation import FollowedRecommendation, Objection
 from caughtup.models.assignors.registry import decide
 from caughtup.models.ids import ProcessId
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment

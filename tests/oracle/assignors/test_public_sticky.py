@@ -19,10 +19,11 @@ from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.java import hash_map
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
 from caughtup.models.assignors.kafka.public_sticky import racks as public_sticky_racks
-from caughtup.models.assignors.kafka.public_sticky.assignor import decide_public_sticky
-from caughtup.models.assignors.kafka.public_sticky.loads import PublicLoads
-from caughtup.models.assignors.kafka.public_sticky.placement import find_public_racks
-from caughtup.models.assignors.kafka.public_sticky.racks import PublicRackAwareness
+from caughtup.models.assignors.kafka.public_sticky.assignor import PublicLoads, decide_public_sticky
+from caughtup.models.assignors.kafka.public_sticky.racks import (
+    PublicRackOptimiser,
+    find_public_racks,
+)
 from caughtup.models.assignors.kafka.racks.min_cost_flow import FlowNetwork
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs
 from caughtup.models.assignors.kafka.stickiness import set_orders
@@ -194,9 +195,9 @@ def decided() -> list[tuple[Scenario, Decision]]:
         (set_orders, "subtopology_hash_code", lambda subtopology: subtopology),
         (set_orders, "copied_table", hash_map.grown_table),
         (hash_map, "_TREE_FROM", 1_000_000),
-        (PublicRackAwareness, "optimise_stateful", lambda self: None),
-        (PublicRackAwareness, "optimise_stateless", lambda self: None),
-        (PublicRackAwareness, "optimise_standbys", lambda self: None),
+        (PublicRackOptimiser, "optimise_stateful", lambda self: None),
+        (PublicRackOptimiser, "optimise_stateless", lambda self: None),
+        (PublicRackOptimiser, "optimise_standbys", lambda self: None),
         (public_sticky_racks, "MOST_ROUNDS", 1),
         (public_sticky_racks, "STATELESS_COSTS", Costs(1, 10)),
         (FlowNetwork, "minimise_cost", lambda self: None),

@@ -14,8 +14,7 @@ from caughtup.models.assignors.java.hash_order import ClientHashOrder
 from caughtup.models.assignors.kafka.stickiness.previous_tasks import StickyHistory
 from caughtup.models.assignors.kafka.stickiness.task_pairs import TaskPairs
 from caughtup.models.assignors.kafka.sticky import assignor as sticky
-from caughtup.models.assignors.kafka.sticky import client_loads
-from caughtup.models.assignors.kafka.sticky.client_loads import ClientLoads
+from caughtup.models.assignors.kafka.sticky.assignor import ClientLoads
 from caughtup.models.assignors.registry import decide
 from tests.oracle.assignors.done_wrong import Wrong, all_but_as_filled, as_filled, assert_noticed
 from tests.oracle.comparison import assert_same_decisions
@@ -99,7 +98,7 @@ def decided() -> list[tuple[Scenario, Decision]]:
     [
         (TaskPairs, "has_new", lambda self, place, companions: True),
         (ClientLoads, "should_give_way", lambda self, place: False),
-        (client_loads, "_rank", lambda client: (client.task_load(), -client.capacity)),
+        (sticky, "_rank", lambda client: (client.task_load(), -client.capacity)),
         (StickyHistory, "owners", lambda self: iter(self._owners.items())),
         (ClientHashOrder, "of", as_filled),
         (ClientHashOrder, "of_copy", as_filled),

@@ -1,4 +1,4 @@
-"""What moves under the sticky assignor, and why, in sentences for operators."""
+"""The movements that a sticky assignor decides, each with its reason in a sentence for operators."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def explain_sticky(
     history: StickyHistory,
     dealt: Sequence[AbstractSet[TaskId]],
 ) -> tuple[Movement, ...]:
-    """List the copies that clients get and didn't have before, in TaskId order.
+    """Return the copies that clients get and didn't have before, in TaskId order.
 
     ``clients`` are the final states, in the scenario's order, and ``dealt`` the actives of each
-    before tasks were exchanged between racks. The assignor itself pays no heed to lags: a
-    movement is ``cold`` where the client that gets the active isn't caught up.
+    before tasks were exchanged between racks. The assignor ignores lags: a movement is ``cold`` if
+    the client that gets the active isn't caught up.
     """
     stateful = frozenset(scenario.stateful)
     movements: list[Movement] = []
@@ -48,7 +48,7 @@ def _owner(scenario: Scenario, history: StickyHistory, task: TaskId) -> Client |
 
 
 def _why(client: Client, owner: Client | None, task: TaskId) -> str:
-    """Return what speaks against the source and for the destination."""
+    """Return the reason against the source and for the destination."""
     source = "no client ran it before" if owner is None else "the source has its share of tasks"
     had_standby = task in client.previous_standby
     return (
