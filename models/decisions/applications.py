@@ -21,7 +21,7 @@ from caughtup.models.faults.isolation import Faults, Isolation
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.learning.learned import Learned
-from caughtup.models.learning.told import Told
+from caughtup.models.learning.told import ToldConfigs
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.tasks.positions import TaskPositions
 
@@ -55,7 +55,7 @@ class Applications(Mapping[str, Application]):
 
     def learned_of(self, group: str) -> Learned:
         """Return what is known of an application's configs, by its settings and its leaders."""
-        return self.learned.of(group, Told.of(self.parameters(group)))
+        return self.learned.of(group, ToldConfigs.of(self.parameters(group)))
 
     def config(self, group: str, name: str) -> int:
         """Return the value of a config to go on with: as the newest decision has it."""
@@ -191,7 +191,7 @@ class Applications(Mapping[str, Application]):
             generation,
             pending.seen_ms,
             parameters,
-            self.learned.of(group, Told.of(parameters)),
+            self.learned.of(group, ToldConfigs.of(parameters)),
             self.learned.holds(generation),
             self.learned.placed(group),
             ends.of_topics(may_depend_on(generation, parameters)),

@@ -29,9 +29,9 @@ from caughtup.models.decisions.recommendation_fields import recommendation_field
 from caughtup.models.decisions.task_table import TaskCopy, given_copies
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.learning.known_inputs import with_known_configs
-from caughtup.models.learning.learned import Learned, Verdict, learn
+from caughtup.models.learning.learned import Learned, LearningResult, learn
 from caughtup.models.learning.provenance import chosen
-from caughtup.models.learning.told import possible
+from caughtup.models.learning.told import possible_hypotheses
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +144,12 @@ def _next_rebalance(generation: StreamsGeneration, inputs: GenerationInputs) -> 
     return inputs if scenario is None else replace(inputs, scenario=scenario, projected=True)
 
 
-def _exact(generation: StreamsGeneration, learned: Learned, verdict: Verdict) -> ExactResult:
+def _exact(generation: StreamsGeneration, learned: Learned, verdict: LearningResult) -> ExactResult:
     """Describe what was found of a generation, and of which assignor as far as that is known."""
     if generation.follows:
         assignor = FOLLOWER
     else:
-        hypotheses = learned.hypotheses or possible(learned.told, ())
+        hypotheses = learned.hypotheses or possible_hypotheses(learned.told, ())
         assignor = CLASSES[chosen(hypotheses).algorithm.assignor]
     return ExactResult(verdict.result, verdict.why, verdict.decision, assignor)
 

@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 from caughtup.models.decisions.last_by_group import MOST_GROUPS
 from caughtup.models.groups.generation import StreamsGeneration
-from caughtup.models.learning.learned import Learned
+from caughtup.models.learning.learned import Learned, with_settings
 from caughtup.models.learning.ranges import bounded
-from caughtup.models.learning.retold import retold
-from caughtup.models.learning.told import Told
+from caughtup.models.learning.told import ToldConfigs
 
 
 class LearnedUntil(NamedTuple):
@@ -32,10 +31,10 @@ class LearnedConfigs:
     def __init__(self) -> None:
         self._known: dict[str, LearnedUntil] = {}
 
-    def of(self, group: str, told: Told) -> Learned:
+    def of(self, group: str, told: ToldConfigs) -> Learned:
         """Return what is known of a group whose settings tell so much."""
         known = self._known.get(group)
-        return Learned(told) if known is None else retold(known.learned, told)
+        return Learned(told) if known is None else with_settings(known.learned, told)
 
     def holds(self, generation: StreamsGeneration) -> bool:
         """Return whether a generation was learned from: it is to be learned from but once."""

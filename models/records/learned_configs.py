@@ -21,9 +21,9 @@ from caughtup.models.learning.ranges import (
     Algorithm,
     ConfigRange,
     Hypotheses,
-    Span,
+    IntSpan,
 )
-from caughtup.models.learning.told import Told
+from caughtup.models.learning.told import ToldConfigs
 from caughtup.models.parameters import MOST_TAGS
 from caughtup.models.records.decoding import (
     BAD_TYPE,
@@ -85,7 +85,7 @@ class ToldRecord(Part, omit_defaults=True):
     non_overlap_cost: Int | Absent = ABSENT
 
     @classmethod
-    def from_told(cls, told: Told) -> ToldRecord:
+    def from_told(cls, told: ToldConfigs) -> ToldRecord:
         """Write down what was told."""
         tags = None if told.tags is None else list(told.tags)
         assignor: Assignor | None = told.assignor  # type: ignore[assignment]
@@ -98,10 +98,10 @@ class ToldRecord(Part, omit_defaults=True):
             *map(or_absent, told.costs),
         )
 
-    def to_told(self) -> Told:
+    def to_told(self) -> ToldConfigs:
         """Return what was told."""
         tags = or_none(self.tags)
-        return Told(
+        return ToldConfigs(
             self.configs,
             None if tags is None else tuple(tags),
             or_none(self.assignor),
@@ -272,11 +272,11 @@ def _read(ranges: list[RangeRecord]) -> Hypotheses:
     return tuple(one.to_range() for one in ranges)
 
 
-def _span(name: str, bounds: list[int]) -> Span:
+def _span(name: str, bounds: list[int]) -> IntSpan:
     low, high = bounds
     if low > high:
         raise RefusedError(BAD_TYPE, f"{name}: {low} is more than {high}")
-    span = Span(low, high)
+    span = IntSpan(low, high)
     if name in ANY and not span.within(ANY[name]):
         raise RefusedError(BAD_TYPE, f"{name}: Kafka takes no {low}")
     return span

@@ -9,7 +9,7 @@ from typing import Any
 from caughtup.models.errors import ScenarioError
 from caughtup.models.groups.membership import Member, Membership
 from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.partition_assignor.rebalance import Subtopology
+from caughtup.models.partition_assignor.rebalance import TopicsInfo
 from caughtup.models.simulation.streams.run import RunningInstance, RunningThread
 from caughtup.models.simulation.streams.topology import CONSUMER_TIMINGS, Application, Protocol
 from caughtup.models.state.cluster import ClusterState
@@ -94,7 +94,7 @@ class ConsumerGroup:
             raise ScenarioError("unsupported", f"{self.name} has consumers, and no such configs")
         topics = sorted(self.partitions)
         return Application(
-            subtopologies={number: Subtopology((topic,)) for number, topic in enumerate(topics)},
+            subtopologies={number: TopicsInfo((topic,)) for number, topic in enumerate(topics)},
             partitions=self.partitions,
             changelogs={},
             restore_per_second=1.0,

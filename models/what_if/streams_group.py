@@ -15,7 +15,7 @@ from caughtup.models.groups.streams import StreamsGroup
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.offsets import sum_offsets
-from caughtup.models.partition_assignor.rebalance import Subtopology
+from caughtup.models.partition_assignor.rebalance import TopicsInfo
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions, group_partitions
 from caughtup.models.simulation.streams.run import RunningInstance, RunningThread
 from caughtup.models.simulation.streams.topology import (
@@ -173,10 +173,10 @@ def streams_group_of(
     )
 
 
-def _subtopologies(group: StreamsGroup) -> dict[int, Subtopology]:
+def _subtopologies(group: StreamsGroup) -> dict[int, TopicsInfo]:
     sources = group.source_topics()
     return {
-        number: Subtopology(tuple(sorted(sources.get(str(number), ()))), changelogs)
+        number: TopicsInfo(tuple(sorted(sources.get(str(number), ()))), changelogs)
         for number, changelogs in sorted(group.changelogs().items())
     }
 

@@ -13,9 +13,8 @@ from caughtup.models.decisions.inputs.gathering import members_of
 from caughtup.models.groups.generation import StreamsClient, StreamsGeneration, StreamsMember
 from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.partition_assignor.clients import Client, clients_of
-from caughtup.models.partition_assignor.group_assignment import assign_group
-from caughtup.models.partition_assignor.member_assignment import MemberAssignment
+from caughtup.models.partition_assignor.clients import ClientMetadata, clients_of
+from caughtup.models.partition_assignor.member_assignment import MemberAssignment, assign_group
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
 
 #: What stands for the probing rebalance's time: any but 0. When it is due, the leader's clock says.
@@ -105,7 +104,7 @@ def differs_as_a_whole(
     )
 
 
-def _lags_may_tie(client: Client, ends: Mapping[TaskId, EndOffsetSum | None]) -> bool:
+def _lags_may_tie(client: ClientMetadata, ends: Mapping[TaskId, EndOffsetSum | None]) -> bool:
     """Return whether it isn't known in which order a thread's tasks lag.
 
     A thread with too many tasks keeps those that lag least.

@@ -20,7 +20,7 @@ from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.offsets import LATEST_OFFSET, LONG_MAX, UNKNOWN_OFFSET_SUM, task_lag
 from caughtup.models.parameters import DEFAULTS, TAGS, ApplicationParameters
 from caughtup.models.partition_assignor.clients import clients_of
-from caughtup.models.partition_assignor.rebalance import Member
+from caughtup.models.partition_assignor.rebalance import MemberSubscription
 from caughtup.models.tasks.end_offset_sums import (
     SourceCommits,
     changelog_partitions,
@@ -180,11 +180,11 @@ def gather_inputs(
     )
 
 
-def members_of(generation: StreamsGeneration) -> tuple[Member, ...]:
+def members_of(generation: StreamsGeneration) -> tuple[MemberSubscription, ...]:
     """Return the members as the leader read them, in the order in which it was told of them."""
     by_id = {member.member_id: member for member in generation.members()}
     return tuple(
-        Member(
+        MemberSubscription(
             member_id=member_id,
             process=by_id[member_id].process,
             owned=by_id[member_id].owned,

@@ -10,7 +10,7 @@ from caughtup.models.assignors.following.follower import Patience
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.partition_assignor.assignment import assign_partitions
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
-from caughtup.models.partition_assignor.rebalance import Member, Rebalance
+from caughtup.models.partition_assignor.rebalance import MemberSubscription, Rebalance
 from caughtup.models.simulation.coordinator import ClassicCoordinator
 from caughtup.models.simulation.streams.coordinated import CoordinatedGroup, assignment_of
 from caughtup.models.simulation.streams.follower import Follower
@@ -239,7 +239,7 @@ class StreamsRun:
         self._grown.clear()
 
     def _decide(self, leader: str, said: Mapping[str, Any]) -> Mapping[str, Any]:
-        members: tuple[Member, ...] = tuple(said.values())
+        members: tuple[MemberSubscription, ...] = tuple(said.values())
         application = self.application
         follower = self._follower if application.follower else None
         assigned = assign_partitions(

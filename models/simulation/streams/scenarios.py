@@ -9,7 +9,7 @@ from caughtup.models.assignment.compact import CompactScenario
 from caughtup.models.assignment.configs import Configs
 from caughtup.models.groups.generation import client_name
 from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.partition_assignor.rebalance import Subtopology
+from caughtup.models.partition_assignor.rebalance import TopicsInfo
 from caughtup.models.simulation.membership import Timings
 from caughtup.models.simulation.streams.run import RunningInstance, RunningThread
 from caughtup.models.simulation.streams.topology import Application, Changelog
@@ -49,7 +49,7 @@ def application_of(
             widths[topic] = max(widths[topic], task.partition + 1)
     return Application(
         subtopologies={
-            number: Subtopology(
+            number: TopicsInfo(
                 tuple(sorted(own)),
                 tuple(sorted(stateful[number] or {f"changelogs of {number}"}))
                 if number in stateful

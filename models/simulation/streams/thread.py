@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.offsets import LATEST_OFFSET
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
-from caughtup.models.partition_assignor.rebalance import Member
+from caughtup.models.partition_assignor.rebalance import MemberSubscription
 from caughtup.models.simulation.streams.instance import Instance
 from caughtup.models.simulation.streams.restoration import Restoration
 from caughtup.models.simulation.streams.stage import Stage
@@ -82,9 +82,9 @@ class StreamThread:
                     self._stage.ends.grow(task, grows=False)
                     self._stage.does(task, self._instance.name, None)
 
-    def subscription(self) -> Member:
+    def subscription(self) -> MemberSubscription:
         """Describe what the thread has: its partitions, and the offset sums of its states."""
-        return Member(
+        return MemberSubscription(
             self.member_id,
             self._instance.process,
             owned=self.owned,

@@ -9,7 +9,7 @@ from enum import StrEnum
 from caughtup.models.assignment.configs import Configs
 from caughtup.models.assignors.following.follower import Patience
 from caughtup.models.ids import TaskId, TopicPartition
-from caughtup.models.partition_assignor.rebalance import Subtopology
+from caughtup.models.partition_assignor.rebalance import TopicsInfo
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions, group_partitions
 from caughtup.models.simulation.membership import Timings
 
@@ -60,7 +60,7 @@ class Application:
     ``assignor`` recommends, with this patience.
     """
 
-    subtopologies: Mapping[int, Subtopology]
+    subtopologies: Mapping[int, TopicsInfo]
     partitions: Mapping[str, int]
     changelogs: Mapping[TaskId, Changelog]
     restore_per_second: float
@@ -86,21 +86,21 @@ class Application:
 
 def uniform(
     stateful: int, stateless: int, changelog: Changelog
-) -> tuple[Mapping[int, Subtopology], Mapping[str, int], Mapping[TaskId, Changelog]]:
+) -> tuple[Mapping[int, TopicsInfo], Mapping[str, int], Mapping[TaskId, Changelog]]:
     """Make a topology of one subtopology with state and one without, each as wide as asked.
 
     Returns subtopologies, partitions of topics and changelogs, as an Application takes them.
     """
-    subtopologies: dict[int, Subtopology] = {}
+    subtopologies: dict[int, TopicsInfo] = {}
     partitions: dict[str, int] = {}
     changelogs: dict[TaskId, Changelog] = {}
     if stateful:
-        subtopologies[0] = Subtopology(("counted",), ("counts-changelog",))
+        subtopologies[0] = TopicsInfo(("counted",), ("counts-changelog",))
         partitions["counted"] = stateful
         changelogs = {TaskId(0, number): changelog for number in range(stateful)}
     if stateless:
         number = len(subtopologies)
-        subtopologies[number] = Subtopology(("mapped",))
+        subtopologies[number] = TopicsInfo(("mapped",))
         partitions["mapped"] = stateless
     return subtopologies, partitions, changelogs
 

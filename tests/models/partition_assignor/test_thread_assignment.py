@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.partition_assignor.clients import clients_of
-from caughtup.models.partition_assignor.rebalance import Member
+from caughtup.models.partition_assignor.rebalance import MemberSubscription
 from caughtup.models.partition_assignor.task_orders import in_hash_order
-from caughtup.models.partition_assignor.task_queue import TaskQueue
-from caughtup.models.partition_assignor.thread_assignment import ThreadAssignment, ThreadTasks
+from caughtup.models.partition_assignor.thread_assignment import (
+    JavaTaskQueue,
+    ThreadAssignment,
+    ThreadTasks,
+)
 from tests.models.partition_assignor.building import RUNNING, task
 
 
@@ -19,7 +22,7 @@ def threads(lags: dict[int, int] | None = None, **reported: list[int]) -> Thread
     """Make a client of threads that report tasks of subtopology 0, whose lags are 0 unless said."""
     process = ProcessId.of(1)
     members = [
-        Member(name, process, offset_sums=dict.fromkeys(tasks(*own), RUNNING))
+        MemberSubscription(name, process, offset_sums=dict.fromkeys(tasks(*own), RUNNING))
         for name, own in reported.items()
     ]
     known = {TaskId(0, n): 0 for n in range(9)} | {TaskId(0, n): v for n, v in (lags or {}).items()}
@@ -84,7 +87,7 @@ def test_who_had_a_stateless_task_means_nothing() -> None:
 
 
 def test_the_queue_gives_the_least_and_keeps_javas_layout() -> None:
-    queue = TaskQueue(tasks(4, 3, 2, 1, 0))
+    queue = JavaTaskQueue(tasks(4, 3, 2, 1, 0))
     assert queue.in_array_order() == tasks(0, 1, 2, 4, 3)
     queue.remove(task("0_1"))
     assert queue.in_array_order() == tasks(0, 3, 2, 4)
@@ -94,6 +97,6 @@ def test_the_queue_gives_the_least_and_keeps_javas_layout() -> None:
 
 
 def test_what_takes_the_place_of_a_removed_task_may_have_to_rise() -> None:
-    queue = TaskQueue(tasks(0, 5, 1, 6, 7, 2, 3))
+    queue = JavaTaskQueue(tasks(0, 5, 1, 6, 7, 2, 3))
     queue.remove(task("0_6"))
     assert queue.in_array_order() == tasks(0, 3, 1, 5, 7, 2)
