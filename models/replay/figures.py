@@ -11,7 +11,7 @@ from caughtup.models.assignment.scenario import Client, Scenario, parse_scenario
 from caughtup.models.assignors.registry import decide
 from caughtup.models.ids import TaskId
 from caughtup.models.replay.recorded import Episode, RecordedGeneration
-from caughtup.models.simulation.rounds import Outcome, end_offsets, play
+from caughtup.models.simulation.rounds import PlayedRounds, end_offsets, play
 
 #: A group that isn't balanced after so many rounds is taken to be none that ever is.
 MOST_ROUNDS = 2_000
@@ -96,7 +96,12 @@ def what_happened(episode: Episode) -> Figures:
 
 
 def _figures(
-    outcomes: Sequence[Outcome], rebalances: int, seconds: float, *, estimated: bool, paced: bool
+    outcomes: Sequence[PlayedRounds],
+    rebalances: int,
+    seconds: float,
+    *,
+    estimated: bool,
+    paced: bool,
 ) -> Figures:
     offsets = [one.offsets_restored for one in outcomes]
     known = [count for count in offsets if count is not None]

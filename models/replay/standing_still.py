@@ -9,7 +9,7 @@ from typing import Any
 from caughtup.models.assignment.compact import read_compact
 from caughtup.models.assignment.configs import read_configs
 from caughtup.models.simulation.membership import Timings
-from caughtup.models.simulation.streams.plan import Plan, simulate
+from caughtup.models.simulation.streams.plan import PlannedActions, simulate
 from caughtup.models.simulation.streams.scenarios import (
     AT_ONCE,
     application_of,
@@ -48,7 +48,9 @@ def standing_still(
         writes={},
         restore_per_second=AT_ONCE if rate is None else rate,
     )
-    played = simulate(application, instances_of(compact), Plan(rebalance=True), epoch_ms=as_of_ms)
+    played = simulate(
+        application, instances_of(compact), PlannedActions(rebalance=True), epoch_ms=as_of_ms
+    )
     restored = any(span.activity is Activity.RESTORING for span in played.spans)
     if played.endless is not None or (rate is None and restored):
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from caughtup.models.simulation.streams.plan import Plan
+from caughtup.models.simulation.streams.plan import PlannedActions
 from caughtup.models.what_if.question import Answer, ask
 from caughtup.models.what_if.setting import Playable, Setting
 
@@ -13,7 +13,7 @@ _WARMUPS = "max.warmup.replicas"
 _LAG = "acceptable.recovery.lag"
 
 
-def best_plans(group: Playable, plan: Plan, setting: Setting) -> list[Answer]:
+def best_plans(group: Playable, plan: PlannedActions, setting: Setting) -> list[Answer]:
     """Play a plan under the configs and in the orders that matter, and return the frontier.
 
     The frontier: nothing else stands still for less time with as few offsets copied. The plan as
@@ -40,7 +40,7 @@ def best_plans(group: Playable, plan: Plan, setting: Setting) -> list[Answer]:
     return [asked, *best]
 
 
-def _plans(plan: Plan) -> list[Plan]:
+def _plans(plan: PlannedActions) -> list[PlannedActions]:
     """Return the orders in which it can be done, and with the group told or not."""
     orders = [plan, replace(plan, leave_group=not plan.leave_group)]
     if len(plan.restart) > 1:

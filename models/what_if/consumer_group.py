@@ -11,7 +11,11 @@ from caughtup.models.groups.membership import Member, Membership
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.partition_assignor.rebalance import TopicsInfo
 from caughtup.models.simulation.streams.run import RunningInstance, RunningThread
-from caughtup.models.simulation.streams.topology import CONSUMER_TIMINGS, Application, Protocol
+from caughtup.models.simulation.streams.topology import (
+    CONSUMER_TIMINGS,
+    AssignmentProtocol,
+    SimulatedApplication,
+)
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.what_if.beginning import Speeds, distinct_names
 from caughtup.models.what_if.setting import Setting
@@ -64,7 +68,7 @@ class ConsumerGroup:
         """None: the coordinator has those by which it assigns."""
         return {}
 
-    def running(self, application: Application) -> tuple[RunningInstance, ...]:
+    def running(self, application: SimulatedApplication) -> tuple[RunningInstance, ...]:
         """Return its members as they are."""
         del application  # nobody said when it was so
         numbers = {topic: number for number, topic in enumerate(sorted(self.partitions))}
@@ -80,11 +84,11 @@ class ConsumerGroup:
             for number, (member, name) in enumerate(sorted(_names(self.membership).items()))
         )
 
-    def application(self, setting: Setting, restore_per_second: float) -> Application:
+    def application(self, setting: Setting, restore_per_second: float) -> SimulatedApplication:
         """Describe it as it is to be played. Raises ScenarioError for what there isn't."""
         del restore_per_second  # of what has no state
         assignor = setting.assignor or ASSIGNORS[0]
-        if assignor not in ASSIGNORS or setting.protocol not in {None, Protocol.CONSUMER}:
+        if assignor not in ASSIGNORS or setting.protocol not in {None, AssignmentProtocol.CONSUMER}:
             raise ScenarioError(
                 "unsupported",
                 f"{self.name} has consumers: it is played on the consumer protocol, whose "
@@ -93,14 +97,14 @@ class ConsumerGroup:
         if setting.config or setting.static_members or setting.eager:
             raise ScenarioError("unsupported", f"{self.name} has consumers, and no such configs")
         topics = sorted(self.partitions)
-        return Application(
+        return SimulatedApplication(
             subtopologies={number: TopicsInfo((topic,)) for number, topic in enumerate(topics)},
             partitions=self.partitions,
             changelogs={},
             restore_per_second=1.0,
             assignor=assignor,
             timings=CONSUMER_TIMINGS,
-            protocol=Protocol.CONSUMER,
+            protocol=AssignmentProtocol.CONSUMER,
             task_names={
                 TaskId(number, partition): f"{topic}-{partition}"
                 for number, topic in enumerate(topics)

@@ -15,10 +15,10 @@ from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.errors import CaughtupError
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.simulation.membership import Timings
-from caughtup.models.simulation.streams.plan import Plan, Simulated, simulate
+from caughtup.models.simulation.streams.plan import PlannedActions, SimulationResult, simulate
 from caughtup.models.simulation.streams.run import RunningInstance
 from caughtup.models.simulation.streams.scenarios import AT_ONCE, application_of
-from caughtup.models.simulation.streams.topology import Application
+from caughtup.models.simulation.streams.topology import SimulatedApplication
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.what_if.beginning import (
     Speeds,
@@ -52,7 +52,7 @@ class Group:
         """The names of its instances, sorted."""
         return sorted(instance_names(self.generation).values())
 
-    def running(self, application: Application) -> tuple[RunningInstance, ...]:
+    def running(self, application: SimulatedApplication) -> tuple[RunningInstance, ...]:
         """Return its instances as they are by now, restoring as fast as ``application`` does."""
         ends = {task: one.end for task, one in application.changelogs.items()}
         return running_instances(
@@ -92,7 +92,7 @@ class Group:
             return Timings()
         return Timings(session_timeout_ms=max(one.session_timeout_ms for one in members))
 
-    def application(self, setting: Setting, restore_per_second: float) -> Application:
+    def application(self, setting: Setting, restore_per_second: float) -> SimulatedApplication:
         """Describe it as it is to be played. Raises ScenarioError for what Kafka refuses."""
         scenario = self.decided.inputs.scenario
         follows = setting.assignor is None and self.decided.exact.assignor == FOLLOWER
@@ -121,10 +121,10 @@ class Answer:
     ``restoring_known``: whether any was seen. Where none was, both are without restoring.
     """
 
-    plan: Plan
+    plan: PlannedActions
     setting: Setting
-    fast: Simulated
-    slow: Simulated
+    fast: SimulationResult
+    slow: SimulationResult
     restoring_known: bool
 
 
@@ -158,7 +158,7 @@ class UnknownClientError(CaughtupError):
 
 def ask(
     group: Playable,
-    plan: Plan,
+    plan: PlannedActions,
     setting: Setting = AS_IT_IS,
     between_steps: Callable[[], None] = lambda: None,
 ) -> Answer:
@@ -175,8 +175,12 @@ def ask(
 
 
 def _played(
-    group: Playable, plan: Plan, setting: Setting, rate: float, between_steps: Callable[[], None]
-) -> Simulated:
+    group: Playable,
+    plan: PlannedActions,
+    setting: Setting,
+    rate: float,
+    between_steps: Callable[[], None],
+) -> SimulationResult:
     between_steps()
     application = group.application(setting, rate)
     return simulate(
@@ -189,7 +193,7 @@ def _played(
     )
 
 
-def _refuse_unknown(plan: Plan, clients: Sequence[str]) -> None:
+def _refuse_unknown(plan: PlannedActions, clients: Sequence[str]) -> None:
     for name in (*plan.stop, *plan.kill, *plan.restart):
         if name not in clients:
             raise UnknownClientError(

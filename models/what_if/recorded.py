@@ -17,7 +17,7 @@ from caughtup.models.simulation.streams.scenarios import (
     instances_of,
     sources_of,
 )
-from caughtup.models.simulation.streams.topology import Application
+from caughtup.models.simulation.streams.topology import SimulatedApplication
 from caughtup.models.what_if.beginning import Speeds
 from caughtup.models.what_if.setting import Setting, as_played
 
@@ -68,12 +68,12 @@ class RecordedGroup:
         """A scenario says all of its configs."""
         return {}
 
-    def running(self, application: Application) -> tuple[RunningInstance, ...]:
+    def running(self, application: SimulatedApplication) -> tuple[RunningInstance, ...]:
         """Return its instances as they are."""
         del application  # nobody said when it was so
         return instances_of(self.scenario)
 
-    def application(self, setting: Setting, restore_per_second: float) -> Application:
+    def application(self, setting: Setting, restore_per_second: float) -> SimulatedApplication:
         """Describe it as it is to be played. Raises ScenarioError for what Kafka refuses."""
         assignor = setting.assignor or self.scenario.assignor
         if assignor not in ASSIGNORS:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from caughtup.models.durations import duration
 from caughtup.models.ids import TaskId
-from caughtup.models.simulation.streams.plan import Plan
+from caughtup.models.simulation.streams.plan import PlannedActions
 from caughtup.models.simulation.streams.run import RunningInstance
 from caughtup.models.what_if.question import Answer, ask
 from caughtup.models.what_if.setting import Playable, Setting
@@ -50,7 +50,9 @@ def safe_to_stop(
     where unknown. ``leave_group``: it tells the group that it goes. ``between_steps`` is called
     now and then, and may raise to end it. Raises UnknownClientError.
     """
-    answer = ask(group, Plan(stop=(client,), leave_group=leave_group), setting, between_steps)
+    answer = ask(
+        group, PlannedActions(stop=(client,), leave_group=leave_group), setting, between_steps
+    )
     still = answer.slow.figures.still_ms
     worst = max(still, key=still.__getitem__, default=None)
     still_ms = 0 if worst is None else still[worst]

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 from caughtup.models.errors import ScenarioError
 from caughtup.models.simulation.streams.run import RunningInstance
-from caughtup.models.simulation.streams.topology import STREAMS_TIMINGS, Application
-from caughtup.models.simulation.streams.topology import Protocol as GroupProtocol
+from caughtup.models.simulation.streams.topology import STREAMS_TIMINGS, SimulatedApplication
+from caughtup.models.simulation.streams.topology import AssignmentProtocol as GroupProtocol
 from caughtup.models.what_if.beginning import Speeds
 
 
@@ -72,14 +72,14 @@ class Playable(Protocol):
     def open_configs(self) -> Mapping[str, str]:
         """The configs that aren't known for certain, with the values that are left."""
 
-    def running(self, application: Application) -> tuple[RunningInstance, ...]:
+    def running(self, application: SimulatedApplication) -> tuple[RunningInstance, ...]:
         """Return its instances as they are by now, restoring as fast as ``application`` does."""
 
-    def application(self, setting: Setting, restore_per_second: float) -> Application:
+    def application(self, setting: Setting, restore_per_second: float) -> SimulatedApplication:
         """Describe it as it is to be played. Raises ScenarioError for what Kafka refuses."""
 
 
-def as_played(application: Application, setting: Setting) -> Application:
+def as_played(application: SimulatedApplication, setting: Setting) -> SimulatedApplication:
     """Return a Kafka Streams application as a setting has it played.
 
     Raises ScenarioError ``unsupported`` for what there isn't on a protocol.

@@ -20,9 +20,9 @@ from caughtup.models.partition_assignor.task_partitions import TaskPartitions, g
 from caughtup.models.simulation.streams.run import RunningInstance, RunningThread
 from caughtup.models.simulation.streams.topology import (
     STREAMS_TIMINGS,
-    Application,
+    AssignmentProtocol,
     Changelog,
-    Protocol,
+    SimulatedApplication,
 )
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.what_if.beginning import Speeds, distinct_names, reached, speeds
@@ -74,7 +74,7 @@ class BrokerAssignedGroup:
         """None: the coordinator has those by which it assigns."""
         return {}
 
-    def running(self, application: Application) -> tuple[RunningInstance, ...]:
+    def running(self, application: SimulatedApplication) -> tuple[RunningInstance, ...]:
         """Return its instances as they are."""
         del application  # nobody said when it was so
         threads: dict[str, dict[str, tuple[list[TaskId], list[TaskId]]]] = {}
@@ -98,14 +98,14 @@ class BrokerAssignedGroup:
             for number, (process, own) in enumerate(sorted(threads.items()))
         )
 
-    def application(self, setting: Setting, restore_per_second: float) -> Application:
+    def application(self, setting: Setting, restore_per_second: float) -> SimulatedApplication:
         """Describe it as it is to be played. Raises ScenarioError for what Kafka refuses."""
-        if setting.protocol not in {None, Protocol.STREAMS} or setting.eager:
+        if setting.protocol not in {None, AssignmentProtocol.STREAMS} or setting.eager:
             raise ScenarioError(
                 "unsupported",
                 f"{self.name} is on the streams protocol: its configs of the classic one aren't known",
             )
-        application = Application(
+        application = SimulatedApplication(
             subtopologies=_subtopologies(self.group),
             partitions=self.partitions,
             changelogs={
@@ -115,9 +115,9 @@ class BrokerAssignedGroup:
             restore_per_second=restore_per_second,
             configs=read_configs({**self.config, **dict(setting.config)}),
             timings=STREAMS_TIMINGS,
-            protocol=Protocol.STREAMS,
+            protocol=AssignmentProtocol.STREAMS,
         )
-        return as_played(application, replace(setting, protocol=Protocol.STREAMS))
+        return as_played(application, replace(setting, protocol=AssignmentProtocol.STREAMS))
 
     def _reached(self) -> dict[str, dict[TaskId, int]]:
         """Return how far each process's copies are that don't run."""

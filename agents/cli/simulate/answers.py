@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from caughtup.models.durations import duration
-from caughtup.models.simulation.streams.plan import Simulated
+from caughtup.models.simulation.streams.plan import SimulationResult
 from caughtup.models.what_if.question import Answer
 from caughtup.models.what_if.setting import Playable
 
@@ -91,7 +91,7 @@ def answer_fields(group: Playable, answer: Answer) -> dict[str, Any]:
     }
 
 
-def _fields(end: Simulated) -> dict[str, Any]:
+def _fields(end: SimulationResult) -> dict[str, Any]:
     figures = end.figures
     return {
         "longest_still_ms": figures.longest_still_ms,

@@ -24,8 +24,8 @@ from caughtup.agents.cli.simulate.scenario_file import read_recorded_group
 from caughtup.agents.columns import Column
 from caughtup.models.assignors.registry import ASSIGNORS
 from caughtup.models.errors import CaughtupError
-from caughtup.models.simulation.streams.plan import Plan
-from caughtup.models.simulation.streams.topology import Protocol
+from caughtup.models.simulation.streams.plan import PlannedActions
+from caughtup.models.simulation.streams.topology import AssignmentProtocol
 from caughtup.models.what_if.best import best_plans
 from caughtup.models.what_if.consumer_group import ASSIGNORS as CONSUMER_ASSIGNORS
 from caughtup.models.what_if.question import Answer, ask
@@ -36,8 +36,8 @@ _ROLLING = "rolling"
 _PROTOCOLS = {
     "cooperative": None,
     "eager": None,
-    "streams": Protocol.STREAMS,
-    "consumer": Protocol.CONSUMER,
+    "streams": AssignmentProtocol.STREAMS,
+    "consumer": AssignmentProtocol.CONSUMER,
 }
 
 
@@ -174,7 +174,7 @@ def simulate(  # the options of one command
         found = read_playable(group, connection, restore_rate, assigned_by)
     else:
         raise click.UsageError("name a GROUP, or a file with --scenario")
-    plan = Plan(
+    plan = PlannedActions(
         add or 0,
         stop,
         kill,
@@ -221,7 +221,7 @@ def _restarted(given: Sequence[str], clients: Sequence[str]) -> tuple[str, ...]:
 
 
 def _answers(
-    group: Playable, plan: Plan, settings: Sequence[Setting], *, best: bool
+    group: Playable, plan: PlannedActions, settings: Sequence[Setting], *, best: bool
 ) -> list[Answer]:
     try:
         if best:

@@ -22,7 +22,7 @@ from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.processes.closing import ClosedOnExit
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.simulation.streams.run import RunningInstance
-from caughtup.models.simulation.streams.topology import Application
+from caughtup.models.simulation.streams.topology import SimulatedApplication
 from caughtup.models.what_if.question import Group, group_of
 from tests.integration.simulation.topology import STORE, Table
 
@@ -158,7 +158,7 @@ class SlowApplication(ClosedOnExit):
         group = self.group()
         return 0 if group is None else len(group.generation.clients)
 
-    def running(self, group: Group, application: Application) -> list[RunningInstance]:
+    def running(self, group: Group, application: SimulatedApplication) -> list[RunningInstance]:
         """Return the group's instances with where states were when a process first opened them.
 
         By its listeners; what came since is in RocksDB's memory, as a kill shows. ``application`` is

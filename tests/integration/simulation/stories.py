@@ -11,7 +11,7 @@ from caughtup.models.assignors.following.follower import Patience
 from caughtup.models.simulation.membership import Timings
 from caughtup.models.simulation.streams.plan import new_process, settled
 from caughtup.models.simulation.streams.run import StreamsRun
-from caughtup.models.simulation.streams.topology import Application, Changelog
+from caughtup.models.simulation.streams.topology import Changelog, SimulatedApplication
 from caughtup.models.simulation.time_line import Mark
 from caughtup.models.what_if.question import Group
 from caughtup.models.what_if.setting import Setting
@@ -219,7 +219,7 @@ def together(spans: Sequence[tuple[int, int]]) -> int:
     return length
 
 
-def application_of(group: Group, rates: Rates, per_second: float, of: str) -> Application:
+def application_of(group: Group, rates: Rates, per_second: float, of: str) -> SimulatedApplication:
     """Return an application as the simulator begins with it: as commands see it, and the rates."""
     setting = Setting(assignor="minimal_movement" if of == FOLLOWER else "high_availability")
     found = group.application(setting, rates.restore)

@@ -10,7 +10,7 @@ from caughtup.models.assignors.following.follower import Patience
 from caughtup.models.decisions.exact.generation import FOLLOWER
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import TaskId
-from caughtup.models.simulation.streams.plan import Plan
+from caughtup.models.simulation.streams.plan import PlannedActions
 from caughtup.models.simulation.streams.run import RunningInstance
 from caughtup.models.what_if.best import best_plans
 from caughtup.models.what_if.question import Group, UnknownClientError, ask, group_of
@@ -73,7 +73,7 @@ def test_only_an_application_whose_leader_assigns_can_be_played() -> None:
 
 
 def test_the_slowest_and_the_fastest_restoring_make_a_range() -> None:
-    answer = ask(group(1_000, 5_000), Plan(kill=("a",), keep_state=False), Setting())
+    answer = ask(group(1_000, 5_000), PlannedActions(kill=("a",), keep_state=False), Setting())
     slow, fast = answer.slow.figures, answer.fast.figures
     # 50,000 offsets of 0_0, and those of 0_1 that the warm-up didn't get before.
     assert slow.longest_still_ms - fast.longest_still_ms >= 40_000
@@ -82,7 +82,7 @@ def test_the_slowest_and_the_fastest_restoring_make_a_range() -> None:
 
 
 def test_where_no_copy_was_seen_to_restore_its_time_is_left_out_and_said_to_be() -> None:
-    answer = ask(group(), Plan(kill=("a",), keep_state=False), Setting())
+    answer = ask(group(), PlannedActions(kill=("a",), keep_state=False), Setting())
     assert not answer.restoring_known
     assert answer.slow.offsets_restored > 0
     assert 45_000 <= answer.slow.figures.longest_still_ms < 60_000
@@ -90,7 +90,7 @@ def test_where_no_copy_was_seen_to_restore_its_time_is_left_out_and_said_to_be()
 
 def test_a_client_that_is_not_there_is_refused_by_name() -> None:
     with pytest.raises(UnknownClientError, match="'c' is not among a, b"):
-        ask(group(), Plan(stop=("c",)), Setting())
+        ask(group(), PlannedActions(stop=("c",)), Setting())
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_client_that_is_not_there_is_refused_by_name() -> None:
 )
 def test_a_config_that_kafka_refuses_is_refused(config: tuple[str, int], what: str) -> None:
     with pytest.raises(ScenarioError, match=what):
-        ask(group(), Plan(add=1), Setting(config=(config,)))
+        ask(group(), PlannedActions(add=1), Setting(config=(config,)))
 
 
 def test_who_has_nothing_that_counts_can_go_and_who_has_the_only_copy_cannot() -> None:
@@ -123,7 +123,7 @@ def test_nobody_is_told_that_it_is_safe_where_nobody_knows_how_long_restoring_ta
 
 
 def test_of_the_best_plans_none_is_beaten_in_both_downtime_and_offsets() -> None:
-    plan = Plan(restart=("a", "b"))
+    plan = PlannedActions(restart=("a", "b"))
     asked, *best = best_plans(group(1_000), plan, Setting())
     assert asked.plan == plan
     costs = [(one.slow.figures.longest_still_ms, one.slow.offsets_restored) for one in best]
@@ -132,7 +132,7 @@ def test_of_the_best_plans_none_is_beaten_in_both_downtime_and_offsets() -> None
 
 
 def test_a_question_ends_between_two_steps_when_it_is_told_to() -> None:
-    found, plan, steps = group(1_000), Plan(stop=("a",)), list[int]()
+    found, plan, steps = group(1_000), PlannedActions(stop=("a",)), list[int]()
     ask(found, plan, between_steps=lambda: steps.append(1))
     assert len(steps) > 2
     for last in (1, len(steps)):
