@@ -10,7 +10,7 @@ from caughtup.models.copies.warmups import CopyAssessment
 from caughtup.models.ids import TaskId
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.what_if.safety import Safety, safe_to_stop
-from caughtup.models.what_if.setting import Playable, Setting
+from caughtup.models.what_if.setting import Playable, WhatIfSetting
 
 #: A task may stand still for so long where nobody says otherwise, and no service has seen for how
 #: long the application's stand still: a session timeout and a rebalance.
@@ -34,7 +34,7 @@ def asked_of(
         group,
         client,
         within_ms=round(within_seconds * 1_000),
-        setting=Setting(),
+        setting=WhatIfSetting(),
         etas_ms=etas_ms or {},
         leave_group=leave_group,
         between_steps=between_steps,

@@ -15,7 +15,7 @@ from caughtup.agents.web.answer import refused
 from caughtup.agents.web.door.questions import Questions, Unanswerable, in_thread
 from caughtup.models.errors import CaughtupError
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.what_if.application import application_of_group
+from caughtup.models.what_if.question import application_of_group
 
 #: The longest time that may be asked for.
 _MOST_SECONDS = 86_400.0

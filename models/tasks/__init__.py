@@ -1,4 +1,5 @@
-"""Tasks of Kafka Streams: their changelogs, the ends of these, positions reported of copies.
+"""Tasks of Kafka Streams: their changelogs, the ends of these, and the reported positions of
+copies.
 
 Imports models.histories; decisions and copies import it.
 """

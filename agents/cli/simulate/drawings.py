@@ -14,7 +14,7 @@ from caughtup.models.durations import counted, duration
 from caughtup.models.simulation.drawing import draw, letters_of
 from caughtup.models.simulation.streams.plan import SimulationResult
 from caughtup.models.simulation.time_line import Activity
-from caughtup.models.what_if.question import Answer
+from caughtup.models.what_if.question import WhatIfAnswer
 from caughtup.models.what_if.setting import Playable
 
 #: So many tasks are drawn in the terminal: those that stand still longest.
@@ -48,7 +48,7 @@ def terminal_drawing(end: SimulationResult, step_seconds: float | None) -> Itera
     yield from (f"  {letter} = {printable(client)}" for client, letter in letters.items())
 
 
-def html_page(group: Playable, answers: Sequence[Answer]) -> str:
+def html_page(group: Playable, answers: Sequence[WhatIfAnswer]) -> str:
     """Return a page with the time line of each played plan, tasks by time."""
     page = files("caughtup.agents.cli.simulate").joinpath("page.html").read_text("utf-8")
     data = [

@@ -17,8 +17,8 @@ from caughtup.agents.progress import Progress
 from caughtup.models.assignment.configs import read_configs
 from caughtup.models.errors import ScenarioError
 from caughtup.models.simulation.streams.topology import AssignmentProtocol
-from caughtup.models.what_if.application import application_of_group
 from caughtup.models.what_if.consumer_group import consumer_group_of
+from caughtup.models.what_if.question import application_of_group
 from caughtup.models.what_if.setting import Playable
 
 _WHOLE = re.compile(r"-?[0-9]{1,19}")

@@ -26,7 +26,7 @@ from caughtup.models.tasks.end_offset_sums import (
     changelog_partitions,
     end_offset_sums,
 )
-from caughtup.models.tasks.placements import either, possible_changelogs
+from caughtup.models.tasks.placements import possible_changelogs, widest_bounds
 from caughtup.models.tasks.topology import find_changelogs
 
 #: The assignor whose decisions are recommended.
@@ -108,7 +108,7 @@ def gather_inputs(
     )
     changelogs = ways[0]
     sources = SourceCommits(frozenset(generation.source_topics), commits, CLOCK_ALLOWANCE_MS)
-    bounds = either(
+    bounds = widest_bounds(
         [end_offset_sums(tasks, way, ends, greatest, *between_ms, sources) for way in ways]
     )
     unknown = [f"member left out: {skipped}" for skipped in generation.skipped]

@@ -14,7 +14,7 @@ from caughtup.models.simulation.streams.topology import AssignmentProtocol
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.what_if.question import ask
 from caughtup.models.what_if.safety import safe_to_stop
-from caughtup.models.what_if.setting import AS_IT_IS, Setting
+from caughtup.models.what_if.setting import AS_IT_IS, WhatIfSetting
 from caughtup.models.what_if.streams_group import BrokerAssignedGroup, streams_group_of
 from tests.support.groups.broker_assigned import (
     NOW_MS,
@@ -100,13 +100,13 @@ def test_a_standby_that_is_behind_is_being_built(
 
 
 def test_its_configs_can_be_changed_and_its_protocol_not() -> None:
-    more = playable(0).application(Setting(config=(("num.standby.replicas", 1),)), 1_000.0)
+    more = playable(0).application(WhatIfSetting(config=(("num.standby.replicas", 1),)), 1_000.0)
     assert (more.configs.num_standby_replicas, more.protocol) == (1, AssignmentProtocol.STREAMS)
     for setting in (
-        Setting(protocol=AssignmentProtocol.CLASSIC),
-        Setting(eager=True),
-        Setting(assignor="sticky"),
-        Setting(static_members=True),
+        WhatIfSetting(protocol=AssignmentProtocol.CLASSIC),
+        WhatIfSetting(eager=True),
+        WhatIfSetting(assignor="sticky"),
+        WhatIfSetting(static_members=True),
     ):
         with pytest.raises(ScenarioError):
             playable().application(setting, 1_000.0)
