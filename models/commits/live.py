@@ -1,4 +1,4 @@
-"""Commits as they come: those that repeat what is known all at once, others one after the other."""
+"""Applies commits as they arrive: repeated ones all at once, others one by one."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def apply_live(
     now_ms: int | None = None,
     on_error: OnError = _raise,
 ) -> None:
-    """Apply the last commit of each key, each a step that its group made.
+    """Apply the last commit of each key, each of which is a step of its group.
 
-    ``ends`` shows since when a group had something to read, and ``now_ms`` which of its commits
-    were made by a clock that was set back since. A commit on a topic with another id is on another
-    topic of the same name: its history starts again.
+    ``ends`` shows since when a group had something to read. With ``now_ms``, commits are recognised
+    whose coordinator's clock was set back since. A commit with another topic id is on another topic
+    of the same name: its history starts again.
     """
     last = _last_of_each(commits)
     rows, _ = table.places.rows(commits, last[:0])
@@ -69,7 +69,7 @@ def apply_live(
 
 
 def delete(table: CommitTable, group: str, partition: TopicPartition) -> None:
-    """Forget what a group committed on a partition; the head stays, for ``CommitTable.sweep``."""
+    """Remove a group's commit on a partition; ``CommitTable.sweep`` removes its head."""
     head = table.places.find(group, partition.topic)
     row = NO_ROW if head == NO_HEAD else table.places.row(head, partition.partition)
     if row != NO_ROW and table.columns.offset[row] != NO_OFFSET:
@@ -112,7 +112,7 @@ def _add(
     ends: EndOffsetHistory | None,
     now_ms: int | None,
 ) -> None:
-    """Add another commit of a group-partition, with what is known of the partition's end."""
+    """Add another commit to a history, with what is known of the partition's end."""
     unread_since_ms = None
     if ends is not None and offset > known.committed:
         unread, _ = ends.around(known.committed)
@@ -121,17 +121,17 @@ def _add(
     if ends is not None and known.rewound_from is not None:
         _, more = ends.around(known.committed)
         if more is None:
-            known.rewound_from = None  # there is no more to regain: the log is a shorter one
+            known.rewound_from = None  # the log is shorter now, so there is no more to catch up
 
 
 def _last_of_each(commits: CommitColumns) -> Ints:
-    """Return the index of each key's last commit, in the order in which the keys first come."""
+    """Return the index of each key's last commit, in the order of the keys' first commits."""
     keys = (commits.head << PARTITION_BITS | commits.partition).tolist()
     return np.array(list(dict(zip(keys, range(len(keys)), strict=True)).values()), np.int64)
 
 
 def _numbers(table: CommitTable, commits: CommitColumns) -> Ints:
-    """Return the table's number of each of the commits' topic ids, if any, and of none at all."""
+    """Return the table's number of each of the commits' topic ids, and of NO_TOPIC_ID."""
     numbers = [table.topic_ids.known(topic_id) for topic_id in commits.topic_ids]
     return np.array([*numbers, NO_TOPIC_ID], np.int64)
 
@@ -139,10 +139,10 @@ def _numbers(table: CommitTable, commits: CommitColumns) -> Ints:
 def _repeated(
     table: CommitTable, rows: Ints, offset: Ints, time_ms: Ints, topic_id: Ints, now_ms: int | None
 ) -> Rows:
-    """Apply the commits that repeat an offset, and return which those are that say nothing new.
+    """Apply the commits that repeat an offset; return which commits need no further work.
 
-    The rest of these are older than what is known (the log is read again from its start after a
-    lost connection), or delete what isn't there.
+    These are the repeated ones, those older than the known commit (the log is read again from its
+    start after a lost connection), and tombstones of keys without a commit.
     """
     columns = table.columns
     before, before_ms = columns.offset[rows], columns.commit_ms[rows]

@@ -1,4 +1,4 @@
-"""Commits that aren't records: made of values, as columns like those of a poll."""
+"""Commits that don't come from records, as columns like those of a poll."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from caughtup.models.polls.records import ListedRecords
 def made_commits(
     group: str, offsets: Mapping[TopicPartition, int | None], time_ms: int
 ) -> CommitColumns:
-    """Return what a group committed at a moment (ms); None for what it has no commit of any more.
+    """Return a group's commits at a time (ms); None for a partition that has no commit any more.
 
-    There are no records of them. Names have to fit in a key: 32,767 bytes each.
+    They have no records. Names must fit in a key: 32,767 bytes each.
     """
     heads: dict[str, int] = {}
     for topic, _ in offsets:

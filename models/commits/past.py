@@ -1,7 +1,7 @@
-"""Commits that were made before anybody watched: a whole poll at once, by vector operations.
+"""Applies commits from before the service started: a whole poll at once, by vector operations.
 
-The last commit of each key, and when it was made, is all that is kept of them: how a group came
-there isn't, so that its rhythm is known only once it has gone on.
+Only the last commit of each key and its time are kept: the earlier steps are not, so that a group's
+interval is known only after further commits.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from caughtup.models.polls.commit_columns import NO_OFFSET, NO_TOPIC_ID, CommitC
 def apply_past(table: CommitTable, commits: CommitColumns) -> None:
     """Apply commits in the order of their log, as long as nothing beyond them was ever read.
 
-    A log that is read a second time from its start ends in the state that it had before.
+    Reading a log again from its start ends in the same state.
     """
     rows, heads = table.places.rows(commits, np.flatnonzero(commits.offset != NO_OFFSET))
     last = _last_of_each(table, rows)
@@ -57,7 +57,7 @@ def _last_of_each(table: CommitTable, rows: Ints) -> Ints:
     """Return the index of the last commit in each row, ascending."""
     found = np.flatnonzero(rows != NO_ROW)
     stamp, found_rows = table.columns.stamp, rows[found]
-    # Of several values for one row, the last is what stays there.
+    # numpy keeps the last of several values that are assigned to one row.
     stamp[found_rows] = found
     last: Ints = found[stamp[found_rows] == found]
     return last
