@@ -1,4 +1,4 @@
-"""How the streams of the data pipeline fare, by what each last reported."""
+"""The status of the data pipeline's streams, by their last reports."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ Status = Literal["running", "late", "stopped", "failed"]
 STATES: tuple[State, ...] = ("running", "stopped", "failed")
 STATUSES: tuple[Status, ...] = ("running", "late", "stopped", "failed")
 
-#: Streams that are kept. There are a handful, and anybody may write of more.
+#: The most streams that are kept: reports of further ones may be made up.
 MOST_STREAMS = 100
 
 _TRIGGERS = 3
-#: A stream that takes what there is and ends has no trigger: its one batch may be long.
+#: For a stream that processes what there is and ends: it has no trigger, and a batch may take long.
 _ONCE_SECONDS = 600.0
 _LEAST_SECONDS = 60.0
-#: The first batch starts Spark's workers, and may hold all that came while no stream ran.
+#: The first batch starts Spark's workers, and may have all records since the last run.
 _FIRST_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class StreamProgress:
-    """A stream's last report. None: not known, or not reported.
+    """A stream's last report; None for a field that is unknown or not reported.
 
-    ``heard_ms`` is when the broker wrote it down: the driver's clock may be wrong.
-    ``trigger_seconds`` is the time from one of its batches to the next, None where it takes what
-    there is and ends. ``batch`` is the number of the last batch, ``batch_seconds`` what that took,
-    ``rows`` the records that it read. ``offsets_behind`` sums, over all partitions, what lies
-    between the batch's end and the end of the log. ``quarantined`` counts undecodable records
-    since the stream's start, ``state_rows`` what it keeps from batch to batch. ``why`` is the
-    reason of a failure, in a line.
+    ``heard_ms`` is the broker's timestamp: the driver's clock may be wrong. ``trigger_seconds`` is
+    the time from one of its batches to the next, None if it processes what there is and ends.
+    ``batch`` is the number of the last batch, ``batch_seconds`` its duration, ``rows`` the records
+    that it read. ``offsets_behind`` is the sum, over all partitions, of the offsets between the
+    batch's end and the end of the log. ``quarantined`` is the number of undecodable records since
+    the stream's start, ``state_rows`` that of rows kept from batch to batch. ``why`` is the reason
+    of a failure, in a line.
     """
 
     state: State
@@ -51,10 +51,10 @@ class StreamProgress:
     why: str | None = None
 
     def silent_after_ms(self) -> float:
-        """Return after how many ms of silence something is wrong.
+        """Return the time (ms) from when on its silence means that something is wrong.
 
-        Three triggers after it was last heard, or three times the last batch where that took
-        longer than a trigger; never less than a minute, nor than ten before the first batch.
+        Three triggers after the last report, or three times the last batch if that took longer than
+        a trigger; at least a minute, and at least ten before the first batch.
         """
         trigger = _ONCE_SECONDS if self.trigger_seconds is None else self.trigger_seconds
         usual = max(trigger, self.batch_seconds or 0.0)
@@ -62,23 +62,23 @@ class StreamProgress:
         return self.heard_ms + 1000 * max(_TRIGGERS * usual, least)
 
     def status(self, now_ms: int) -> Status:
-        """Return the stream's status at a moment (ms)."""
+        """Return the stream's status at a time (ms)."""
         if self.state == "running" and now_ms > self.silent_after_ms():
             return "late"
         return self.state
 
 
 class StreamProgressTable:
-    """The newest report of each stream, by its name, and the rows of all that were heard."""
+    """The newest report of each stream, by its name, and the total rows of all reports."""
 
     def __init__(self) -> None:
         self._streams: dict[str, StreamProgress] = {}
         self._rows: Counter[str] = Counter()
 
     def apply(self, stream: str, progress: StreamProgress | None) -> bool:
-        """Apply a stream's progress, or None where it is to be forgotten.
+        """Apply a stream's progress, or None to remove it.
 
-        Returns False if there are too many streams to take another one.
+        Returns False if there are too many streams to add another one.
         """
         if progress is None:
             self._streams.pop(stream, None)
@@ -87,19 +87,21 @@ class StreamProgressTable:
         if stream not in self._streams and len(self._streams) >= MOST_STREAMS:
             return False
         before = self._streams.get(stream)
-        if before is None or before.batch != progress.batch:  # else the same batch is told again
+        if (
+            before is None or before.batch != progress.batch
+        ):  # else the same batch is reported again
             self._rows[stream] += progress.rows or 0
         self._streams[stream] = progress
         return True
 
     def rows(self, stream: str) -> int:
-        """Count the records that the batches read which were heard of since the table began."""
+        """Return the number of records that a stream's reported batches have read."""
         return self._rows[stream]
 
     def find(self, stream: str) -> StreamProgress:
-        """Return a stream's newest report. Raises KeyError where there is none."""
+        """Return a stream's newest report. Raises KeyError without one."""
         return self._streams[stream]
 
     def streams(self) -> Iterator[tuple[str, StreamProgress]]:
-        """Return every stream that is known, in the order of their names."""
+        """Yield every known stream, in the order of their names."""
         yield from sorted(self._streams.items())

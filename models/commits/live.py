@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NoReturn
 
 import numpy as np
 
 from caughtup.models.clocks import AHEAD_MS
-from caughtup.models.commits.places import NO_HEAD, NO_ROW, PARTITION_BITS, names_of
+from caughtup.models.commits.places import NO_HEAD, NO_ROW, PARTITION_BITS, head_of, names_of
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetHistory, EndOffsetTable
 from caughtup.models.ids import TopicPartition
 from caughtup.models.polls.column_reader import Ints, Rows
 from caughtup.models.polls.commit_columns import NO_OFFSET, NO_TOPIC_ID, CommitColumns
+from caughtup.models.polls.records import ListedRecords
 
 #: Called with the group and partition of a commit that failed, before the next one.
 OnError = Callable[[str, TopicPartition, Exception], object]
@@ -76,6 +77,31 @@ def delete(table: CommitTable, group: str, partition: TopicPartition) -> None:
         table.forget_steps(np.array([row]))
         table.columns.offset[row] = NO_OFFSET
         table.places.counts[head] -= 1
+
+
+def made_commits(
+    group: str, offsets: Mapping[TopicPartition, int | None], time_ms: int
+) -> CommitColumns:
+    """Return a group's commits at a time (ms) as columns; None for a partition without a commit any
+    more.
+
+    They have no records. Names must fit in a key: 32,767 bytes each.
+    """
+    heads: dict[str, int] = {}
+    for topic, _ in offsets:
+        heads.setdefault(topic, len(heads))
+    made = [NO_OFFSET if offset is None else offset for offset in offsets.values()]
+    count = len(made)
+    return CommitColumns(
+        heads=[head_of(group, topic) for topic in heads],
+        head=np.fromiter((heads[topic] for topic, _ in offsets), np.int64, count),
+        partition=np.fromiter((number for _, number in offsets), np.int64, count),
+        offset=np.array(made, np.int64),
+        time_ms=np.full(count, time_ms, np.int64),
+        topic_id=np.full(count, NO_TOPIC_ID, np.int64),
+        topic_ids=[],
+        records=ListedRecords([], []),
+    )
 
 
 def _apply(
