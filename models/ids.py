@@ -93,3 +93,10 @@ def natural_order(name: str) -> list[tuple[str, int]]:
 
 def _signed(half: int) -> int:
     return half - _SIGN * 2 if half >= _SIGN else half
+
+
+class CopyKey(NamedTuple):
+    """A copy of a task: the process, as the application writes its id, and the task."""
+
+    process: str
+    task: TaskId

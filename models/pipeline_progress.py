@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
-State = Literal["running", "stopped", "failed"]
+from caughtup.models.records.pipeline_progress import ProgressRecord
+
 Status = Literal["running", "late", "stopped", "failed"]
 
-STATES: tuple[State, ...] = ("running", "stopped", "failed")
 STATUSES: tuple[Status, ...] = ("running", "late", "stopped", "failed")
 
 #: The most streams that are kept: reports of further ones may be made up.
@@ -24,31 +23,14 @@ _LEAST_SECONDS = 60.0
 _FIRST_SECONDS = 600.0
 
 
-@dataclass(frozen=True, slots=True)
-class StreamProgress:
-    """A stream's last report; None for a field that is unknown or not reported.
+class StreamProgress(NamedTuple):
+    """A stream's last report, and when the broker wrote it down (ms).
 
-    ``heard_ms`` is the broker's timestamp: the driver's clock may be wrong. ``trigger_seconds`` is
-    the time from one of its batches to the next, None if it processes what there is and ends.
-    ``batch`` is the number of the last batch, ``batch_seconds`` its duration, ``rows`` the records
-    that it read. ``offsets_behind`` is the sum, over all partitions, of the offsets between the
-    batch's end and the end of the log. ``quarantined`` is the number of undecodable records since
-    the stream's start, ``state_rows`` that of rows kept from batch to batch. ``why`` is the reason
-    of a failure, in a line.
+    The clock of the stream's driver may be wrong.
     """
 
-    state: State
     heard_ms: int
-    trigger_seconds: float | None = None
-    batch: int | None = None
-    batch_seconds: float | None = None
-    rows: int | None = None
-    rows_per_second: float | None = None
-    offsets_behind: int | None = None
-    quarantined: int | None = None
-    state_rows: int | None = None
-    watermark_ms: int | None = None
-    why: str | None = None
+    record: ProgressRecord
 
     def silent_after_ms(self) -> float:
         """Return the time (ms) from when on its silence means that something is wrong.
@@ -56,16 +38,18 @@ class StreamProgress:
         Three triggers after the last report, or three times the last batch if that took longer than
         a trigger; at least a minute, and at least ten before the first batch.
         """
-        trigger = _ONCE_SECONDS if self.trigger_seconds is None else self.trigger_seconds
-        usual = max(trigger, self.batch_seconds or 0.0)
-        least = _FIRST_SECONDS if self.batch is None else _LEAST_SECONDS
+        trigger = (
+            _ONCE_SECONDS if self.record.trigger_seconds is None else self.record.trigger_seconds
+        )
+        usual = max(trigger, self.record.batch_seconds or 0.0)
+        least = _FIRST_SECONDS if self.record.batch is None else _LEAST_SECONDS
         return self.heard_ms + 1000 * max(_TRIGGERS * usual, least)
 
     def status(self, now_ms: int) -> Status:
         """Return the stream's status at a time (ms)."""
-        if self.state == "running" and now_ms > self.silent_after_ms():
+        if self.record.state == "running" and now_ms > self.silent_after_ms():
             return "late"
-        return self.state
+        return self.record.state
 
 
 class StreamProgressTable:
@@ -88,9 +72,9 @@ class StreamProgressTable:
             return False
         before = self._streams.get(stream)
         if (
-            before is None or before.batch != progress.batch
+            before is None or before.record.batch != progress.record.batch
         ):  # else the same batch is reported again
-            self._rows[stream] += progress.rows or 0
+            self._rows[stream] += progress.record.rows or 0
         self._streams[stream] = progress
         return True
 

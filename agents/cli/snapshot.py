@@ -31,7 +31,7 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.topics.read_to_end import read_if_allowed
 from caughtup.agents.topics.reports import application_states, catch_up_rates
 from caughtup.agents.topics.restoration import learned_configs, recommendations
-from caughtup.models.decisions.undecided import LEADER_STATE_WAIT_MS
+from caughtup.models.decisions.life import LEADER_STATE_WAIT_MS
 from caughtup.models.polls.batch import Batch, decode_records, in_parts, split_generations
 from caughtup.models.polls.records import FramedRecords
 from caughtup.models.records.topics import (

@@ -15,7 +15,7 @@ from caughtup.agents.topics.publisher import TopicWriter
 from caughtup.models.connect.watching.watch import Watch
 from caughtup.models.connect_clusters.table import Undecided
 from caughtup.models.records.keys import encode_group
-from caughtup.models.records.movements import CONNECT, ConnectMovementRecord
+from caughtup.models.records.movements import CONNECT
 from caughtup.models.state.cluster import ClusterState
 
 log = logging.getLogger(__name__)
@@ -86,7 +86,7 @@ class ConnectWatcher(Service):
         if not self._health.is_alive:
             return
         for event in self._state.connect.untold(before, after):
-            value = CONNECT.encode(ConnectMovementRecord.from_event(event))
+            value = CONNECT.encode(event)
             self._outbox.put(self._movements, encode_group(event.group), value)
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from caughtup.models.decisions.movements import LEADER, TaskMovementEvent
 from caughtup.models.recent.happenings import Happening
 from caughtup.models.records.fields import or_none
-from caughtup.models.records.movements import PartitionMovementRecord
+from caughtup.models.records.movements import (
+    LEADER,
+    PartitionMovementRecord,
+    TaskMovementRecord,
+)
 
 _STEPS = {
     "planned": "planned",
@@ -18,23 +21,23 @@ _STEPS = {
 }
 
 
-def task_movements(events: Iterable[TaskMovementEvent]) -> list[Happening]:
+def task_movements(events: Iterable[TaskMovementRecord]) -> list[Happening]:
     """Return what to say of events of tasks: a line for each group and plan.
 
     With the reason of the first, and how many others there are.
     """
-    by_plan: dict[tuple[str, str], list[TaskMovementEvent]] = {}
+    by_plan: dict[tuple[str, str], list[TaskMovementRecord]] = {}
     for event in events:
         by_plan.setdefault((event.group, event.plan), []).append(event)
     return [_of_plan(group, plan, found) for (group, plan), found in by_plan.items()]
 
 
-def _of_plan(group: str, plan: str, events: list[TaskMovementEvent]) -> Happening:
-    steps = Counter[str](event.step for event in events)
+def _of_plan(group: str, plan: str, events: list[TaskMovementRecord]) -> Happening:
+    steps = Counter[str](event.event for event in events)
     said = ", ".join(f"{steps[step]} {words}" for step, words in _STEPS.items() if steps[step])
     whose = "the leader's" if plan == LEADER else "recommended"
     first, noun = events[0], "movement" if len(events) == 1 else "movements"
-    why = f"{first.movement.task}: {first.why or first.movement.reason}"
+    why = f"{first.task}: {or_none(first.why) or first.reason}"
     more = f" (and {len(events) - 1} more)" if len(events) > 1 else ""
     at_ms = max(event.at_ms for event in events)
     return Happening(at_ms, "movement", f"{whose} {noun}: {said}", why + more, group)

@@ -6,46 +6,28 @@ import asyncio
 import logging
 from collections.abc import Callable, Generator
 from functools import partial
-from typing import NamedTuple
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.process.turns import done_in_turns
 from caughtup.agents.recent.words import task_movements
-from caughtup.agents.recommendations.records import encode
 from caughtup.agents.recommendations.signing import Signer
 from caughtup.agents.topics.outbox import Outbox
 from caughtup.agents.topics.publisher import TopicWriter
-from caughtup.models.decisions.generation import DecidedGeneration
-from caughtup.models.decisions.recommendation import Recommendation
-from caughtup.models.decisions.undecided import (
-    UndecidedGeneration,
-    WaitingGeneration,
-    decide_if_due,
-)
+from caughtup.models.decisions.generation import DecisionContext, decide_if_due
+from caughtup.models.decisions.learned_configs import learned_record
+from caughtup.models.decisions.life import GenerationLife, State
+from caughtup.models.decisions.recommendation import encode_recommendation
 from caughtup.models.errors import CaughtupError
 from caughtup.models.records.keys import encode_group
 from caughtup.models.records.learned_configs import FORMAT as LEARNED
-from caughtup.models.records.learned_configs import LearnedRecord
-from caughtup.models.records.movements import TASKS, TaskMovementRecord
+from caughtup.models.records.movements import TASKS
+from caughtup.models.records.recommendations import RecommendationRecord
 from caughtup.models.state.cluster import ClusterState
 
 log = logging.getLogger(__name__)
 
 #: A recommendation's bytes, or why they can't be had.
 Written = bytes | CaughtupError
-
-
-class Decided(NamedTuple):
-    """A decision, and its record written down; None where there is nothing to publish."""
-
-    generation: DecidedGeneration | WaitingGeneration
-    written: Written | None
-
-    @property
-    def is_learned(self) -> bool:
-        """Whether anything was learned of its application's configs."""
-        decided = self.generation
-        return isinstance(decided, DecidedGeneration) and decided.learned is not None
 
 
 class Recommender:
@@ -72,17 +54,19 @@ class Recommender:
         A large group takes seconds: a thread does it, and others have their turn meanwhile.
         """
         state = self._state
-        for undecided in state.due(now_ms()):
+        for undecided, known in state.due(now_ms()):
             generation, at_ms, news = undecided.generation, now_ms(), False
             group = generation.group
             with state.applications.deciding(group, at_ms, generation):
-                decided = await asyncio.to_thread(_decide, state.cluster, undecided, at_ms)
-                news_of = None if decided is None else state.applications.settle(decided.generation)
-                if decided is not None and decided.is_learned:
+                life, written = await asyncio.to_thread(
+                    _decide, state.cluster, undecided, known, at_ms
+                )
+                news_of = state.applications.settle(life)
+                if life.decision is not None and life.decision.learned is not None:
                     self._put_learned(group)
-                if decided is not None and decided.written is not None and news_of is not None:
+                if written is not None and news_of is not None:
                     count = partial(state.applications.count_published, group)
-                    self._publish(group, decided.written, count)
+                    self._publish(group, written, count)
                     log.info("%s", summary(news_of))
                     news = True
             if news:
@@ -117,7 +101,7 @@ class Recommender:
         """Have what is known of a group's configs written: before what was decided by it."""
         known = self._state.applications.learned.newest(group)
         if known is not None:
-            value = LEARNED.encode(LearnedRecord.from_learned(group, known))
+            value = LEARNED.encode(learned_record(group, known))
             self._outbox.put(self._learned, encode_group(group), value)
 
     async def _tell_movements(self) -> None:
@@ -128,7 +112,7 @@ class Recommender:
         now, told = now_ms(), []
         for event in self._state.applications.movement_events(now):
             with self._state.faults.isolated("movements", event.group, now):
-                value = TASKS.encode(TaskMovementRecord.from_event(event))
+                value = TASKS.encode(event)
                 self._outbox.put(self._movements, encode_group(event.group), value)
                 told.append(event)
             yield
@@ -136,25 +120,25 @@ class Recommender:
             self._state.recent.happenings.note(happening)
 
 
-def _decide(cluster: str, undecided: UndecidedGeneration, now_ms: int) -> Decided | None:
-    """Decide a generation if it is due, and write the record down."""
-    decided = decide_if_due(cluster, undecided, now_ms)
-    if decided is None:
-        return None
-    if isinstance(decided, WaitingGeneration) or decided.read_back:
-        return Decided(decided, None)
-    recommended = decided.recommendation
-    return Decided(decided, None if recommended is None else _write(recommended))
+def _decide(
+    cluster: str, undecided: GenerationLife, known: DecisionContext, now_ms: int
+) -> tuple[GenerationLife, Written | None]:
+    """Return a generation in its next state, and the bytes of a recommendation made for it."""
+    life = decide_if_due(cluster, undecided, known, now_ms)
+    if life is undecided or life.decision is None or life.state is State.PUBLISHED:
+        return life, None
+    recommended = life.decision.recommendation
+    return life, None if recommended is None else _write(recommended)
 
 
-def _write(recommended: Recommendation) -> Written:
+def _write(recommended: RecommendationRecord) -> Written:
     try:
-        return encode(recommended)
+        return encode_recommendation(recommended)
     except CaughtupError as error:
         return error
 
 
-def summary(recommended: Recommendation) -> str:
+def summary(recommended: RecommendationRecord) -> str:
     """Describe in one line what was decided."""
     leader = recommended.leader
     why = f" ({leader.why})" if leader.why else ""

@@ -7,10 +7,9 @@ from typing import NamedTuple
 from caughtup.agents.topics.applied import AppliedTopic
 from caughtup.models.copies.catch_up_rates import choose_rate
 from caughtup.models.copies.figures import CatchUpRate
-from caughtup.models.decisions.inputs.application_state import ApplicationState
-from caughtup.models.ids import TopicPartition
+from caughtup.models.decisions.inputs.application_state import ApplicationState, read_state
+from caughtup.models.ids import CopyKey, TopicPartition
 from caughtup.models.pipeline_progress import StreamProgress
-from caughtup.models.records.application_states import read_state
 from caughtup.models.records.catch_up_rates import read_rates
 from caughtup.models.records.decoding import require_past
 from caughtup.models.records.pipeline_progress import read_progress
@@ -22,8 +21,7 @@ from caughtup.models.records.topics import (
     TASK_POSITIONS,
 )
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.tasks.copy_table import CopyKey
-from caughtup.models.tasks.positions import TaskPosition
+from caughtup.models.tasks.positions import TaskPosition, reported_position
 
 
 class _Rates(NamedTuple):
@@ -56,7 +54,7 @@ def _decode_position(
 ) -> tuple[str, CopyKey, TaskPosition | None]:
     written_ms = _required_past(at_ms, clock_ms)
     group, copy, record = read_position(key, value)
-    return group, copy, None if record is None else record.to_position(written_ms)
+    return group, copy, None if record is None else reported_position(record, written_ms)
 
 
 def _decode_rates(
@@ -70,8 +68,7 @@ def _decode_rates(
     if record is None:
         return _Rates(copy, None, None, None, clock_ms)
     written_ms = _required_past(record.as_of_ms if at_ms is None else at_ms, clock_ms)
-    windows = [window.to_window() for window in record.windows]
-    rate = choose_rate(min(record.as_of_ms, written_ms), windows)
+    rate = choose_rate(min(record.as_of_ms, written_ms), record.windows)
     return _Rates(copy, rate, written_ms, round(record.trigger_seconds * 1000), clock_ms)
 
 
@@ -88,7 +85,7 @@ def _decode_progress(
 ) -> tuple[str, StreamProgress | None]:
     written_ms = _required_past(at_ms, clock_ms)
     stream, record = read_progress(key, value)
-    return stream, None if record is None else record.to_progress(written_ms)
+    return stream, None if record is None else StreamProgress(written_ms, record)
 
 
 def _required_past(at_ms: int | None, clock_ms: int) -> int:

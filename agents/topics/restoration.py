@@ -16,18 +16,17 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import AppliedTopic
 from caughtup.agents.topics.read_to_end import read_service_topic
 from caughtup.models.decisions.last_by_group import MOST_VALUES
-from caughtup.models.decisions.learned_configs import LearnedUntil
-from caughtup.models.decisions.recommendation import Recommendation
+from caughtup.models.decisions.learned_configs import LearnedUntil, read_learned
+from caughtup.models.decisions.recommendation import read_recommendation
 from caughtup.models.records.decoding import RefusedError, require_past
 from caughtup.models.records.keys import decode_group
-from caughtup.models.records.learned_configs import read_learned
 from caughtup.models.records.movements import (
     ConnectMovementRecord,
     PartitionMovementRecord,
     TaskMovementRecord,
     read_movement,
 )
-from caughtup.models.records.recommendations import read_recommendation_record
+from caughtup.models.records.recommendations import RecommendationRecord
 from caughtup.models.records.topics import LEARNED_CONFIGS, MOVEMENTS, RECOMMENDATIONS
 from caughtup.models.security.signing import HEADER, FindForgery
 from caughtup.models.state.cluster import ClusterState
@@ -39,8 +38,8 @@ _Record = tuple[bytes | None, bytes | None]
 
 def _decode_recommendation(
     key: bytes | None, value: bytes | None, _: int | None, clock_ms: int
-) -> tuple[str, Recommendation | None]:
-    return read_recommendation_record(key, value, clock_ms)
+) -> tuple[str, RecommendationRecord | None]:
+    return read_recommendation(key, value, clock_ms)
 
 
 def _decode_movement(
@@ -66,7 +65,7 @@ def _apply_movement(
     elif isinstance(record, ConnectMovementRecord):
         return state.connect.told_until(record.group, record.at_ms)
     else:
-        state.applications.movements.restore(record.to_event())
+        state.applications.movements.restore(record)
     return True
 
 

@@ -10,17 +10,14 @@ from caughtup.agents.views.configs import config_lines
 from caughtup.agents.views.copies import copy_fields, finite, present, rates_view
 from caughtup.models.copies.watch import CopyWatch
 from caughtup.models.decisions.application import Application
-from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.life import DecidedGeneration
 from caughtup.models.decisions.membership_change import MembershipChange
-from caughtup.models.decisions.recommendation_fields import (
-    inputs_fields,
-    movement_fields,
-    summary_fields,
-)
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.ids import natural_order
 from caughtup.models.recent.rebalances import named
+from caughtup.models.records.fields import ABSENT, changed
+from caughtup.models.records.recommendations import RecommendationRecord
 from caughtup.models.state.cluster import ClusterState
 
 
@@ -48,7 +45,7 @@ def application_view(
         "generation": application.newest.generation,
         "as_of_ms": generation.as_of_ms,
         "acceptable_recovery_lag": state.applications.config(group, "acceptable.recovery.lag"),
-        "configs": config_lines(state, group),
+        "configs": [changed(line, group=ABSENT) for line in config_lines(state, group)],
         "clients": clients,
         "tasks": tasks,
         "probing": probing | _probing(state.watches.get(group)),
@@ -132,26 +129,16 @@ def _tasks(
 
 def _decided(decided: DecidedGeneration) -> dict[str, Any]:
     return present(
-        exact=_exact(decided),
-        leader_movements=None
-        if decided.leader_movements is None
-        else [movement_fields(movement) for movement in decided.leader_movements],
+        exact=changed(decided.exact.leader, identical=ABSENT),
+        leader_movements=decided.leader_movements,
         recommendation=_recommendation(decided),
     )
 
 
-def _exact(decided: DecidedGeneration) -> dict[str, str]:
-    return present(
-        assignor=decided.exact.assignor,
-        result=decided.exact.result,
-        why=decided.exact.why,
-        told=decided.exact.told or None,
-    )
-
-
-def _recommendation(decided: DecidedGeneration) -> dict[str, Any] | None:
-    """Return the recommendation without what the page doesn't show: the scenario is long."""
+def _recommendation(decided: DecidedGeneration) -> RecommendationRecord | None:
+    """Return the recommendation without its assignment and scenario, which are long."""
     recommended = decided.recommendation
     if recommended is None:
         return None
-    return {**summary_fields(recommended), "inputs": inputs_fields(recommended)}
+    inputs = changed(recommended.inputs, scenario=ABSENT)
+    return changed(recommended, assignment=ABSENT, inputs=inputs)

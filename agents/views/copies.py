@@ -8,8 +8,8 @@ from typing import Any
 from caughtup.models.copies.catch_up_rates import SOURCES, TOLD_AS
 from caughtup.models.copies.watch import CopyWatch
 from caughtup.models.decisions.task_table import TaskCopy
+from caughtup.models.ids import CopyKey
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.tasks.copy_table import CopyKey
 
 
 def present(**fields: Any) -> dict[str, Any]:

@@ -24,6 +24,6 @@ def progress_rows(progress: StreamProgressTable, now_ms: int) -> list[dict[str, 
     """Describe each stream at a moment (ms), in the order of their names."""
     return [
         {"stream": stream, "status": last.status(now_ms), "heard_ms": last.heard_ms}
-        | present(**{name: getattr(last, name) for name in _FIGURES})
+        | present(**{name: getattr(last.record, name) for name in _FIGURES})
         for stream, last in progress.streams()
     ]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import msgspec
 from aiohttp import web
 
-from caughtup.agents.views.copies import present
 from caughtup.agents.web.answer import count_asked, refused
 from caughtup.agents.web.door.questions import Questions, Unanswerable, in_thread
 from caughtup.models.errors import CaughtupError
@@ -59,18 +57,4 @@ class Adding:
 
 
 def _told(group: LeaderAssignedGroup, add: int, between_steps: Callable[[], None]) -> bytes:
-    return msgspec.json.encode(_fields(group, add, between_steps))
-
-
-def _fields(
-    group: LeaderAssignedGroup, add: int, between_steps: Callable[[], None]
-) -> dict[str, Any]:
-    cost = cost_of_adding(group, add, between_steps)
-    return {
-        "group": group.name,
-        "generation": group.epoch,
-        "add": cost.add,
-        "instances": len(group.clients),
-        "cost": present(**cost.recommended._asdict()),
-        "kafka_cost": present(**cost.kafka._asdict()),
-    }
+    return msgspec.json.encode(cost_of_adding(group, add, between_steps))

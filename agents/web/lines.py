@@ -21,6 +21,7 @@ from caughtup.agents.views.lag_lines import lag_lines
 from caughtup.agents.web.answer import count_asked, refused, send_made, send_whole
 from caughtup.agents.web.door.questions import Slots
 from caughtup.agents.web.door.refusals import Refusals
+from caughtup.models.records.config_lines import Line as ConfigsLine
 from caughtup.models.records.reassignment_lines import Line
 from caughtup.models.state.cluster import ClusterState
 
@@ -98,7 +99,7 @@ class Lines:
         groups = dict.fromkeys(request.query.getall("group", [])) or sorted(known)
         return await self._answer(request, self._configs_of(g for g in groups if g in known))
 
-    def _configs_of(self, groups: Iterable[str]) -> Iterator[dict[str, Any]]:
+    def _configs_of(self, groups: Iterable[str]) -> Iterator[ConfigsLine]:
         for group in groups:
             with self._state.faults.isolated(_FAULTS, group, self._clock()):
                 yield from application_lines(self._state, group)
@@ -119,7 +120,9 @@ class Lines:
             yield from state.reassignment_watch.lines(state.reassignments, now_ms)
 
     async def _answer(
-        self, request: web.Request, lines: Iterator[dict[str, Any]] | Iterator[Line]
+        self,
+        request: web.Request,
+        lines: Iterator[dict[str, Any]] | Iterator[Line] | Iterator[ConfigsLine],
     ) -> web.StreamResponse:
         pieces = map(_line, lines)
         with self._slots.taken(request):
@@ -153,5 +156,5 @@ class _Page:
                 yield _line(line)
 
 
-def _line(line: dict[str, Any] | Line) -> bytes:
+def _line(line: dict[str, Any] | Line | ConfigsLine) -> bytes:
     return msgspec.json.encode(line) + b"\n"

@@ -25,12 +25,11 @@ from caughtup.agents.cli.run import prepare
 from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
 from caughtup.agents.process.garbage import collect_seldom
-from caughtup.agents.recommendations.records import encode
 from caughtup.agents.settings import Settings
 from caughtup.bench.loop.turns import LoopTurns
 from caughtup.bench.loop.waiting import WAIT_SECONDS, until
-from caughtup.models.decisions.generation import DecidedGeneration
-from caughtup.models.decisions.recommendation import recommendation
+from caughtup.models.decisions.life import DecidedGeneration
+from caughtup.models.decisions.recommendation import encode_recommendation, recommendation
 from caughtup.models.errors import CaughtupError
 from caughtup.models.state.cluster import ClusterState
 
@@ -196,7 +195,7 @@ class _Measured:
             await asyncio.sleep(1)
         decided = self._state.applications[GROUP].decided
         assert decided is not None
-        figure["result"] = decided.exact.result
+        figure["result"] = decided.exact.leader.result
         figure |= await asyncio.to_thread(_written_again, self._state.cluster, decided)
 
 
@@ -208,7 +207,7 @@ def _written_again(cluster: str, decided: DecidedGeneration) -> Figure:
     )
     assert record is not None
     built = time.thread_time()
-    value = encode(record)
+    value = encode_recommendation(record)
     encoded = time.thread_time()
     return {
         "record_bytes": len(value),

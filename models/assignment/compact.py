@@ -29,9 +29,9 @@ from caughtup.models.assignment.scenario import (
 )
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
-
-#: A config's value as decoded from JSON; ``read_configs`` checks the bounds.
-ConfigValue = int | str | list[str] | None
+from caughtup.models.records import scenarios as records
+from caughtup.models.records.fields import ABSENT, Absent, or_absent
+from caughtup.models.records.scenarios import ConfigValue, ScenarioClient, ScenarioRecord
 
 _DEFAULT_LAG = Configs().acceptable_recovery_lag
 
@@ -163,63 +163,63 @@ def _strings(owner: Mapping[str, Any], name: str, place: str) -> tuple[str, ...]
     return tuple(fields.string(one, place) for one in fields.array(owner[name], place))
 
 
-def scenario_fields(scenario: CompactScenario) -> dict[str, Any]:
-    """Return a scenario in the format of ``caughtup assign``, as values that JSON can encode."""
+def scenario_record(scenario: CompactScenario) -> ScenarioRecord:
+    """Return a scenario in the format of ``caughtup assign``."""
     names = {task: str(task) for task in scenario.tasks}
-    return {
-        "name": scenario.name,
-        "assignor": scenario.assignor,
-        "config": dict(scenario.config),
-        "tasks": {names[task]: _task_fields(one) for task, one in scenario.tasks.items()},
-        "greatest_lags": {names[task]: lag for task, lag in scenario.greatest_lags.items()},
-        "clients": {
-            str(process): _client_fields(client, names, scenario.client_ids.get(process))
+    brokers, replicas = _replicas(scenario.replicas)
+    return ScenarioRecord(
+        name=scenario.name,
+        assignor=scenario.assignor,
+        config=dict(scenario.config),
+        tasks={
+            names[task]: records.ScenarioTask(
+                one.stateful,
+                ABSENT if one.stores is None else list(one.stores),
+                [(*partition,) for partition in one.sources],
+                [(*partition,) for partition in one.changelogs],
+            )
+            for task, one in scenario.tasks.items()
+        },
+        greatest_lags={names[task]: lag for task, lag in scenario.greatest_lags.items()},
+        clients={
+            str(process): _client_record(client, names, scenario.client_ids.get(process))
             for process, client in scenario.clients.items()
         },
-        **_replica_fields(scenario.replicas),
-    }
+        brokers=brokers,
+        replicas=replicas,
+    )
 
 
-def _replica_fields(replicas: Mapping[TopicPartition, tuple[str | None, ...]]) -> dict[str, Any]:
+def _replicas(
+    replicas: Mapping[TopicPartition, tuple[str | None, ...]],
+) -> tuple[dict[str, str] | Absent, dict[str, list[int]] | Absent]:
     """Return the racks of replicas in the format of ``caughtup assign``, with one broker per rack.
 
     Assignors decide by racks only, so that the real broker ids don't matter.
     """
     if not replicas:
-        return {}
+        return ABSENT, ABSENT
     racks = sorted({rack for own in replicas.values() for rack in own if rack is not None})
     brokers: dict[str | None, int] = {rack: number for number, rack in enumerate(racks)}
     brokers[None] = len(racks)
-    return {
-        "brokers": {str(number): rack for number, rack in enumerate(racks)},
-        "replicas": {
-            str(partition): [brokers[rack] for rack in own]
-            for partition, own in sorted(replicas.items())
-        },
+    return {str(number): rack for number, rack in enumerate(racks)}, {
+        str(partition): [brokers[rack] for rack in own]
+        for partition, own in sorted(replicas.items())
     }
 
 
-def _task_fields(task: CompactTask) -> dict[str, Any]:
-    return {
-        "stateful": task.stateful,
-        **({} if task.stores is None else {"stores": list(task.stores)}),
-        "source_partitions": [list(one) for one in task.sources],
-        "changelog_partitions": [list(one) for one in task.changelogs],
-    }
-
-
-def _client_fields(
+def _client_record(
     client: Client, names: Mapping[TaskId, str], client_ids: tuple[str, ...] | None
-) -> dict[str, Any]:
-    return {
-        "capacity": client.capacity,
-        "tags": dict(client.tags),
-        "previous_active": _sorted_names(client.previous_active),
-        "previous_standby": _sorted_names(client.previous_standby),
-        "lags": {names[task]: lag for task, lag in client.lags.items()},
-        **({} if client.rack is None else {"rack": client.rack}),
-        **({} if client_ids is None else {"client_ids": list(client_ids)}),
-    }
+) -> ScenarioClient:
+    return ScenarioClient(
+        capacity=client.capacity,
+        tags=dict(client.tags),
+        previous_active=_sorted_names(client.previous_active),
+        previous_standby=_sorted_names(client.previous_standby),
+        lags={names[task]: lag for task, lag in client.lags.items()},
+        rack=or_absent(client.rack),
+        client_ids=ABSENT if client_ids is None else list(client_ids),
+    )
 
 
 def _sorted_names(tasks: Iterable[TaskId]) -> list[str]:

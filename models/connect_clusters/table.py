@@ -9,13 +9,14 @@ from functools import partial
 from typing import NamedTuple
 
 from caughtup.models.connect.generation import ConnectGeneration
-from caughtup.models.connect.watching.movements import ConnectMovement, movements
+from caughtup.models.connect.watching.movements import movements
 from caughtup.models.connect.watching.told import config_offset
 from caughtup.models.connect.watching.watch import Watch, follow
 from caughtup.models.connect_clusters.contradictions import Contradiction, contradictions
 from caughtup.models.connect_clusters.matching import ClusterTopics, Match, match
 from caughtup.models.connect_clusters.reading import ReadGeneration
 from caughtup.models.connect_clusters.topic_sets import TopicSet
+from caughtup.models.records.movements import ConnectMovementRecord
 from caughtup.models.wire.group_metadata import GroupMetadata
 
 #: Generations of a group that wait, the newest; whoever misses one goes on as with one unseen.
@@ -195,7 +196,7 @@ class ConnectClusters:
         self._told_ms[group] = max(at_ms, self._told_ms.get(group, 0))
         return True
 
-    def untold(self, before: Watch | None, after: Watch) -> list[ConnectMovement]:
+    def untold(self, before: Watch | None, after: Watch) -> list[ConnectMovementRecord]:
         """Return what a generation means for what moves, nothing if it was told already."""
         group, at_ms = after.generation.group, max(after.generation.as_of_ms, 0)
         if at_ms <= self._told_ms.get(group, -1):

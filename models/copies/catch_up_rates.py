@@ -14,7 +14,10 @@ from caughtup.models.clocks import is_from_the_future
 from caughtup.models.copies.figures import CatchUpRate
 from caughtup.models.histories.offset_sums import SumPoint
 from caughtup.models.histories.trend import trend
-from caughtup.models.tasks.copy_table import CopyKey, CopyTable
+from caughtup.models.ids import CopyKey
+from caughtup.models.records.catch_up_rates import RateWindowRecord
+from caughtup.models.records.fields import or_none
+from caughtup.models.tasks.copy_table import CopyTable
 
 #: The windows that rates are taken over, in seconds.
 WINDOWS_SECONDS = (60, 300, 900)
@@ -63,10 +66,10 @@ def window_rate(points: Sequence[tuple[int, int]], seconds: int) -> WindowRate:
     return WindowRate(round(found.per_second, 3), round(found.error, 3), samples)
 
 
-def choose_rate(as_of_ms: int, windows: Sequence[RateWindow]) -> CatchUpRate | None:
-    """Choose the rate of the shortest window that has one; None where none has."""
-    for window in sorted(windows):
-        rate, error, _ = window.position
+def choose_rate(as_of_ms: int, windows: Sequence[RateWindowRecord]) -> CatchUpRate | None:
+    """Return a copy's rate over the shortest window that has one; None where none has."""
+    for window in sorted(windows, key=lambda one: one.seconds):
+        rate, error = or_none(window.position_per_second), or_none(window.spread)
         if rate is not None and error is not None:
             return CatchUpRate(rate, error, window.seconds * 1000, as_of_ms)
     return None

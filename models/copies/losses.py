@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from caughtup.models.tasks.copy_table import CopyKey
+from caughtup.models.ids import CopyKey
 
 #: For how many generations a loss is remembered.
 GENERATIONS_WATCHED = 10

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.groups.generation import StreamsGeneration
+from caughtup.models.ids import CopyKey
 from caughtup.models.lag.partition_lag import CLOCK_ALLOWANCE_MS
-from caughtup.models.tasks.copy_table import CopyKey
 
 #: Probes that are kept for the page.
 PROBES_KEPT = 50

@@ -17,8 +17,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from caughtup.models.groups.generation import StreamsGeneration
-from caughtup.models.ids import TaskId
-from caughtup.models.tasks.copy_table import CopyKey
+from caughtup.models.ids import CopyKey, TaskId
 
 
 def standbys_wait_for(actives: Mapping[TaskId, bool]) -> list[TaskId]:

@@ -17,10 +17,9 @@ from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.offset_sums import EndOffsetSum, SumHistory
 from caughtup.models.histories.trend import trend
-from caughtup.models.ids import TaskId
+from caughtup.models.ids import CopyKey, TaskId
 from caughtup.models.offsets import LATEST_OFFSET, UNKNOWN_OFFSET_SUM
 from caughtup.models.parameters import ApplicationParameters
-from caughtup.models.tasks.copy_table import CopyKey
 
 #: Roles in which a copy is to catch up. Those of an active that runs and of state that nobody
 #: asked for have nothing to say.

@@ -32,8 +32,7 @@ from caughtup.models.copies.history import FEWEST_POINTS, INTERVALS_ALLOWED, LEA
 from caughtup.models.copies.losses import GENERATIONS_WATCHED
 from caughtup.models.durations import counted, duration
 from caughtup.models.histories.trend import Eta
-from caughtup.models.ids import TaskId
-from caughtup.models.tasks.copy_table import CopyKey
+from caughtup.models.ids import CopyKey, TaskId
 
 #: Every verdict that there is, the best first.
 VERDICTS = (

@@ -12,14 +12,14 @@ from caughtup.models.copies.probing import Probing, assess_probing
 from caughtup.models.copies.probing_history import ProbingHistory
 from caughtup.models.copies.warmup_table import WarmupTable
 from caughtup.models.copies.warmups import CopyAssessment
-from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.life import DecidedGeneration
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.histories.offset_sums import EndOffsetSum
-from caughtup.models.ids import TaskId, TopicPartition
+from caughtup.models.ids import CopyKey, TaskId, TopicPartition
 from caughtup.models.offsets import sum_offsets
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
-from caughtup.models.tasks.copy_table import CopyKey
+from caughtup.models.records.fields import Absent
 from caughtup.models.tasks.positions import TaskPosition
 
 #: Gives what the application committed of a partition, None for nothing.
@@ -117,7 +117,7 @@ class CopyWatch:
             self.copies.values(),
             table.parameters,
             now_ms,
-            [lag for lag in waiting if lag is not None],
+            [lag for lag in waiting if not isinstance(lag, Absent)],
             table.paces,
         )
 

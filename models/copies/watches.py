@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.copies.catch_up_rates import CatchUpRates
 from caughtup.models.copies.watch import CopyWatch
-from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.life import DecidedGeneration
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.ids import TopicPartition

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
 
 from caughtup.models.assignment.catch_up import is_caught_up
 from caughtup.models.decisions.caught_up_copies import NONE_CAUGHT_UP, CaughtUpCopies
-from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.life import DecidedGeneration, GenerationLife, State
 from caughtup.models.decisions.membership_change import MembershipChange, followed
-from caughtup.models.decisions.recommendation import Recommendation
-from caughtup.models.decisions.undecided import UndecidedGeneration, WaitingGeneration
 from caughtup.models.groups.generation import StreamsGeneration
-from caughtup.models.parameters import ApplicationParameters
-from caughtup.models.tasks.copy_table import CopyKey
+from caughtup.models.ids import CopyKey, ProcessId
+from caughtup.models.records.recommendations import RecommendationRecord
 from caughtup.models.tasks.positions import TaskPosition
 
 #: Decided generations kept to be shown.
@@ -32,14 +29,6 @@ class PastGeneration:
     movements: int
 
 
-class Pending(NamedTuple):
-    """A generation to be decided, when it was read (ms), and what was published of it before."""
-
-    generation: StreamsGeneration
-    seen_ms: int
-    recommendation: Recommendation | None = None
-
-
 @dataclass(slots=True)
 class Application:
     """A Streams group: its newest generation, those not decided yet, and the last decided one.
@@ -50,11 +39,10 @@ class Application:
     """
 
     newest: StreamsGeneration
-    pending: deque[Pending] = field(default_factory=deque)
-    decided: DecidedGeneration | None = None
+    pending: deque[GenerationLife] = field(default_factory=deque)
+    #: The last generation that was decided.
+    latest: GenerationLife | None = None
     change: MembershipChange | None = None
-    #: What the oldest pending generation waits for, as far as it was found to wait.
-    waiting: WaitingGeneration | None = None
     #: Whether the decision has events of movements that nobody has asked for yet.
     movements_due: bool = False
     #: Copies that the newest decision was made knowing to be caught up.
@@ -65,17 +53,22 @@ class Application:
     rebalances: int = 0
     published: int = 0
 
+    @property
+    def decided(self) -> DecidedGeneration | None:
+        """The last decision."""
+        return None if self.latest is None else self.latest.decision
+
     def advance(self, generation: StreamsGeneration, seen_ms: int) -> None:
         """Add a new generation, read at ``seen_ms``."""
         self.newest = generation
-        self.pending.append(Pending(generation, seen_ms))
+        self.pending.append(GenerationLife(generation, seen_ms))
 
     def keep_newest_pending(self) -> None:
         """Drop the pending generations but the newest: others took their place long ago."""
         while len(self.pending) > 1:
             self.pending.popleft()
 
-    def restore(self, published: Recommendation) -> None:
+    def restore(self, published: RecommendationRecord) -> None:
         """Spare the newest generation if it was decided before a restart, and those before it.
 
         ``published`` is the last that was then. Made for any other generation it says
@@ -85,7 +78,7 @@ class Application:
         if self._holds(published):
             newest = self.pending.pop()
             self.pending.clear()
-            self.pending.append(newest._replace(recommendation=published))
+            self.pending.append(replace(newest, published=published))
 
     def has_newly_caught_up(self, positions: Mapping[CopyKey, TaskPosition]) -> bool:
         """Return whether copies have caught up that weren't when the newest decision was made.
@@ -104,57 +97,51 @@ class Application:
             for copy, position in positions.items()
         )
 
-    def revision(
-        self, parameters: ApplicationParameters, positions: Mapping[CopyKey, TaskPosition]
-    ) -> UndecidedGeneration | None:
-        """Return the newest decision to be made again, where copies have caught up since."""
-        decided = self.decided
-        if decided is None or not self.has_newly_caught_up(positions):
-            return None
-        return UndecidedGeneration(
-            decided.generation,
-            decided.generation.as_of_ms,
-            parameters,
-            revises=decided,
-            caught_up=self.caught_up,
-            positions=dict(positions),
-        )
+    def revisable(self, positions: Mapping[CopyKey, TaskPosition]) -> GenerationLife | None:
+        """Return the last decided generation where copies have caught up since; else None."""
+        return self.latest if self.has_newly_caught_up(positions) else None
 
     def awaits(self, generation: StreamsGeneration) -> bool:
         """Return whether a generation is the next to be decided."""
         return bool(self.pending) and self.pending[0].generation is generation
 
-    def settle(self, decided: DecidedGeneration) -> bool:
-        """Settle a decision, and return whether its recommendation is to be published.
+    def settle(self, life: GenerationLife) -> bool:
+        """Take a generation in its next state; return whether its recommendation is to be published.
 
-        It isn't if others took its place, if it was before, or if it says what the one before
-        said.
+        It isn't while it waits, where nothing has changed or others took its place, if it was
+        published before, or if it says what the one before said.
         """
-        if decided.revises is not None:
-            if self.decided is None or decided.generation is not self.decided.generation:
+        decided, before = life.decision, self.decided
+        if life is self.latest:
+            return False
+        if life.state is State.REVISED:
+            if decided is None or before is None or decided.generation is not before.generation:
                 return False
-            before, self.decided, self.movements_due = self.decided, decided, True
+            self.latest, self.movements_due = life, True
             self.caught_up = self.caught_up.with_others(decided.caught_up)
             return decided.recommendation is not before.recommendation
-        if not self.awaits(decided.generation):
+        if not self.awaits(life.generation):
+            return False
+        if decided is None:
+            self.pending[0] = life
             return False
         self.pending.popleft()
-        last = self.decided.generation if self.decided else None
+        last = before.generation if before else None
         self.change = followed(self.change, last, decided.generation, decided.copies)
-        self.decided, self.movements_due, self.caught_up = decided, True, decided.caught_up
+        self.latest, self.movements_due, self.caught_up = life, True, decided.caught_up
         self.rebalances += 1
-        self.exact_counts[decided.exact.result] += 1
+        self.exact_counts[decided.exact.leader.result] += 1
         self.movement_counts.update(movement.kind for movement in decided.movements)
         generation = decided.generation
         self.history.append(
             PastGeneration(
                 generation.generation,
                 generation.as_of_ms,
-                decided.exact.result,
+                decided.exact.leader.result,
                 len(decided.movements),
             )
         )
-        return decided.recommendation is not None and not decided.read_back
+        return decided.recommendation is not None and life.state is State.DECIDED
 
     def give_up(self, generation: StreamsGeneration | None = None) -> None:
         """Go without the decision of a generation, since it can't be made; none holds any longer.
@@ -165,9 +152,9 @@ class Application:
             self.pending.popleft()
             self.rebalances += 1
             self.exact_counts["undetermined"] += 1
-        self.decided, self.movements_due = None, False
+        self.latest, self.movements_due = None, False
 
-    def _holds(self, published: Recommendation) -> bool:
+    def _holds(self, published: RecommendationRecord) -> bool:
         """Return whether a recommendation was made for the newest generation.
 
         Generation numbers start again when a group is deleted; its moment tells them apart.
@@ -176,5 +163,5 @@ class Application:
         return (
             published.generation == newest.generation
             and published.as_of_ms == newest.as_of_ms
-            and published.process_ids == tuple(newest.clients)
+            and [*map(ProcessId.parse, published.process_ids)] == [*newest.clients]
         )

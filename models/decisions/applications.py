@@ -6,23 +6,20 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.decisions.application import Application
-from caughtup.models.decisions.generation import DecidedGeneration
+from caughtup.models.decisions.generation import DecisionContext, may_depend_on
 from caughtup.models.decisions.inputs.application_state import ApplicationState
 from caughtup.models.decisions.last_by_group import LastByGroup
 from caughtup.models.decisions.learned_configs import LearnedConfigs
-from caughtup.models.decisions.movements import MovementLog, TaskMovementEvent
-from caughtup.models.decisions.recommendation import Recommendation
-from caughtup.models.decisions.undecided import (
-    UndecidedGeneration,
-    WaitingGeneration,
-    may_depend_on,
-)
+from caughtup.models.decisions.life import GenerationLife
+from caughtup.models.decisions.movements import MovementLog
 from caughtup.models.faults.isolation import Faults, Isolation
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.learning.learned import Learned
 from caughtup.models.learning.told import ToldConfigs
 from caughtup.models.parameters import ApplicationParameters
+from caughtup.models.records.movements import TaskMovementRecord
+from caughtup.models.records.recommendations import RecommendationRecord
 from caughtup.models.tasks.positions import TaskPositions
 
 
@@ -37,7 +34,7 @@ class Applications(Mapping[str, Application]):
         self._faults = faults or Faults()
         self._parameters = parameters
         self._known: dict[str, Application] = {}
-        self._published = LastByGroup[Recommendation]()
+        self._published = LastByGroup[RecommendationRecord]()
         self._states = LastByGroup[ApplicationState]()
 
     def __getitem__(self, group: str) -> Application:
@@ -64,7 +61,7 @@ class Applications(Mapping[str, Application]):
         value = None if decided is None else decided.inputs.scenario.config.get(name)
         return value if isinstance(value, int) else self.parameters(group).value(name)
 
-    def apply_published(self, group: str, published: Recommendation | None) -> bool:
+    def apply_published(self, group: str, published: RecommendationRecord | None) -> bool:
         """Keep a recommendation that was published before this process started; None withdraws.
 
         Returns False if there are those of too many groups to take another one.
@@ -74,7 +71,7 @@ class Applications(Mapping[str, Application]):
             return True
         return self._published.add(group, published)
 
-    def newest_published(self) -> list[tuple[str, Recommendation]]:
+    def newest_published(self) -> list[tuple[str, RecommendationRecord]]:
         """Return the newest recommendation of each group, by group, sorted."""
         return list(self._published.each_newest())
 
@@ -143,35 +140,23 @@ class Applications(Mapping[str, Application]):
         commits: CommitTable,
         positions: TaskPositions,
         now_ms: int,
-    ) -> Iterator[UndecidedGeneration]:
+    ) -> Iterator[tuple[GenerationLife, DecisionContext]]:
         """Yield every generation that may be due, each once the one before it is settled.
 
-        The caller may apply events and await others between two.
+        With it comes all that it may have to be decided from. The caller may apply events and
+        await others between two.
         """
         for group in sorted(self._known):
             last: StreamsGeneration | None = None
             # Looked up late, since it may be gone by then.
             while (application := self._known.get(group)) is not None:
-                undecided: UndecidedGeneration | None = None
+                found: tuple[GenerationLife, DecisionContext] | None = None
                 with self.deciding(group, now_ms):
-                    if not self._waits(group, application, ends, now_ms):
-                        undecided = self._undecided(group, application, ends, commits, positions)
-                if undecided is None or undecided.generation is last:
+                    found = self._undecided(group, application, ends, commits, positions, now_ms)
+                if found is None or found[0].generation is last:
                     break
-                yield undecided
-                last = undecided.generation
-
-    def _waits(
-        self, group: str, application: Application, ends: EndOffsetTable, now_ms: int
-    ) -> bool:
-        """Return whether an application's next generation can't be due yet."""
-        waiting, pending = application.waiting, application.pending
-        return (
-            waiting is not None
-            and bool(pending)
-            and pending[0].generation is waiting.generation
-            and not waiting.is_over(ends, self._states.of(group), now_ms)
-        )
+                yield found
+                last = found[0].generation
 
     def _undecided(
         self,
@@ -180,16 +165,23 @@ class Applications(Mapping[str, Application]):
         ends: EndOffsetTable,
         commits: CommitTable,
         positions: TaskPositions,
-    ) -> UndecidedGeneration | None:
-        """Copy what another thread may need to decide an application's next generation."""
+        now_ms: int,
+    ) -> tuple[GenerationLife, DecisionContext] | None:
+        """Return an application's next generation, if it may be due, and what decides it."""
         parameters, reported = self.parameters(group), positions.of(group)
         if not application.pending:
-            return application.revision(parameters, reported)
-        pending = application.pending[0]
-        generation = pending.generation
-        return UndecidedGeneration(
-            generation,
-            pending.seen_ms,
+            latest = application.revisable(reported)
+            if latest is None:
+                return None
+            caught_up = application.caught_up
+            return latest, DecisionContext(
+                parameters, caught_up=caught_up, positions=dict(reported)
+            )
+        life, states = application.pending[0], self._states.of(group)
+        if life.waits(ends, states, now_ms):
+            return None
+        generation = life.generation
+        return life, DecisionContext(
             parameters,
             self.learned.of(group, ToldConfigs.of(parameters)),
             self.learned.holds(generation),
@@ -200,9 +192,8 @@ class Applications(Mapping[str, Application]):
                 for partition, history in commits.of(group).items()
                 if partition.topic in generation.source_topics
             },
-            self._states.of(group),
+            states,
             self._published.of(group),
-            pending.recommendation,
         )
 
     def deciding(
@@ -219,21 +210,18 @@ class Applications(Mapping[str, Application]):
 
         return self._faults.isolated("decision", group, now_ms, give_up)
 
-    def settle(self, decided: DecidedGeneration | WaitingGeneration) -> Recommendation | None:
-        """Settle a decision, and return the recommendation that is to be published of it, if any.
+    def settle(self, life: GenerationLife) -> RecommendationRecord | None:
+        """Settle a generation in its next state, and return the recommendation to be published.
 
-        None as well if it is no longer to be decided, or waits.
+        None if there is none, if the generation waits, or is no longer to be decided.
         """
-        group = decided.generation.group
+        group, decided = life.generation.group, life.decision
         application = self._known.get(group)
         if application is None:
             return None
-        if isinstance(decided, WaitingGeneration):
-            application.waiting = decided
-            return None
-        if decided.learned is not None and application.awaits(decided.generation):
-            self.learned.keep(decided.generation, decided.learned, decided.inputs.placed)
-        if not application.settle(decided):
+        if decided and decided.learned is not None and application.awaits(life.generation):
+            self.learned.keep(life.generation, decided.learned, decided.inputs.placed)
+        if not application.settle(life) or decided is None:
             return None
         if decided.recommendation is not None:
             self.apply_published(group, decided.recommendation)
@@ -244,7 +232,7 @@ class Applications(Mapping[str, Application]):
         if (application := self._known.get(group)) is not None:
             application.published += 1
 
-    def movement_events(self, now_ms: int) -> Iterator[TaskMovementEvent]:
+    def movement_events(self, now_ms: int) -> Iterator[TaskMovementRecord]:
         """Yield what the newest decisions mean for movements, each time only what is new.
 
         Others may have their turn between two events. What isn't asked for comes the next time.
@@ -254,7 +242,7 @@ class Applications(Mapping[str, Application]):
             with self._faults.isolated("movements", group, now_ms):
                 yield from self._movement_events(group, now_ms)
 
-    def _movement_events(self, group: str, now_ms: int) -> Iterator[TaskMovementEvent]:
+    def _movement_events(self, group: str, now_ms: int) -> Iterator[TaskMovementRecord]:
         application = self._known.get(group)
         if application is None or (decided := application.decided) is None:
             return

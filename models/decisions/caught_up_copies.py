@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from caughtup.models.assignment.catch_up import RUNNING, UNKNOWN, is_caught_up
 from caughtup.models.assignment.compact import CompactScenario
-from caughtup.models.ids import TaskId
-from caughtup.models.tasks.copy_table import CopyKey
+from caughtup.models.ids import CopyKey, TaskId
 
 
 class CaughtUpCopies(NamedTuple):

@@ -1,12 +1,19 @@
-"""One generation decided: what the leader did, what is recommended instead, and the record of it."""
+"""Decide a generation: when it is due, what its leader decided, and what is recommended."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from caughtup.models.assignment.decision import Decision
 from caughtup.models.assignors.registry import decide
-from caughtup.models.decisions.caught_up_copies import CaughtUpCopies, caught_up_copies
+from caughtup.models.decisions.caught_up_copies import (
+    NONE_CAUGHT_UP,
+    CaughtUpCopies,
+    caught_up_copies,
+)
 from caughtup.models.decisions.exact.follower import read_published, recompute_follower
 from caughtup.models.decisions.exact.generation import (
     ASSIGNOR,
@@ -14,125 +21,232 @@ from caughtup.models.decisions.exact.generation import (
     FOLLOWER,
     KAFKAS,
     ExactResult,
+    compared,
 )
 from caughtup.models.decisions.exact.members import differs_as_a_whole
-from caughtup.models.decisions.inputs.application_state import ApplicationState
-from caughtup.models.decisions.inputs.gathering import GenerationInputs
+from caughtup.models.decisions.inputs.application_state import ApplicationState, find_state
+from caughtup.models.decisions.inputs.gathering import GenerationInputs, gather_inputs
+from caughtup.models.decisions.inputs.leader import leader_inputs
+from caughtup.models.decisions.life import (
+    END_OFFSETS_WAIT_MS,
+    LEADER_STATE_WAIT_MS,
+    DecidedGeneration,
+    GenerationLife,
+    State,
+)
 from caughtup.models.decisions.projection import project
 from caughtup.models.decisions.recommendation import (
-    PlannedMovement,
-    Recommendation,
     planned_movements,
     recommendation,
+    recorded_inputs,
 )
-from caughtup.models.decisions.recommendation_fields import recommendation_fields
-from caughtup.models.decisions.task_table import TaskCopy, given_copies
+from caughtup.models.decisions.task_table import given_copies
+from caughtup.models.errors import CaughtupError
 from caughtup.models.groups.generation import StreamsGeneration
+from caughtup.models.histories.commits import CommitHistory
+from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.ids import CopyKey, TopicPartition
 from caughtup.models.learning.known_inputs import with_known_configs
 from caughtup.models.learning.learned import Learned, LearningResult, learn
 from caughtup.models.learning.provenance import chosen
 from caughtup.models.learning.told import possible_hypotheses
+from caughtup.models.parameters import STRATEGY, ApplicationParameters
+from caughtup.models.records.recommendations import RecommendationRecord
+from caughtup.models.tasks.positions import TaskPosition
 
 
 @dataclass(frozen=True, slots=True)
-class DueGeneration:
-    """A generation whose decision is due, with all that it is to be decided from.
+class DecisionContext:
+    """All that a generation may have to be decided from besides itself.
 
-    ``learned`` is what earlier generations told of its configs, or this one as well if it
-    ``is_learned`` already; its record was read at ``seen_ms``.
-    ``leader_state`` is what its leader published of the rebalance, if anything, and ``published``
-    what was recommended before, in that order: a follower may have followed it. ``revises`` is the
-    decision that there was, where copies have caught up since. ``worthwhile_at_ms``: from when on
-    a probing rebalance is worth it, as far as the copies' pace tells, and ``rates`` where that is
-    from (``CopyWatch.rates``). ``leader_may_publish``: its leader's state of the rebalance may yet
-    come, and with it rules that aren't Kafka's. ``has_followed``: its leaders published states of
-    other rebalances, so that it follows, though nothing of this one has come.
+    A copy: events go on changing the state while another thread decides, which therefore reads
+    nothing of it. ``ends`` and ``commits`` are those that may matter, as they are now.
+    ``leader_states``: what the application's leaders published of rebalances, and ``published``
+    what was recommended, both in their order. ``learned``: what earlier generations showed of the
+    configs, or this one as well if it ``is_learned`` already; ``placed``: changelog → subtopology,
+    as copies showed it. ``caught_up`` are the copies known to be caught up by the decision that
+    there is, ``positions`` what processes reported since. ``replicas`` are the racks of
+    partitions' replicas, None where no leader decides by them. ``worthwhile_at_ms``: from when on
+    a probing rebalance would promote a copy, by ``rates`` from there (``CopyWatch.rates``).
     """
 
-    generation: StreamsGeneration
-    inputs: GenerationInputs
-    seen_ms: int
+    parameters: ApplicationParameters
     learned: Learned = field(default_factory=Learned)
     is_learned: bool = False
-    leader_state: ApplicationState | None = None
-    published: tuple[Recommendation, ...] = ()
-    revises: DecidedGeneration | None = None
+    placed: Mapping[str, int] = field(default_factory=dict)
+    ends: EndOffsetTable = field(default_factory=EndOffsetTable)
+    commits: Mapping[TopicPartition, CommitHistory] = field(default_factory=dict)
+    leader_states: tuple[ApplicationState, ...] = ()
+    published: tuple[RecommendationRecord, ...] = ()
+    caught_up: CaughtUpCopies = NONE_CAUGHT_UP
+    positions: Mapping[CopyKey, TaskPosition] = field(default_factory=dict)
+    replicas: Mapping[TopicPartition, Sequence[str | None]] | None = None
     worthwhile_at_ms: int | None = None
     rates: str | None = None
-    leader_may_publish: bool = False
-    has_followed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DecidedGeneration:
-    """A generation with what it was decided from, how exact mode fared, and what is recommended.
+def decide_if_due(
+    cluster: str, life: GenerationLife, known: DecisionContext, now_ms: int
+) -> GenerationLife:
+    """Return a generation in the state that follows: decided if it is due.
 
-    ``leader_movements`` are those that its leader planned, None where that isn't known, and
-    ``copies`` what each process has, as the generation began. ``caught_up``: the copies that the
-    decision was made knowing to be caught up. ``premature``: it isn't what Kafka's assignor
-    decides, and may not be Kafka's assignor's. ``read_back``: it was published before a restart.
-    ``learned`` is what is known of the configs since; None where nothing was to be learned.
+    Where copies of a decided one have not caught up since, it is returned as it is. Pure: any
+    thread may do it. What a leader publishes, but not within ``LEADER_STATE_WAIT_MS``, and end
+    offsets or racks of replicas that don't come within ``END_OFFSETS_WAIT_MS``, are gone without.
+    A leader that never published anything is waited for only if its decision isn't Kafka's.
     """
+    if life.decision is not None:
+        return _revised(cluster, life, life.decision, known, now_ms)
+    generation = life.generation
+    if life.published is not None:
+        with suppress(CaughtupError):  # somebody else's: decide for ourselves
+            return life.to(State.PUBLISHED, decision=read_back(generation, life.published))
+    waited_ms = now_ms - life.seen_ms
+    if waited_ms < 0:  # the clock was set back: how long it waited isn't known, so it is enough
+        waited_ms = END_OFFSETS_WAIT_MS
+    may_publish = waited_ms < LEADER_STATE_WAIT_MS
+    state = find_state(generation, known.leader_states)
+    if state is None and known.leader_states and may_publish:
+        return _waiting(life, State.AWAITS_LEADER, known)
+    inputs, lacks_racks = _gathered(life, known)
+    if state is not None:
+        decided = _decided_by_follower(cluster, generation, inputs, state, known, now_ms)
+        return life.to(State.DECIDED, decision=decided)
+    awaits = lacks_racks or _awaits_end_offsets(generation, inputs)
+    if awaits and waited_ms < END_OFFSETS_WAIT_MS:
+        unseen = _unseen_changelogs(generation, inputs)
+        is_open = inputs.tentative or not unseen or lacks_racks
+        return _waiting(life, State.AWAITS_ENDS, known, unseen, is_open=is_open)
+    decided, is_explained = _decided_by_leader(cluster, life, inputs, known, now_ms)
+    if may_publish and (not is_explained or generation.follows):
+        return _waiting(life, State.AWAITS_LEADER, known)
+    return life.to(State.DECIDED, decision=decided)
 
-    generation: StreamsGeneration
-    inputs: GenerationInputs
-    exact: ExactResult
-    recommendation: Recommendation | None
-    leader_movements: tuple[PlannedMovement, ...] | None
-    copies: tuple[TaskCopy, ...]
-    caught_up: CaughtUpCopies
-    revises: DecidedGeneration | None = None
-    premature: bool = False
-    read_back: bool = False
-    learned: Learned | None = None
 
-    @property
-    def movements(self) -> tuple[PlannedMovement, ...]:
-        """The movements of the recommendation; none without one."""
-        return self.recommendation.movements if self.recommendation else ()
+def _waiting(
+    life: GenerationLife,
+    state: State,
+    known: DecisionContext,
+    ends: tuple[TopicPartition, ...] = (),
+    *,
+    is_open: bool = False,
+) -> GenerationLife:
+    newest = known.leader_states[-1] if known.leader_states else None
+    return life.to(state, leader_state=newest, ends=ends, is_open=is_open)
 
 
-def decide_generation(cluster: str, due: DueGeneration, now_ms: int) -> DecidedGeneration:
-    """Decide a generation: pure, so that any thread may do it. ``now_ms`` is when it is decided."""
-    generation, inputs = due.generation, due.inputs
-    learned, explained = None, True
-    if due.revises is not None:
-        exact = due.revises.exact
-    elif due.leader_state is not None:
-        wanted = due.leader_state.recommendations()
-        published = [
-            read_published(recommendation_fields(one), generation.group)
-            for one in due.published
-            if one.decision_id in wanted
-        ]
-        exact = recompute_follower(generation, inputs, due.leader_state, published)
-    else:
-        after, verdict = learn(due.learned, generation, inputs, due.seen_ms)
-        explained = not verdict.unexplained
-        learned = None if due.is_learned else after
-        inputs = with_known_configs(inputs, generation, learned or due.learned)
-        exact = _exact(generation, after, verdict)
-    seen = inputs
-    follows = generation.follows or due.has_followed or due.leader_state is not None
-    if due.revises is None and follows:
-        seen = _next_rebalance(generation, inputs)
-    recommended = recommendation(
-        cluster, generation, seen, exact, now_ms, due.worthwhile_at_ms, due.rates
+def _gathered(life: GenerationLife, known: DecisionContext) -> tuple[GenerationInputs, bool]:
+    """Return what was gathered from outside, and whether racks are needed that aren't known."""
+    generation, parameters = life.generation, known.parameters
+    inputs = gather_inputs(
+        generation, parameters, known.ends, known.commits, life.seen_ms, known.placed
     )
-    if due.revises is not None:
-        if _says_the_same(recommended, due.revises.recommendation):
-            recommended = due.revises.recommendation
-        return replace(
-            due.revises,
-            inputs=inputs,
-            recommendation=recommended,
-            caught_up=caught_up_copies(inputs.scenario),
-            revises=replace(due.revises, revises=None),
-            read_back=False,
-        )
-    premature = due.leader_may_publish and (not explained or generation.follows)
+    inputs = replace(inputs, replicas=known.replicas)
+    goes_by_racks = generation.is_racked and parameters.strategy != "none"
+    if not goes_by_racks or known.replicas is not None:
+        return inputs, False
+    doubt = f"{STRATEGY}: all clients have racks, and nobody looked up those of replicas"
+    return replace(inputs, unknown=(*inputs.unknown, doubt)), True
+
+
+def _awaits_end_offsets(generation: StreamsGeneration, inputs: GenerationInputs) -> bool:
+    """Return whether end offsets of a changelog, or the changelogs themselves, are yet unseen."""
+    if inputs.tentative or any(bound is None for bound in inputs.ends.values()):
+        return True
+    has_state = any(client.offset_sums for client in generation.clients.values())
+    return has_state and not inputs.ends
+
+
+def _unseen_changelogs(
+    generation: StreamsGeneration, inputs: GenerationInputs
+) -> tuple[TopicPartition, ...]:
+    return tuple(
+        partition
+        for task, bound in inputs.ends.items()
+        if bound is None
+        for partition in inputs.scenario.tasks[task].changelogs
+        if partition.topic not in generation.source_topics
+    )
+
+
+def _decided_by_follower(
+    cluster: str,
+    generation: StreamsGeneration,
+    inputs: GenerationInputs,
+    state: ApplicationState,
+    known: DecisionContext,
+    now_ms: int,
+) -> DecidedGeneration:
+    """Decide from what the application's own leader published of the rebalance."""
+    inputs = leader_inputs(generation, state, inputs)
+    wanted = state.recommendations()
+    published = [
+        read_published(one, generation.group)
+        for one in known.published
+        if one.decision_id in wanted
+    ]
+    exact = recompute_follower(generation, inputs, state, published)
+    seen = _next_rebalance(generation, inputs)
+    recommended = _recommended(cluster, generation, seen, exact, known, now_ms)
+    return _decided(generation, inputs, exact, recommended)
+
+
+def _decided_by_leader(
+    cluster: str,
+    life: GenerationLife,
+    inputs: GenerationInputs,
+    known: DecisionContext,
+    now_ms: int,
+) -> tuple[DecidedGeneration, bool]:
+    """Decide from what was gathered, and return whether some assignor's configs explain it."""
+    generation = life.generation
+    after, verdict = learn(known.learned, generation, inputs, life.seen_ms)
+    learned = None if known.is_learned else after
+    inputs = with_known_configs(inputs, generation, learned or known.learned)
+    exact = _exact(generation, after, verdict)
+    follows = generation.follows or bool(known.leader_states)
+    seen = _next_rebalance(generation, inputs) if follows else inputs
+    recommended = _recommended(cluster, generation, seen, exact, known, now_ms)
     decided = _decided(generation, inputs, exact, recommended)
-    return replace(decided, premature=premature, learned=learned)
+    return replace(decided, learned=learned), not verdict.unexplained
+
+
+def _revised(
+    cluster: str,
+    life: GenerationLife,
+    decided: DecidedGeneration,
+    known: DecisionContext,
+    now_ms: int,
+) -> GenerationLife:
+    """Decide again where copies have caught up since the decision that there is."""
+    scenario = project(decided.generation, decided.inputs.scenario, known.positions)
+    if scenario is None or caught_up_copies(scenario).are_among(known.caught_up):
+        return life
+    inputs = replace(decided.inputs, scenario=scenario, projected=True)
+    recommended = _recommended(cluster, decided.generation, inputs, decided.exact, known, now_ms)
+    if _says_the_same(recommended, decided.recommendation):
+        recommended = decided.recommendation
+    revised = replace(
+        decided,
+        inputs=inputs,
+        recommendation=recommended,
+        caught_up=caught_up_copies(scenario),
+        learned=None,
+    )
+    return life.to(State.REVISED, decision=revised)
+
+
+def _recommended(
+    cluster: str,
+    generation: StreamsGeneration,
+    inputs: GenerationInputs,
+    exact: ExactResult,
+    known: DecisionContext,
+    now_ms: int,
+) -> RecommendationRecord | None:
+    return recommendation(
+        cluster, generation, inputs, exact, now_ms, known.worthwhile_at_ms, known.rates
+    )
 
 
 def _next_rebalance(generation: StreamsGeneration, inputs: GenerationInputs) -> GenerationInputs:
@@ -145,28 +259,28 @@ def _next_rebalance(generation: StreamsGeneration, inputs: GenerationInputs) -> 
 
 
 def _exact(generation: StreamsGeneration, learned: Learned, verdict: LearningResult) -> ExactResult:
-    """Describe what was found of a generation, and of which assignor as far as that is known."""
+    """Return what was found of a leader's decision, and its assignor as far as that is known."""
     if generation.follows:
         assignor = FOLLOWER
     else:
         hypotheses = learned.hypotheses or possible_hypotheses(learned.told, ())
         assignor = CLASSES[chosen(hypotheses).algorithm.assignor]
-    return ExactResult(verdict.result, verdict.why, verdict.decision, assignor)
+    return ExactResult(compared(verdict.result, verdict.why, assignor), verdict.decision)
 
 
-def read_back(generation: StreamsGeneration, published: Recommendation) -> DecidedGeneration:
+def read_back(generation: StreamsGeneration, published: RecommendationRecord) -> DecidedGeneration:
     """Return a generation's decision as it was published before a restart.
 
     Raises CaughtupError if it can't be decided again.
     """
-    inputs, exact = published.inputs, published.leader
-    # From a projected scenario, from one that isn't whole, and for a follower, nobody can tell
-    # what the leader decided.
-    if exact.assignor == ASSIGNOR and not inputs.projected and not published.left_out:
+    inputs, exact = recorded_inputs(published.inputs), ExactResult(published.leader, None)
+    # What the leader decided can't be known from a projected scenario, from one that isn't whole,
+    # or for a follower.
+    if exact.leader.assignor == ASSIGNOR and not inputs.projected and not published.left_out:
         decision = decide(replace(inputs.scenario.expanded(), assignor=KAFKAS))
-        if exact.result != "match" or _is_assigned(decision, generation):
-            exact = replace(exact, decision=decision)
-    return replace(_decided(generation, inputs, exact, published), read_back=True)
+        if exact.leader.result != "match" or _is_assigned(decision, generation):
+            exact = exact._replace(decision=decision)
+    return _decided(generation, inputs, exact, published)
 
 
 def _is_assigned(decision: Decision, generation: StreamsGeneration) -> bool:
@@ -185,15 +299,15 @@ def _decided(
     generation: StreamsGeneration,
     inputs: GenerationInputs,
     exact: ExactResult,
-    recommended: Recommendation | None,
+    recommended: RecommendationRecord | None,
 ) -> DecidedGeneration:
-    """Put a decision together with all that follows from it for as long as it stands."""
+    """Return a decision with all that follows from it for as long as it stands."""
     if exact.decision is not None:
-        exact = replace(exact, decision=exact.decision.explained())
+        exact = exact._replace(decision=exact.decision.explained())
     leader_movements = None
     if exact.decision is not None and exact.plans:
         leader_movements = planned_movements(exact.decision.movements)
-    trusted = exact.decision if exact.result == "match" else None
+    trusted = exact.decision if exact.leader.result == "match" else None
     scenario = inputs.scenario
     if not inputs.projected:
         scenario = project(generation, scenario, {}) or scenario
@@ -208,8 +322,17 @@ def _decided(
     )
 
 
-def _says_the_same(now: Recommendation | None, before: Recommendation | None) -> bool:
-    """Return whether whoever follows the one does what whoever follows the other does."""
+def _says_the_same(now: RecommendationRecord | None, before: RecommendationRecord | None) -> bool:
+    """Return whether an application that follows the one does the same as with the other."""
     if now is None or before is None:
         return True
-    return now.assignment == before.assignment and now.probing == before.probing
+    return now.assignment == before.assignment and now.probing_rebalance == before.probing_rebalance
+
+
+def may_depend_on(
+    generation: StreamsGeneration, parameters: ApplicationParameters
+) -> Callable[[str], bool]:
+    """Return a test for the topics that a generation's tasks may read or restore from."""
+    sources, prefix = generation.source_topics, f"{generation.group}-"
+    given = frozenset(chain.from_iterable((parameters.changelogs or {}).values()))
+    return lambda topic: topic in sources or topic in given or topic.startswith(prefix)

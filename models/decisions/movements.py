@@ -9,40 +9,22 @@ from where they were published.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from caughtup.models.decisions.generation import DecidedGeneration
-from caughtup.models.decisions.recommendation import PlannedMovement, Recommendation
+from caughtup.models.decisions.life import DecidedGeneration
+from caughtup.models.records.fields import changed, or_absent
+from caughtup.models.records.movements import (
+    LEADER,
+    RECOMMENDED,
+    TASKS,
+    Plan,
+    TaskMovementRecord,
+    TaskStep,
+)
+from caughtup.models.records.recommendations import RecommendationRecord, RecommendedMovement
 
-Plan = Literal["leader", "recommended"]
-Step = Literal["planned", "warming", "promoted", "dropped"]
-
-LEADER: Plan = "leader"
-RECOMMENDED: Plan = "recommended"
 _OPEN = ("planned", "warming")
-
-
-@dataclass(frozen=True, slots=True)
-class TaskMovementEvent:
-    """A step of a movement that was planned for a generation: ``models/records/movements.py``.
-
-    ``plan`` says whose, ``decision_id`` of which decision. ``why``: it was dropped, for this reason.
-    """
-
-    step: Step
-    plan: Plan
-    group: str
-    generation: int
-    decision_id: str
-    at_ms: int
-    movement: PlannedMovement
-    why: str | None = None
-
-    @property
-    def key(self) -> MovementKey:
-        """What it has in common with the other events of its movement."""
-        return MovementKey(self.movement.task, self.movement.to)
 
 
 class MovementKey(NamedTuple):
@@ -57,17 +39,18 @@ class _Plan:
     """Where the movements of one plan are: those on their way, and this decision's that ended."""
 
     decision_id: str = ""
-    open: dict[MovementKey, TaskMovementEvent] = field(default_factory=dict)
+    open: dict[MovementKey, TaskMovementRecord] = field(default_factory=dict)
     closed: set[MovementKey] = field(default_factory=set)
 
-    def apply(self, event: TaskMovementEvent) -> None:
+    def apply(self, event: TaskMovementRecord) -> None:
         """Apply an event as it was published."""
         self.follow(event.decision_id)
-        if event.step in _OPEN:
-            self.open[event.key] = event
+        key = MovementKey(event.task, event.to)
+        if event.event in _OPEN:
+            self.open[key] = event
         else:
-            self.open.pop(event.key, None)
-            self.closed.add(event.key)
+            self.open.pop(key, None)
+            self.closed.add(key)
 
     def follow(self, decision_id: str) -> None:
         """Go on with a decision: of another one, no movement has ended yet."""
@@ -82,11 +65,11 @@ class MovementLog:
     def __init__(self) -> None:
         self._plans: dict[tuple[str, Plan], _Plan] = {}
 
-    def restore(self, event: TaskMovementEvent) -> None:
+    def restore(self, event: TaskMovementRecord) -> None:
         """Apply an event that was published before this process started, in their order."""
         self._plan(event.group, event.plan).apply(event)
 
-    def advance(self, decided: DecidedGeneration, at_ms: int) -> Iterator[TaskMovementEvent]:
+    def advance(self, decided: DecidedGeneration, at_ms: int) -> Iterator[TaskMovementRecord]:
         """Return what a decided generation means for the movements of its application.
 
         ``at_ms`` is the events' time. The leader's plan is only known where its decision is.
@@ -100,7 +83,7 @@ class MovementLog:
             yield from self._advance(LEADER, assigned, recommended, decided.leader_movements, at_ms)
         yield from self._advance(RECOMMENDED, assigned, recommended, recommended.movements, at_ms)
 
-    def close(self, applications: Container[str], at_ms: int) -> Iterator[TaskMovementEvent]:
+    def close(self, applications: Container[str], at_ms: int) -> Iterator[TaskMovementRecord]:
         """Drop what is on its way for applications that are gone, and forget them.
 
         Not while the log of the groups is still read: applications go and come back in it.
@@ -110,10 +93,10 @@ class MovementLog:
             if group not in applications:
                 known = self._plans[group, plan]
                 for key in sorted(known.open):
-                    yield replace(known.open.pop(key), step="dropped", at_ms=at_ms, why=why)
+                    yield changed(known.open.pop(key), event="dropped", at_ms=at_ms, why=why)
                 del self._plans[group, plan]
 
-    def on_their_way(self, group: str, plan: Plan) -> list[TaskMovementEvent]:
+    def on_their_way(self, group: str, plan: Plan) -> list[TaskMovementRecord]:
         """Return the last event of each movement that is neither promoted nor dropped, sorted."""
         known = self._plans.get((group, plan))
         return [] if known is None else [known.open[key] for key in sorted(known.open)]
@@ -125,26 +108,34 @@ class MovementLog:
         self,
         name: Plan,
         assigned: _AssignedTasks,
-        recommended: Recommendation,
-        movements: Iterable[PlannedMovement],
+        recommended: RecommendationRecord,
+        movements: Iterable[RecommendedMovement],
         at_ms: int,
-    ) -> Iterator[TaskMovementEvent]:
+    ) -> Iterator[TaskMovementRecord]:
         plan = self._plan(recommended.group, name)
         plan.follow(recommended.decision_id)
         now = {MovementKey(m.task, m.to): m for m in movements}
 
         def event(
-            step: Step, movement: PlannedMovement, why: str | None = None
-        ) -> TaskMovementEvent:
-            new = TaskMovementEvent(
-                step,
-                name,
-                recommended.group,
-                recommended.generation,
-                recommended.decision_id,
-                at_ms,
-                movement,
-                why,
+            step: TaskStep,
+            movement: RecommendedMovement | TaskMovementRecord,
+            why: str | None = None,
+        ) -> TaskMovementRecord:
+            new = TaskMovementRecord(
+                schema=TASKS.schema,
+                kind=movement.kind,
+                event=step,
+                group=recommended.group,
+                generation=recommended.generation,
+                decision_id=recommended.decision_id,
+                at_ms=at_ms,
+                task=movement.task,
+                to=movement.to,
+                reason=movement.reason,
+                from_=movement.from_,
+                plan=name,
+                lag=movement.lag,
+                why=or_absent(why),
             )
             plan.apply(new)
             return new
@@ -152,7 +143,7 @@ class MovementLog:
         for key in sorted(plan.open):
             if key in now and not assigned.has_arrived(key, now[key].kind):
                 continue
-            was = plan.open[key].movement
+            was = plan.open[key]
             if assigned.has_arrived(key, was.kind) or assigned.holds(key):
                 yield event("promoted", was)
             else:
@@ -166,7 +157,7 @@ class MovementLog:
             known = plan.open.get(key)
             if (
                 known is not None
-                and known.step == "planned"
+                and known.event == "planned"
                 and movement.kind == "warmup"
                 and assigned.holds(key)
             ):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import NamedTuple
 
 from caughtup.models.assignment.decision import Decision, MovementKind
 from caughtup.models.assignment.scenario import Scenario
+from caughtup.models.records.fields import or_absent
+from caughtup.models.records.recommendations import CostRecord
 from caughtup.models.simulation.rounds import play
 
 #: Movements that build a copy of state where there was none; the others only change roles.
@@ -19,26 +20,11 @@ _TAKING_TURNS = frozenset({MovementKind.WARMUP, MovementKind.WAITING})
 _MOST_PLAYED = 100_000
 
 
-class PlanCost(NamedTuple):
-    """What carrying a plan out costs.
-
-    ``copies`` of state to build, ``offsets`` to restore for them, None where no lag is known,
-    probing ``rebalances``, and the ``seconds`` they take at probing.rebalance.interval.ms, every
-    copy being caught up when the next is due. ``estimated`` where the rounds weren't played one
-    by one.
-    """
-
-    copies: int
-    offsets: int | None
-    rebalances: int
-    seconds: float
-    estimated: bool
-
-
-def plan_cost(scenario: Scenario, decision: Decision) -> PlanCost:
+def plan_cost(scenario: Scenario, decision: Decision) -> CostRecord:
     """Compute the cost of carrying a plan out, whose first round ``decision`` is.
 
-    Where it is estimated, that round has every movement of the plan.
+    The seconds are probing rebalances at probing.rebalance.interval.ms, every copy being caught up
+    when the next is due. Where it is estimated, that round has every movement of the plan.
     """
     turns = sum(movement.kind in _TAKING_TURNS for movement in decision.movements)
     rounds = ceil(turns / scenario.configs.max_warmup_replicas) + 1
@@ -60,6 +46,12 @@ def plan_cost(scenario: Scenario, decision: Decision) -> PlanCost:
 
 def _cost(
     scenario: Scenario, copies: int, offsets: int | None, rebalances: int, *, estimated: bool
-) -> PlanCost:
+) -> CostRecord:
     seconds = rebalances * scenario.configs.probing_rebalance_interval_ms / 1000
-    return PlanCost(copies, offsets, rebalances, seconds, estimated)
+    return CostRecord(
+        copies=copies,
+        offsets=or_absent(offsets),
+        rebalances=rebalances,
+        seconds=seconds,
+        estimated=estimated,
+    )

@@ -9,8 +9,7 @@ from caughtup.models.assignment.catch_up import RUNNING, is_caught_up
 from caughtup.models.assignment.compact import CompactScenario
 from caughtup.models.assignment.scenario import Client
 from caughtup.models.groups.generation import StreamsGeneration
-from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.tasks.copy_table import CopyKey
+from caughtup.models.ids import CopyKey, ProcessId, TaskId
 from caughtup.models.tasks.positions import TaskPosition
 
 

@@ -1,92 +1,48 @@
-"""A recommendation: a decision with its reasons, its cost and the inputs it came from."""
+"""A recommendation for a generation of a group: made, written as a record, read back.
+
+The value is the record itself (``records/recommendations.py``). Its inputs are those of
+``GenerationInputs`` with ids as text, since the models calculate with typed ids.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
-from caughtup.models.assignment.compact import CompactScenario, scenario_fields
-from caughtup.models.assignment.decision import ClientDecision, Decision, Movement
+from caughtup.models.assignment.compact import CompactScenario, read_compact, scenario_record
+from caughtup.models.assignment.decision import Decision, Movement
 from caughtup.models.assignors.registry import decide
 from caughtup.models.decisions.exact.generation import ASSIGNOR, KAFKAS, ExactResult
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
-from caughtup.models.decisions.plan_cost import PlanCost, plan_cost
+from caughtup.models.decisions.plan_cost import plan_cost
 from caughtup.models.durations import counted
-from caughtup.models.errors import ScenarioError
+from caughtup.models.errors import CaughtupError, ScenarioError
 from caughtup.models.groups.generation import StreamsGeneration
-from caughtup.models.ids import ProcessId
+from caughtup.models.histories.offset_sums import EndOffsetSum
+from caughtup.models.ids import TaskId
+from caughtup.models.records.decoding import (
+    BAD_TYPE,
+    RefusedError,
+    require_agreement,
+    require_past,
+)
+from caughtup.models.records.fields import ABSENT, changed, json_values, or_absent, or_none
+from caughtup.models.records.keys import decode_group
+from caughtup.models.records.recommendations import (
+    FORMAT,
+    InputsRecord,
+    ProbingRecord,
+    RecommendationRecord,
+    RecommendedMovement,
+    RecommendedTasks,
+)
+from caughtup.models.records.topics import MOST_RECOMMENDATION_BYTES
 
-
-class PlannedMovement(NamedTuple):
-    """A task that is to move ``to`` a process, ids as their text, and why.
-
-    ``source`` is None where nobody has it. ``lag`` is the destination's in offsets, None where it
-    isn't known or the task has no state.
-    """
-
-    task: str
-    source: str | None
-    to: str
-    kind: str
-    reason: str
-    lag: int | None
-
-
-def planned_movements(movements: Iterable[Movement]) -> tuple[PlannedMovement, ...]:
-    """Return an assignor's movements as they are published."""
-    return tuple(
-        PlannedMovement(
-            str(one.task),
-            None if one.source is None else str(one.source),
-            str(one.destination),
-            one.kind,
-            one.reason,
-            one.lag if one.lag is not None and one.lag >= 0 else None,
-        )
-        for one in movements
-    )
-
-
-class ProbingRebalance(NamedTuple):
-    """Whether a probing rebalance is needed, when the next is due, and when it is worthwhile (ms)."""
-
-    needed: bool
-    reason: str
-    due_ms: int | None = None
-    worthwhile_at_ms: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Recommendation:
-    """What is recommended for a generation of a group, and all that it was decided from.
-
-    It holds for the processes in ``process_ids`` only, as of ``as_of_ms``. ``leader`` says how
-    exact mode fared, without the leader's decision. ``end_offsets``: ``measured``, ``bounded`` or
-    ``unknown``, and ``rates`` where the pace is from that ``probing`` goes by, each None where it
-    wasn't told. ``left_out`` names the parts of a large one that are missing.
-    """
-
-    decision_id: str
-    cluster: str
-    group: str
-    generation: int
-    as_of_ms: int
-    process_ids: tuple[ProcessId, ...]
-    assignor: str
-    decided_at_ms: int
-    assignment: Mapping[ProcessId, ClientDecision]
-    movements: tuple[PlannedMovement, ...]
-    probing: ProbingRebalance
-    cost: PlanCost
-    kafka_cost: PlanCost
-    leader: ExactResult
-    inputs: GenerationInputs
-    end_offsets: str | None = None
-    rates: str | None = None
-    left_out: tuple[str, ...] = ()
+#: The longest record that is written, in bytes: half of what a follower reads.
+MOST_WRITTEN_BYTES = MOST_RECOMMENDATION_BYTES // 2
 
 
 def recommendation(
@@ -97,12 +53,11 @@ def recommendation(
     decided_at_ms: int,
     worthwhile_at_ms: int | None = None,
     rates: str | None = None,
-) -> Recommendation | None:
-    """Decide what to recommend; None when nothing can be decided from these inputs.
+) -> RecommendationRecord | None:
+    """Return what is recommended; None when nothing can be decided from these inputs.
 
-    ``worthwhile_at_ms``: from when on a probing rebalance would promote something, by ``rates``
-    from there; None where no copy's pace was known. Whoever applies it ignores it once the
-    generation or the processes are others.
+    ``worthwhile_at_ms``: from when on a probing rebalance would promote a copy, None where no
+    copy's rate is known; ``rates``: who measured those.
     """
     try:
         scenario = inputs.scenario.expanded()
@@ -110,31 +65,51 @@ def recommendation(
     except ScenarioError:
         return None
     kafkas = replace(scenario, assignor=KAFKAS)
-    by_kafka = exact.decision if exact.assignor == ASSIGNOR and not inputs.projected else None
-    return Recommendation(
+    is_kafkas = exact.leader.assignor == ASSIGNOR and not inputs.projected
+    by_kafka = exact.decision if is_kafkas else None
+    return RecommendationRecord(
+        schema=FORMAT.schema,
         decision_id=decision_id(cluster, inputs.scenario),
         cluster=cluster,
         group=generation.group,
         generation=generation.generation,
         as_of_ms=generation.as_of_ms,
-        process_ids=tuple(generation.clients),
+        process_ids=[str(process) for process in generation.clients],
         assignor=inputs.scenario.assignor,
         decided_at_ms=decided_at_ms,
-        assignment=decision.clients,
+        assignment={
+            str(process): RecommendedTasks(
+                *([str(t) for t in tasks] for tasks in (given.active, given.standby, given.warmup))
+            )
+            for process, given in sorted(decision.clients.items())
+        },
         movements=planned_movements(decision.movements),
-        probing=_probing(generation, decision, worthwhile_at_ms),
+        probing_rebalance=_probing(generation, decision, worthwhile_at_ms),
         cost=plan_cost(scenario, decision),
         kafka_cost=plan_cost(kafkas, by_kafka or decide(kafkas)),
-        leader=replace(exact, decision=None),
-        inputs=inputs,
-        end_offsets=_end_offsets_from(inputs),
-        rates=rates,
+        leader=exact.leader,
+        inputs=_inputs_record(inputs, rates),
     )
+
+
+def planned_movements(movements: Iterable[Movement]) -> list[RecommendedMovement]:
+    """Return an assignor's movements as they are published."""
+    return [
+        RecommendedMovement(
+            task=str(one.task),
+            to=str(one.destination),
+            from_=ABSENT if one.source is None else str(one.source),
+            kind=one.kind,
+            reason=one.reason,
+            lag=one.lag if one.lag is not None and one.lag >= 0 else ABSENT,
+        )
+        for one in movements
+    ]
 
 
 def decision_id(cluster: str, scenario: CompactScenario) -> str:
     """Digest what a decision was made from: the same inputs give the same id."""
-    return digest([cluster, scenario_fields(scenario)])
+    return digest([cluster, json_values(scenario_record(scenario))])
 
 
 def digest(value: Any) -> str:
@@ -145,13 +120,13 @@ def digest(value: Any) -> str:
 
 def _probing(
     generation: StreamsGeneration, decision: Decision, worthwhile_at_ms: int | None
-) -> ProbingRebalance:
+) -> ProbingRecord:
     due, needed = generation.next_rebalance(), decision.probing_rebalance_needed
-    return ProbingRebalance(
+    return ProbingRecord(
         needed,
         _probing_reason(decision),
-        None if due is None else due[0],
-        worthwhile_at_ms if needed else None,
+        ABSENT if due is None else due[0],
+        or_absent(worthwhile_at_ms) if needed else ABSENT,
     )
 
 
@@ -168,8 +143,140 @@ def _probing_reason(decision: Decision) -> str:
     return " and ".join(parts) or "copies changed places in this generation"
 
 
+def _inputs_record(inputs: GenerationInputs, rates: str | None) -> InputsRecord:
+    return InputsRecord(
+        scenario=scenario_record(inputs.scenario),
+        end_offset_sums={
+            str(task): None if bound is None else [bound.low, bound.high]
+            for task, bound in inputs.ends.items()
+        },
+        offset_sums="reported",
+        end_offsets=_end_offsets_from(inputs),
+        changelogs=inputs.changelogs_from,
+        inferred=list(inputs.inferred),
+        assumed=list(inputs.assumed),
+        unknown=list(inputs.unknown),
+        contradicted=list(inputs.contradicted),
+        configs=list(inputs.configs) or ABSENT,
+        projected=inputs.projected,
+        rates=or_absent(rates),
+    )
+
+
 def _end_offsets_from(inputs: GenerationInputs) -> str:
     if any(bound is None for bound in inputs.ends.values()):
         return "unknown"
     exactly = all(bound is not None and bound.low == bound.high for bound in inputs.ends.values())
     return "measured" if exactly else "bounded"
+
+
+def recorded_inputs(record: InputsRecord) -> GenerationInputs:
+    """Return the inputs of a recommendation with typed ids.
+
+    The reader of ``caughtup assign`` reads the scenario, so that it means the same in both places.
+    Raises ScenarioError.
+    """
+    return GenerationInputs(
+        scenario=read_compact(json_values(record.scenario)),
+        ends={
+            TaskId.parse(task): None if bound is None else EndOffsetSum(*bound)
+            for task, bound in record.end_offset_sums.items()
+        },
+        unknown=tuple(record.unknown),
+        inferred=tuple(record.inferred),
+        assumed=tuple(record.assumed),
+        changelogs_from=record.changelogs,
+        projected=or_none(record.projected) is True,
+        contradicted=tuple(or_none(record.contradicted) or ()),
+        configs=tuple(or_none(record.configs) or ()),
+    )
+
+
+def read_recommendation(
+    key: bytes | None, value: bytes | None, clock_ms: int
+) -> tuple[str, RecommendationRecord | None]:
+    """Decode a record: the group, and what was recommended; None: it is gone.
+
+    ``clock_ms`` is now, by our clock. Raises RefusedError.
+    """
+    group = decode_group(key)
+    if value is None:
+        return group, None
+    record = FORMAT.decode(value)
+    require_agreement(group, record.group)
+    require_past(max(record.as_of_ms, record.decided_at_ms), clock_ms)
+    try:
+        inputs = recorded_inputs(record.inputs)
+        if not record.left_out:
+            inputs.scenario.expanded()
+    except ScenarioError as error:
+        raise RefusedError(BAD_TYPE, f"inputs.scenario: {error.message}") from None
+    return group, record
+
+
+def encode_recommendation(
+    recommended: RecommendationRecord, most_bytes: int = MOST_WRITTEN_BYTES
+) -> bytes:
+    """Encode a record, without its heaviest parts if it were too large.
+
+    Raises CaughtupError ``too_large`` if it is even then.
+    """
+    value = b""
+    for lighter in lighter_recommendations(recommended):
+        value = FORMAT.encode(lighter)
+        if len(value) <= most_bytes:
+            return value
+    raise CaughtupError("too_large", f"{len(value)} bytes, of {most_bytes} at most")
+
+
+def lighter_recommendations(whole: RecommendationRecord) -> Iterator[RecommendationRecord]:
+    """Yield a recommendation as it is, then without one part more each time.
+
+    ``left_out`` names the parts that are missing; without lags no decision can be made from it
+    again. What a follower reads always stays: the assignment, previous owners, configs, and the
+    next rebalance.
+    """
+    yield whole
+    lighter = whole
+    for name, leave_out in _PARTS.items():
+        left_out = [*(or_none(lighter.left_out) or ()), name]
+        lighter = changed(leave_out(lighter), left_out=left_out)
+        yield lighter
+
+
+def _without_lags(one: RecommendationRecord) -> RecommendationRecord:
+    scenario = one.inputs.scenario
+    clients = {process: changed(client, lags={}) for process, client in scenario.clients.items()}
+    lighter = changed(scenario, greatest_lags={}, clients=clients)
+    return changed(one, inputs=changed(one.inputs, scenario=lighter))
+
+
+def _without_partitions(one: RecommendationRecord) -> RecommendationRecord:
+    scenario = one.inputs.scenario
+    tasks = {
+        task: changed(given, source_partitions=[], changelog_partitions=[])
+        for task, given in scenario.tasks.items()
+    }
+    return changed(one, inputs=changed(one.inputs, scenario=changed(scenario, tasks=tasks)))
+
+
+def _without_end_offset_sums(one: RecommendationRecord) -> RecommendationRecord:
+    return changed(one, inputs=changed(one.inputs, end_offset_sums={}, unknown=[]))
+
+
+def _without_reasons(one: RecommendationRecord) -> RecommendationRecord:
+    return changed(one, movements=[changed(movement, reason="") for movement in one.movements])
+
+
+def _without_movements(one: RecommendationRecord) -> RecommendationRecord:
+    return changed(one, movements=[])
+
+
+#: What can be left out, by the name that ``left_out`` has for it, the heaviest first.
+_PARTS: Mapping[str, Callable[[RecommendationRecord], RecommendationRecord]] = {
+    "inputs.scenario.lags": _without_lags,
+    "inputs.scenario.partitions": _without_partitions,
+    "inputs.end_offset_sums": _without_end_offset_sums,
+    "movements.reason": _without_reasons,
+    "movements": _without_movements,
+}

@@ -10,9 +10,8 @@ from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.groups.streams import StreamsGroup
 from caughtup.models.histories.commits import CommitHistory
-from caughtup.models.ids import TaskId, TopicPartition
+from caughtup.models.ids import CopyKey, TaskId, TopicPartition
 from caughtup.models.offsets import LATEST_OFFSET, UNKNOWN_OFFSET_SUM, task_lag
-from caughtup.models.tasks.copy_table import CopyKey
 from caughtup.models.tasks.positions import TaskPosition
 
 

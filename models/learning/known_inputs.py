@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from caughtup.models.assignment.compact import CompactScenario, ConfigValue
+from caughtup.models.assignment.compact import CompactScenario
 from caughtup.models.decisions.inputs.gathering import GenerationInputs, members_of, unsettled
-from caughtup.models.decisions.inputs.known_configs import ASSUMED, KnownConfig
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.learning.contradiction import doubtful_configs, values_in_words
 from caughtup.models.learning.learned import Learned, tag_keys, told_names
@@ -18,6 +17,8 @@ from caughtup.models.learning.told import consistent_hypotheses, possible_hypoth
 from caughtup.models.learning.unknown_ends import limits_by_task
 from caughtup.models.parameters import DEFAULTS, STRATEGY, TAGS
 from caughtup.models.partition_assignor.clients import clients_of
+from caughtup.models.records.recommendations import KnownConfigRecord
+from caughtup.models.records.scenarios import ConfigValue
 
 
 def with_known_configs(
@@ -112,9 +113,9 @@ def _of_lag(
             yield unsettled(task, end)
 
 
-def _assumed(inputs: GenerationInputs, configs: tuple[KnownConfig, ...]) -> Iterator[str]:
+def _assumed(inputs: GenerationInputs, configs: tuple[KnownConfigRecord, ...]) -> Iterator[str]:
     """Yield the configs that are assumed; those of tags and racks only if they could matter."""
-    known = {one.name for one in configs if one.provenance != ASSUMED}
+    known = {one.name for one in configs if one.provenance != "assumed"}
     yield from (name for name in inputs.assumed if name not in known)
     if any(one.name == STANDBYS and one.name in known and one.would_tell for one in configs):
         yield STANDBYS

@@ -41,6 +41,7 @@ from caughtup.models.learning.told import (
     possible_hypotheses,
 )
 from caughtup.models.parameters import STRATEGY, TAGS
+from caughtup.models.records.recommendations import Result
 
 #: The most decisions about a suspicion, for each generation that the hypotheses explain.
 _MOST_OF_SUSPECTED = MOST_DECISIONS // 4
@@ -95,7 +96,7 @@ class LearningResult:
     known, and no hypothesis decides as the leader did.
     """
 
-    result: str
+    result: Result
     why: str
     decision: Decision | None = None
     open: tuple[str, ...] = ()
@@ -231,7 +232,7 @@ def _contradicted(
     if not fresh:
         after = replace(learned, suspected=(), suspected_since=None)
         why = "no configs of Kafka's assignors explain it: " + in_words(sifted.differences)
-        result = "undetermined" if learned.told.assignor is None else "mismatch"
+        result: Result = "undetermined" if learned.told.assignor is None else "mismatch"
         return after, LearningResult(result, why, sifted.decision, unexplained=True)
     everything = possible_hypotheses(learned.told, keys, racked=racked, costs=OTHER_COSTS)
     within = agreeing(fresh, everything)
@@ -256,7 +257,7 @@ def _contradicted(
     return after, _doubting("mismatch", why, sifted, names)
 
 
-def _doubting(result: str, why: str, sifted: Sifted, names: tuple[str, ...]) -> LearningResult:
+def _doubting(result: Result, why: str, sifted: Sifted, names: tuple[str, ...]) -> LearningResult:
     return LearningResult(result, why, sifted.decision, doubted=names, unexplained=True)
 
 

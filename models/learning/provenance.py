@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from caughtup.models.decisions.inputs.known_configs import KnownConfig
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.ids import TaskId
 from caughtup.models.learning.contradiction import (
@@ -28,6 +27,8 @@ from caughtup.models.learning.ranges import (
 )
 from caughtup.models.learning.told import possible_hypotheses
 from caughtup.models.parameters import DEFAULTS, NON_OVERLAP_COST, STRATEGY, TAGS, TRAFFIC_COST
+from caughtup.models.records.fields import ABSENT
+from caughtup.models.records.recommendations import KnownConfigRecord, Provenance
 
 _TELLS_COSTS = "the application's own configs: their ratio is one of a few that were tried"
 _TELLS_PROBING = "a warm-up, and a record that is read as soon as it is written"
@@ -37,7 +38,7 @@ def known_configs(
     learned: Learned,
     tag_keys: Iterable[str] | None = None,
     standbys: int = DEFAULTS[STANDBYS],
-) -> tuple[KnownConfig, ...]:
+) -> tuple[KnownConfigRecord, ...]:
     """Return what is known of each config.
 
     ``tag_keys`` are the client tags that all members have, None if unknown. Configs of racks are
@@ -59,19 +60,19 @@ def known_configs(
         ASSIGNOR: going_on.algorithm.assignor,
         STRATEGY: learned.told.strategy or going_on.algorithm.strategy,
     }
-    found: list[KnownConfig] = []
+    found: list[KnownConfigRecord] = []
     for name in NAMES if racked or STRATEGY in told else NAMES[:-1]:
         text = values_in_words(name, hypotheses)
         learnt = text != values_in_words(name, everything)
         untagged = name == TAGS and tag_keys is not None and not keys
-        provenance = "learned" if learnt else "read" if untagged else "assumed"
+        provenance: Provenance = "learned" if learnt else "read" if untagged else "assumed"
         if name in told:
             provenance = "told"
         if name == STRATEGY:
             text = learned.told.strategy or _strategies(hypotheses)
-        generations = learned.explained if provenance == "learned" else 0
-        tells = WOULD_TELL[name] if is_open(name, hypotheses) else ""
-        found.append(KnownConfig(name, text, values[name], provenance, generations, tells))
+        generations = (provenance == "learned" and learned.explained) or ABSENT
+        tells = WOULD_TELL[name] if is_open(name, hypotheses) else ABSENT
+        found.append(KnownConfigRecord(name, text, values[name], provenance, generations, tells))
     return (*found, *_costs(learned, hypotheses, going_on), _probing(learned))
 
 
@@ -81,7 +82,7 @@ def _strategies(hypotheses: Hypotheses) -> str:
 
 def _costs(
     learned: Learned, hypotheses: Hypotheses, going_on: ConfigRange
-) -> Iterator[KnownConfig]:
+) -> Iterator[KnownConfigRecord]:
     """Yield the rack-aware costs that are told, or that may differ from the assignor's own.
 
     Of costs that are not told only some ratios are tried.
@@ -90,25 +91,27 @@ def _costs(
     for place, name in enumerate((TRAFFIC_COST, NON_OVERLAP_COST)):
         told = learned.told.costs[place]
         if told is not None:
-            yield KnownConfig(name, str(told), told, "told")
+            yield KnownConfigRecord(name, str(told), told, "told")
         elif going_on.algorithm.costs is not None and learned.told.costs == (None, None):
             text = " or ".join(sorted({str(pair[place]) for pair in pairs}))
             value = going_on.algorithm.costs[place]
-            yield KnownConfig(name, text, value, "learned", learned.explained, _TELLS_COSTS)
+            explained = learned.explained or ABSENT
+            yield KnownConfigRecord(name, text, value, "learned", explained, _TELLS_COSTS)
 
 
-def _probing(learned: Learned) -> KnownConfig:
+def _probing(learned: Learned) -> KnownConfigRecord:
     span, told = learned.probing, learned.told.configs.get(PROBING)
     if told is not None:
-        return KnownConfig(PROBING, str(told), told, "told")
+        return KnownConfigRecord(PROBING, str(told), told, "told")
+    provenance: Provenance = "assumed" if span is None else "read"
     if span is None:
-        value, text, provenance = DEFAULTS[PROBING], "60000 or more", "assumed"
+        value, text = DEFAULTS[PROBING], "60000 or more"
     else:
         default = DEFAULTS[PROBING]
         likely = default if span.low <= default <= span.high else whole_minutes(span)
-        value, provenance = (span.low if likely is None else likely), "read"
+        value = span.low if likely is None else likely
         text = str(span.low) if span.low == span.high else f"{span.low} to {span.high}"
-    return KnownConfig(PROBING, text, value, provenance, 0, _TELLS_PROBING)
+    return KnownConfigRecord(PROBING, text, value, provenance, ABSENT, _TELLS_PROBING)
 
 
 def chosen(hypotheses: Hypotheses, standbys: int = DEFAULTS[STANDBYS]) -> ConfigRange:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from caughtup.models.assignment.releases import NEWEST, Release
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs
 from caughtup.models.offsets import LONG_MAX
+from caughtup.models.records.learned_configs import MOST_RANGES
 
 #: Java's ``Integer.MAX_VALUE``, the most standbys and warm-ups that Kafka accepts.
 INT_MAX = (1 << 31) - 1
@@ -119,8 +120,6 @@ class ConfigRange:
 
 #: Disjoint ranges: a set of hypotheses.
 Hypotheses = tuple[ConfigRange, ...]
-#: The most ranges kept for one application; beyond, those of an algorithm are combined.
-MOST_RANGES = 256
 
 
 def agreeing(hypotheses: Hypotheses, others: Hypotheses) -> Hypotheses:

@@ -17,7 +17,7 @@ from caughtup.models.records.fields import changed, or_absent
 from caughtup.models.records.movements import (
     PARTITIONS,
     PartitionMovementRecord,
-    ReassignmentStep,
+    Step,
 )
 from caughtup.models.records.reassignment_lines import EndedReassignment
 
@@ -93,7 +93,7 @@ class ReassignmentEvents:
     def _end(
         self,
         planned: PartitionMovementRecord,
-        step: ReassignmentStep,
+        step: Step,
         at_ms: int,
         why: str | None = None,
     ) -> PartitionMovementRecord:

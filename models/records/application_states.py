@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from caughtup.models.decisions.inputs.application_state import (
-    ApplicationState,
-    read_application_state,
-)
-from caughtup.models.errors import CaughtupError
-from caughtup.models.records.decoding import BAD_TYPE, RecordFormat, RefusedError, require_agreement
+from caughtup.models.records.decoding import RecordFormat
 from caughtup.models.records.fields import (
     ABSENT,
     Absent,
@@ -21,9 +16,7 @@ from caughtup.models.records.fields import (
     Record,
     Task,
     TimeMs,
-    builtins_of,
 )
-from caughtup.models.records.keys import decode_group
 from caughtup.models.records.scenarios import Configs, ScenarioClient, ScenarioTask
 
 
@@ -104,22 +97,3 @@ class ApplicationStateRecord(Record):
 
 #: A large application has a lag for each task on each client.
 FORMAT = RecordFormat(ApplicationStateRecord, schemas=(1,), most_bytes=64 << 20)
-
-
-def read_state(
-    key: bytes | None, value: bytes | None, at_ms: int
-) -> tuple[str, ApplicationState | None]:
-    """Decode a record: the group, and what its leader told; None: it is to be forgotten.
-
-    ``at_ms`` is the record's timestamp. Raises RefusedError.
-    """
-    group = decode_group(key)
-    if value is None:
-        return group, None
-    record = FORMAT.decode(value)
-    if record.group is not ABSENT:
-        require_agreement(group, record.group)
-    try:
-        return group, read_application_state(builtins_of(record), at_ms)
-    except CaughtupError as error:
-        raise RefusedError(BAD_TYPE, error.message) from None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from caughtup.models.copies.catch_up_rates import RateWindow, WindowRate
-from caughtup.models.ids import TopicPartition
+from caughtup.models.ids import CopyKey, TopicPartition
 from caughtup.models.records.decoding import RecordFormat, require_agreement
 from caughtup.models.records.fields import (
     ABSENT,
@@ -23,7 +22,6 @@ from caughtup.models.records.fields import (
     WindowSeconds,
 )
 from caughtup.models.records.keys import decode_copy_or_partition
-from caughtup.models.tasks.copy_table import CopyKey
 
 
 class RateWindowRecord(Part):
@@ -46,15 +44,6 @@ class RateWindowRecord(Part):
     end_offset_per_second: OffsetsPerSecond | Absent | None = ABSENT
     end_spread: Spread | Absent | None = ABSENT
     end_samples: Count | Absent = ABSENT
-
-    def to_window(self) -> RateWindow:
-        """Return the window that was written down."""
-        position = _rate(self.position_per_second, self.spread, self.samples)
-        return RateWindow(
-            self.seconds,
-            position,
-            _rate(self.end_offset_per_second, self.end_spread, self.end_samples),
-        )
 
 
 class RatesRecord(Record, omit_defaults=True):
@@ -105,13 +94,3 @@ def read_rates(
         if given is not ABSENT:
             require_agreement(known, given)
     return subject, record
-
-
-def _rate(
-    per_second: float | Absent | None, spread: float | Absent | None, samples: int | Absent
-) -> WindowRate:
-    return WindowRate(
-        None if isinstance(per_second, Absent) else per_second,
-        None if isinstance(spread, Absent) else spread,
-        0 if isinstance(samples, Absent) else samples,
-    )

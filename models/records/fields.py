@@ -22,7 +22,7 @@ T = TypeVar("T")
 Struct = TypeVar("Struct", bound=msgspec.Struct)
 
 _LONG_MAX = 2**63 - 1
-_INT_MAX = 2**31 - 1
+INT_MAX = 2**31 - 1
 #: ``$`` alone lets a line's end through.
 _END = r"$(?!\n)"
 
@@ -43,12 +43,12 @@ BytesPerSecond = Annotated[int, msgspec.Meta(ge=0, le=_LONG_MAX), _unit("bytes/s
 BytesTrend = Annotated[float, msgspec.Meta(ge=-1e30, le=1e30), _unit("bytes/s")]
 Count = Annotated[int, msgspec.Meta(ge=0, le=_LONG_MAX)]
 Long = Annotated[int, msgspec.Meta(ge=-_LONG_MAX - 1, le=_LONG_MAX)]
-Partition = Annotated[int, msgspec.Meta(ge=0, le=_INT_MAX)]
-Broker = Annotated[int, msgspec.Meta(ge=0, le=_INT_MAX)]
+Partition = Annotated[int, msgspec.Meta(ge=0, le=INT_MAX)]
+Broker = Annotated[int, msgspec.Meta(ge=0, le=INT_MAX)]
 #: -1 where a broker doesn't know it.
-Epoch = Annotated[int, msgspec.Meta(ge=-1, le=_INT_MAX)]
-Generation = Annotated[int, msgspec.Meta(ge=0, le=_INT_MAX)]
-Int = Annotated[int, msgspec.Meta(ge=-_INT_MAX - 1, le=_INT_MAX)]
+Epoch = Annotated[int, msgspec.Meta(ge=-1, le=INT_MAX)]
+Generation = Annotated[int, msgspec.Meta(ge=0, le=INT_MAX)]
+Int = Annotated[int, msgspec.Meta(ge=-INT_MAX - 1, le=INT_MAX)]
 TimeMs = Annotated[int, msgspec.Meta(ge=0, le=LATEST_MS), _unit("ms since the epoch")]
 #: The same as older coordinators write it: -1 where they don't know.
 StateTimeMs = Annotated[int, msgspec.Meta(ge=-1, le=LATEST_MS), _unit("ms since the epoch")]
@@ -131,7 +131,7 @@ def or_absent(value: T | None) -> T | Absent:
     return ABSENT if value is None else value
 
 
-def or_none(field: T | Absent) -> T | None:
+def or_none(field: T | Absent | None) -> T | None:
     """Return the value of a field that may be absent, None where it is."""
     return None if isinstance(field, Absent) else field
 
@@ -141,7 +141,7 @@ def changed(record: Struct, **fields: Any) -> Struct:
     return msgspec.structs.replace(record, **fields)
 
 
-def builtins_of(record: Record) -> dict[str, Any]:
-    """Return a record as JSON's own values, as it was written."""
-    fields: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(record))
+def json_values(part: msgspec.Struct) -> dict[str, Any]:
+    """Return a record as JSON's own values, for readers that take any JSON."""
+    fields: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(part))
     return fields

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec  # noqa: TID251 - allowed here
 
 from caughtup.models.errors import CaughtupError
-from caughtup.models.ids import TaskId, TopicPartition
+from caughtup.models.ids import CopyKey, TaskId, TopicPartition
 from caughtup.models.records.decoding import BAD_KEY, RefusedError, require_bounded
 from caughtup.models.records.fields import (
     MOST_APPLICATION_CHARACTERS,
@@ -21,7 +21,6 @@ from caughtup.models.records.fields import (
     Task,
     Topic,
 )
-from caughtup.models.tasks.copy_table import CopyKey
 
 #: Bytes of a key, of which the longest group's name may be six times as many as JSON escapes it.
 MOST_KEY_BYTES = 256 << 10

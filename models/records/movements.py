@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from caughtup.models.connect.watching import movements as connect
-from caughtup.models.connect.watching.movements import ConnectMovement
-from caughtup.models.decisions.movements import RECOMMENDED, Plan, Step, TaskMovementEvent
-from caughtup.models.decisions.recommendation import PlannedMovement
-from caughtup.models.ids import ConnectorTaskId, ProcessId, TopicPartition
+from caughtup.models.ids import ConnectorTaskId, TopicPartition
 from caughtup.models.records.decoding import BAD_KEY, RecordFormat, RefusedError, require_agreement
 from caughtup.models.records.fields import (
     ABSENT,
@@ -24,7 +20,7 @@ from caughtup.models.records.fields import (
     Task,
     TimeMs,
     Topic,
-    or_absent,
+    changed,
     or_none,
     renamed,
     renamed_absent,
@@ -34,7 +30,14 @@ from caughtup.models.records.keys import decode_group, decode_partition
 #: What tells connectors and their tasks from tasks of Kafka Streams.
 CONNECT_KINDS = ("connector", "connector-task")
 
-ReassignmentStep = Literal["planned", "promoted", "dropped"]
+#: Whose plan a movement is of: the group's own leader's, or the recommended one.
+Plan = Literal["leader", "recommended"]
+LEADER: Plan = "leader"
+RECOMMENDED: Plan = "recommended"
+
+#: What became of the movement of a task, and of a partition, a connector or a task of one.
+TaskStep = Literal["planned", "warming", "promoted", "dropped"]
+Step = Literal["planned", "promoted", "dropped"]
 
 _SCHEMAS = (1,)
 _MOST_BYTES = 64 << 10
@@ -68,7 +71,7 @@ class TaskMovementRecord(MovementRecord):
     why: why it was dropped.
     """
 
-    event: Step
+    event: TaskStep
     group: Group
     generation: Generation
     decision_id: Name
@@ -80,48 +83,6 @@ class TaskMovementRecord(MovementRecord):
     plan: Plan = RECOMMENDED
     lag: Offsets | Absent = ABSENT
     why: str | Absent = ABSENT
-
-    @classmethod
-    def from_event(cls, event: TaskMovementEvent) -> TaskMovementRecord:
-        """Return the record of an event."""
-        movement = event.movement
-        return cls(
-            TASKS.schema,
-            movement.kind,
-            event.step,
-            event.group,
-            event.generation,
-            event.decision_id,
-            event.at_ms,
-            movement.task,
-            movement.to,
-            movement.reason,
-            or_absent(movement.source),
-            event.plan,
-            or_absent(movement.lag),
-            or_absent(event.why),
-        )
-
-    def to_event(self) -> TaskMovementEvent:
-        """Return the event."""
-        movement = PlannedMovement(
-            self.task,
-            or_none(self.from_),
-            str(ProcessId.parse(self.to)),  # in lower case
-            self.kind,
-            self.reason,
-            or_none(self.lag),
-        )
-        return TaskMovementEvent(
-            self.event,
-            self.plan,
-            self.group,
-            self.generation,
-            self.decision_id,
-            self.at_ms,
-            movement,
-            or_none(self.why),
-        )
 
 
 class PartitionMovementRecord(Record):
@@ -137,7 +98,7 @@ class PartitionMovementRecord(Record):
     why: how it ended, where it was dropped.
     """
 
-    event: ReassignmentStep
+    event: Step
     kind: Literal["partition"]
     topic: Topic
     partition: Partition
@@ -170,7 +131,7 @@ class ConnectMovementRecord(MovementRecord):
     """
 
     kind: Literal["connector", "connector-task"]
-    event: connect.Step
+    event: Step
     group: Group
     generation: Generation
     at_ms: TimeMs
@@ -186,26 +147,6 @@ class ConnectMovementRecord(MovementRecord):
         """The connector's name, or the task's."""
         task = or_none(self.task)
         return self.connector if task is None else str(ConnectorTaskId(self.connector, task))
-
-    @classmethod
-    def from_event(cls, event: ConnectMovement) -> ConnectMovementRecord:
-        """Return the record of an event."""
-        task = event.item.task if isinstance(event.item, ConnectorTaskId) else None
-        connector = event.item if isinstance(event.item, str) else event.item.connector
-        return cls(
-            CONNECT.schema,
-            "connector" if task is None else "connector-task",
-            event.step,
-            event.group,
-            event.generation,
-            event.at_ms,
-            connector,
-            event.to,
-            event.reason,
-            or_absent(task),
-            or_absent(event.source),
-            or_absent(event.why),
-        )
 
 
 _KIND = RecordFormat(MovementRecord, _SCHEMAS, _MOST_BYTES)
@@ -231,4 +172,4 @@ def read_movement(
         return moved
     event = TASKS.decode(value)
     require_agreement(decode_group(key), event.group)
-    return event
+    return changed(event, to=event.to.lower())  # as the service writes process ids

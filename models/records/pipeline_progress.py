@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from caughtup.models.pipeline_progress import State, StreamProgress
+from typing import Literal
+
 from caughtup.models.records.decoding import RecordFormat
 from caughtup.models.records.fields import (
     Count,
@@ -13,6 +14,9 @@ from caughtup.models.records.fields import (
     TriggerSeconds,
 )
 from caughtup.models.records.keys import decode_group
+
+State = Literal["running", "stopped", "failed"]
+STATES: tuple[State, ...] = ("running", "stopped", "failed")
 
 
 class ProgressRecord(Record, omit_defaults=True):
@@ -43,23 +47,6 @@ class ProgressRecord(Record, omit_defaults=True):
     state_rows: Count | None = None
     watermark_ms: TimeMs | None = None
     why: str | None = None
-
-    def to_progress(self, heard_ms: int) -> StreamProgress:
-        """Return what was told, as heard at a moment (ms)."""
-        return StreamProgress(
-            self.state,
-            heard_ms,
-            self.trigger_seconds,
-            self.batch,
-            self.batch_seconds,
-            self.rows,
-            self.rows_per_second,
-            self.offsets_behind,
-            self.quarantined,
-            self.state_rows,
-            self.watermark_ms,
-            self.why,
-        )
 
 
 FORMAT = RecordFormat(ProgressRecord, schemas=(1,), most_bytes=64 << 10)

@@ -1,20 +1,15 @@
-"""caughtup-recommended-assignments: a decision with its reasons, its cost and its inputs."""
+"""caughtup-recommended-assignments: a decision with its reasons, its cost and its inputs.
+
+A ``RecommendationRecord`` is what the models compute, the record on the topic, and the object that
+the page and ``caughtup explain --format json`` show.
+"""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from caughtup.models.assignors.following.recommendation import MAX_BYTES
-from caughtup.models.decisions.recommendation import Recommendation
-from caughtup.models.decisions.recommendation_fields import read_recommendation
-from caughtup.models.errors import CaughtupError, ScenarioError
-from caughtup.models.records.decoding import (
-    BAD_TYPE,
-    RecordFormat,
-    RefusedError,
-    require_agreement,
-    require_past,
-)
+from caughtup.models.durations import counted
+from caughtup.models.records.decoding import RecordFormat
 from caughtup.models.records.fields import (
     ABSENT,
     Absent,
@@ -33,11 +28,17 @@ from caughtup.models.records.fields import (
     StateTimeMs,
     Task,
     TimeMs,
-    builtins_of,
+    or_none,
     renamed_absent,
 )
-from caughtup.models.records.keys import decode_group
 from caughtup.models.records.scenarios import ScenarioRecord
+from caughtup.models.records.topics import MOST_RECOMMENDATION_BYTES
+
+#: What a comparison of a leader's decision with Kafka's assignor finds.
+Result = Literal["match", "mismatch", "undetermined"]
+RESULTS: tuple[Result, ...] = ("match", "mismatch", "undetermined")
+#: How the value of a config is known.
+Provenance = Literal["told", "read", "learned", "assumed"]
 
 
 class RecommendedTasks(Part):
@@ -53,7 +54,7 @@ class RecommendedTasks(Part):
     warmup: list[Task]
 
 
-class RecommendedMovement(Part):
+class RecommendedMovement(Part, kw_only=True):
     """A task that is to move, and why.
 
     task: the task.
@@ -69,9 +70,9 @@ class RecommendedMovement(Part):
 
     task: Task
     to: ProcessUuid
+    from_: ProcessUuid | Absent = renamed_absent("from")
     kind: Name
     reason: str
-    from_: ProcessUuid | Absent = renamed_absent("from")
     lag: Offsets | Absent = ABSENT
 
 
@@ -90,7 +91,7 @@ class ProbingRecord(Part):
     worthwhile_at_ms: DueTimeMs | Absent = ABSENT
 
 
-class CostRecord(Part):
+class CostRecord(Part, kw_only=True):
     """What it takes until the group is balanced.
 
     copies: copies of state to build.
@@ -101,10 +102,10 @@ class CostRecord(Part):
     """
 
     copies: Count
+    offsets: Offsets | Absent = ABSENT
     rebalances: Count
     seconds: Seconds
     estimated: bool
-    offsets: Offsets | Absent = ABSENT
 
 
 class LeaderRecord(Part):
@@ -119,7 +120,7 @@ class LeaderRecord(Part):
 
     assignor: Name
     identical: bool | Literal["unknown"]
-    result: Literal["match", "mismatch", "undetermined"]
+    result: Result
     why: str
     told: str | Absent = ABSENT
 
@@ -139,12 +140,19 @@ class KnownConfigRecord(Part):
     name: Name
     values: str
     value: Long | Name
-    provenance: Literal["told", "read", "learned", "assumed"]
+    provenance: Provenance
     generations: Count | Absent = ABSENT
     would_tell: str | Absent = ABSENT
 
+    @property
+    def source(self) -> str:
+        """How the config is known, in words."""
+        if self.provenance != "learned":
+            return self.provenance
+        return f"learned from {counted(or_none(self.generations) or 0, 'generation')}"
 
-class InputsRecord(Part):
+
+class InputsRecord(Part, kw_only=True):
     """What the decision was made from: ``GenerationInputs``.
 
     scenario: what ``caughtup assign`` decides again.
@@ -164,12 +172,12 @@ class InputsRecord(Part):
 
     scenario: ScenarioRecord
     end_offset_sums: dict[Task, OffsetSums | None]
+    offset_sums: Name | Absent = ABSENT
+    end_offsets: Name | Absent = ABSENT
     changelogs: Name
     inferred: list[str]
     assumed: list[str]
     unknown: list[str]
-    offset_sums: Name | Absent = ABSENT
-    end_offsets: Name | Absent = ABSENT
     contradicted: list[str] | Absent = ABSENT
     configs: list[KnownConfigRecord] | Absent = ABSENT
     projected: bool | Absent = ABSENT
@@ -218,28 +226,4 @@ class RecommendationRecord(Record):
 
 
 #: As much as followers read.
-FORMAT = RecordFormat(RecommendationRecord, schemas=(1,), most_bytes=MAX_BYTES)
-
-
-def read_recommendation_record(
-    key: bytes | None, value: bytes | None, clock_ms: int
-) -> tuple[str, Recommendation | None]:
-    """Decode a record: the group, and what was recommended; None: it is gone.
-
-    ``clock_ms`` is now, by our clock. Raises RefusedError.
-    """
-    group = decode_group(key)
-    if value is None:
-        return group, None
-    record = FORMAT.decode(value)
-    require_agreement(group, record.group)
-    require_past(max(record.as_of_ms, record.decided_at_ms), clock_ms)
-    try:
-        found = read_recommendation(builtins_of(record))
-        if not found.left_out:
-            found.inputs.scenario.expanded()
-    except ScenarioError as error:
-        raise RefusedError(BAD_TYPE, f"inputs.scenario: {error.message}") from None
-    except CaughtupError as error:
-        raise RefusedError(BAD_TYPE, error.message) from None
-    return group, found
+FORMAT = RecordFormat(RecommendationRecord, schemas=(1,), most_bytes=MOST_RECOMMENDATION_BYTES)

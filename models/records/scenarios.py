@@ -40,7 +40,7 @@ class ScenarioTask(Part):
     changelog_partitions: list[PartitionPair] | Absent = ABSENT
 
 
-class ScenarioClient(Part):
+class ScenarioClient(Part, kw_only=True):
     """A process.
 
     capacity: its stream threads.
@@ -54,15 +54,15 @@ class ScenarioClient(Part):
     """
 
     capacity: Int
+    tags: dict[Name, Name] | Absent = ABSENT
     previous_active: list[TaskText]
     previous_standby: list[TaskText]
     lags: dict[TaskText, Lag]
-    tags: dict[Name, Name] | Absent = ABSENT
     rack: Name | Absent | None = ABSENT
     client_ids: list[Name] | Absent = ABSENT
 
 
-class ScenarioRecord(Part):
+class ScenarioRecord(Part, kw_only=True):
     """A whole scenario.
 
     name: the group and its generation.
@@ -79,7 +79,7 @@ class ScenarioRecord(Part):
     assignor: Name
     config: Configs
     tasks: dict[Task, ScenarioTask]
-    clients: dict[ProcessUuid, ScenarioClient]
     greatest_lags: dict[TaskText, Lag] | Absent = ABSENT
+    clients: dict[ProcessUuid, ScenarioClient]
     brokers: dict[Name, Name] | Absent = ABSENT
     replicas: dict[Name, list[Broker]] | Absent = ABSENT

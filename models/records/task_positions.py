@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from caughtup.models.ids import CopyKey
 from caughtup.models.records.decoding import RecordFormat, require_agreement
 from caughtup.models.records.fields import (
     ABSENT,
@@ -19,8 +20,6 @@ from caughtup.models.records.fields import (
     no_entries,
 )
 from caughtup.models.records.keys import decode_copy
-from caughtup.models.tasks.copy_table import CopyKey
-from caughtup.models.tasks.positions import TaskPosition
 
 Role = Literal["active", "restoring", "standby"]
 
@@ -49,11 +48,6 @@ class PositionRecord(Record, omit_defaults=True):
     lags: dict[Topic, Offsets | None] = no_entries()
     leads: dict[Topic, Offsets | None] = no_entries()
     at_ms: TimeMs | Absent = ABSENT
-
-    def to_position(self, at_ms: int) -> TaskPosition:
-        """Return the report, of the time at which the broker wrote it down (ms)."""
-        lags = {topic: lag for topic, lag in self.lags.items() if lag is not None}
-        return TaskPosition(self.role, self.lag, lags, at_ms)
 
 
 #: Two numbers for each of a task's changelogs.

@@ -16,6 +16,9 @@ PIPELINE_PROGRESS = "pipeline-progress"
 #: The prefix where nobody says otherwise.
 DEFAULT_PREFIX = "caughtup-"
 
+#: The longest recommendation that a follower reads, in bytes.
+MOST_RECOMMENDATION_BYTES = 16 << 20
+
 
 def with_prefix(topic: str, prefix: str = DEFAULT_PREFIX) -> str:
     """Return a topic's full name."""

@@ -13,9 +13,9 @@ from caughtup.models.connect_clusters.table import ConnectClusters
 from caughtup.models.copies.catch_up_rates import CatchUpRates
 from caughtup.models.copies.watches import CopyWatches
 from caughtup.models.decisions.applications import Applications
-from caughtup.models.decisions.recommendation import Recommendation
+from caughtup.models.decisions.generation import DecisionContext, decide_if_due
+from caughtup.models.decisions.life import GenerationLife
 from caughtup.models.decisions.task_table import TaskCopy, brokers_task_table, task_table
-from caughtup.models.decisions.undecided import UndecidedGeneration, decide_if_due
 from caughtup.models.faults.isolation import Faults, Isolation
 from caughtup.models.faults.refused_records import RefusedRecords
 from caughtup.models.faults.set_aside import SetAsideRecords
@@ -36,6 +36,7 @@ from caughtup.models.reassignments.events import ReassignmentEvents
 from caughtup.models.reassignments.tracker import ReassignmentTracker
 from caughtup.models.reassignments.watch import ReassignmentWatch
 from caughtup.models.recent.recent import Recent
+from caughtup.models.records.recommendations import RecommendationRecord
 from caughtup.models.spark_queries.table import SparkQueries
 from caughtup.models.state.wanted_topics import known_replicas, racked_topics, wanted_topics
 from caughtup.models.tasks.positions import TaskPositions
@@ -170,25 +171,25 @@ class ClusterState:
 
         apply_live(self.commits, commits, self.ends, now_ms, forget)
 
-    def due(self, now_ms: int) -> Iterator[UndecidedGeneration]:
+    def due(self, now_ms: int) -> Iterator[tuple[GenerationLife, DecisionContext]]:
         """Yield every generation that may be due, each once the one before it is settled.
 
-        ``decide_if_due`` checks whether it is due, on any thread.
+        Each comes with all inputs of its decision: ``decide_if_due`` may run on any thread.
         """
-        for undecided in self.applications.due(self.ends, self.commits, self.positions, now_ms):
-            watch = self.watches.get(undecided.generation.group)
+        for life, known in self.applications.due(self.ends, self.commits, self.positions, now_ms):
+            watch = self.watches.get(life.generation.group)
             at_ms = None if watch is None else watch.worthwhile_at_ms(now_ms)
             rates = None if watch is None else watch.rates
-            replicas = known_replicas(self.replicas, undecided.generation)
-            yield replace(undecided, replicas=replicas, worthwhile_at_ms=at_ms, rates=rates)
+            replicas = known_replicas(self.replicas, life.generation)
+            yield life, replace(known, replicas=replicas, worthwhile_at_ms=at_ms, rates=rates)
 
-    def decide(self, now_ms: int) -> Iterator[Recommendation]:
+    def decide(self, now_ms: int) -> Iterator[RecommendationRecord]:
         """Decide all that is due on this thread, and yield the recommendations."""
-        for undecided in self.due(now_ms):
-            recommended, generation = None, undecided.generation
+        for life, known in self.due(now_ms):
+            recommended, generation = None, life.generation
             with self.applications.deciding(generation.group, now_ms, generation):
-                decided = decide_if_due(self.cluster, undecided, now_ms)
-                recommended = None if decided is None else self.applications.settle(decided)
+                decided = decide_if_due(self.cluster, life, known, now_ms)
+                recommended = self.applications.settle(decided)
             if recommended is not None:
                 yield recommended
 

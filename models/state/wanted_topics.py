@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from caughtup.models.decisions.applications import Applications
-from caughtup.models.decisions.undecided import may_depend_on
+from caughtup.models.decisions.generation import may_depend_on
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.groups.table import GroupTable
 from caughtup.models.ids import TopicPartition

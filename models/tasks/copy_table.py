@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, KeysView, Mapping
 from types import MappingProxyType
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
-from caughtup.models.ids import TaskId
+from caughtup.models.ids import CopyKey
 
 Value = TypeVar("Value")
-
-
-class CopyKey(NamedTuple):
-    """A copy of a task: the process id as the application writes it, and the task."""
-
-    process: str
-    task: TaskId
 
 
 _NONE: Mapping[CopyKey, object] = MappingProxyType({})

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from caughtup.models.ids import TaskId
-from caughtup.models.tasks.copy_table import CopyKey, CopyTable
+from caughtup.models.ids import CopyKey, TaskId
+from caughtup.models.records.task_positions import PositionRecord
+from caughtup.models.tasks.copy_table import CopyTable
 
 #: Roles that a report may name.
 ROLES = ("active", "restoring", "standby")
@@ -28,6 +29,15 @@ class TaskPosition:
     lag: int | None
     changelogs: Mapping[str, int]
     at_ms: int
+
+
+def reported_position(record: PositionRecord, at_ms: int) -> TaskPosition:
+    """Return what a record reports, as of when the broker wrote it down (ms).
+
+    A record names the copy again and has more than is kept of each of up to a million copies.
+    """
+    lags = {topic: lag for topic, lag in record.lags.items() if lag is not None}
+    return TaskPosition(record.role, record.lag, lags, at_ms)
 
 
 class TaskPositions(CopyTable[TaskPosition]):

@@ -4,30 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
 
 from caughtup.models.assignment.catch_up import RUNNING
 from caughtup.models.assignment.compact import CompactScenario
 from caughtup.models.assignment.scenario import Client
 from caughtup.models.assignors.registry import decide
 from caughtup.models.decisions.exact.generation import KAFKAS
-from caughtup.models.decisions.plan_cost import PlanCost, plan_cost
+from caughtup.models.decisions.plan_cost import plan_cost
 from caughtup.models.ids import ProcessId, TaskId
+from caughtup.models.records.fields import Part
+from caughtup.models.records.recommendations import CostRecord
 from caughtup.models.what_if.question import LeaderAssignedGroup
 
 #: The greatest process id in the order in which assignors iterate over them.
 _LAST = (1 << 127) - 1
 
 
-class CostOfAdding(NamedTuple):
-    """The cost with ``add`` more instances, by Kafka's assignor and as recommended.
+class CostOfAdding(Part):
+    """The cost until a group is balanced with ``add`` more instances: the answer of the API.
 
-    Movements that are under way already are included in both.
+    ``generation`` is the group's; ``instances`` is its present number. ``cost``: as recommended,
+    ``kafka_cost``: by Kafka's assignor. Movements that are under way already are included in both.
     """
 
+    group: str
+    generation: int
     add: int
-    kafka: PlanCost
-    recommended: PlanCost
+    instances: int
+    cost: CostRecord
+    kafka_cost: CostRecord
 
 
 def cost_of_adding(
@@ -40,12 +45,12 @@ def cost_of_adding(
     """
     scenario = _joined(_as_of_now(group), add).expanded()
     costs = []
-    for one in (replace(scenario, assignor=KAFKAS), scenario):
+    for one in (scenario, replace(scenario, assignor=KAFKAS)):
         between_steps()
         decision = decide(one)
         between_steps()
         costs.append(plan_cost(one, decision))
-    return CostOfAdding(add, *costs)
+    return CostOfAdding(group.name, group.epoch, add, len(group.clients), *costs)
 
 
 def _as_of_now(group: LeaderAssignedGroup) -> CompactScenario:

@@ -9,8 +9,8 @@ from typing import Any
 from caughtup.models.assignment.configs import read_configs
 from caughtup.models.assignors.following.follower import Patience
 from caughtup.models.decisions.exact.generation import CLASSES, FOLLOWER, KAFKAS
-from caughtup.models.decisions.generation import DecidedGeneration
 from caughtup.models.decisions.inputs.gathering import RECOMMENDED
+from caughtup.models.decisions.life import DecidedGeneration
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.errors import CaughtupError
 from caughtup.models.groups.generation import StreamsGeneration
@@ -78,7 +78,7 @@ class LeaderAssignedGroup:
     @property
     def open_configs(self) -> Mapping[str, str]:
         """The configs that aren't known for certain, with the possible values."""
-        return {one.name: one.text for one in self.decided.inputs.configs if one.would_tell}
+        return {one.name: one.values for one in self.decided.inputs.configs if one.would_tell}
 
     @property
     def static_members(self) -> bool:
@@ -98,12 +98,12 @@ class LeaderAssignedGroup:
     ) -> SimulatedApplication:
         """Return it as a simulated application. Raises ScenarioError for what Kafka refuses."""
         scenario = self.decided.inputs.scenario
-        follows = setting.assignor is None and self.decided.exact.assignor == FOLLOWER
+        follows = setting.assignor is None and self.decided.exact.leader.assignor == FOLLOWER
         application = application_of(
             self.generation.source_topics,
             scenario,
             {row.task: row.end_offset_sum for row in self.rows if row.end_offset_sum is not None},
-            assignor=setting.assignor or _ASSIGNORS.get(self.decided.exact.assignor, KAFKAS),
+            assignor=setting.assignor or _ASSIGNORS.get(self.decided.exact.leader.assignor, KAFKAS),
             configs=read_configs({**scenario.config, **dict(setting.config)}),
             timings=self.timings(),
             writes=self.speeds.writes,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from caughtup.models.assignment.compact import scenario_fields
+from caughtup.models.assignment.compact import scenario_record
 from caughtup.models.decisions.inputs.gathering import CLOCK_ALLOWANCE_MS, gather_inputs
 from caughtup.models.errors import CaughtupError, DecodeError
 from caughtup.models.groups.generation import StreamsGeneration, read_streams_generation
@@ -155,7 +155,7 @@ def _row(
         leader=generation.leader,
         next_rebalance_ms=due and due[0],
         members=_members(generation),
-        scenario=msgspec.json.encode(scenario_fields(inputs.scenario)).decode(),
+        scenario=msgspec.json.encode(scenario_record(inputs.scenario)).decode(),
         doubts=list(inputs.unknown),
         inferred=list(inputs.inferred),
         assumed=list(inputs.assumed),

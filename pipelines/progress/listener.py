@@ -19,7 +19,7 @@ from pyspark.sql.streaming.listener import (
 )
 
 from caughtup.models.errors import CaughtupError
-from caughtup.models.pipeline_progress import State
+from caughtup.models.records.pipeline_progress import State
 from caughtup.pipelines.progress.records import batch_figures, encode_progress
 from caughtup.pipelines.progress.topic import ProgressTopic
 from caughtup.pipelines.spark.jvm import UNANSWERED, how_jvm_ended

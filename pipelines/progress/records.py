@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from caughtup.models.pipeline_progress import State
-from caughtup.models.records.pipeline_progress import FORMAT, ProgressRecord
+from caughtup.models.records.pipeline_progress import FORMAT, ProgressRecord, State
 
 
 def encode_progress(state: State, figures: Mapping[str, Any]) -> bytes:

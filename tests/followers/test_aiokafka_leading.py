@@ -16,21 +16,25 @@ from caughtup.followers.python.group_snapshot import read_group
 from caughtup.followers.python.members import Members
 from caughtup.followers.python.rebalance import RebalanceDecision, decide_rebalance, keep_in_place
 from caughtup.followers.python.topology import TopicGroup, Topology
-from caughtup.models.assignment.compact import CompactScenario, scenario_fields
+from caughtup.models.assignment.compact import CompactScenario, scenario_record
 from caughtup.models.assignors.following.follow_ups import FollowerInputs
 from caughtup.models.assignors.following.follower import FOLLOWED, GIVEN_UP, Patience
 from caughtup.models.assignors.following.recommendation import Objection, read_followed
 from caughtup.models.decisions.exact.follower import read_published, recompute_follower
 from caughtup.models.decisions.generation import DueGeneration, decide_generation
-from caughtup.models.decisions.inputs.application_state import ApplicationState, find_state
+from caughtup.models.decisions.inputs.application_state import (
+    ApplicationState,
+    find_state,
+    read_state,
+)
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.groups.assignments import FOLLOWERS_PROTOCOL
 from caughtup.models.groups.generation import StreamsGeneration, read_streams_generation
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.learning.learned import Learned, learn
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
-from caughtup.models.records.application_states import FORMAT, read_state
-from caughtup.models.records.fields import builtins_of
+from caughtup.models.records.application_states import FORMAT
+from caughtup.models.records.fields import json_values
 from caughtup.models.records.keys import encode_group
 from caughtup.models.wire.consumer_protocol import ConsumerAssignment, ConsumerSubscription
 from caughtup.models.wire.group_metadata import GroupMetadata
@@ -83,7 +87,7 @@ def decided(
 def inputs_from(led: RebalanceDecision, seed: int, waited: int = 0) -> FollowerInputs:
     """Hear what would be recommended in what a leader told."""
     state = told_of(led)
-    record = recommend(random.Random(seed), scenario_fields(state.scenario))
+    record = recommend(random.Random(seed), json_values(scenario_record(state.scenario)))
     return FollowerInputs(read_followed(record, GROUP), waited=waited)
 
 
@@ -142,7 +146,7 @@ def test_the_service_finds_that_a_rebalance_was_decided_by_the_rules(
     inputs = FollowerInputs(NONE, waited=waited)
     first = decided(readable, inputs)
     told = told_of(first)
-    record = recommend(random.Random(seed), scenario_fields(told.scenario))
+    record = recommend(random.Random(seed), json_values(scenario_record(told.scenario)))
     second = decided(
         readable, FollowerInputs(read_followed(record, GROUP), age_ms, waited, repeated)
     )
@@ -152,7 +156,7 @@ def test_the_service_finds_that_a_rebalance_was_decided_by_the_rules(
         assert state is not None
         inputs = GenerationInputs(state.scenario, {}, (), (), (), "application")
         exact = recompute_follower(seen, inputs, state, [read_published(record, GROUP)])
-        assert (exact.result, exact.why) == ("match", "")
+        assert (exact.leader.result, exact.leader.why) == ("match", "")
 
 
 def told_of(led: RebalanceDecision) -> ApplicationState:
@@ -251,7 +255,7 @@ def test_a_copy_beyond_the_ends_shows_that_they_are_old() -> None:
 
 def test_the_state_is_what_the_follower_for_kafka_streams_would_tell() -> None:
     told = decided({"member-0": RUNNING, "member-1": info(1, {})}, FollowerInputs(NONE)).record
-    record = builtins_of(told)
+    record = json_values(told)
     assert record["config"] == {
         "acceptable.recovery.lag": 10,
         "max.warmup.replicas": 2,

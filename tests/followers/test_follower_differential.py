@@ -11,7 +11,7 @@ import pytest
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.following.follower import FollowerDecision, Patience, follow
 from caughtup.models.assignors.following.recommendation import (
-    MAX_BYTES,
+    MOST_RECOMMENDATION_BYTES,
     Objection,
     read_followed,
     require_bounded,
@@ -121,8 +121,8 @@ def test_both_balance_at_once_what_is_nowhere_and_nobody_has(
     ("padding", "reason"),
     [
         ("x" * 1_000_000, "followed"),
-        ("x" * (MAX_BYTES - 2_000), "followed"),
-        ("x" * MAX_BYTES, "malformed"),
+        ("x" * (MOST_RECOMMENDATION_BYTES - 2_000), "followed"),
+        ("x" * MOST_RECOMMENDATION_BYTES, "malformed"),
         ([0] * 1_000_000, "followed"),
         ([0] * 1_100_000, "malformed"),
         ([[]] * 550_000, "malformed"),

@@ -15,16 +15,14 @@ from caughtup.agents.views.lag_lines import lag_lines
 from caughtup.agents.web.metrics.exposition import exposition
 from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.page_state import page_steps
-from caughtup.models.decisions.recommendation_fields import recommendation_fields
 from caughtup.models.faults.isolation import Fault
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.polls.batch import Record, decode_records, split_generations
 from caughtup.models.polls.records import ListedRecords
-from caughtup.models.records.fields import builtins_of
+from caughtup.models.records.fields import json_values
 from caughtup.models.records.movements import (
     PARTITIONS,
-    TaskMovementRecord,
 )
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.state.forgetting import Forgetting
@@ -79,9 +77,9 @@ class Cluster:
         """Decide, assess and forget, and give what is shown of each innocent group."""
         state = self.state
         for recommended in state.decide(now_ms):
-            self._publish(recommended.group, recommendation_fields(recommended))
+            self._publish(recommended.group, json_values(recommended))
         for event in state.applications.movement_events(now_ms):
-            self._publish(event.group, builtins_of(TaskMovementRecord.from_event(event)))
+            self._publish(event.group, json_values(event))
         for partition in list(state.reassignments.ongoing):
             for event in state.reassignment_events.new_events(state.reassignments, partition):
                 PARTITIONS.encode(event)

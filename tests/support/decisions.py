@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
-from caughtup.models.decisions.generation import DecidedGeneration
-from caughtup.models.decisions.recommendation import Recommendation
+from caughtup.models.decisions.life import DecidedGeneration
 from caughtup.models.parameters import ApplicationParameters
-from caughtup.models.records.fields import builtins_of
-from caughtup.models.records.movements import TaskMovementRecord
+from caughtup.models.records.fields import json_values
+from caughtup.models.records.recommendations import FORMAT, RecommendationRecord
 from caughtup.models.state.cluster import ClusterState
 from tests.support.groups.streams import GROUP, START_MS, WARMING, Member, generation
 from tests.support.states import TOLD, cluster_state, publish, read, state_with_ends
@@ -52,10 +53,15 @@ def decided_generation(state: ClusterState, group: str = GROUP) -> DecidedGenera
     return decided
 
 
-def a_recommendation(*members: Member, number: int = 7) -> Recommendation:
+def a_recommendation(*members: Member, number: int = 7) -> RecommendationRecord:
     """Return what is recommended for a generation of these members."""
     (recommended,) = undecided_state(*members, number=number).decide(DECIDED_MS)
     return recommended
+
+
+def recommendation_of(record: Mapping[str, Any]) -> RecommendationRecord:
+    """Return a record, given as JSON's own values, as the service decodes it."""
+    return FORMAT.decode(json.dumps(record).encode())
 
 
 def recommended_record(
@@ -76,6 +82,5 @@ def recommended_with_events() -> tuple[dict[str, Any], list[dict[str, Any]]]:
     state = undecided_state(*WARMING)
     (record,) = publish(state, DECIDED_MS)
     return record, [
-        builtins_of(TaskMovementRecord.from_event(event))
-        for event in state.applications.movement_events(DECIDED_MS + 1)
+        json_values(event) for event in state.applications.movement_events(DECIDED_MS + 1)
     ]

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from caughtup.agents.topics.restoration import learned_configs
-from caughtup.models.decisions.generation import DecidedGeneration
-from caughtup.models.decisions.undecided import END_OFFSETS_WAIT_MS
+from caughtup.models.decisions.learned_configs import learned_record
+from caughtup.models.decisions.life import END_OFFSETS_WAIT_MS, DecidedGeneration
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.learning.learned import Learned
 from caughtup.models.records.keys import encode_group
-from caughtup.models.records.learned_configs import FORMAT, LearnedRecord
+from caughtup.models.records.learned_configs import FORMAT
 from caughtup.models.state.cluster import ClusterState
 from tests.models.learning.applications import GROUP, Application, Played
 from tests.models.learning.truths import Truth
@@ -54,7 +54,7 @@ def learned(state: ClusterState) -> Learned:
 def kept(state: ClusterState) -> bytes:
     """Return what is written of the group."""
     ((group, known),) = state.applications.learned.each()
-    return FORMAT.encode(LearnedRecord.from_learned(group, known))
+    return FORMAT.encode(learned_record(group, known))
 
 
 def restarted(state: ClusterState, app: Application, **told: object) -> ClusterState:

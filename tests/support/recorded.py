@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from caughtup.models.assignment.compact import scenario_fields
+from caughtup.models.assignment.compact import scenario_record
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.groups.generation import StreamsGeneration
+from caughtup.models.records.fields import json_values
 from caughtup.models.replay.recorded import RecordedGeneration
 
 
@@ -16,7 +17,7 @@ def recorded_generation(
         group=generation.group,
         generation=generation.generation,
         as_of_ms=generation.as_of_ms,
-        scenario=scenario_fields(inputs.scenario),
+        scenario=json_values(scenario_record(inputs.scenario)),
         assigned={
             "probing_rebalance_needed": generation.next_rebalance() is not None,
             "clients": {

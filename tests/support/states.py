@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from caughtup.models.decisions.application import Application
-from caughtup.models.decisions.recommendation_fields import recommendation_fields
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
 from caughtup.models.polls.batch import Record, decode_batch
+from caughtup.models.records.fields import json_values
 from caughtup.models.records.reassignments import ReassignmentRecord
 from caughtup.models.state.cluster import ClusterState
 from tests.support.groups.records import GROUP, SOURCE, START_MS, commit, consumer_generation
@@ -42,7 +42,7 @@ def read(state: ClusterState, *records: Record, seen_ms: int = START_MS) -> None
 
 def publish(state: ClusterState, now_ms: int = START_MS) -> list[dict[str, Any]]:
     """Decide all that is due, and return the records, as a consumer of their topic reads them."""
-    fields = map(recommendation_fields, state.decide(now_ms))
+    fields = map(json_values, state.decide(now_ms))
     return [json.loads(json.dumps(record)) for record in fields]
 
 

@@ -19,8 +19,7 @@ from caughtup.agents.cli.service.options import service_of, service_options
 from caughtup.agents.cli.snapshot import read_snapshot
 from caughtup.agents.progress import Progress
 from caughtup.agents.views.configs import application_lines
-
-Line = dict[str, Any]
+from caughtup.models.records.config_lines import ChangelogsLine, ConfigLine, Line
 
 
 @click.command(
@@ -54,7 +53,7 @@ def configs(
     known = _look(connection) if service is None else service.configs()
     by_group: dict[str, list[Line]] = {}
     for line in known:
-        by_group.setdefault(line["group"], []).append(line)
+        by_group.setdefault(str(line.group), []).append(line)
     found = named(by_group, groups)
     for name in groups:
         if not named(found, [name]):
@@ -81,13 +80,17 @@ def _printed(
         for group, own in found.items():
             yield settings_table(group, own)
         return
-    configs = [line for own in found.values() for line in own if "name" in line]
+    configs = [line for own in found.values() for line in own if isinstance(line, ConfigLine)]
     if json:
         for line in configs:
             yield msgspec.json.encode(line).decode()
         return
     yield from lines(CONFIG_COLUMNS, config_cells(configs), Output.of_stdout(wide=wide))
-    young = [g for g, own in found.items() if any(one.get("from_one_generation") for one in own)]
+    young = [
+        group
+        for group, own in found.items()
+        if any(isinstance(one, ChangelogsLine) and one.from_one_generation for one in own)
+    ]
     if young:
         yield ""
         yield (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import click
@@ -15,11 +16,13 @@ from caughtup.agents.cli.lag.main import NOTHING_MATCHED
 from caughtup.agents.cli.options import connection_options, format_option, settings_of
 from caughtup.agents.cli.snapshot import read_snapshot
 from caughtup.agents.progress import Progress
-from caughtup.models.decisions.generation import DecidedGeneration
-from caughtup.models.decisions.recommendation_fields import (
-    config_fields,
-    movement_fields,
-    recommendation_fields,
+from caughtup.models.decisions.life import DecidedGeneration
+from caughtup.models.records.fields import ABSENT, Absent, changed, or_absent
+from caughtup.models.records.recommendations import (
+    KnownConfigRecord,
+    LeaderRecord,
+    RecommendationRecord,
+    RecommendedMovement,
 )
 from caughtup.models.state.cluster import ClusterState
 
@@ -71,27 +74,40 @@ def _what_it_is(state: ClusterState, group: str) -> str:
     return "is not known on this cluster"
 
 
-def explanation(decided: DecidedGeneration) -> dict[str, Any]:
-    """Return the JSON object of ``explain --format json``."""
+class AssignedTasks(msgspec.Struct):
+    """The tasks that a process was assigned, standbys with the warm-ups among them."""
+
+    active: list[str]
+    standby: list[str]
+
+
+class Explanation(msgspec.Struct, kw_only=True):
+    """The object of ``explain --format json``; ``leader_decision``: by process."""
+
+    group: str
+    generation: int
+    leader_decision: dict[str, AssignedTasks]
+    exact: LeaderRecord
+    configs: Sequence[KnownConfigRecord]
+    leader_movements: Sequence[RecommendedMovement]
+    recommendation: RecommendationRecord | Absent = ABSENT
+
+
+def explanation(decided: DecidedGeneration) -> Explanation:
+    """Return what is known of a generation's decision, and what is recommended instead."""
     generation = decided.generation
-    line: dict[str, Any] = {
-        "group": generation.group,
-        "generation": generation.generation,
-        "leader_decision": {
-            str(process): {
-                "active": [str(task) for task in sorted(client.active())],
-                "standby": [str(task) for task in sorted(client.standby())],
-            }
+    return Explanation(
+        group=generation.group,
+        generation=generation.generation,
+        leader_decision={
+            str(process): AssignedTasks(
+                [str(task) for task in sorted(client.active())],
+                [str(task) for task in sorted(client.standby())],
+            )
             for process, client in generation.clients.items()
         },
-        "exact": {
-            "assignor": decided.exact.assignor,
-            "result": decided.exact.result,
-            "why": decided.exact.why,
-        },
-        "configs": config_fields(decided.inputs.configs),
-        "leader_movements": [movement_fields(one) for one in decided.leader_movements or ()],
-    }
-    if decided.recommendation is not None:
-        line["recommendation"] = recommendation_fields(decided.recommendation)
-    return line
+        exact=changed(decided.exact.leader, identical=ABSENT, told=ABSENT),
+        configs=decided.inputs.configs,
+        leader_movements=decided.leader_movements or (),
+        recommendation=or_absent(decided.recommendation),
+    )

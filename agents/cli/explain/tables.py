@@ -9,13 +9,16 @@ from rich.table import Table
 
 from caughtup.models.assignment.explanation import says
 from caughtup.models.decisions.exact.generation import ASSIGNOR
-from caughtup.models.decisions.generation import DecidedGeneration
-from caughtup.models.decisions.inputs.known_configs import ASSUMED
-from caughtup.models.decisions.plan_cost import PlanCost
-from caughtup.models.decisions.recommendation import PlannedMovement, Recommendation
+from caughtup.models.decisions.life import DecidedGeneration
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.durations import duration
 from caughtup.models.ids import TaskId
+from caughtup.models.records.fields import Absent, or_none
+from caughtup.models.records.recommendations import (
+    CostRecord,
+    RecommendationRecord,
+    RecommendedMovement,
+)
 
 
 def print_explanation(
@@ -40,13 +43,13 @@ def print_explanation(
     _print_movements(console, "What caughtup recommends", decided.movements, names)
     if decided.recommendation is not None:
         _print_costs(console, decided.recommendation)
-        probing = decided.recommendation.probing
+        probing = decided.recommendation.probing_rebalance
         needed = "needed" if probing.needed else "not needed"
         console.print(f"A probing rebalance is {needed}: {probing.reason}.")
 
 
 def _print_certainty(console: Console, decided: DecidedGeneration) -> None:
-    exact = decided.exact
+    exact = decided.exact.leader
     if exact.assignor != ASSIGNOR:
         console.print(f"Its leader decides by caughtup's {exact.assignor}.")
     verdict = {
@@ -69,10 +72,12 @@ def _print_configs(console: Console, decided: DecidedGeneration) -> None:
         return
     table = Table("config", "value", "known", title="Configs", title_justify="left")
     for one in decided.inputs.configs:
-        table.add_row(one.name, one.text, one.source)
+        table.add_row(one.name, one.values, one.source)
     console.print(table)
     known = {one.provenance for one in decided.inputs.configs}
-    if ASSUMED in known and all(one.generations <= 1 for one in decided.inputs.configs):
+    if "assumed" in known and all(
+        (or_none(one.generations) or 0) <= 1 for one in decided.inputs.configs
+    ):
         console.print(
             "Known from this generation alone; a running service learns from every generation."
         )
@@ -91,7 +96,7 @@ def _print_assignment(console: Console, decided: DecidedGeneration) -> None:
 
 
 def _print_movements(
-    console: Console, title: str, movements: Sequence[PlannedMovement], names: Mapping[str, str]
+    console: Console, title: str, movements: Sequence[RecommendedMovement], names: Mapping[str, str]
 ) -> None:
     if not movements:
         console.print(f"{title}: nothing moves.")
@@ -101,14 +106,14 @@ def _print_movements(
         table.add_row(
             movement.task,
             movement.kind,
-            names.get(movement.source or "", ""),
+            names.get(movement.from_ or "", ""),
             names.get(movement.to, movement.to),
             movement.reason,
         )
     console.print(table)
 
 
-def _print_costs(console: Console, recommended: Recommendation) -> None:
+def _print_costs(console: Console, recommended: RecommendationRecord) -> None:
     """Print what both plans cost until the group is balanced, side by side."""
     table = Table("until balanced", title="Cost", title_justify="left")
     table.add_column("Kafka's assignor", justify="right")
@@ -124,8 +129,8 @@ def _print_costs(console: Console, recommended: Recommendation) -> None:
     console.print(table)
 
 
-def _number(cost: PlanCost, number: int | None) -> str:
-    if number is None:
+def _number(cost: CostRecord, number: int | Absent) -> str:
+    if isinstance(number, Absent):
         return "unknown"
     return f"{'about ' if cost.estimated else ''}{number:,}"
 
@@ -164,7 +169,7 @@ def _print_task(
         if not own:
             console.print(f"{who} leaves it where it is.")
         for movement in own:
-            source = names.get(movement.source or "", "no client")
+            source = names.get(movement.from_ or "", "no client")
             destination = names.get(movement.to, movement.to)
             console.print(
                 f"{who}: {movement.kind}, from {source} to {destination}: {movement.reason}."

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 from caughtup.agents.clock import now_ms
 from caughtup.agents.columns import Column
 from caughtup.models.durations import duration
+from caughtup.models.records.config_lines import ConfigLine
+from caughtup.models.records.fields import or_none
 from caughtup.models.verdicts import LAG
 
 UNKNOWN = "unknown"
@@ -181,10 +183,10 @@ def task_cells(lines: Iterable[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     ]
 
 
-def config_cells(configs: Iterable[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+def config_cells(configs: Iterable[ConfigLine]) -> list[tuple[str, ...]]:
     """Return the cells of a row for each config of Streams applications."""
     return [
-        (one["group"], one["name"], one["values"], one["known"], one.get("would_tell", ""))
+        (or_none(one.group) or "", one.name, one.values, one.known, or_none(one.would_tell) or "")
         for one in configs
     ]
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Protocol
 
+import msgspec
+
 from caughtup.agents.cli.service.client import ServiceClient
 from caughtup.agents.cli.snapshot import ClusterLooks
 from caughtup.agents.progress import Progress
@@ -13,6 +15,7 @@ from caughtup.agents.views.configs import config_lines
 from caughtup.agents.views.groups import group_summary
 from caughtup.agents.views.lag_lines import lag_lines
 from caughtup.agents.views.spark import checkpoint_problems
+from caughtup.models.records.config_lines import ConfigLine
 from caughtup.models.state.cluster import ClusterState
 
 
@@ -41,7 +44,7 @@ class Lag(Protocol):
         """Yield the lines of groups: their partitions, members and tasks (``views.lag_lines``)."""
         ...
 
-    def configs(self, groups: Sequence[str]) -> Iterator[dict[str, Any]]:
+    def configs(self, groups: Sequence[str]) -> Iterator[ConfigLine]:
         """Yield what is known of the configs of Streams applications (``views.configs``)."""
         ...
 
@@ -71,15 +74,10 @@ class LookedAt:
         """Yield the lines of groups."""
         return chain.from_iterable(lag_lines(self._state, group) for group in groups)
 
-    def configs(self, groups: Sequence[str]) -> Iterator[dict[str, Any]]:
+    def configs(self, groups: Sequence[str]) -> Iterator[ConfigLine]:
         """Yield what is known of the configs of Streams applications."""
-        state = self._state
-        return (
-            {"group": group, **line}
-            for group in groups
-            if group in state.applications
-            for line in config_lines(state, group)
-        )
+        known = (group for group in groups if group in self._state.applications)
+        return chain.from_iterable(config_lines(self._state, group) for group in known)
 
 
 class Asked:
@@ -107,10 +105,10 @@ class Asked:
         every = list(groups) == list(self._groups)
         return self._service.lag(None if every else groups)
 
-    def configs(self, groups: Sequence[str]) -> Iterator[dict[str, Any]]:
+    def configs(self, groups: Sequence[str]) -> Iterator[ConfigLine]:
         """Yield what is known of the configs of Streams applications."""
         return (
-            {"group": application["group"], **line}
+            msgspec.convert({**line, "group": application["group"]}, ConfigLine)
             for application in self._applications
             if application["group"] in groups
             for line in application.get("configs", ())

@@ -15,6 +15,8 @@ import msgspec
 from caughtup.agents.cli.service.failures import not_there, refusal, unreachable
 from caughtup.agents.errors import NotThereError, UserError
 from caughtup.agents.web.hosts import is_loopback
+from caughtup.models.records.config_lines import ChangelogsLine, ConfigLine
+from caughtup.models.records.config_lines import Line as ConfigsLine
 from caughtup.models.records.reassignment_lines import Line
 
 #: A service answers within seconds, however much it has to say: it says it as it goes.
@@ -24,10 +26,8 @@ _MOST_BYTES, _MOST_LINE_BYTES = 1 << 30, 1 << 24
 _PIECE_BYTES = 1 << 16
 #: A request's line may have 8 KiB.
 _MOST_QUERY = 6_000
-#: What a line of a config has.
 #: Kinds of lines of reassignments; a newer service may have others.
 _REASSIGNMENT_KINDS = ("partition", "throttle", "missing")
-_OF_A_CONFIG = {"name", "values", "value", "provenance", "known"}
 
 
 class ServiceClient:
@@ -66,22 +66,19 @@ class ServiceClient:
     def reassignments(self) -> list[Line]:
         """Return the lines of what is in movement, and of throttles left over."""
         found = self._lines("/api/reassignments")
-        return [self._typed(line) for line in found if line.get("kind") in _REASSIGNMENT_KINDS]
+        known = (line for line in found if line.get("kind") in _REASSIGNMENT_KINDS)
+        return [self._typed(line, Line) for line in known]
 
     def connect(self) -> list[dict[str, Any]]:
         """Return the lines of all Connect groups."""
         return self._having("/api/connect", "group", "kind")
 
-    def configs(self) -> list[dict[str, Any]]:
+    def configs(self) -> list[ConfigsLine]:
         """Return the lines of what is known of all applications' configs."""
-        lines = self._having("/api/configs", "group")
-        whole = all(
-            isinstance(line.get("changelogs", {}), dict)
-            if "name" not in line
-            else line.keys() >= _OF_A_CONFIG
-            for line in lines
-        )
-        return lines if whole else [self._decoded(b"")]
+        return [
+            self._typed(line, ConfigLine if "name" in line else ChangelogsLine)
+            for line in self._lines("/api/configs")
+        ]
 
     def safe(
         self, group: str, client: str, within_seconds: float | None, *, leave_group: bool
@@ -113,13 +110,12 @@ class ServiceClient:
         if rest:
             raise self._unreachable(IncompleteRead(rest))
 
-    def _typed(self, line: dict[str, Any]) -> Line:
+    def _typed(self, line: dict[str, Any], kind: Any) -> Any:
         """Return a line as its type; what a newer service says besides is left out."""
         try:
-            found: Line = msgspec.convert(line, Line)
+            return msgspec.convert(line, kind)
         except msgspec.ValidationError:
             raise self._no_service() from None
-        return found
 
     def _decoded(self, text: bytes) -> dict[str, Any]:
         try:

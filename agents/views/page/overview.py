@@ -94,7 +94,7 @@ def _application(state: ClusterState, group: str) -> _Row | None:
     if application.change is not None:
         described["change"] = change_fields(application.change)
     if (decided := application.decided) is not None:
-        described["result"] = decided.exact.result
+        described["result"] = decided.exact.leader.result
         if decided.recommendation is not None:
             described["movements"] = len(decided.recommendation.movements)
     return described

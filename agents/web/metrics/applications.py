@@ -7,7 +7,7 @@ from functools import partial
 
 from caughtup.agents.web.metrics.families import Family, Scrape
 from caughtup.models.decisions.application import Application
-from caughtup.models.decisions.exact.generation import RESULTS
+from caughtup.models.records.recommendations import RESULTS
 
 _GROUP = ("cluster", "group")
 

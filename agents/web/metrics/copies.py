@@ -8,7 +8,7 @@ from functools import partial
 from caughtup.agents.web.metrics.families import Family, Scrape
 from caughtup.models.copies.catch_up_rates import SOURCES
 from caughtup.models.copies.probing import Probing
-from caughtup.models.decisions.plan_cost import PlanCost
+from caughtup.models.records.recommendations import CostRecord
 
 _GROUP = ("cluster", "group")
 #: The parts of a recommendation that say what a plan costs, by the plan's name.
@@ -49,7 +49,7 @@ def _plan_costs(figure: str, family: Family, scrape: Scrape, group: str) -> Iter
     recommended = decided.recommendation if decided else None
     if recommended is not None:
         for plan, field in _PLANS.items():
-            cost: PlanCost = getattr(recommended, field)
+            cost: CostRecord = getattr(recommended, field)
             yield family.line((scrape.state.cluster, group, plan), getattr(cost, figure))
 
 

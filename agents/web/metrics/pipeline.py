@@ -8,6 +8,7 @@ from operator import attrgetter
 
 from caughtup.agents.web.metrics.families import Family, Scrape
 from caughtup.models.pipeline_progress import STATUSES, StreamProgress
+from caughtup.models.records.pipeline_progress import ProgressRecord
 
 _STREAM = ("cluster", "stream")
 
@@ -32,12 +33,12 @@ def _age(family: Family, scrape: Scrape, stream: str) -> Iterator[bytes]:
 
 
 def _figure(
-    figure: Callable[[StreamProgress], float | None],
+    figure: Callable[[ProgressRecord], float | None],
     family: Family,
     scrape: Scrape,
     stream: str,
 ) -> Iterator[bytes]:
-    if (value := figure(_progress(scrape, stream))) is not None:
+    if (value := figure(_progress(scrape, stream).record)) is not None:
         yield family.line((scrape.state.cluster, stream), value)
 
 

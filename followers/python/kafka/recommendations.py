@@ -21,13 +21,13 @@ from caughtup.followers.python.kafka.connection import (
 )
 from caughtup.followers.python.kafka.signatures import find_forgery
 from caughtup.models.assignors.following.recommendation import (
-    MAX_BYTES,
     FollowedRecommendation,
     Objection,
     read_followed,
     require_bounded,
 )
 from caughtup.models.errors import CaughtupError
+from caughtup.models.records.topics import MOST_RECOMMENDATION_BYTES
 from caughtup.models.security.signing import HEADER
 
 log = logging.getLogger("caughtup.followers")
@@ -35,7 +35,7 @@ log = logging.getLogger("caughtup.followers")
 #: Of a batch alone a broker sends all.
 _MOST_FETCHED = 1 << 20
 #: A record's other parts are small.
-_MOST_DECOMPRESSED = MAX_BYTES + (1 << 20)
+_MOST_DECOMPRESSED = MOST_RECOMMENDATION_BYTES + (1 << 20)
 _FIRST_RETRY, _LAST_RETRY = 1.0, 30.0
 _POLL_MS = 500
 

@@ -9,12 +9,11 @@ from typing import Any, TypeVar
 
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import ProcessId, TaskId
+from caughtup.models.records.topics import MOST_RECOMMENDATION_BYTES
 
 T = TypeVar("T")
 
-#: Real recommendations are far smaller.
-MAX_BYTES = 16 << 20
-#: One of these bytes precedes every JSON value but the first; a value takes about 100 bytes of memory.
+#: One of these bytes precedes every JSON value but the first; a value takes about 100 bytes.
 _SEPARATORS = b",[{"
 _MOST_SEPARATORS = 1 << 20
 _LONG_MAX = (1 << 63) - 1
@@ -46,7 +45,7 @@ def require_bounded(value: bytes) -> None:
 
     Source: ``caughtup.Recommendation``.
     """
-    if len(value) > MAX_BYTES:
+    if len(value) > MOST_RECOMMENDATION_BYTES:
         raise _malformed(f"{len(value)} bytes")
     if sum(value.count(one) for one in _SEPARATORS) > _MOST_SEPARATORS:
         raise _malformed(f"over {_MOST_SEPARATORS} values")

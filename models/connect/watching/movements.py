@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Literal, NamedTuple
 
 from caughtup.models.connect.watching.told import worker_id
 from caughtup.models.connect.watching.watch import Watch
 from caughtup.models.connect.work import Item
+from caughtup.models.ids import ConnectorTaskId
+from caughtup.models.records.fields import ABSENT, or_absent
+from caughtup.models.records.movements import CONNECT, ConnectMovementRecord, Step
 from caughtup.models.wire.connect_protocol import ConnectorsAndTasks
-
-Step = Literal["planned", "promoted", "dropped"]
 
 #: Why a worker is given something, as ``Assigned`` and the lack of a decision have it.
 _REASONS = {
@@ -25,24 +25,7 @@ _UNEXPLAINED = "the leader decided so"
 _FORESEEN = "no worker has it, and the next round assigns it to this one"
 
 
-class ConnectMovement(NamedTuple):
-    """A step of a connector or a task on its way to a worker; ``source`` had it, None for nobody.
-
-    ``at_ms`` is when the group's state changed. ``why``: it was dropped, for this reason.
-    """
-
-    step: Step
-    group: str
-    generation: int
-    at_ms: int
-    item: Item
-    to: str
-    source: str | None
-    reason: str
-    why: str | None = None
-
-
-def movements(before: Watch | None, after: Watch) -> Iterator[ConnectMovement]:
+def movements(before: Watch | None, after: Watch) -> Iterator[ConnectMovementRecord]:
     """Yield what a generation means for what changes workers, in order.
 
     Of a first generation only what is planned: what was there before it isn't known.
@@ -56,17 +39,21 @@ def movements(before: Watch | None, after: Watch) -> Iterator[ConnectMovement]:
 
     def event(
         step: Step, item: Item, to: str, reason: str, why: str | None = None
-    ) -> ConnectMovement:
-        return ConnectMovement(
-            step,
-            generation.group,
-            generation.generation,
-            at_ms,
-            item,
-            to,
-            had.get(item),
-            reason,
-            why,
+    ) -> ConnectMovementRecord:
+        task = item if isinstance(item, ConnectorTaskId) else None
+        return ConnectMovementRecord(
+            schema=CONNECT.schema,
+            kind="connector" if task is None else "connector-task",
+            event=step,
+            group=generation.group,
+            generation=generation.generation,
+            at_ms=at_ms,
+            connector=item if isinstance(item, str) else item.connector,
+            to=to,
+            reason=reason,
+            task=ABSENT if task is None else task.task,
+            from_=or_absent(had.get(item)),
+            why=or_absent(why),
         )
 
     for item in _in_order(planned):

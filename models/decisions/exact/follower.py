@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from caughtup.models.assignment.decision import ClientDecision, Decision
 from caughtup.models.assignment.scenario import Scenario
@@ -15,12 +14,14 @@ from caughtup.models.assignors.following.recommendation import (
     Objection,
     read_followed,
 )
-from caughtup.models.decisions.exact.generation import FOLLOWER, ExactResult, in_words
+from caughtup.models.decisions.exact.generation import FOLLOWER, ExactResult, compared, in_words
 from caughtup.models.decisions.exact.members import compare_members
-from caughtup.models.decisions.inputs.application_state import ApplicationState, Outcome
+from caughtup.models.decisions.inputs.application_state import ApplicationState
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.errors import CaughtupError, ScenarioError
 from caughtup.models.groups.generation import StreamsGeneration
+from caughtup.models.records.fields import changed, json_values, or_none
+from caughtup.models.records.recommendations import RecommendationRecord, Result
 
 #: Outcomes of a follower that had no recommendation it could read.
 _UNREAD = frozenset(
@@ -48,14 +49,14 @@ class PublishedRecommendation(NamedTuple):
     followed: FollowedRecommendation | None
 
 
-def read_published(record: Mapping[str, Any], group: str) -> PublishedRecommendation:
-    """Read a record of ``caughtup-recommended-assignments`` as a follower of the group does."""
+def read_published(record: RecommendationRecord, group: str) -> PublishedRecommendation:
+    """Read a recommendation as a follower of the group does, by its own rules."""
     followed = None
     with suppress(CaughtupError):
-        followed = read_followed(record, group)
+        followed = read_followed(json_values(record), group)
     return PublishedRecommendation(
-        record["decision_id"],
-        {process: frozenset(given["warmup"]) for process, given in record["assignment"].items()},
+        record.decision_id,
+        {process: frozenset(given.warmup) for process, given in record.assignment.items()},
         followed,
     )
 
@@ -74,7 +75,8 @@ def recompute_follower(
     """
     outcome = state.outcome
     found = _compare(generation, inputs, state, published)
-    return replace(found, told=f"{outcome.reason}: {outcome.message}"[:_MOST_TOLD])
+    told = f"{outcome.reason}: {or_none(outcome.message) or ''}"[:_MOST_TOLD]
+    return found._replace(leader=changed(found.leader, told=told))
 
 
 def _compare(
@@ -85,13 +87,14 @@ def _compare(
 ) -> ExactResult:
     outcome = state.outcome
     warm_ups: Mapping[str, frozenset[str]] = {}
-    if outcome.followed is not None:
-        followed = _find(published, outcome.followed)
+    followed_id = or_none(outcome.followed)
+    if followed_id is not None:
+        followed = _find(published, followed_id)
         if followed is None:
-            why = f"it followed recommendation {outcome.followed}, which isn't known here"
-            return _result("undetermined", why, _decision(outcome, {}))
+            why = f"it followed recommendation {followed_id}, which isn't known here"
+            return _result("undetermined", why, _decision(state, {}))
         warm_ups = followed.warm_ups
-    decision = _decision(outcome, warm_ups)
+    decision = _decision(state, warm_ups)
     scenario = state.scenario.expanded()
     differs = _differs_from_rules(state, scenario, _newest(state, published))
     if differs:
@@ -110,12 +113,12 @@ def _compare(
     if not differences:
         return _result("match", "", decision)
     texts = in_words([one.text for one in differences])
-    result = "mismatch" if any(one.certain for one in differences) else "undetermined"
+    result: Result = "mismatch" if any(one.certain for one in differences) else "undetermined"
     return _result("undetermined" if inputs.unknown else result, texts, decision)
 
 
-def _result(result: str, why: str, decision: Decision) -> ExactResult:
-    return ExactResult(result, why, decision, FOLLOWER)
+def _result(result: Result, why: str, decision: Decision) -> ExactResult:
+    return ExactResult(compared(result, why, FOLLOWER), decision)
 
 
 def _find(
@@ -128,13 +131,13 @@ def _newest(
     state: ApplicationState, published: Sequence[PublishedRecommendation]
 ) -> FollowedRecommendation | Objection:
     """Return what the follower had read, as far as it is known here; else why it says it had none."""
-    name = state.outcome.followed
-    if state.basis is not None and state.outcome.reason not in _UNREAD:
-        name = state.basis.newest
+    name = or_none(state.outcome.followed)
+    if state.follower is not None and state.outcome.reason not in _UNREAD:
+        name = or_none(state.follower.newest)
     newest = None if name is None else _find(published, name)
     if newest is not None and newest.followed is not None:
         return newest.followed
-    return Objection(state.outcome.reason, state.outcome.message)
+    return Objection(state.outcome.reason, or_none(state.outcome.message) or "")
 
 
 def _differs_from_rules(
@@ -144,7 +147,8 @@ def _differs_from_rules(
 
     One that doesn't tell how long it had waited is taken at its word that it had waited enough.
     """
-    outcome, basis = state.outcome, state.basis
+    outcome, basis = state.outcome, state.follower
+    follow_up_ms = or_none(outcome.follow_up_ms)
     if basis is None:
         waited = Patience().follow_ups if outcome.reason == GIVEN_UP else 0
         ruled = follow(scenario, newest, waited=waited)
@@ -152,22 +156,22 @@ def _differs_from_rules(
         ruled = follow(
             scenario,
             newest,
-            age_ms=basis.age_ms,
+            age_ms=or_none(basis.age_ms) or 0,
             waited=basis.waited,
-            repeated=basis.repeated,
+            repeated=or_none(basis.repeated) or 0,
             patience=Patience(basis.follow_up_ms, basis.max_age_ms, basis.follow_ups),
         )
-        if ruled.follow_up_ms != outcome.follow_up_ms and ruled.reason == outcome.reason:
+        if ruled.follow_up_ms != follow_up_ms and ruled.reason == outcome.reason:
             return (
                 f"it should ask for a rebalance in {ruled.follow_up_ms} ms, "
-                f"but asks in {outcome.follow_up_ms} ms"
+                f"but asks in {follow_up_ms} ms"
             )
     if ruled.reason != outcome.reason:
         return f"by its rules it decides {ruled.reason}, but it decided {outcome.reason}"
     for process in sorted(ruled.active):
         for role, should, has in (
-            ("active", frozenset(ruled.active[process]), outcome.active.get(process)),
-            ("standby", frozenset(ruled.standby[process]), outcome.standby.get(process)),
+            ("active", frozenset(ruled.active[process]), state.active.get(process)),
+            ("standby", frozenset(ruled.standby[process]), state.standby.get(process)),
         ):
             if should != has:
                 tasks = ", ".join(str(task) for task in sorted(should ^ (has or frozenset())))
@@ -175,11 +179,11 @@ def _differs_from_rules(
     return ""
 
 
-def _decision(outcome: Outcome, warm_ups: Mapping[str, frozenset[str]]) -> Decision:
+def _decision(state: ApplicationState, warm_ups: Mapping[str, frozenset[str]]) -> Decision:
     """Return what the follower decided; which of its standbys are warm-ups the record tells."""
     clients = {}
-    for process, active in sorted(outcome.active.items()):
-        standby = outcome.standby[process]
+    for process, active in sorted(state.active.items()):
+        standby = state.standby[process]
         warming = warm_ups.get(str(process), frozenset())
         clients[process] = ClientDecision(
             active=tuple(sorted(active)),
@@ -187,4 +191,4 @@ def _decision(outcome: Outcome, warm_ups: Mapping[str, frozenset[str]]) -> Decis
             warmup=tuple(task for task in sorted(standby) if str(task) in warming),
             placed=tuple(sorted(active | standby)),
         )
-    return Decision(outcome.follow_up_ms is not None, clients, explain=tuple)
+    return Decision(or_none(state.outcome.follow_up_ms) is not None, clients, explain=tuple)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 from caughtup.models.assignment.decision import Decision
+from caughtup.models.records.fields import ABSENT
+from caughtup.models.records.recommendations import LeaderRecord, Result
 
 #: Kafka's assignor unless another is configured, as scenarios call it and as Kafka does.
 KAFKAS = "high_availability"
@@ -21,30 +23,32 @@ CLASSES: Mapping[str, str] = {
 FOLLOWER = "FollowingTaskAssignor"
 #: Doubts or differences that are named; of more it is told how many.
 _NAMED = 20
-#: What a recomputation can find.
-RESULTS = ("match", "mismatch", "undetermined")
 
 
-@dataclass(frozen=True, slots=True)
-class ExactResult:
-    """What the recomputation found: ``match``, ``mismatch`` or ``undetermined``, and why.
+class ExactResult(NamedTuple):
+    """What was found when a leader's decision was made again, and that decision if it is known."""
 
-    ``told`` is what a follower says that it did and why, "" for others.
-    """
-
-    result: str
-    why: str
+    leader: LeaderRecord
     decision: Decision | None
-    assignor: str = ASSIGNOR
-    told: str = ""
 
     @property
     def plans(self) -> bool:
-        """Return whether the decision's movements are what the leader has planned.
+        """Whether the decision's movements are what the leader has planned.
 
         A follower's plan is the recommendation that it follows.
         """
-        return self.result == "match" and self.assignor != FOLLOWER
+        return self.leader.result == "match" and self.leader.assignor != FOLLOWER
+
+
+def compared(result: Result, why: str, assignor: str = ASSIGNOR, told: str = "") -> LeaderRecord:
+    """Return what a comparison with a leader's decision found, as it is published.
+
+    ``told``: what the application's follower reported, "" if it reported nothing.
+    """
+    identical: bool | Literal["unknown"] = (
+        "unknown" if result == "undetermined" else result == "match"
+    )
+    return LeaderRecord(assignor, identical, result, why, told or ABSENT)
 
 
 def in_words(texts: Sequence[str]) -> str:

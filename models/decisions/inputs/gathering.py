@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 from caughtup.models.assignment.compact import CompactScenario, CompactTask
 from caughtup.models.assignment.scenario import Client
-from caughtup.models.decisions.inputs.known_configs import KnownConfig
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetTable
@@ -21,6 +20,7 @@ from caughtup.models.offsets import LATEST_OFFSET, LONG_MAX, UNKNOWN_OFFSET_SUM,
 from caughtup.models.parameters import DEFAULTS, TAGS, ApplicationParameters
 from caughtup.models.partition_assignor.clients import clients_of
 from caughtup.models.partition_assignor.rebalance import MemberSubscription
+from caughtup.models.records.recommendations import KnownConfigRecord
 from caughtup.models.tasks.end_offset_sums import (
     SourceCommits,
     changelog_partitions,
@@ -62,7 +62,7 @@ class GenerationInputs:
     tentative: bool = False
     projected: bool = False
     contradicted: tuple[str, ...] = ()
-    configs: tuple[KnownConfig, ...] = ()
+    configs: tuple[KnownConfigRecord, ...] = ()
     placed: Mapping[str, int] = field(default_factory=dict)
     replicas: Mapping[TopicPartition, Sequence[str | None]] | None = None
 

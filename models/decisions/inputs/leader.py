@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from caughtup.models.decisions.inputs.application_state import ApplicationState
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
-from caughtup.models.decisions.inputs.known_configs import READ, KnownConfig
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId
+from caughtup.models.records.recommendations import KnownConfigRecord
 
 APPLICATION = "application"
 
@@ -41,8 +41,8 @@ def leader_inputs(
         tentative=False,
         contradicted=tuple(_contradicted(state, gathered)),
         configs=tuple(
-            KnownConfig(
-                name, _text(value), _text(value) if isinstance(value, list) else value, READ
+            KnownConfigRecord(
+                name, _text(value), _text(value) if isinstance(value, list) else value, "read"
             )
             for name, value in sorted(state.scenario.config.items())
             if value is not None

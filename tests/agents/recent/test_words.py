@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from caughtup.agents.recent.words import partition_movement, task_movements
-from caughtup.models.decisions.movements import TaskMovementEvent
-from caughtup.models.decisions.recommendation import PlannedMovement
-from caughtup.models.records.movements import PartitionMovementRecord
+from caughtup.models.records.movements import PartitionMovementRecord, TaskMovementRecord
 
 
-def an_event(task: str, step: str, plan: str = "recommended") -> TaskMovementEvent:
-    movement = PlannedMovement(task, None, "p1", "warmup", "balances the threads", 9)
-    return TaskMovementEvent(step, plan, "orders", 5, "d1", 1_000, movement)  # type: ignore[arg-type]
+def an_event(task: str, step: str, plan: str = "recommended") -> TaskMovementRecord:
+    return TaskMovementRecord(
+        schema=1,
+        kind="warmup",
+        event=step,  # type: ignore[arg-type]
+        group="orders",
+        generation=5,
+        decision_id="d1",
+        at_ms=1_000,
+        task=task,
+        to="p1",
+        reason="balances the threads",
+        plan=plan,  # type: ignore[arg-type]
+        lag=9,
+    )
 
 
 def test_many_tasks_are_one_sentence_and_the_first_one_s_reason() -> None:

@@ -19,12 +19,12 @@ from caughtup.agents.process.wakeups import Wakeup
 from caughtup.agents.recommendations import recommender
 from caughtup.agents.recommendations.agent import recommend
 from caughtup.agents.recommendations.recommender import Recommender, summary
-from caughtup.agents.recommendations.records import MAX_BYTES, encode
 from caughtup.agents.recommendations.signing import Signer
 from caughtup.models.decisions.learned_configs import LearnedUntil
-from caughtup.models.decisions.recommendation import Recommendation
-from caughtup.models.decisions.recommendation_fields import recommendation_fields
+from caughtup.models.decisions.recommendation import MOST_WRITTEN_BYTES, encode_recommendation
 from caughtup.models.learning.learned import Learned
+from caughtup.models.records.fields import changed, json_values
+from caughtup.models.records.recommendations import RecommendationRecord
 from caughtup.models.state.cluster import ClusterState
 from tests.support.decisions import a_recommendation
 from tests.support.groups.records import GROUP
@@ -34,7 +34,7 @@ from tests.support.states import TOLD, cluster_state, known_ends, list_ends, rea
 
 
 def test_what_is_published_is_json_without_loss() -> None:
-    record = recommendation_fields(a_recommendation(*WARMING))
+    record = json_values(a_recommendation(*WARMING))
     assert msgspec.json.decode(msgspec.json.encode(record)) == json.loads(json.dumps(record))
 
 
@@ -61,8 +61,8 @@ async def test_a_topic_made_anew_gets_the_newest_recommendation_of_each_group(
 ) -> None:
     app = _App("recommends", datadir=tmp_path, web_enabled=False)
     state, health, wakeups = cluster_state(), Health(ready=True), kept_channel(app)
-    older, newer = a_recommendation(*WARMING), replace(a_recommendation(*WARMING), generation=8)
-    endless = replace(older, cluster="c" * MAX_BYTES)
+    older, newer = a_recommendation(*WARMING), changed(a_recommendation(*WARMING), generation=8)
+    endless = changed(older, cluster="c" * MOST_WRITTEN_BYTES)
     for group, known in ((GROUP, older), (GROUP, newer), ("gone", older), ("large", endless)):
         state.applications.apply_published(group, known)
     recommendations, movements = KeptTopic("recommendations"), KeptTopic("movements")
@@ -99,10 +99,10 @@ async def test_a_topic_made_anew_gets_the_newest_recommendation_of_each_group(
 async def test_a_recommendation_that_is_too_large_is_set_aside_and_the_others_are_published(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def bounded(one: Recommendation) -> bytes:
-        return encode(one, 1_000 if one.group == "large" else MAX_BYTES)
+    def bounded(one: RecommendationRecord) -> bytes:
+        return encode_recommendation(one, 1_000 if one.group == "large" else MOST_WRITTEN_BYTES)
 
-    monkeypatch.setattr(recommender, "encode", bounded)
+    monkeypatch.setattr(recommender, "encode_recommendation", bounded)
     state = ClusterState("cluster-1", {"large": TOLD, GROUP: TOLD})
     known_ends(state, now_ms() - 120_000)
     list_ends(state, at_ms=now_ms() + 60_000)

@@ -29,7 +29,7 @@ from caughtup.agents.web.metrics.exposition import exposition
 from caughtup.agents.web.page_state import page_steps
 from caughtup.demo.fleet.large_group import CHANGELOG, END_OFFSET, GROUP, LargeGroup
 from caughtup.models.decisions import generation as deciding
-from caughtup.models.decisions import undecided
+from caughtup.models.decisions.life import State
 from caughtup.models.groups import classic
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
@@ -144,8 +144,8 @@ async def test_what_the_loops_thread_does_grows_as_the_group_and_not_as_its_squa
     few, _ = await story(FEW)
     many, service = await story(TIMES * FEW)
     known = service.state.applications[GROUP]
-    assert known.decided is not None
-    assert known.decided.read_back
+    assert known.latest is not None
+    assert known.latest.state is State.PUBLISHED
     assert known.exact_counts == {"match": 1}
     assert service.recommendations.sent == []
     print({what: (few.of[what], many.of[what]) for what in sorted(few.of)})
@@ -167,14 +167,13 @@ async def test_what_takes_long_is_on_other_threads(monkeypatch: pytest.MonkeyPat
 
     watch(classic, "read_streams_generation")
     watch(classic, "classic_membership")
-    watch(undecided, "gather_inputs")
-    watch(undecided, "decide_generation")
+    watch(deciding, "gather_inputs")
     watch(deciding, "learn")
     watch(deciding, "recommendation")
-    watch(undecided, "read_back")
+    watch(deciding, "read_back")
     watch(deciding, "project")
     watch(deciding, "given_copies")
-    watch(recommender, "encode")
+    watch(recommender, "encode_recommendation")
     await story(FEW)
-    assert len(threads) == 10
+    assert len(threads) == 9
     assert all(threading.get_ident() not in used for used in threads.values())

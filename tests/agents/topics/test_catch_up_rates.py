@@ -14,9 +14,8 @@ from caughtup.agents.views.lag_lines import task_lines
 from caughtup.agents.web.metrics.copies import COPY_FAMILIES
 from caughtup.models.copies.catch_up_rates import WINDOWS_SECONDS, RateWindow, WindowRate
 from caughtup.models.copies.figures import CatchUpRate
-from caughtup.models.ids import TaskId, TopicPartition
+from caughtup.models.ids import CopyKey, TaskId, TopicPartition
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.tasks.copy_table import CopyKey
 from caughtup.models.tasks.positions import TaskPosition
 from caughtup.pipelines.rates.records import copy_key, partition_key, rates_value
 from caughtup.pipelines.rates.state import Rates

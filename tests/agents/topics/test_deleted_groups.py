@@ -11,7 +11,6 @@ from typing import Any
 from caughtup.agents.process.health import Health
 from caughtup.agents.web.metrics.exposition import exposition
 from caughtup.agents.web.metrics.group_labels import GroupLabels
-from caughtup.models.decisions.inputs.application_state import read_application_state
 from caughtup.models.groups.consumer import ConsumerGroup
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
@@ -22,7 +21,7 @@ from tests.support.groups.new_groups import consumer_group, streams_group
 from tests.support.groups.records import START_MS, commit, consumer_generation
 from tests.support.groups.streams import HANDING_OVER, WARMING, generation
 from tests.support.observability.scraping import COMPATIBLE
-from tests.support.own_topics.application_states import state_record
+from tests.support.own_topics.application_states import read_state_record, state_record
 from tests.support.states import TOLD, cluster_state, read
 
 GROUPS = 1_000
@@ -100,7 +99,7 @@ class Cluster:
         if number % 4 == 1:
             told = state_record(*WARMING, given={1: (["0_0"], []), 2: ([], ["0_1"])})
             self.state.applications.apply_state(
-                f"streams-{number}", read_application_state(told, START_MS)
+                f"streams-{number}", read_state_record(told, START_MS)
             )
 
     def change(self, number: int) -> None:

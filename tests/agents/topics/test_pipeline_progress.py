@@ -11,6 +11,7 @@ from caughtup.agents.topics.reports import pipeline_progress
 from caughtup.agents.views.pipeline import progress_rows
 from caughtup.agents.web.metrics.pipeline import PIPELINE_FAMILIES
 from caughtup.models.pipeline_progress import StreamProgress, StreamProgressTable
+from caughtup.models.records.pipeline_progress import ProgressRecord
 from tests.support.observability.scraping import samples_of
 from tests.support.own_topics.malformed import malformed
 from tests.support.states import cluster_state
@@ -51,7 +52,9 @@ def test_what_a_stream_told_is_of_the_time_at_which_the_broker_got_it() -> None:
     pipeline_progress.apply_record(state, b"history", told(later_field="ignored"), AT_MS)
     ((name, one),) = progress.streams()
     assert (name, one.heard_ms) == ("history", AT_MS)
-    assert one == StreamProgress("running", AT_MS, 10.0, 3, 0.5, 20, 40.0, 6, 1, 4)
+    assert one == StreamProgress(
+        AT_MS, ProgressRecord(1, "running", 10.0, 3, 0.5, 20, 40.0, 6, 1, 4)
+    )
     pipeline_progress.apply_record(state, b"history", None, AT_MS)
     assert list(progress.streams()) == []
 

@@ -19,9 +19,9 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.topics import restoration
 from caughtup.agents.topics.restoration import movements, recommendations, restore_published
 from caughtup.models.decisions import last_by_group
+from caughtup.models.decisions.learned_configs import learned_record
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.records.learned_configs import FORMAT as LEARNED
-from caughtup.models.records.learned_configs import LearnedRecord
 from caughtup.models.records.movements import PartitionMovementRecord
 from caughtup.models.records.topics import LEARNED_CONFIGS, RECOMMENDATIONS
 from caughtup.models.security.signing import HEADER, SigningKey, sign
@@ -79,7 +79,7 @@ def test_what_was_learned_is_taken_up_and_what_breaks_the_rules_is_refused(
     ((group, known),) = decided_state(
         *WARMING, parameters=ApplicationParameters()
     ).applications.learned.each()
-    good = LEARNED.encode(LearnedRecord.from_learned(group, known))
+    good = LEARNED.encode(learned_record(group, known))
     poisoned = json.loads(good)
     poisoned["hypotheses"][0]["max_warmup_replicas"] = [0, 1]
     upside_down = json.loads(good)

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from caughtup.agents.topics.reports import task_positions
-from caughtup.models.ids import TaskId
-from caughtup.models.tasks.copy_table import CopyKey
+from caughtup.models.ids import CopyKey, TaskId
 from caughtup.models.tasks.positions import TaskPosition
 from tests.support.groups.records import GROUP
 from tests.support.own_topics.malformed import badly_keyed, malformed

@@ -17,8 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.models.errors import CaughtupError
-from caughtup.models.pipeline_progress import StreamProgress
-from caughtup.models.records.pipeline_progress import FORMAT
+from caughtup.models.records.pipeline_progress import FORMAT, ProgressRecord
 from caughtup.pipelines.java.jars import ensure_spark_jars
 from caughtup.pipelines.progress.listener import Reporter, report_progress
 from caughtup.pipelines.spark.kafka_options import source_options
@@ -51,16 +50,13 @@ def options(cluster: EmbeddedCluster) -> dict[str, str]:
 
 
 @pytest.fixture
-def read(cluster: EmbeddedCluster) -> Callable[[str], list[StreamProgress]]:
+def read(cluster: EmbeddedCluster) -> Callable[[str], list[ProgressRecord]]:
     """Reads all that a topic of progress holds, in its order."""
 
-    def read(topic: str) -> list[StreamProgress]:
+    def read(topic: str) -> list[ProgressRecord]:
         messages = whole_topic(cluster, topic)
         assert {message.key() for message in messages} <= {b"readings"}
-        return [
-            FORMAT.decode(message.value() or b"").to_progress(message.timestamp()[1])
-            for message in messages
-        ]
+        return [FORMAT.decode(message.value() or b"") for message in messages]
 
     return read
 
@@ -100,7 +96,7 @@ def test_each_batch_is_told_and_that_the_stream_was_stopped(
     cluster: EmbeddedCluster,
     options: dict[str, str],
     make_topic: MakeTopic,
-    read: Callable[[str], list[StreamProgress]],
+    read: Callable[[str], list[ProgressRecord]],
     tmp_path: Path,
 ) -> None:
     readings, progress = make_topic("readings", partitions=2), make_topic("progress")
@@ -118,7 +114,7 @@ def test_each_batch_is_told_and_that_the_stream_was_stopped(
         finally:
             query.stop()
     reports = read(progress)
-    assert reports[0] == StreamProgress("running", reports[0].heard_ms, TRIGGER_SECONDS)
+    assert reports[0] == ProgressRecord(FORMAT.schema, "running", TRIGGER_SECONDS)
     first = next(one for one in reports if one.rows)
     assert (first.batch, first.rows, first.offsets_behind) == (0, 50, 0)
     assert first.state_rows == 50
@@ -133,7 +129,7 @@ def test_each_batch_is_told_and_that_the_stream_was_stopped(
     assert (reports[-1].state, reports[-1].why, reports[-1].quarantined) == ("stopped", None, 2)
 
 
-def unique(reports: list[StreamProgress]) -> list[StreamProgress]:
+def unique(reports: list[ProgressRecord]) -> list[ProgressRecord]:
     """Return each batch's first report."""
     return list({one.batch: one for one in reversed(reports) if one.rows}.values())
 
@@ -143,7 +139,7 @@ def test_a_stream_that_fails_says_why_in_one_line(
     cluster: EmbeddedCluster,
     options: dict[str, str],
     make_topic: MakeTopic,
-    read: Callable[[str], list[StreamProgress]],
+    read: Callable[[str], list[ProgressRecord]],
     tmp_path: Path,
 ) -> None:
     readings, progress = make_topic("readings"), make_topic("progress")

@@ -10,7 +10,7 @@ from typing import Any
 from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
-from caughtup.models.records.learned_configs import read_learned
+from caughtup.models.decisions.learned_configs import read_learned
 from tests.support.kafka.topics import whole_topic
 from tests.support.service import Service, caughtup, wait_for
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.assignment.compact import read_compact, scenario_fields
+from caughtup.models.assignment.compact import read_compact, scenario_record
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import ProcessId, TaskId
+from caughtup.models.records.fields import json_values
 
 ONE, TWO = str(ProcessId.of(1)), str(ProcessId.of(2))
 
@@ -68,7 +69,7 @@ def described() -> dict[str, Any]:
 
 def test_what_was_read_is_written_again_byte_for_byte() -> None:
     given = described()
-    assert json.dumps(scenario_fields(read_compact(given))) == json.dumps(given)
+    assert json.dumps(json_values(scenario_record(read_compact(given)))) == json.dumps(given)
 
 
 def test_it_expands_to_what_an_assignor_decides_from() -> None:
@@ -94,7 +95,7 @@ def test_lags_that_a_record_left_out_are_missed_when_it_is_to_be_decided_from() 
     for client in given["clients"].values():
         client["lags"] = {}
     compact = read_compact(given)
-    assert scenario_fields(compact) == given
+    assert json_values(scenario_record(compact)) == given
     with pytest.raises(ScenarioError, match=f"clients.{ONE}.lags.0_2: is missing"):
         compact.expanded()
 
@@ -136,7 +137,7 @@ def test_racks_of_replicas_are_written_as_they_are_read_and_decide_the_same() ->
         "orders-counts-changelog-2": [9, 7],
         "orders-counts-changelog-10": [7],
     }
-    written = scenario_fields(read_compact(told))
+    written = json_values(scenario_record(read_compact(told)))
     assert written["brokers"] == {"0": "r1", "1": "r2"}
     assert written["replicas"]["orders-b-0"] == [1, 2]
     again = read_compact(json.loads(json.dumps(written)))

@@ -11,14 +11,13 @@ from caughtup.models.copies.catch_up_rates import (
     REPEATED_MS,
     TRIGGERS_MISSED,
     CatchUpRates,
-    RateWindow,
     WindowRate,
     choose_rate,
     window_rate,
 )
 from caughtup.models.copies.figures import CatchUpRate
-from caughtup.models.ids import TaskId
-from caughtup.models.tasks.copy_table import CopyKey
+from caughtup.models.ids import CopyKey, TaskId
+from caughtup.models.records.catch_up_rates import RateWindowRecord
 from tests.support.groups.records import GROUP, START_MS
 
 COPY = CopyKey("p", TaskId(0, 1))
@@ -26,8 +25,8 @@ UNKNOWN = WindowRate(None, None, 2)
 RATE = CatchUpRate(5.0, 1.0, 60_000, START_MS)
 
 
-def window(seconds: int, position: WindowRate) -> RateWindow:
-    return RateWindow(seconds, position, UNKNOWN)
+def window(seconds: int, position: WindowRate) -> RateWindowRecord:
+    return RateWindowRecord(seconds, *position)
 
 
 @given(st.integers(FEWEST_SAMPLES, 20), st.integers(-1_000, 1_000), st.integers(30, 60))

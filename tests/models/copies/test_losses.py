@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.copies.losses import GENERATIONS_WATCHED, CopyLosses
-from caughtup.models.ids import TaskId
-from caughtup.models.tasks.copy_table import CopyKey
+from caughtup.models.ids import CopyKey, TaskId
 
 COPY, OTHER = CopyKey("p", TaskId(0, 0)), CopyKey("p", TaskId(0, 1))
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from caughtup.models.copies.restoration import standbys_wait_for, waiting_standbys
 from caughtup.models.groups.generation import StreamsGeneration, read_streams_generation
-from caughtup.models.ids import TaskId
+from caughtup.models.ids import CopyKey, TaskId
 from caughtup.models.polls.batch import decode_batch
-from caughtup.models.tasks.copy_table import CopyKey
 from tests.support.groups.records import GROUP
 from tests.support.groups.streams import Member, generation, process
 

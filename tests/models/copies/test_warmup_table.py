@@ -10,9 +10,8 @@ from caughtup.models.copies.figures import CatchUpRate
 from caughtup.models.copies.history import Observation
 from caughtup.models.copies.warmup_table import WarmupTable
 from caughtup.models.histories.offset_sums import EndOffsetSum
-from caughtup.models.ids import TaskId
+from caughtup.models.ids import CopyKey, TaskId
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
-from caughtup.models.tasks.copy_table import CopyKey
 from tests.support.groups.records import GROUP, START_MS, commit
 from tests.support.groups.streams import (
     HANDED_OVER,

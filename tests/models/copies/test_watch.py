@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from caughtup.models.copies.watch import CopyWatch
-from caughtup.models.ids import TaskId
+from caughtup.models.ids import CopyKey, TaskId
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.tasks.copy_table import CopyKey
 from caughtup.models.tasks.positions import TaskPosition
 from caughtup.models.wire.streams_group_assignments import (
     StreamsGroupCurrentMemberAssignment,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from caughtup.models.decisions.application import GENERATIONS_KEPT
-from caughtup.models.decisions.undecided import END_OFFSETS_WAIT_MS
+from caughtup.models.decisions.life import END_OFFSETS_WAIT_MS
 from tests.support.groups.records import GROUP, START_MS, group_tombstone
 from tests.support.groups.streams import HANDED_OVER, HANDING_OVER, WARMING, Member, generation
 from tests.support.states import (

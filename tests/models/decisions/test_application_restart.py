@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.decisions.recommendation_fields import read_recommendation
-from caughtup.models.decisions.undecided import END_OFFSETS_WAIT_MS, LEADER_STATE_WAIT_MS
+from caughtup.models.decisions.life import END_OFFSETS_WAIT_MS, LEADER_STATE_WAIT_MS
 from caughtup.models.errors import CaughtupError
-from tests.support.decisions import decided_generation, recommended_record
+from tests.support.decisions import decided_generation, recommendation_of, recommended_record
 from tests.support.groups.records import GROUP, START_MS
 from tests.support.groups.streams import HANDED_OVER, HANDING_OVER, WARMING, Member, generation
 from tests.support.states import (
@@ -34,14 +33,14 @@ def published_before(number: int, *members: Member) -> Mapping[str, Any]:
 def test_a_restart_publishes_nothing_again_and_keeps_the_verdict() -> None:
     record = published_before(5, *WARMING)
     state = cluster_state()
-    state.applications.apply_published(GROUP, read_recommendation(record))
+    state.applications.apply_published(GROUP, recommendation_of(record))
     read(state, generation(5, *WARMING), seen_ms=LATER_MS)
     # No end offsets are listed: what was known then is in the record.
     assert publish(state, LATER_MS + END_OFFSETS_WAIT_MS) == []
     decided = decided_generation(state)
-    assert decided.exact.result == "match"
+    assert decided.exact.leader.result == "match"
     assert decided.exact.decision is not None
-    assert decided.recommendation == read_recommendation(record)
+    assert decided.recommendation == recommendation_of(record)
     assert [(copy.role, copy.lag) for copy in state.task_rows(GROUP)] == [
         ("active", None),
         ("active", None),
@@ -57,11 +56,11 @@ def test_a_restart_keeps_the_verdict_of_a_leader_that_decided_otherwise() -> Non
     record = published_before(5, *swapped)
     assert record["leader"]["result"] == "mismatch"
     state = cluster_state()
-    state.applications.apply_published(GROUP, read_recommendation(record))
+    state.applications.apply_published(GROUP, recommendation_of(record))
     read(state, generation(5, *swapped), seen_ms=LATER_MS)
     assert publish(state, LATER_MS) == []
     decided = decided_generation(state)
-    assert decided.exact.why == record["leader"]["why"]
+    assert decided.exact.leader.why == record["leader"]["why"]
     assert application(state).exact_counts == {"mismatch": 1}
 
 
@@ -69,7 +68,7 @@ def test_a_restart_that_reads_older_generations_first_takes_up_the_newest() -> N
     """The log of ``__consumer_offsets`` may not be compacted yet; nothing is decided meanwhile."""
     record = published_before(5, *HANDED_OVER)
     state = state_with_ends()
-    state.applications.apply_published(GROUP, read_recommendation(record))
+    state.applications.apply_published(GROUP, recommendation_of(record))
     read(state, generation(4, *HANDING_OVER, at_ms=START_MS - 10), seen_ms=LATER_MS)
     read(state, generation(5, *HANDED_OVER), seen_ms=LATER_MS)
     state.applications.log_read_to_end()
@@ -81,13 +80,13 @@ def test_a_restart_that_reads_older_generations_first_takes_up_the_newest() -> N
 def test_a_generation_that_precedes_the_published_one_in_the_same_moment_is_not_mixed_up() -> None:
     record = published_before(5, *HANDED_OVER)
     state = cluster_state()
-    state.applications.apply_published(GROUP, read_recommendation(record))
+    state.applications.apply_published(GROUP, recommendation_of(record))
     read(state, generation(4, *HANDING_OVER), seen_ms=LATER_MS)
     read(state, generation(5, *HANDED_OVER), seen_ms=LATER_MS)
     assert publish(state, LATER_MS) == []
     decided = decided_generation(state)
     assert decided.generation.generation == 5
-    assert decided.recommendation == read_recommendation(record)
+    assert decided.recommendation == recommendation_of(record)
     assert state.applications.awaited() == []
 
 
@@ -116,7 +115,7 @@ def test_a_record_of_another_generation_or_other_processes_is_not_taken_up(
     other: Mapping[str, Any],
 ) -> None:
     state = state_with_ends()
-    state.applications.apply_published(GROUP, read_recommendation(other))
+    state.applications.apply_published(GROUP, recommendation_of(other))
     read(state, generation(5, *WARMING))
     (record,) = publish(state)
     assert record["generation"] == 5
@@ -132,11 +131,11 @@ def test_what_was_published_for_a_later_generation_mutes_none(
     forged = {**published_before(5, *WARMING), "generation": 9, "as_of_ms": LATER_MS, **later}
     state = state_with_ends()
     if first == "published":
-        state.applications.apply_published(GROUP, read_recommendation(forged))
+        state.applications.apply_published(GROUP, recommendation_of(forged))
     read(state, generation(5, *WARMING))
     state.applications.log_read_to_end()
     if first == "read":
-        state.applications.apply_published(GROUP, read_recommendation(forged))
+        state.applications.apply_published(GROUP, recommendation_of(forged))
     read(state, generation(6, *WARMING, at_ms=START_MS + 10), seen_ms=START_MS + 10)
     known_ends(state, since_ms=START_MS + 10)
     assert [record["generation"] for record in publish(state, LATER_MS)] == [5, 6]
@@ -176,7 +175,7 @@ def damaged(*path: str | int, value: Any = None) -> Any:
 )
 def test_a_record_that_is_not_ours_is_refused(record: Any) -> None:
     with pytest.raises(CaughtupError):
-        read_recommendation(record)
+        recommendation_of(record)
 
 
 def test_one_that_cannot_be_decided_again_is_ignored_and_the_generation_decided() -> None:
@@ -185,7 +184,7 @@ def test_one_that_cannot_be_decided_again_is_ignored_and_the_generation_decided(
         client["lags"].clear()
     record["inputs"]["scenario"]["greatest_lags"].clear()
     state = state_with_ends()
-    state.applications.apply_published(GROUP, read_recommendation(record))
+    state.applications.apply_published(GROUP, recommendation_of(record))
     read(state, generation(5, *WARMING))
     (own,) = publish(state)
     assert own["leader"]["result"] == "match"
@@ -205,20 +204,20 @@ def test_of_what_the_log_held_at_the_start_only_the_newest_generation_is_decided
 def test_what_another_instance_published_while_this_one_stood_by_is_taken_up() -> None:
     record = published_before(5, *WARMING)
     state = state_with_ends(generation(4, WARMING[0]), generation(5, *WARMING))
-    state.applications.apply_published(GROUP, read_recommendation(record))
+    state.applications.apply_published(GROUP, recommendation_of(record))
     state.applications.restore_published()
     assert publish(state, START_MS + LEADER_STATE_WAIT_MS) == []
     decided = decided_generation(state)
-    assert decided.recommendation == read_recommendation(record)
+    assert decided.recommendation == recommendation_of(record)
     assert application(state).rebalances == 1
     state.applications.restore_published()
     assert application(state).rebalances == 1
-    assert state.applications.newest_published() == [(GROUP, read_recommendation(record))]
+    assert state.applications.newest_published() == [(GROUP, recommendation_of(record))]
 
 
 def test_what_no_other_instance_published_is_decided_after_it_has_gone() -> None:
     state = state_with_ends()
-    state.applications.apply_published(GROUP, read_recommendation(published_before(4, WARMING[0])))
+    state.applications.apply_published(GROUP, recommendation_of(published_before(4, WARMING[0])))
     read(state, generation(4, WARMING[0]), generation(5, *WARMING))
     state.applications.restore_published()
     assert [record["generation"] for record in publish(state, START_MS + LEADER_STATE_WAIT_MS)] == [

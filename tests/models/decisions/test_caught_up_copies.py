@@ -9,8 +9,7 @@ import pytest
 from caughtup.models.assignment.compact import CompactScenario, CompactTask
 from caughtup.models.assignment.scenario import Client
 from caughtup.models.decisions.caught_up_copies import CaughtUpCopies, caught_up_copies
-from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.tasks.copy_table import CopyKey
+from caughtup.models.ids import CopyKey, ProcessId, TaskId
 
 TASKS = tuple(TaskId(0, number) for number in range(3))
 PROCESSES = tuple(ProcessId.of(number) for number in range(3))

@@ -31,7 +31,7 @@ def test_without_a_setting_decisions_are_matched_once_a_few_were_seen() -> None:
     results = []
     for seed in range(10):
         app = an_application(seed)
-        results += [decided.exact.result for decided in live(a_state(app), app, 15)][5:]
+        results += [decided.exact.leader.result for decided in live(a_state(app), app, 15)][5:]
     assert results.count("match") >= 0.95 * len(results)
     assert "mismatch" not in results
 
@@ -62,7 +62,7 @@ def test_a_restart_loses_nothing_and_counts_no_generation_twice(seed: int) -> No
             see(state, played)  # its recommendation was not written: it is decided once more
             assert decided_generation(state).learned is None
         assert learned(state) == learned(twin), number
-        result, of_twin = (decided_generation(one).exact.result for one in (state, twin))
+        result, of_twin = (decided_generation(one).exact.leader.result for one in (state, twin))
         # What was decided once more is held against what is left since.
         assert result == of_twin or (number % 5 == 4 and result == "match")
         app.live()
@@ -97,7 +97,7 @@ def test_a_false_setting_is_named_within_five_generations_that_contradict_it(
     for seed in range(12):
         app = an_application(seed)
         state = a_state(app, config={**right, name: wrong}, tags=())
-        contradicting = [d for d in live(state, app, 20) if d.exact.result == "mismatch"]
+        contradicting = [d for d in live(state, app, 20) if d.exact.leader.result == "mismatch"]
         if contradicting:
             lines = [line for one in contradicting[:5] for line in one.inputs.contradicted]
             found = [
@@ -118,7 +118,7 @@ def test_true_settings_are_contradicted_by_nothing() -> None:
     )
     for decided in live(state, app, 20):
         assert decided.inputs.contradicted == ()
-        assert decided.exact.result == "match"
+        assert decided.exact.leader.result == "match"
         assert {one.provenance for one in decided.inputs.configs} == {"told"}
 
 
@@ -136,7 +136,7 @@ def test_a_rolling_deployment_is_said_and_learned_anew() -> None:
     state = a_state(app)
     list(live(state, app, 10))
     app.truth = Truth(standbys=1, lag=100_000)
-    whys = [decided.exact.why for decided in live(state, app, 20)]
+    whys = [decided.exact.leader.why for decided in live(state, app, 20)]
     assert any(f"{STANDBYS} was 0, now 1" in why for why in whys)
     assert whys[-1] == ""
     assert decided_generation(state).inputs.scenario.config[STANDBYS] == 1

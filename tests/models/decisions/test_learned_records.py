@@ -6,7 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from caughtup.models.decisions.learned_configs import LearnedConfigs, LearnedUntil
+from caughtup.models.decisions.learned_configs import (
+    LearnedConfigs,
+    LearnedUntil,
+    learned_record,
+    read_learned,
+)
 from caughtup.models.learning.learned import Learned, with_settings
 from caughtup.models.learning.probing import PROBING
 from caughtup.models.learning.ranges import (
@@ -22,7 +27,7 @@ from caughtup.models.learning.ranges import (
 from caughtup.models.learning.told import ToldConfigs, possible_hypotheses
 from caughtup.models.parameters import STRATEGY, ApplicationParameters
 from caughtup.models.records.keys import encode_group
-from caughtup.models.records.learned_configs import FORMAT, LearnedRecord, read_learned
+from caughtup.models.records.learned_configs import FORMAT
 from tests.models.learning.applications import GROUP, Application
 from tests.support.learning import (
     a_state,
@@ -129,7 +134,7 @@ def test_what_is_written_is_what_is_read_back() -> None:
         LearnedUntil(learned, 7, 1_000, {"orders-a-changelog": 1}),
         LearnedUntil(Learned(), 0, -1),
     ):
-        value = FORMAT.encode(LearnedRecord.from_learned(GROUP, one))
+        value = FORMAT.encode(learned_record(GROUP, one))
         assert read_learned(encode_group(GROUP), value, 2_000) == (GROUP, one)
 
 
@@ -143,7 +148,7 @@ def test_racks_are_learned_by_and_what_is_recommended_keeps_to_them(strategy: st
         state = a_state(app)
         state.replicas = app.replicas
         found = list(live(state, app, 12))
-        results += [decided.exact.result for decided in found[5:]]
+        results += [decided.exact.leader.result for decided in found[5:]]
         assert app.truth.is_among(learned(state).possible)
         for decided in found:
             (one,) = [c for c in decided.inputs.configs if c.name == STRATEGY] or [None]
@@ -152,7 +157,7 @@ def test_racks_are_learned_by_and_what_is_recommended_keeps_to_them(strategy: st
             if STRATEGY in config:
                 assert decided.inputs.scenario.expanded().racks is not None
                 assert decided.recommendation is not None
-            known.add(one and one.text)
+            known.add(one and one.values)
         value = kept(state)
         assert learned(restarted(state, app)) == learned(state)
         assert FORMAT.decode(value)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from caughtup.models.decisions.movements import LEADER, RECOMMENDED
-from caughtup.models.records.fields import builtins_of
+from caughtup.models.records.fields import json_values
 from caughtup.models.records.movements import TaskMovementRecord, read_movement
 from caughtup.models.state.cluster import ClusterState
 from tests.support.groups.records import GROUP, START_MS, group_tombstone
@@ -32,7 +32,7 @@ def events(state: ClusterState, number: int, *members: Member) -> list[dict[str,
     for _ in state.decide(START_MS + 20_000):
         pass
     return [
-        builtins_of(TaskMovementRecord.from_event(event))
+        json_values(event)
         for event in state.applications.movement_events(START_MS + 20_000 + number)
     ]
 
@@ -42,7 +42,7 @@ def restore(state: ClusterState, told: list[dict[str, Any]]) -> None:
     for event in told:
         record = read_movement(GROUP.encode(), json.dumps(event).encode())
         assert isinstance(record, TaskMovementRecord)
-        state.applications.movements.restore(record.to_event())
+        state.applications.movements.restore(record)
 
 
 def steps(told: list[dict[str, Any]], plan: str) -> list[tuple[str, str]]:
@@ -124,7 +124,7 @@ def test_what_was_on_its_way_for_an_application_that_is_gone_is_dropped_once() -
     events(state, 1, *WARMING)
     read(state, group_tombstone())
     dropped = list(state.applications.movement_events(START_MS + 30_000))
-    assert {(e.step, e.plan, e.why) for e in dropped} == {
+    assert {(e.event, e.plan, e.why) for e in dropped} == {
         ("dropped", LEADER, "the application is gone"),
         ("dropped", RECOMMENDED, "the application is gone"),
     }

@@ -7,6 +7,7 @@ from typing import Any
 from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.registry import decide
 from caughtup.models.decisions.plan_cost import plan_cost
+from caughtup.models.records.fields import json_values
 
 RUNNING, NOTHING = -2, 1_000
 
@@ -33,7 +34,7 @@ def joining(tasks: int, clients: int = 2, assignor: str = "high_availability") -
 
 
 def cost(scenario: Scenario) -> dict[str, Any]:
-    return plan_cost(scenario, decide(scenario))._asdict()
+    return json_values(plan_cost(scenario, decide(scenario)))
 
 
 def test_every_copy_and_every_probing_rebalance_until_balanced_counts() -> None:

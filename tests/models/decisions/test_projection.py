@@ -10,12 +10,10 @@ from caughtup.models.assignment.compact import CompactScenario, CompactTask
 from caughtup.models.assignment.scenario import Client
 from caughtup.models.decisions.caught_up_copies import CaughtUpCopies, caught_up_copies
 from caughtup.models.decisions.projection import project
-from caughtup.models.decisions.recommendation_fields import read_recommendation
-from caughtup.models.ids import TaskId
+from caughtup.models.ids import CopyKey, TaskId
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.tasks.copy_table import CopyKey
 from caughtup.models.tasks.positions import TaskPosition
-from tests.support.decisions import decided_generation, decided_state
+from tests.support.decisions import decided_generation, decided_state, recommendation_of
 from tests.support.groups.records import GROUP, START_MS
 from tests.support.groups.streams import HANDING_OVER, WARMING, generation, process
 from tests.support.states import cluster_state, known_ends, publish, read
@@ -118,7 +116,7 @@ def test_a_restart_makes_no_second_recommendation_of_the_same_copies() -> None:
     report(before, B, 8_000)
     (record,) = publish(before, LATER_MS)
     after = cluster_state()
-    after.applications.apply_published(GROUP, read_recommendation(record))
+    after.applications.apply_published(GROUP, recommendation_of(record))
     known_ends(after)
     read(after, generation(1, *WARMING))
     report(after, B, 6_000)

@@ -8,19 +8,23 @@ from dataclasses import replace
 
 import pytest
 
-from caughtup.agents.recommendations.records import encode
 from caughtup.models.assignment.compact import read_compact
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
 from caughtup.models.decisions.generation import read_back
-from caughtup.models.decisions.recommendation import decision_id, digest
-from caughtup.models.decisions.recommendation_fields import read_recommendation
-from caughtup.models.decisions.undecided import LEADER_STATE_WAIT_MS
-from caughtup.models.errors import CaughtupError
+from caughtup.models.decisions.life import LEADER_STATE_WAIT_MS
+from caughtup.models.decisions.recommendation import (
+    decision_id,
+    digest,
+    encode_recommendation,
+    recorded_inputs,
+)
 from caughtup.models.parameters import ApplicationParameters
+from caughtup.models.records.decoding import BAD_TYPE, RefusedError
 from tests.support.decisions import (
     DECIDED_MS,
     decided_generation,
+    recommendation_of,
     recommended_record,
     undecided_state,
 )
@@ -203,12 +207,12 @@ def test_a_record_reads_back_as_what_it_was_made_of(
     state = undecided_state(*members, ends=ends)
     (record,) = publish(state, DECIDED_MS)
     decided = decided_generation(state)
-    found = read_recommendation(record)
+    found = recommendation_of(record)
     assert found == decided.recommendation
-    assert found.inputs == decided.inputs
-    assert found.leader == replace(decided.exact, decision=None)
+    assert recorded_inputs(found.inputs) == decided.inputs
+    assert found.leader == decided.exact.leader
     assert decided.learned is not None
-    assert read_back(decided.generation, found) == replace(decided, read_back=True, learned=None)
+    assert read_back(decided.generation, found) == replace(decided, learned=None)
 
 
 def test_the_same_inputs_have_the_same_id_whatever_the_moment_and_the_order() -> None:
@@ -254,11 +258,13 @@ def test_what_is_published_stays_what_it_is_byte_for_byte(
     """What changes a digest on purpose changes the record, and says so in the changelog."""
     parameters = TOLD if ends else ApplicationParameters(tags=("zone",))
     record = recommended_record(*members, parameters=parameters, ends=ends)
-    assert hashlib.sha256(encode(read_recommendation(record))).hexdigest()[:16] == digest
+    assert (
+        hashlib.sha256(encode_recommendation(recommendation_of(record))).hexdigest()[:16] == digest
+    )
 
 
 def test_a_record_without_what_we_write_is_refused_in_one_line() -> None:
-    with pytest.raises(CaughtupError) as failure:
-        read_recommendation({"inputs": {}})
-    assert failure.value.code == "bad_recommendation"
+    with pytest.raises(RefusedError) as failure:
+        recommendation_of({"schema": 1, "inputs": {}})
+    assert failure.value.code == BAD_TYPE
     assert "\n" not in failure.value.message

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from caughtup.models.decisions.task_table import TaskCopy
-from caughtup.models.ids import ProcessId, TaskId
+from caughtup.models.ids import CopyKey, ProcessId, TaskId
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.tasks.copy_table import CopyKey
 from caughtup.models.tasks.positions import TaskPosition
 from tests.support.decisions import decided_generation, decided_state
 from tests.support.groups.records import GROUP, START_MS, commit
@@ -82,7 +81,7 @@ def test_a_task_without_state_is_active_at_once() -> None:
 def test_warm_ups_are_told_from_standbys_only_if_the_decision_is_the_leaders() -> None:
     state = decided_state(replace(WARMING[0], probe_at_ms=None), WARMING[1])
     application = decided_generation(state)
-    assert application.exact.result == "mismatch"
+    assert application.exact.leader.result == "mismatch"
     assert rows(state)["0_1", 2].role == "standby"
 
 

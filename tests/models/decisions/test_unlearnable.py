@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from caughtup.models.decisions.undecided import END_OFFSETS_WAIT_MS
+from caughtup.models.decisions.life import END_OFFSETS_WAIT_MS
 from caughtup.models.errors import CaughtupError
 from caughtup.models.groups.generation import StreamsGeneration
 from tests.models.learning.applications import GROUP
@@ -73,14 +73,14 @@ def test_what_cannot_be_judged_says_so_and_poisons_nothing(change: object, why: 
             played = app.rebalance()
         see(state, played, change(played.generation))  # type: ignore[operator]
         exact = decided_generation(state).exact
-        assert exact.result == "undetermined"
-        assert why in exact.why
+        assert exact.leader.result == "undetermined"
+        assert why in exact.leader.why
         app.live()
     after = learned(state)
     assert after.hypotheses == before.hypotheses
     assert after.suspected == ()
     *_, last = live(state, app, 3)
-    assert last.exact.result == "match"
+    assert last.exact.leader.result == "match"
 
 
 def test_an_assignor_of_somebody_s_own_is_undetermined_and_over_once_it_is_over() -> None:
@@ -91,12 +91,12 @@ def test_an_assignor_of_somebody_s_own_is_undetermined_and_over_once_it_is_over(
         app.truth = replace(TRUTH, assignor="minimal_movement")
         (odd,) = live(state, app, 1)
         app.truth = TRUTH
-        results = [decided.exact.result for decided in live(state, app, 12)]
+        results = [decided.exact.leader.result for decided in live(state, app, 12)]
         assert "mismatch" not in results
         assert results[-1] == "match"
         assert TRUTH.is_among(learned(state).possible)
-        if "no configs of Kafka's assignors explain it" in odd.exact.why:
-            assert odd.exact.result == "undetermined"
+        if "no configs of Kafka's assignors explain it" in odd.exact.leader.why:
+            assert odd.exact.leader.result == "undetermined"
             return
     pytest.fail("the other assignor always decided as Kafka's")
 

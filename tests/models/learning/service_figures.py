@@ -13,11 +13,12 @@ import time
 import tracemalloc
 from dataclasses import replace
 
-from caughtup.models.decisions.undecided import END_OFFSETS_WAIT_MS
+from caughtup.models.decisions.learned_configs import learned_record
+from caughtup.models.decisions.life import END_OFFSETS_WAIT_MS
 from caughtup.models.learning.probing import PROBING
 from caughtup.models.learning.ranges import LAG, STANDBYS, WARM_UPS
 from caughtup.models.parameters import ApplicationParameters
-from caughtup.models.records.learned_configs import FORMAT, LearnedRecord
+from caughtup.models.records.learned_configs import FORMAT
 from caughtup.models.state.cluster import ClusterState
 from tests.models.learning.applications import Application, Played
 
@@ -68,7 +69,7 @@ def main() -> None:
         for _, one in states[False].applications.learned.each():
             known.applications.learned.restore(group, one)
     records = [
-        len(FORMAT.encode(LearnedRecord.from_learned(group, one)))
+        len(FORMAT.encode(learned_record(group, one)))
         for group, one in known.applications.learned.each()
     ]
     gc.collect()

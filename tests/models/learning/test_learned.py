@@ -19,7 +19,7 @@ from caughtup.models.learning.contradiction import (
 from caughtup.models.learning.leaders_release import likely_releases, under_releases
 from caughtup.models.learning.learned import Learned, learn, tag_keys
 from caughtup.models.learning.probing import PROBING, probing_interval, whole_minutes
-from caughtup.models.learning.provenance import KnownConfig, chosen, known_configs
+from caughtup.models.learning.provenance import chosen, known_configs
 from caughtup.models.learning.ranges import (
     LAG,
     STANDBYS,
@@ -33,6 +33,8 @@ from caughtup.models.learning.ranges import (
 )
 from caughtup.models.learning.told import UNTOLD, ToldConfigs, possible_hypotheses
 from caughtup.models.parameters import TAGS, ApplicationParameters
+from caughtup.models.records.fields import ABSENT
+from caughtup.models.records.recommendations import KnownConfigRecord
 from tests.models.learning.applications import START_MS, Application, Played
 from tests.models.learning.playing import steps
 from tests.models.learning.truths import Truth
@@ -51,7 +53,7 @@ def learned_of(app: Application, told: ToldConfigs = UNTOLD, generations: int = 
     return last.after
 
 
-def configs(learned: Learned) -> dict[str, KnownConfig]:
+def configs(learned: Learned) -> dict[str, KnownConfigRecord]:
     return {one.name: one for one in known_configs(learned)}
 
 
@@ -81,12 +83,16 @@ def test_nothing_is_known_of_an_application_that_nobody_saw() -> None:
     assert {one.provenance for one in known.values()} == {"assumed"}
     assert [known[name].value for name in (STANDBYS, LAG, PROBING)] == [0, 10_000, 600_000]
     assert known[WARM_UPS].value == 1, "the recommendation stays within the smallest that is left"
-    assert known[LAG].text == "0 or more"
+    assert known[LAG].values == "0 or more"
 
 
 def test_what_was_learned_is_told_from_what_was_told() -> None:
     known = configs(learned_of(an_application(Truth(standbys=1, lag=10)), ToldConfigs({LAG: 10})))
-    assert (known[LAG].provenance, known[LAG].text, known[LAG].would_tell) == ("told", "10", "")
+    assert (known[LAG].provenance, known[LAG].values, known[LAG].would_tell) == (
+        "told",
+        "10",
+        ABSENT,
+    )
     assert (known[STANDBYS].provenance, known[STANDBYS].value) == ("learned", 1)
     assert known[STANDBYS].generations == 12
     assert known[PROBING].provenance == "read"

@@ -8,7 +8,7 @@ import pytest
 
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs
 from caughtup.models.learning.learned import Learned, with_settings
-from caughtup.models.learning.provenance import KnownConfig, known_configs
+from caughtup.models.learning.provenance import known_configs
 from caughtup.models.learning.ranges import ASSIGNORS, Algorithm
 from caughtup.models.learning.told import (
     OTHER_COSTS,
@@ -24,6 +24,7 @@ from caughtup.models.parameters import (
     ApplicationParameters,
     RackCosts,
 )
+from caughtup.models.records.recommendations import KnownConfigRecord
 from tests.models.learning.applications import Application
 from tests.models.learning.playing import Step, steps
 from tests.models.learning.test_groups import check_truth
@@ -44,7 +45,7 @@ def rack_aware(told: ToldConfigs, **others: object) -> set[tuple[str, str, Costs
     return {(one.assignor, one.strategy, one.costs) for one in algorithms}
 
 
-def configs(learned: Learned) -> dict[str, KnownConfig]:
+def configs(learned: Learned) -> dict[str, KnownConfigRecord]:
     return {one.name: one for one in known_configs(learned)}
 
 
@@ -132,7 +133,7 @@ def test_what_is_told_of_racks_is_said_to_be_told() -> None:
         found = configs(learned)
         for name, value in ((STRATEGY, "min_traffic"), (TRAFFIC_COST, 3)):
             one = found[name]
-            assert (one.value, one.text, one.provenance) == (value, str(value), "told")
+            assert (one.value, one.values, one.provenance) == (value, str(value), "told")
         assert NON_OVERLAP_COST not in found
     assert STRATEGY not in configs(Learned())
 
@@ -145,7 +146,7 @@ def test_costs_that_decisions_tell_are_shown_with_what_else_they_may_be() -> Non
         if TRAFFIC_COST in found:
             assert found[TRAFFIC_COST].provenance == "learned"
             assert "ratio" in found[TRAFFIC_COST].would_tell
-            assert "cost" not in found[STRATEGY].text
+            assert "cost" not in found[STRATEGY].values
             return
     pytest.fail("no decision told that costs aren't the assignor's own")
 

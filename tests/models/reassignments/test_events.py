@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.events import ReassignmentEvents
 from caughtup.models.reassignments.tracker import ReassignmentTracker
-from caughtup.models.records.fields import builtins_of
+from caughtup.models.records.fields import json_values
 from caughtup.models.records.keys import encode_partition
 from caughtup.models.records.movements import PartitionMovementRecord, read_movement
 from caughtup.models.records.reassignments import ReassignmentRecord
@@ -54,7 +54,7 @@ class Told:
 
     def _tell(self) -> list[dict[str, Any]]:
         told = self.movements.new_events(self.tracker, PARTITION)
-        as_read = [builtins_of(event) for event in told]
+        as_read = [json_values(event) for event in told]
         self.events += as_read
         return as_read
 

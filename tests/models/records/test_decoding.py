@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from caughtup.models.clocks import AHEAD_MS
+from caughtup.models.decisions.recommendation import read_recommendation
 from caughtup.models.records import (
     application_states,
     catch_up_rates,
@@ -232,7 +233,7 @@ def test_a_value_is_written_by_its_fields_names_in_json_and_by_no_others() -> No
 def test_what_a_follower_said_that_it_did_is_read_back() -> None:
     (own,) = (own for own in SERVICE_RECORDS if own.name == "recommendation")
     value = own.changed(leader={**own.value["leader"], "told": "followed d1"})
-    _, read = recommendations.read_recommendation_record(own.key, value, WRITTEN_MS)
+    _, read = read_recommendation(own.key, value, WRITTEN_MS)
     assert read is not None
     assert read.leader.told == "followed d1"
 

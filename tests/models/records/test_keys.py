@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caughtup.models.ids import TaskId, TopicPartition
+from caughtup.models.ids import CopyKey, TaskId, TopicPartition
 from caughtup.models.records import keys
 from caughtup.models.records.decoding import RefusedError
-from caughtup.models.tasks.copy_table import CopyKey
 from tests.models.wire.strategies import partitions, tasks, topics
 
 GROUPS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=9)

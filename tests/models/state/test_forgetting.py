@@ -8,15 +8,13 @@ from typing import Any
 import pytest
 
 from caughtup.agents.topics.reports import catch_up_rates, task_positions
-from caughtup.models.decisions.recommendation_fields import read_recommendation
-from caughtup.models.ids import TaskId
+from caughtup.models.ids import CopyKey, TaskId
 from caughtup.models.records.keys import encode_copy
 from caughtup.models.records.movements import PartitionMovementRecord
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.state.forgetting import GRACE_MS, Absences, Forgetting
-from caughtup.models.tasks.copy_table import CopyKey
 from caughtup.models.tasks.positions import TaskPosition
-from tests.support.decisions import recommended_record
+from tests.support.decisions import recommendation_of, recommended_record
 from tests.support.groups.records import GROUP, START_MS, commit, group_tombstone
 from tests.support.groups.streams import WARMING, generation
 from tests.support.own_topics.application_states import state_record, tell
@@ -32,7 +30,7 @@ def told_of(group: str = GROUP) -> ClusterState:
     """A state in which everything is told of a group, and the log of groups has nothing of it."""
     state = state_with_ends()
     record = recommended_record(*WARMING)
-    state.applications.apply_published(group, read_recommendation({**record, "group": group}))
+    state.applications.apply_published(group, recommendation_of({**record, "group": group}))
     state.positions.apply(group, COPY, TaskPosition("standby", 4, {}, START_MS))
     rates = {**RATES, "group": group, "process": "p", "task": "0_1"}
     catch_up_rates.apply_record(state, encode_copy(group, "p", "0_1"), json.dumps(rates).encode())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from caughtup.models.decisions.undecided import END_OFFSETS_WAIT_MS
+from caughtup.models.decisions.life import END_OFFSETS_WAIT_MS
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.ids import TopicPartition
 from caughtup.models.state.cluster import ClusterState

@@ -23,22 +23,22 @@ def test_a_fifth_instance_costs_what_balance_needs_and_kafkas_assignor_more(
 ) -> None:
     cost = cost_of_adding(group, 1)
     # Balanced, 24 tasks are 5 on four of the five and 4 on one; the fourth and the fifth have none.
-    assert cost.recommended.copies == 8
-    assert cost.kafka.copies > cost.recommended.copies
-    assert cost.recommended.seconds == 600 * cost.recommended.rebalances
+    assert cost.cost.copies == 8
+    assert cost.kafka_cost.copies > cost.cost.copies
+    assert cost.cost.seconds == 600 * cost.cost.rebalances
 
 
 def test_copies_that_are_under_way_already_are_not_built_again(group: LeaderAssignedGroup) -> None:
     cost = cost_of_adding(group, 1)
     decided = group.decided.recommendation
     assert decided is not None
-    assert cost.kafka.offsets is not None
+    assert cost.kafka_cost.offsets is not None
     whole = 24 * max(group.decided.inputs.scenario.greatest_lags.values())
-    assert cost.kafka.offsets < whole
+    assert cost.kafka_cost.offsets < whole
 
 
 def test_with_more_instances_than_tasks_the_others_stay_idle(group: LeaderAssignedGroup) -> None:
-    assert cost_of_adding(group, 30).recommended.copies <= 24
+    assert cost_of_adding(group, 30).cost.copies <= 24
 
 
 def test_it_ends_between_two_steps_when_it_is_told_to(group: LeaderAssignedGroup) -> None:

@@ -10,6 +10,7 @@ from caughtup.models.assignors.following.follower import Patience
 from caughtup.models.decisions.exact.generation import FOLLOWER
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import TaskId
+from caughtup.models.records.fields import changed
 from caughtup.models.simulation.streams.plan import PlannedActions
 from caughtup.models.simulation.streams.run import RunningInstance
 from caughtup.models.what_if.best import best_plans
@@ -59,7 +60,8 @@ def test_a_copy_has_been_restored_since_its_generation_as_fast_as_a_thread_does(
 
 def test_an_application_that_follows_is_played_with_its_follower() -> None:
     found = group(1_000)
-    exact = replace(found.decided.exact, assignor=FOLLOWER)
+    exact = found.decided.exact
+    exact = exact._replace(leader=changed(exact.leader, assignor=FOLLOWER))
     follows = replace(found, decided=replace(found.decided, exact=exact))
     own = follows.application(AS_IT_IS, 1_000.0)
     assert (own.assignor, own.follower) == ("minimal_movement", Patience())

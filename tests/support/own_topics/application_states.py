@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
-from caughtup.models.decisions.inputs.application_state import read_application_state
+from caughtup.models.decisions.inputs.application_state import ApplicationState, application_state
+from caughtup.models.records.application_states import FORMAT
 from caughtup.models.state.cluster import ClusterState
 from tests.support.groups.records import GROUP, SOURCE, START_MS
 from tests.support.groups.streams import CHANGELOG, Member, process
@@ -71,6 +73,11 @@ def state_record(
     }
 
 
+def read_state_record(record: Mapping[str, Any], at_ms: int) -> ApplicationState:
+    """Read a record as the service does, as of a moment by the broker's clock."""
+    return application_state(FORMAT.decode(json.dumps(record).encode()), at_ms)
+
+
 def tell(state: ClusterState, record: Mapping[str, Any], at_ms: int = START_MS) -> None:
     """Let the service take it, as of a moment by the broker's clock."""
-    state.applications.apply_state(GROUP, read_application_state(record, at_ms))
+    state.applications.apply_state(GROUP, read_state_record(record, at_ms))

@@ -6,16 +6,18 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from caughtup.models.decisions.inputs.application_state import read_state
+from caughtup.models.decisions.learned_configs import learned_record, read_learned
+from caughtup.models.decisions.recommendation import read_recommendation
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.records import topics
-from caughtup.models.records.application_states import read_state
 from caughtup.models.records.catch_up_rates import read_rates
 from caughtup.models.records.end_offsets import EndOffsetsRecord, read_end_offsets
-from caughtup.models.records.fields import builtins_of, changed
+from caughtup.models.records.fields import changed, json_values
 from caughtup.models.records.keys import encode_copy
-from caughtup.models.records.learned_configs import LearnedRecord, read_learned
+from caughtup.models.records.learned_configs import LearnedRecord
 from caughtup.models.records.movements import read_movement
 from caughtup.models.records.pipeline_progress import read_progress
 from caughtup.models.records.reassignments import (
@@ -23,7 +25,6 @@ from caughtup.models.records.reassignments import (
     CLUSTER_KEY,
     read_reassignment,
 )
-from caughtup.models.records.recommendations import read_recommendation_record
 from caughtup.models.records.task_positions import read_position
 from tests.support.decisions import decided_state, recommended_with_events
 from tests.support.groups.records import GROUP, START_MS
@@ -54,11 +55,11 @@ class ServiceRecord(NamedTuple):
         return json.dumps({**self.value, **fields}).encode()
 
 
-def learned_record() -> LearnedRecord:
+def a_learned_record() -> LearnedRecord:
     """Return what is learned of an application of which nothing is told from a warm-up."""
     state = decided_state(*WARMING, parameters=ApplicationParameters())
     ((group, known),) = state.applications.learned.each()
-    return LearnedRecord.from_learned(group, known)
+    return learned_record(group, known)
 
 
 def service_records() -> list[ServiceRecord]:
@@ -76,20 +77,20 @@ def service_records() -> list[ServiceRecord]:
     window = {"seconds": 60, "position_per_second": 5.0, "spread": 0.5, "samples": 6}
     return [
         ServiceRecord(
-            "end offsets", topics.END_OFFSETS, b"orders-in-3", builtins_of(ends), read_end_offsets
+            "end offsets", topics.END_OFFSETS, b"orders-in-3", json_values(ends), read_end_offsets
         ),
         ServiceRecord(
             "partition look",
             topics.REASSIGNMENTS,
             b"events-0",
-            builtins_of(changed(look, since_ms=10_000, original=(1, 2, 3))),
+            json_values(changed(look, since_ms=10_000, original=(1, 2, 3))),
             read_reassignment,
         ),
         ServiceRecord(
             "cluster look",
             topics.REASSIGNMENTS,
             CLUSTER_KEY,
-            builtins_of(CLUSTER),
+            json_values(CLUSTER),
             lambda _, value: None if value is None else CLUSTER_FORMAT.decode(value),
         ),
         ServiceRecord(
@@ -97,13 +98,13 @@ def service_records() -> list[ServiceRecord]:
             topics.RECOMMENDATIONS,
             GROUP.encode(),
             recommendation,
-            lambda key, value: read_recommendation_record(key, value, WRITTEN_MS),
+            lambda key, value: read_recommendation(key, value, WRITTEN_MS),
         ),
         ServiceRecord(
             "learned configs",
             topics.LEARNED_CONFIGS,
             GROUP.encode(),
-            builtins_of(learned_record()),
+            json_values(a_learned_record()),
             lambda key, value: read_learned(key, value, WRITTEN_MS),
         ),
         ServiceRecord("task movement", topics.MOVEMENTS, GROUP.encode(), events[0], read_movement),

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 from caughtup.models.assignment.decision import Decision
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
-from caughtup.models.ids import ProcessId, TaskId
+from caughtup.models.ids import CopyKey, ProcessId, TaskId
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
-from caughtup.models.tasks.copy_table import CopyKey
 from caughtup.models.tasks.positions import TaskPosition
 from tests.support.groups.records import commit
 from tests.support.groups.streams import RUNNING, Member, generation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from caughtup.models.pipeline_progress import StreamProgress
+from caughtup.models.records.pipeline_progress import ProgressRecord
 from tests.support.pictures.played_application import Application, Subtopology, parameters
 from tests.support.pictures.played_cluster import (
     MINUTE,
@@ -50,7 +51,10 @@ def play_groups() -> Cluster:
     cluster.players.append(lambda now_ms: observe_moves(cluster, now_ms))
     cluster.state.pipeline.apply(
         "history",
-        StreamProgress("running", NOW_MS - 12 * SECOND, 60.0, 1_204, 7.4, 81_230, 10_977.0, 412),
+        StreamProgress(
+            NOW_MS - 12 * SECOND,
+            ProgressRecord(1, "running", 60.0, 1_204, 7.4, 81_230, 10_977.0, 412),
+        ),
     )
     cluster.play()
     return cluster

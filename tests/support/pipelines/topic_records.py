@@ -13,7 +13,7 @@ from caughtup.models.reassignments.controllers import target
 from caughtup.models.reassignments.events import ReassignmentEvents
 from caughtup.models.reassignments.tracker import ReassignmentTracker
 from caughtup.models.records.end_offsets import EndOffsetsRecord
-from caughtup.models.records.fields import builtins_of, changed
+from caughtup.models.records.fields import changed, json_values
 from caughtup.models.records.reassignments import CLUSTER_KEY, ClusterRecord
 from caughtup.pipelines.events import Record
 from caughtup.pipelines.history.decoding.topic_schema import KINDS
@@ -45,7 +45,7 @@ def partition_events() -> list[dict[str, Any]]:
     told = movements.new_events(tracker, LOOK.topic_partition)
     tracker.end(LOOK.topic_partition, target(LOOK), target(LOOK), LOOK.as_of_ms + 9)
     told += movements.new_events(tracker, LOOK.topic_partition)
-    return [builtins_of(event) for event in told]
+    return [json_values(event) for event in told]
 
 
 def published() -> list[tuple[str, bytes, dict[str, Any]]]:

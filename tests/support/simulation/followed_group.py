@@ -13,14 +13,12 @@ from typing import Any
 
 from caughtup.models.assignors.following.follower import FollowerDecision, follow
 from caughtup.models.assignors.following.recommendation import Objection, read_followed
-from caughtup.models.decisions.inputs.application_state import read_application_state
-from caughtup.models.ids import TaskId
+from caughtup.models.ids import CopyKey, TaskId
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
-from caughtup.models.tasks.copy_table import CopyKey
 from caughtup.models.tasks.positions import TaskPosition
 from tests.support.groups.records import GROUP, SOURCE, START_MS
 from tests.support.groups.streams import CHANGELOG, RUNNING, Member, generation, process
-from tests.support.own_topics.application_states import tell
+from tests.support.own_topics.application_states import read_state_record, tell
 from tests.support.states import cluster_state, publish, read
 
 #: States are at least so large, in offsets, and copies of less than the limit behind caught up.
@@ -90,7 +88,7 @@ class FollowedGroup:
         """Decide as the leader does by what it has read, and tell the service."""
         self._number += 1
         state = self._state()
-        scenario = read_application_state(state, self._now_ms).scenario.expanded()
+        scenario = read_state_record(state, self._now_ms).scenario.expanded()
         newest = Objection("no_recommendation", "there is none")
         decision = follow(
             scenario, read_followed(self.records[-1], GROUP) if self.records else newest

@@ -7,9 +7,8 @@ from caughtup.models.copies.probing import Probing, assess_probing
 from caughtup.models.copies.probing_history import ProbingHistory
 from caughtup.models.copies.warmups import CopyAssessment
 from caughtup.models.histories.trend import Eta, Trend
-from caughtup.models.ids import TaskId
+from caughtup.models.ids import CopyKey, TaskId
 from caughtup.models.parameters import ApplicationParameters
-from caughtup.models.tasks.copy_table import CopyKey
 from tests.support.groups.records import START_MS
 
 SECOND = 1_000

@@ -7,10 +7,9 @@ from caughtup.models.copies.probing_history import ProbingHistory
 from caughtup.models.copies.warmup_table import WarmupTable
 from caughtup.models.copies.warmups import CopyAssessment
 from caughtup.models.histories.offset_sums import EndOffsetSum
-from caughtup.models.ids import TaskId
+from caughtup.models.ids import CopyKey, TaskId
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.tasks.copy_table import CopyKey
 from tests.support.groups.records import GROUP, START_MS
 from tests.support.groups.streams import Member, generation, process
 from tests.support.states import TOLD, cluster_state, known_ends, list_ends, read

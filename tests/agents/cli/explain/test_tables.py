@@ -9,9 +9,9 @@ from rich.console import Console
 
 from caughtup.agents.cli.explain.main import explanation
 from caughtup.agents.cli.explain.tables import print_explanation
-from caughtup.models.decisions.generation import DecidedGeneration
-from caughtup.models.decisions.recommendation_fields import recommendation_fields
+from caughtup.models.decisions.life import DecidedGeneration
 from caughtup.models.parameters import ApplicationParameters
+from caughtup.models.records.fields import json_values
 from caughtup.models.state.cluster import ClusterState
 from tests.support.decisions import decided_generation, decided_state
 from tests.support.groups.records import GROUP
@@ -59,13 +59,13 @@ def test_a_task_that_stays_is_said_to() -> None:
 
 def test_the_object_has_the_leaders_decision_its_movements_and_the_record() -> None:
     _, known = decided(*WARMING)
-    line = explanation(known)
+    line = json_values(explanation(known))
     assert (line["group"], line["generation"]) == (GROUP, 7)
     assert line["leader_decision"][str(process(2))] == {"active": [], "standby": ["0_1"]}
     assert line["exact"]["result"] == "match"
     assert [movement["task"] for movement in line["leader_movements"]] == ["0_1"]
     assert known.recommendation is not None
-    assert line["recommendation"] == recommendation_fields(known.recommendation)
+    assert line["recommendation"] == json_values(known.recommendation)
 
 
 def test_each_config_is_there_with_how_it_is_known() -> None:
@@ -79,5 +79,5 @@ def test_each_config_is_there_with_how_it_is_known() -> None:
     assert "acceptable.recovery.lag │ 0 to 49999 │ learned from 1 generation" in text
     assert "max.warmup.replicas │ 1 or more │ assumed" in text
     assert alone in text
-    (lag,) = [one for one in explanation(known)["configs"] if one["values"] == "0 to 49999"]
-    assert lag["provenance"] == "learned"
+    (lag,) = [one for one in explanation(known).configs if one.values == "0 to 49999"]
+    assert lag.provenance == "learned"

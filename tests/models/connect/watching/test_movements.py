@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from caughtup.models.connect.watching.movements import movements
 from caughtup.models.connect.watching.watch import Watch
-from caughtup.models.ids import ConnectorTaskId
+from caughtup.models.records.fields import or_none
 from tests.models.connect.watching.test_watch import settled, step
 from tests.support.connect.playing import Group
 
@@ -13,7 +13,7 @@ CONNECTORS = {"A": 2, "B": 1}
 
 
 def told(before: Watch | None, after: Watch) -> list[tuple[str, str, str, str | None]]:
-    return [(one.step, str(one.item), one.to, one.source) for one in movements(before, after)]
+    return [(one.event, one.name, one.to, or_none(one.from_)) for one in movements(before, after)]
 
 
 def owners(group: Group, names: tuple[str, ...]) -> dict[str, str]:
@@ -56,7 +56,7 @@ def test_a_plan_for_another_is_dropped_once_its_worker_is_back_in_time():
         (kind, name) for name in lost for kind in ("dropped", "planned")
     }
     assert {to for kind, _, to, _ in steps if kind == "planned"} == {"w2:8083"}
-    whys = {one.why for one in movements(away, back) if one.step == "dropped"}
+    whys = {one.why for one in movements(away, back) if one.event == "dropped"}
     assert whys == {"it is no longer planned"}
     over = step(group, back, D_MS)
     assert {(kind, to) for kind, _, to, _ in told(back, over)} == {("promoted", "w2:8083")}
@@ -67,9 +67,7 @@ def test_what_is_new_is_planned_and_promoted_in_one_generation_and_a_generation_
     watch = settled(group)
     group.connectors["C"] = 1
     after = step(group, watch)
-    assert [(one.step, one.item, one.reason) for one in movements(watch, after)] == [
-        (kind, item, "it is new")
-        for item in ("C", ConnectorTaskId("C", 0))
-        for kind in ("planned", "promoted")
+    assert [(one.event, one.name, one.reason) for one in movements(watch, after)] == [
+        (kind, item, "it is new") for item in ("C", "C-0") for kind in ("planned", "promoted")
     ]
     assert list(movements(after, step(group, after))) == []

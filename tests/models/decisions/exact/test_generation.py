@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from caughtup.models.decisions.exact.generation import ASSIGNOR, ExactResult
-from caughtup.models.decisions.undecided import LEADER_STATE_WAIT_MS
+from caughtup.models.decisions.exact.generation import ASSIGNOR, ExactResult, compared
+from caughtup.models.decisions.life import LEADER_STATE_WAIT_MS
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
 from tests.support.decisions import decided_generation, decided_state
 from tests.support.groups.records import GROUP, START_MS
@@ -40,7 +40,7 @@ def verdict(*members: Member, parameters: ApplicationParameters = TOLD) -> Exact
 
 def differences(exact: ExactResult) -> list[str]:
     """Return where the leader's decision differs from what the settings tell."""
-    _, _, texts = exact.why.rpartition("by them ")
+    _, _, texts = exact.leader.why.rpartition("by them ")
     return texts.removeprefix(NOTHING).split("; ")
 
 
@@ -50,27 +50,27 @@ def test_it_names_kafkas_default_assignor() -> None:
 
 def test_a_warm_up_that_the_leader_placed_is_a_match() -> None:
     exact = verdict(*WARMING)
-    assert (exact.result, exact.why) == ("match", "")
+    assert (exact.leader.result, exact.leader.why) == ("match", "")
     assert exact.decision is not None
     assert exact.decision.probing_rebalance_needed
 
 
 def test_a_task_held_back_until_its_owner_lets_go_is_a_match() -> None:
     exact = verdict(*HANDING_OVER)
-    assert (exact.result, exact.why) == ("match", "")
+    assert (exact.leader.result, exact.leader.why) == ("match", "")
 
 
 def test_a_task_held_back_stays_a_standby_where_it_was_one() -> None:
     a, b = HANDING_OVER
     exact = verdict(a, replace(b, standby=()))
-    assert exact.result == "mismatch"
-    assert exact.why == f"{NOTHING}b-StreamThread-1-consumer should have 0_1 as standby"
+    assert exact.leader.result == "mismatch"
+    assert exact.leader.why == f"{NOTHING}b-StreamThread-1-consumer should have 0_1 as standby"
 
 
 def test_a_member_with_a_task_held_back_asks_for_a_rebalance_at_once() -> None:
     a, b = HANDING_OVER
     exact = verdict(replace(a, probe_at_ms=0), replace(b, probe_at_ms=None))
-    assert exact.result == "mismatch"
+    assert exact.leader.result == "mismatch"
     assert differences(exact) == [
         "a-StreamThread-1-consumer should ask for no rebalance, but asks for a rebalance at once",
         "b-StreamThread-1-consumer should ask for a rebalance at once, but asks for no rebalance",
@@ -81,14 +81,14 @@ def test_a_temporary_standby_where_there_was_none_is_given_by_releases_before_3_
     """Later, the new client without state of its own gets nothing until the owner lets go."""
     ran = Member("a", 1, ("0_0", "0_1"), {"0_0": 100, "0_1": 100}, ("0_0",))
     exact = verdict(ran, Member("b", 2, sums={"0_1": RUNNING}, standby=("0_1",), probe_at_ms=0))
-    assert (exact.result, exact.why) == ("match", "")
+    assert (exact.leader.result, exact.leader.why) == ("match", "")
     late = verdict(ran, Member("b", 2, sums={"0_1": RUNNING}, probe_at_ms=0))
-    assert (late.result, late.why) == ("match", "")
+    assert (late.leader.result, late.leader.why) == ("match", "")
 
 
 def test_a_task_that_arrived_is_a_match_without_a_probe() -> None:
     exact = verdict(*HANDED_OVER)
-    assert (exact.result, exact.why) == ("match", "")
+    assert (exact.leader.result, exact.leader.why) == ("match", "")
     assert exact.decision is not None
     assert not exact.decision.probing_rebalance_needed
 
@@ -96,7 +96,7 @@ def test_a_task_that_arrived_is_a_match_without_a_probe() -> None:
 def test_a_leader_that_decides_otherwise_is_a_mismatch_with_every_difference_named() -> None:
     a, b = HANDED_OVER
     exact = verdict(replace(a, active=("0_1",)), replace(b, active=("0_0",)))
-    assert exact.result == "mismatch"
+    assert exact.leader.result == "mismatch"
     assert differences(exact) == [
         "a-StreamThread-1-consumer should have 0_0 as active",
         "a-StreamThread-1-consumer should not have 0_1 as active",
@@ -108,13 +108,13 @@ def test_a_leader_that_decides_otherwise_is_a_mismatch_with_every_difference_nam
 def test_a_task_taken_from_the_client_that_should_keep_it_is_a_mismatch() -> None:
     """Nobody may be given it yet, but its only owner would have been told to keep it."""
     exact = verdict(replace(WARMING[0], active=("0_0",)), WARMING[1])
-    assert exact.result == "mismatch"
+    assert exact.leader.result == "mismatch"
     assert differences(exact) == ["a-StreamThread-1-consumer should have 0_1 as active"]
 
 
 def test_a_task_held_back_between_two_threads_of_its_client_is_a_match() -> None:
     exact = verdict(*BETWEEN_THREADS)
-    assert (exact.result, exact.why) == ("match", "")
+    assert (exact.leader.result, exact.leader.why) == ("match", "")
 
 
 def test_a_copy_on_another_thread_than_kafka_deals_it_to_is_a_mismatch() -> None:
@@ -122,7 +122,7 @@ def test_a_copy_on_another_thread_than_kafka_deals_it_to_is_a_mismatch() -> None
     exact = verdict(
         *BETWEEN_THREADS[:2], replace(first, standby=()), replace(second, standby=("0_1",))
     )
-    assert exact.result == "mismatch"
+    assert exact.leader.result == "mismatch"
     assert differences(exact) == [
         "b-StreamThread-1-consumer should have 0_1 as standby",
         "b-StreamThread-2-consumer should not have 0_1 as standby",
@@ -132,7 +132,7 @@ def test_a_copy_on_another_thread_than_kafka_deals_it_to_is_a_mismatch() -> None
 def test_a_probe_on_another_thread_than_the_leaders_first_one_is_a_mismatch() -> None:
     a, b = WARMING
     exact = verdict(replace(a, probe_at_ms=None), replace(b, probe_at_ms=START_MS))
-    assert exact.result == "mismatch"
+    assert exact.leader.result == "mismatch"
     assert differences(exact) == [
         "a-StreamThread-1-consumer should ask for a probing rebalance, but asks for no rebalance",
         "b-StreamThread-1-consumer should ask for no rebalance, but asks for a probing rebalance",
@@ -162,24 +162,26 @@ LATER = {0: 50_000, 1: 50_600}
 
 def test_a_crowded_thread_keeps_what_lags_least() -> None:
     kept = replace(CROWDED, active=("0_1",)), replace(IDLE, active=("0_0",))
-    assert of_two_threads(*kept, EXACTLY).result == "match"
+    assert of_two_threads(*kept, EXACTLY).leader.result == "match"
     other = replace(CROWDED, active=("0_0",)), replace(IDLE, active=("0_1",))
     exact = of_two_threads(*other, EXACTLY)
-    assert exact.result == "mismatch"
+    assert exact.leader.result == "mismatch"
     assert differences(exact)[0] == "a-StreamThread-1-consumer should have 0_1 as active"
 
 
 def test_which_task_a_crowded_thread_keeps_is_undetermined_where_the_lags_may_tie() -> None:
     kept = replace(CROWDED, active=("0_1",)), replace(IDLE, active=("0_0",))
     exact = of_two_threads(*kept, LATER)
-    assert exact.result == "undetermined"
-    assert exact.why.startswith("between threads, where lags aren't known exactly: a-StreamThread-")
+    assert exact.leader.result == "undetermined"
+    assert exact.leader.why.startswith(
+        "between threads, where lags aren't known exactly: a-StreamThread-"
+    )
 
 
 def test_lags_that_are_known_to_be_equal_leave_nothing_undetermined() -> None:
     equal = replace(CROWDED, sums={"0_0": 49_000, "0_1": 49_000})
     swapped = replace(equal, active=("0_1",)), replace(IDLE, active=("0_0",))
-    assert of_two_threads(*swapped, EXACTLY).result == "mismatch"
+    assert of_two_threads(*swapped, EXACTLY).leader.result == "mismatch"
 
 
 @pytest.mark.parametrize(
@@ -200,7 +202,7 @@ def test_lags_that_are_known_to_be_equal_leave_nothing_undetermined() -> None:
 def test_what_a_process_has_otherwise_is_a_mismatch_however_its_threads_lag(
     first: Member, second: Member
 ) -> None:
-    assert of_two_threads(first, second, LATER).result == "mismatch"
+    assert of_two_threads(first, second, LATER).leader.result == "mismatch"
 
 
 def test_an_active_that_belongs_to_another_process_is_a_mismatch_however_the_threads_lag() -> None:
@@ -208,20 +210,20 @@ def test_an_active_that_belongs_to_another_process_is_a_mismatch_however_the_thr
     owner = Member("b", 2, ("0_1",), {"0_1": RUNNING}, ("0_1",))
     ends = {0: 50_000, 1: 10, 2: 50_600}
     right = of_two_threads(crowded, replace(IDLE, active=("0_2",)), ends, owner)
-    assert right.result == "match"
+    assert right.leader.result == "match"
     wrong = of_two_threads(crowded, replace(IDLE, active=("0_1", "0_2")), ends, owner)
-    assert wrong.result == "mismatch"
+    assert wrong.leader.result == "mismatch"
 
 
 def test_the_leader_may_be_any_of_the_members() -> None:
     a, b = WARMING
     exact = verdict(replace(b, probe_at_ms=START_MS), replace(a, probe_at_ms=None))
-    assert (exact.result, exact.why) == ("match", "")
+    assert (exact.leader.result, exact.leader.why) == ("match", "")
 
 
 def test_a_probe_that_the_leader_did_not_schedule_is_a_mismatch() -> None:
     exact = verdict(replace(WARMING[0], probe_at_ms=None), WARMING[1])
-    assert exact.result == "mismatch"
+    assert exact.leader.result == "mismatch"
     assert differences(exact) == [
         "a-StreamThread-1-consumer should ask for a probing rebalance, but asks for no rebalance"
     ]
@@ -229,14 +231,16 @@ def test_a_probe_that_the_leader_did_not_schedule_is_a_mismatch() -> None:
 
 def test_a_probe_that_nothing_calls_for_is_one_of_a_leader_without_end_offsets() -> None:
     exact = verdict(replace(HANDED_OVER[0], probe_at_ms=START_MS), HANDED_OVER[1])
-    assert exact.result == "undetermined"
-    assert exact.why.startswith("its leader may not have had end offsets, and decided without")
+    assert exact.leader.result == "undetermined"
+    assert exact.leader.why.startswith(
+        "its leader may not have had end offsets, and decided without"
+    )
 
 
 def test_what_nobody_told_is_learned_from_the_decision_itself() -> None:
     decided = decided_generation(decided_state(*WARMING, parameters=ApplicationParameters()))
-    assert (decided.exact.result, decided.exact.why) == ("match", "")
-    known = {one.name: (one.text, one.provenance) for one in decided.inputs.configs}
+    assert (decided.exact.leader.result, decided.exact.leader.why) == ("match", "")
+    known = {one.name: (one.values, one.provenance) for one in decided.inputs.configs}
     assert known["num.standby.replicas"] == ("0", "learned")
     assert known["acceptable.recovery.lag"] == ("0 to 49999", "learned")
     assert known["max.warmup.replicas"] == ("1 or more", "assumed")
@@ -251,12 +255,12 @@ def test_what_is_open_is_named_with_what_would_tell() -> None:
     read(state, generation(7, *HANDING_OVER))
     list(state.decide(START_MS + LEADER_STATE_WAIT_MS))
     exact = decided_generation(state).exact
-    assert exact.result == "undetermined"
-    assert "its end offset sum when the leader decided, between 50000 and 56000" in exact.why
+    assert exact.leader.result == "undetermined"
+    assert "its end offset sum when the leader decided, between 50000 and 56000" in exact.leader.why
     assert (
         "open: acceptable.recovery.lag, 5000 or more, until a copy that lags by something in between "
         "when a leader decides"
-    ) in exact.why
+    ) in exact.leader.why
 
 
 ZONES = (
@@ -270,9 +274,9 @@ A_STANDBY = {**DEFAULTS, "num.standby.replicas": 1}
 
 def test_standbys_are_spread_over_the_client_tags_that_the_settings_name() -> None:
     told = ApplicationParameters(A_STANDBY, {0: (CHANGELOG,)}, tags=("zone",))
-    assert verdict(*SPREAD, parameters=told).result == "match"
+    assert verdict(*SPREAD, parameters=told).leader.result == "match"
     exact = verdict(*ZONES, parameters=told)
-    assert exact.result == "mismatch"
+    assert exact.leader.result == "mismatch"
     assert differences(exact) == [
         "b-StreamThread-1-consumer should not have 0_0 as standby",
         "c-StreamThread-1-consumer should have 0_0 as standby",
@@ -285,29 +289,31 @@ def test_client_tags_of_which_the_settings_say_nothing_are_learned(
 ) -> None:
     silent = ApplicationParameters(A_STANDBY, {0: (CHANGELOG,)})
     decided = decided_generation(decided_state(*members, parameters=silent))
-    assert decided.exact.result == "match"
-    known = {one.name: (one.text, one.provenance) for one in decided.inputs.configs}
+    assert decided.exact.leader.result == "match"
+    known = {one.name: (one.values, one.provenance) for one in decided.inputs.configs}
     assert known["rack.aware.assignment.tags"] == (tags, "learned")
 
 
 def test_inferred_changelogs_make_a_difference_undetermined_and_are_named() -> None:
     inferred = ApplicationParameters(config=dict(DEFAULTS))
     exact = verdict(replace(WARMING[0], probe_at_ms=None), WARMING[1], parameters=inferred)
-    assert exact.result == "undetermined"
-    assert exact.why.startswith(f"inferred: {CHANGELOG} belongs to subtopology 0")
+    assert exact.leader.result == "undetermined"
+    assert exact.leader.why.startswith(f"inferred: {CHANGELOG} belongs to subtopology 0")
 
 
 def test_other_configs_lead_to_another_decision() -> None:
     strict = ApplicationParameters(
         config={**DEFAULTS, "acceptable.recovery.lag": 4_999}, changelogs={0: (CHANGELOG,)}
     )
-    assert verdict(*HANDING_OVER, parameters=strict).result == "mismatch"
+    assert verdict(*HANDING_OVER, parameters=strict).leader.result == "mismatch"
 
 
 def test_an_assignment_with_an_error_code_is_undetermined() -> None:
     exact = verdict(WARMING[0], replace(WARMING[1], error_code=3))
-    assert exact.result == "undetermined"
-    assert exact.why == ("the leader gave b-StreamThread-1-consumer no assignment but an error")
+    assert exact.leader.result == "undetermined"
+    assert exact.leader.why == (
+        "the leader gave b-StreamThread-1-consumer no assignment but an error"
+    )
     assert exact.decision is None
 
 
@@ -319,8 +325,8 @@ def test_a_difference_without_end_offsets_of_the_moment_is_undetermined() -> Non
     read(state, generation(7, *HANDING_OVER))
     list(state.decide(START_MS + LEADER_STATE_WAIT_MS))
     decided = decided_generation(state)
-    assert decided.exact.result == "undetermined"
-    assert decided.exact.why.startswith(
+    assert decided.exact.leader.result == "undetermined"
+    assert decided.exact.leader.why.startswith(
         "task 0_1: its end offset sum when the leader decided, between 50000 and 56000"
     )
 
@@ -330,7 +336,7 @@ def test_a_group_of_which_no_member_can_be_read_is_undetermined() -> None:
     read(state, generation(7, Member("a", 1, user_data=b"?")))
     assert list(state.decide(START_MS)) == []
     decided = decided_generation(state)
-    assert decided.exact == ExactResult("undetermined", "no member could be read", None)
+    assert decided.exact == ExactResult(compared("undetermined", "no member could be read"), None)
 
 
 def test_a_member_with_a_task_that_nobody_can_name_is_left_out_by_name() -> None:
@@ -342,6 +348,6 @@ def test_a_member_with_a_task_that_nobody_can_name_is_left_out_by_name() -> None
     read(state, (key, renamed))
     list(state.decide(START_MS + 20_000))
     decided = decided_generation(state)
-    assert decided.exact.result == "undetermined"
+    assert decided.exact.leader.result == "undetermined"
     skipped = f"{strange.client_id}: out_of_range: task 0_-1"
     assert state.applications[GROUP].newest.skipped == (skipped,)

@@ -9,22 +9,17 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.decisions.generation import DecidedGeneration
-from caughtup.models.decisions.inputs.application_state import read_application_state
-from caughtup.models.decisions.recommendation_fields import (
-    read_recommendation,
-    recommendation_fields,
-)
-from caughtup.models.decisions.undecided import LEADER_STATE_WAIT_MS
-from caughtup.models.errors import ScenarioError
+from caughtup.models.decisions.life import LEADER_STATE_WAIT_MS, DecidedGeneration
+from caughtup.models.errors import CaughtupError
 from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId
 from caughtup.models.parameters import ApplicationParameters
+from caughtup.models.records.fields import json_values
 from caughtup.models.state.cluster import ClusterState
-from tests.support.decisions import decided_generation
+from tests.support.decisions import decided_generation, recommendation_of
 from tests.support.groups.records import GROUP, START_MS
 from tests.support.groups.streams import RUNNING, Member, generation, process
-from tests.support.own_topics.application_states import END, state_record, tell
+from tests.support.own_topics.application_states import END, read_state_record, state_record, tell
 from tests.support.states import cluster_state, publish, read, state_with_ends
 
 A, B = str(process(1)), str(process(2))
@@ -52,7 +47,7 @@ def service() -> ClusterState:
 
 
 def test_a_client_lags_as_much_as_anybody_where_it_does_not_say() -> None:
-    told = read_application_state(state_record(*JOINING, given=IN_PLACE), 7)
+    told = read_state_record(state_record(*JOINING, given=IN_PLACE), 7)
     lags = {str(c.process_id): dict(c.lags) for c in told.scenario.expanded().clients}
     assert lags[B] == {TaskId(0, 0): END, TaskId(0, 1): END}
     assert lags[A] == {TaskId(0, 0): RUNNING, TaskId(0, 1): RUNNING}
@@ -62,7 +57,7 @@ def test_a_client_lags_as_much_as_anybody_where_it_does_not_say() -> None:
 def test_racks_that_are_not_told_are_left_out_and_named() -> None:
     record = state_record(*JOINING, given=IN_PLACE)
     record["config"]["rack.aware.assignment.strategy"] = "min_traffic"
-    told = read_application_state(record, 0)
+    told = read_state_record(record, 0)
     assert told.scenario.expanded().configs.rack_aware_assignment_strategy == "none"
     assert told.left_out == (
         "rack.aware.assignment.strategy is 'min_traffic', and replicas' racks aren't told",
@@ -89,8 +84,8 @@ def test_racks_that_are_not_told_are_left_out_and_named() -> None:
 def test_what_is_malformed_is_refused_by_its_place(spoil: Callable[[Any], Any]) -> None:
     record = json.loads(json.dumps(state_record(*JOINING, given=IN_PLACE)))
     spoil(record)
-    with pytest.raises(ScenarioError):
-        read_application_state(record, 0)
+    with pytest.raises(CaughtupError):
+        read_state_record(record, 0)
 
 
 def test_what_the_leader_tells_leaves_nothing_to_be_inferred() -> None:
@@ -101,7 +96,7 @@ def test_what_the_leader_tells_leaves_nothing_to_be_inferred() -> None:
     assert known.inputs.inferred == known.inputs.assumed == known.inputs.unknown == ()
     assert known.inputs.ends == dict.fromkeys((TaskId(0, 0), TaskId(0, 1)), EndOffsetSum(END, END))
     assert known.recommendation is not None
-    record = recommendation_fields(known.recommendation)
+    record = json_values(known.recommendation)
     assert record["leader"] == {
         "assignor": "FollowingTaskAssignor",
         "identical": True,
@@ -109,7 +104,7 @@ def test_what_the_leader_tells_leaves_nothing_to_be_inferred() -> None:
         "why": "",
         "told": "no_recommendation: no recommendation",
     }
-    assert read_recommendation(record).leader.told == known.exact.told
+    assert recommendation_of(record).leader.told == known.exact.leader.told
     assert [(m.task, m.kind) for m in known.movements] == [("0_0", "warmup")]
 
 
@@ -121,13 +116,13 @@ def test_configs_that_contradict_the_settings_are_marked_and_the_application_s_c
     assert runs != 7
     tell(state, record)
     known = decided(state, 1, *JOINING, at_ms=START_MS)
-    said = (f"max.warmup.replicas: 7 in the settings, {runs} in the application",)
-    assert known.inputs.contradicted == said
+    said = [f"max.warmup.replicas: 7 in the settings, {runs} in the application"]
+    assert known.inputs.contradicted == tuple(said)
     assert known.inputs.scenario.config["max.warmup.replicas"] == runs
-    assert known.exact.result == "match"
+    assert known.exact.leader.result == "match"
     assert known.recommendation is not None
-    record = recommendation_fields(known.recommendation)
-    assert read_recommendation(record).inputs.contradicted == said
+    record = json_values(known.recommendation)
+    assert recommendation_of(record).inputs.contradicted == said
 
 
 def test_a_recommendation_that_is_followed_matches_and_tells_its_warm_ups() -> None:
@@ -140,7 +135,7 @@ def test_a_recommendation_that_is_followed_matches_and_tells_its_warm_ups() -> N
     )
     tell(state, told, START_MS + 5_000)
     second = decided(state, 2, *FOLLOWING, at_ms=START_MS + 5_000)
-    assert (second.exact.result, second.exact.why) == ("match", "")
+    assert (second.exact.leader.result, second.exact.leader.why) == ("match", "")
     roles = {(str(c.task), c.process): c.role for c in state.task_rows(GROUP)}
     assert roles["0_0", B] == "warmup"
 
@@ -149,24 +144,24 @@ def test_a_recommendation_that_is_not_known_here_leaves_it_undetermined() -> Non
     state = service()
     tell(state, state_record(*FOLLOWING, given=WARM, reason="followed", followed="elsewhere"))
     exact = decided(state, 1, *FOLLOWING, at_ms=START_MS).exact
-    assert exact.result == "undetermined"
-    assert "elsewhere" in exact.why
+    assert exact.leader.result == "undetermined"
+    assert "elsewhere" in exact.leader.why
 
 
 def test_a_follower_that_breaks_its_rules_is_a_mismatch() -> None:
     state = service()
     tell(state, state_record(*FOLLOWING, given=WARM))
     exact = decided(state, 1, *FOLLOWING, at_ms=START_MS).exact
-    assert exact.result == "mismatch"
-    assert f"process {B} should have other tasks as standby: 0_0" in exact.why
+    assert exact.leader.result == "mismatch"
+    assert f"process {B} should have other tasks as standby: 0_0" in exact.leader.why
 
 
 def test_members_that_are_given_something_else_are_a_mismatch() -> None:
     state = service()
     tell(state, state_record(*JOINING, given=IN_PLACE))
     exact = decided(state, 1, *FOLLOWING, at_ms=START_MS).exact
-    assert exact.result == "mismatch"
-    assert "should not have 0_0 as standby" in exact.why
+    assert exact.leader.result == "mismatch"
+    assert "should not have 0_0 as standby" in exact.leader.why
 
 
 def test_a_decision_waits_for_what_the_leader_has_told_before() -> None:
@@ -237,8 +232,8 @@ def test_what_a_follower_depends_on_besides_is_held_against_what_it_did(
     state = service()
     tell(state, state_record(*JOINING, given=IN_PLACE) | {"follower": basis(**told)})
     exact = decided(state, 1, *JOINING, at_ms=START_MS).exact
-    assert exact.result == ("mismatch" if why else "match")
-    assert why in exact.why
+    assert exact.leader.result == ("mismatch" if why else "match")
+    assert why in exact.leader.why
 
 
 def test_a_recommendation_that_held_and_was_not_followed_is_a_mismatch() -> None:
@@ -250,5 +245,5 @@ def test_a_recommendation_that_held_and_was_not_followed_is_a_mismatch() -> None
     told = state_record(*JOINING, given=IN_PLACE, reason="moved_since")
     tell(state, told | {"follower": basis(newest=first.recommendation.decision_id)}, later)
     exact = decided(state, 2, *JOINING, at_ms=later).exact
-    assert exact.result == "mismatch"
-    assert exact.why == "by its rules it decides followed, but it decided moved_since"
+    assert exact.leader.result == "mismatch"
+    assert exact.leader.why == "by its rules it decides followed, but it decided moved_since"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.assignment.compact import scenario_fields
+from caughtup.models.assignment.compact import scenario_record
 from caughtup.models.assignors.registry import decide
 from caughtup.models.decisions.inputs.gathering import (
     CLOCK_ALLOWANCE_MS,
@@ -18,6 +18,7 @@ from caughtup.models.decisions.inputs.gathering import (
 )
 from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
+from caughtup.models.records.fields import json_values
 from caughtup.models.state.cluster import ClusterState
 from tests.support.groups.records import GROUP, SOURCE, START_MS, commit
 from tests.support.groups.streams import (
@@ -67,7 +68,7 @@ def test_the_scenario_says_what_the_wire_says() -> None:
     inputs = gather(state, *HANDING_OVER)
     assert (inputs.unknown, inputs.inferred, inputs.assumed) == ((), (), ())
     assert inputs.changelogs_from == "settings"
-    scenario = scenario_fields(inputs.scenario)
+    scenario = json_values(scenario_record(inputs.scenario))
     assert scenario["name"] == "orders/7"
     assert scenario["config"] == DEFAULTS
     assert scenario["tasks"]["0_1"] == {
@@ -93,7 +94,7 @@ def test_threads_of_one_process_are_one_client() -> None:
         Member("a", 1, ("0_0",), {"0_0": RUNNING}, ("0_0",), tags={"zone": "x"}),
         Member("a", 1, ("0_1",), {"0_1": 7}, ("0_1",), thread=2, tags={"zone": "x"}),
     )
-    (client,) = scenario_fields(inputs.scenario)["clients"].values()
+    (client,) = json_values(scenario_record(inputs.scenario))["clients"].values()
     assert client["capacity"] == 2
     assert client["tags"] == {"zone": "x"}
     assert client["previous_active"] == ["0_0", "0_1"]
@@ -105,14 +106,14 @@ def test_of_threads_that_report_the_same_task_the_one_counts_that_the_leader_rea
     state = state_with_ends()
     first = Member("a", 1, sums={"0_0": 7}, active=("0_0",))
     inputs = gather(state, first, Member("a", 1, sums={"0_0": 9}, thread=2))
-    (client,) = scenario_fields(inputs.scenario)["clients"].values()
+    (client,) = json_values(scenario_record(inputs.scenario))["clients"].values()
     assert client["lags"] == {"0_0": 49_993}
 
 
 def test_a_restoring_active_was_no_standby() -> None:
     state = state_with_ends()
     inputs = gather(state, Member("a", 1, ("0_1",), {"0_0": 5, "0_1": 7}, ("0_1",)))
-    (client,) = scenario_fields(inputs.scenario)["clients"].values()
+    (client,) = json_values(scenario_record(inputs.scenario))["clients"].values()
     assert (client["previous_active"], client["previous_standby"]) == (["0_1"], ["0_0"])
 
 
@@ -127,7 +128,7 @@ def test_a_source_that_serves_as_changelog_ends_where_the_application_has_commit
         parameters=replace(TOLD, changelogs={0: (SOURCE,)}),
     )
     assert list(inputs.ends.values()) == [EndOffsetSum(700, 700), EndOffsetSum(30, 40)]
-    (client,) = scenario_fields(inputs.scenario)["clients"].values()
+    (client,) = json_values(scenario_record(inputs.scenario))["clients"].values()
     assert client["lags"] == {"0_0": RUNNING, "0_1": 10}
     assert inputs.unknown == ()
 

@@ -8,8 +8,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from caughtup.models.connect.watching.movements import ConnectMovement
-from caughtup.models.ids import ConnectorTaskId
 from caughtup.models.records.fields import changed
 from caughtup.models.records.movements import ConnectMovementRecord
 from caughtup.models.records.reassignments import CLUSTER_KEY, ReassignmentRecord
@@ -120,10 +118,20 @@ def test_an_event_of_a_partitions_movement_is_a_row_of_the_same_table() -> None:
 
 
 def test_an_event_of_a_connectors_task_is_a_row_of_the_same_table() -> None:
-    event = ConnectMovement(
-        "promoted", "connect", 9, 5, ConnectorTaskId("sink", 1), "w2:8083", "w1:8083", "it is new"
+    event = ConnectMovementRecord(
+        schema=1,
+        kind="connector-task",
+        event="promoted",
+        group="connect",
+        generation=9,
+        at_ms=5,
+        connector="sink",
+        to="w2:8083",
+        reason="it is new",
+        task=1,
+        from_="w1:8083",
     )
-    assert row("movements", b"connect", ConnectMovementRecord.from_event(event)) == {
+    assert row("movements", b"connect", event) == {
         "as_of_ms": 5,
         "event": "promoted",
         "movement_kind": "connector-task",
