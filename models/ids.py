@@ -83,9 +83,7 @@ class ConnectorTaskId(NamedTuple):
 
 
 def natural_order(name: str) -> list[tuple[str, int]]:
-    """Return a sort key that orders names by the numbers in them: ``orders-2`` before
-    ``orders-10``.
-    """
+    """Return a sort key for names by the numbers in them: ``orders-2`` before ``orders-10``."""
     parts = _NUMBER.split(name)
     numbers = [*map(int, parts[1::2]), -1]
     return list(zip(parts[::2], numbers, strict=True))

@@ -41,12 +41,11 @@ _OF_GROUPS = (RecordType.CONSUMER_GROUP_METADATA, RecordType.STREAMS_GROUP_METAD
 
 
 class WatchPatterns(NamedTuple):
-    """Regular expressions for whole names. Without any for groups or topics, all of them are
-    watched.
+    """Regular expressions for whole names.
 
-    What is ignored is never watched, and ``folded`` groups only if a pattern of ``groups`` matches.
-    ``reserved`` names are those of groups that aren't Kafka's: Kafka's groups with such names are
-    folded.
+    Without any for groups or topics, all of them are watched. What is ignored is never watched, and
+    ``folded`` groups only if a pattern of ``groups`` matches. ``reserved`` names are those of
+    groups that aren't Kafka's: Kafka's groups with such names are folded.
     """
 
     groups: tuple[str, ...] = ()

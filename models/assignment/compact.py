@@ -51,8 +51,7 @@ class CompactTask:
 
 @dataclass(frozen=True, slots=True)
 class CompactScenario:
-    """A scenario whose clients have only the lags, in offsets, that differ from the task's
-    greatest.
+    """A scenario whose clients have only those lags, in offsets, that aren't the task's greatest.
 
     ``config`` has Kafka's names, and only the configs that are set. ``tasks`` are in TaskId order
     and ``clients`` in ProcessId order. ``client_ids`` are the client ids of each process's
@@ -76,15 +75,15 @@ class CompactScenario:
         return lag if isinstance(lag, int) else _DEFAULT_LAG
 
     def lag_of(self, process: ProcessId, task: TaskId) -> int | None:
-        """Return a client's lag of a task in offsets, or Kafka's sentinel; None for a stateless
-        task.
+        """Return a client's lag of a task in offsets, or Kafka's sentinel.
+
+        None for a stateless task.
         """
         lag = self.clients[process].lags.get(task)
         return self.greatest_lags.get(task) if lag is None else lag
 
     def expanded(self) -> Scenario:
-        """Return the scenario that an assignor decides from, in which every client has all its
-        lags.
+        """Return the scenario for an assignor, in which every client has all its lags.
 
         Raises ScenarioError, as ``parse_scenario`` does, if a client or a lag is missing or a
         config is invalid.

@@ -108,8 +108,9 @@ def no_warm_up_left(most: int) -> str:
 
 
 def new_standby(replicas: int) -> str:
-    """Return the reason of a standby on a client that had no copy; ``replicas`` is
-    ``num.standby.replicas``.
+    """Return the reason of a standby on a client that had no copy.
+
+    ``replicas`` is ``num.standby.replicas``.
     """
     return (
         "its standby is new here" if replicas == 1 else f"one of {replicas:,} standbys is new here"

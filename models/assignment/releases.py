@@ -7,11 +7,10 @@ from enum import IntEnum
 
 
 class Release(IntEnum):
-    """A family of releases whose assignors decide alike, named after the first; later ones are
-    greater.
+    """A family of releases whose assignors decide alike, in the order of their first releases.
 
-    ``V3_5_2`` includes 3.6, whose rack-aware assignment 3.5.2 lacks. docs/design.md has a table of
-    the differences.
+    Later ones are greater. ``V3_5_2`` includes 3.6, whose rack-aware assignment 3.5.2 lacks.
+    docs/design.md has a table of the differences.
     """
 
     V2_8 = 0
@@ -49,7 +48,8 @@ _VERSIONS: Mapping[Release, int] = {
 
 
 def releases_of(version: int) -> tuple[Release, ...]:
-    """Return the families whose newest subscription version is ``version``; empty if none is
-    modelled.
+    """Return the families whose newest subscription version is ``version``.
+
+    Empty if none is modelled.
     """
     return tuple(release for release, latest in _VERSIONS.items() if latest == version)

@@ -24,8 +24,9 @@ _NO_LAG = -1
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A process: its stream threads, its previous tasks, and its lag of every stateful task, in
-    offsets.
+    """A process: its stream threads, its previous tasks, and its lags of all stateful tasks.
+
+    Lags are in offsets.
 
     A lag of -2 is a running active's and -3 is unknown. ``tags`` are its ``client.tag.`` configs,
     and ``rack`` is its consumers' ``client.rack``.
@@ -192,8 +193,9 @@ def _lags(
 
 
 def read_ids(given: Mapping[str, Any], place: str, parse: Callable[[str], Id]) -> dict[Id, Any]:
-    """Return a mapping with its keys parsed. Raises ScenarioError ``duplicate`` for one id in two
-    spellings.
+    """Return a mapping with its keys parsed.
+
+    Raises ScenarioError ``duplicate`` for one id in two spellings.
     """
     values: dict[Id, Any] = {}
     for text, value in given.items():

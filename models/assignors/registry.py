@@ -23,8 +23,9 @@ ASSIGNORS: Mapping[str, Callable[[Scenario], Decision]] = {
 
 
 def decide(scenario: Scenario) -> Decision:
-    """Return the decision of the assignor that the scenario names. Raises ScenarioError
-    ``unsupported``.
+    """Return the decision of the assignor that the scenario names.
+
+    Raises ScenarioError ``unsupported``.
     """
     assignor = ASSIGNORS.get(scenario.assignor)
     if assignor is None:

@@ -68,9 +68,7 @@ class CommitTableColumns:
         )
 
     def rewind(self, row: int, rewound_from: int | None) -> None:
-        """Set from which offset the commits of a row went back; None if they didn't, or are there
-        again.
-        """
+        """Set the offset from which the commits of a row went back, or None if they didn't."""
         if rewound_from is not None:
             self.rewound[row] = rewound_from
             self.is_rewound[row] = True

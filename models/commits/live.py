@@ -82,10 +82,10 @@ def delete(table: CommitTable, group: str, partition: TopicPartition) -> None:
 def made_commits(
     group: str, offsets: Mapping[TopicPartition, int | None], time_ms: int
 ) -> CommitColumns:
-    """Return a group's commits at a time (ms) as columns; None for a partition without a commit any
-    more.
+    """Return a group's commits at a time (ms) as columns, without records.
 
-    They have no records. Names must fit in a key: 32,767 bytes each.
+    An offset of None means that there is no commit any more. Names must fit in a key: 32,767 bytes
+    each.
     """
     heads: dict[str, int] = {}
     for topic, _ in offsets:

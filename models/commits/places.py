@@ -26,8 +26,9 @@ PARTITION_BITS = 30
 
 
 class Places:
-    """Rows by head and partition. ``counts`` (int64, by head) is the number of commits, set by
-    callers.
+    """Rows by head and partition.
+
+    ``counts`` (int64, by head) is the number of commits, set by callers.
     """
 
     def __init__(self, columns: CommitTableColumns) -> None:

@@ -110,8 +110,7 @@ class StepBlocks:
         return slot
 
     def _narrow(self, number: int) -> array[int]:
-        """Return a block, after removing the oldest steps of histories that have more than are
-        kept.
+        """Return a block, after removing the oldest steps beyond ``steps_kept`` of its histories.
 
         There may be hundreds of blocks when ``steps_kept`` falls: each is narrowed when it is used,
         or in its turn while slots are added.

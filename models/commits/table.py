@@ -139,8 +139,9 @@ class CommitTable:
         ]
 
     def named(self, topic: str, numbers: Ints) -> list[TopicPartition]:
-        """Return partitions of a topic, given in ascending order; close ones are always the same
-        objects.
+        """Return the partitions of a topic with these numbers, which ascend.
+
+        Close ones are the same objects each time.
         """
         return self._partitions_of(topic, numbers.tolist())
 

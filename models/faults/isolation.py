@@ -19,8 +19,7 @@ _CHARACTERS = 200
 
 
 class Fault(NamedTuple):
-    """A failure over a subject in a part of the service, the number of times, and the last time
-    (ms).
+    """A failure over a subject in a part of the service, how many times, and when last (ms).
 
     ``subject`` is a group, a topic or a partition; ``cause`` is the error's code or class.
     """
@@ -74,9 +73,7 @@ class Faults:
 
 
 class Isolation:
-    """The context manager of ``Faults.isolated``: a class, since a generator is too slow for a
-    million.
-    """
+    """The context manager of ``Faults.isolated``; a class, since a generator would be too slow."""
 
     __slots__ = ("_faults", "_now_ms", "_otherwise", "_part", "_subject")
 

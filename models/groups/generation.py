@@ -29,9 +29,7 @@ def group_type(metadata: GroupMetadata) -> str:
 
 
 def client_name(client_id: str) -> str:
-    """Return an instance's ``client.id``, without the suffix that Kafka Streams adds for each
-    thread.
-    """
+    """Return an instance's ``client.id``, without the suffix of its stream thread."""
     return client_id.split("-StreamThread-")[0]
 
 
@@ -137,9 +135,7 @@ class StreamsGeneration:
         return max(earliest[0], self.as_of_ms), earliest[2]
 
     def previous_active(self, client: StreamsClient) -> set[TaskId]:
-        """Return the tasks that the process ran when it joined: by its partitions, and by its own
-        report.
-        """
+        """Return the tasks that the process ran when it joined: by its partitions, or its report."""
         owned = {task for member in client.members for task in self.tasks_of(member.owned)}
         return owned | {t for t, s in client.offset_sums.items() if s == LATEST_OFFSET}
 

@@ -37,8 +37,9 @@ class Ends(NamedTuple):
 
 
 class EndColumns:
-    """The newest sample in each row, with the fields of ``Ends``; row UNKNOWN_ROW is no
-    partition's.
+    """The newest sample in each row, with the fields of ``Ends``.
+
+    Row UNKNOWN_ROW is no partition's.
     """
 
     def __init__(self) -> None:

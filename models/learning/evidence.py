@@ -1,6 +1,4 @@
-"""One generation as evidence of its leader's configs: decisions under any configs, compared with
-it.
-"""
+"""One generation as evidence of its leader's configs: decisions under any configs, compared."""
 
 from __future__ import annotations
 
@@ -72,9 +70,7 @@ class Evidence:
         return self.clients * len(self._scenario.stateful)
 
     def releases(self, one: ConfigRange) -> list[IntSpan]:
-        """Return a range's releases, cut where they may decide this generation differently, latest
-        first.
-        """
+        """Return a range's releases, latest first, cut where decisions may differ."""
         algorithm, found = one.algorithm, one.releases
         cuts = {Release.V3_0, Release.V3_2}
         if algorithm.assignor == "high_availability":
@@ -124,8 +120,9 @@ class Evidence:
         return range(max(0, least), min(self.copies_given // stateful, self.clients - 1) + 1)
 
     def decide(self, algorithm: Algorithm, standbys: int, warm_ups: int, lag: int) -> Decision:
-        """Return the decision under these configs, computed once. Raises ScenarioError as assignors
-        do.
+        """Return the decision under these configs, computed once.
+
+        Raises ScenarioError as assignors do.
         """
         key = self._key(algorithm, standbys, warm_ups, lag)
         made = self._made.get(key)
@@ -137,9 +134,7 @@ class Evidence:
     def differences(
         self, algorithm: Algorithm, standbys: int, warm_ups: int, lag: int
     ) -> list[Difference]:
-        """Return the differences between the decision under these configs and the members'
-        assignments.
-        """
+        """Return how the members' assignments differ from the decision under these configs."""
         key = self._key(algorithm, standbys, warm_ups, lag)
         if self.held_back or algorithm.release < Release.V3_2:
             # Releases differ in the standbys of tasks held back, and in how threads get tasks.
@@ -153,14 +148,14 @@ class Evidence:
             )
         return found
 
-    def is_dealt_otherwise(self, decision: Decision) -> bool:
+    def processes_differ(self, decision: Decision) -> bool:
         """Return whether a process has other tasks than a decision assigns it, on whichever thread."""
         return any(
             differs_as_a_whole(client, decision.clients[process], self._owned)
             for process, client in self.generation.clients.items()
         )
 
-    def runs_otherwise(self, decision: Decision) -> list[str]:
+    def other_actives(self, decision: Decision) -> list[str]:
         """Return the processes that run other tasks than a decision assigns them, in words.
 
         Only actives count, on whichever thread; a task may be missing if another member had it.
@@ -197,8 +192,7 @@ class Evidence:
         return found
 
     def is_explained_without_ends(self, algorithm: Algorithm, standbys: int) -> bool:
-        """Return whether the leader may have decided like this because it could not list end
-        offsets.
+        """Return whether the leader may have decided this because it could not list end offsets.
 
         The high availability assignor is then replaced by the fallback for this one time; the
         sticky ones go on, and threads get their tasks in another order. Source:

@@ -26,8 +26,7 @@ def leaders_releases(generation: StreamsGeneration) -> IntSpan:
 
 
 def likely_releases(generation: StreamsGeneration) -> IntSpan:
-    """Return the same families without 3.2, which is tried only if a decision contradicts all
-    others.
+    """Return the same families without 3.2, which is tried only if all others are contradicted.
 
     3.2 writes the same version as later releases, and decides as they do unless several tasks wait.
     Testing it each time would double the decisions, for a release that had only three patches.

@@ -17,8 +17,7 @@ _MINUTE_MS = 60_000
 def probing_interval(
     known: IntSpan | None, generation: StreamsGeneration, seen_ms: int
 ) -> IntSpan | None:
-    """Return bounds of the interval, in ms, from earlier bounds and one more generation; None if
-    unknown.
+    """Return bounds of the interval, in ms, by earlier bounds and one more generation, or None.
 
     The leader adds the interval to its clock when it decides: after the group's state changed, and
     before the record was read (``seen_ms``). Clocks are assumed to differ by ``CLOCK_ALLOWANCE_MS``
@@ -47,8 +46,7 @@ def probing_interval(
 
 
 def whole_minutes(interval: IntSpan) -> int | None:
-    """Return the only whole number of minutes within bounds, in ms; None if there is none, or
-    several.
+    """Return the only whole number of minutes within bounds, in ms, or None.
 
     Other intervals are rarely configured, so that this one is likely, not certain.
     """

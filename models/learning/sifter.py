@@ -200,11 +200,11 @@ class Sifter:
         if algorithm.assignor == "public_sticky" and standbys:
             # The clients of its standbys are unpredictable, and threads' actives depend on them.
             decision = evidence.decide(algorithm, standbys, warm_ups, lag)
-            differences = [Difference(text, True) for text in evidence.runs_otherwise(decision)]
+            differences = [Difference(text, True) for text in evidence.other_actives(decision)]
         else:
             if certain and self.decision is not None:
                 decision = evidence.decide(algorithm, standbys, warm_ups, lag)
-                if evidence.is_dealt_otherwise(decision):  # no need to compare member by member
+                if evidence.processes_differ(decision):  # no need to compare member by member
                     return Judgement.CONTRADICTED
             differences = evidence.differences(algorithm, standbys, warm_ups, lag)
         if not differences:

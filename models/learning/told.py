@@ -105,9 +105,7 @@ def possible_hypotheses(
 
 
 def consistent_hypotheses(told: ToldConfigs, hypotheses: Hypotheses) -> Hypotheses:
-    """Return all hypotheses that agree with the settings, with the tags and racks of other
-    hypotheses.
-    """
+    """Return all hypotheses that agree with the settings, with the given ones' tags and racks."""
     keys = {key for one in hypotheses for key in one.algorithm.tags}
     racked = any(one.algorithm.strategy != "none" for one in hypotheses)
     return possible_hypotheses(told, keys, racked=racked, costs=OTHER_COSTS)

@@ -16,8 +16,7 @@ from caughtup.models.partition_assignor.clients import ClientMetadata
 def limits_by_task(
     clients: Iterable[ClientMetadata], ends: Mapping[TaskId, EndOffsetSum | None]
 ) -> Mapping[TaskId, list[tuple[int, int]]]:
-    """Return the acceptable.recovery.lags for which a task's end isn't known exactly enough, by
-    task.
+    """Return, by task, the acceptable.recovery.lags for which its end isn't known exactly enough.
 
     Tasks that are settled with any lag are left out, as are those whose end is completely unknown.
     """
@@ -35,9 +34,7 @@ def limits_by_task(
 
 
 def without_ends(scenario: Scenario) -> Scenario:
-    """Return a scenario as of a leader without end offsets: all lags unknown except running
-    actives'.
-    """
+    """Return a scenario of a leader without end offsets: only running actives' lags are known."""
     clients = (
         replace(
             client,

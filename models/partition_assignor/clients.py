@@ -67,8 +67,9 @@ class ClientMetadata:
         return had
 
     def lags(self, end_offset_sums: Mapping[TaskId, int]) -> dict[TaskId, int]:
-        """Return the client's lag of every stateful task, in offsets, also of tasks without state
-        here.
+        """Return the client's lag of every stateful task, in offsets.
+
+        A task of which it has no state is included.
 
         Source: ClientState.computeTaskLags.
         """

@@ -40,7 +40,7 @@ def assign_group(
     leader, probing_ms = probing
     members: dict[str, MemberAssignment] = {}
     for process, client in clients.items():
-        active, standby = _deal(
+        active, standby = _assign_threads(
             ThreadAssignment(client, lags[process]),
             decision.clients[process],
             tasks,
@@ -62,7 +62,7 @@ def assign_group(
     return members
 
 
-def _deal(
+def _assign_threads(
     threads: ThreadAssignment,
     decided: ClientDecision,
     tasks: TaskPartitions,
@@ -79,12 +79,12 @@ def _deal(
     stateless = [task for task in given[0] if task not in tasks.changelogs]
     if release < Release.V3_2:
         return (
-            threads.deal_apart(in_hash_order(stateful, release), sorted(stateless)),
-            threads.deal_apart(given[1], ()),
+            threads.assign_apart(in_hash_order(stateful, release), sorted(stateless)),
+            threads.assign_apart(given[1], ()),
         )
-    active = threads.deal_stateful(in_hash_order(stateful))
-    standby = threads.deal_stateful(given[1])
-    for consumer, own in threads.deal_stateless(in_hash_order(stateless)).items():
+    active = threads.assign_stateful(in_hash_order(stateful))
+    standby = threads.assign_stateful(given[1])
+    for consumer, own in threads.assign_stateless(in_hash_order(stateless)).items():
         active[consumer] += own
     return active, standby
 

@@ -17,9 +17,7 @@ from caughtup.models.partition_assignor.task_partitions import TaskPartitions
 
 
 def in_hash_order(tasks: Iterable[TaskId], release: Release = NEWEST) -> list[TaskId]:
-    """Return different tasks in the order of a HashSet or HashMap to which they were added in this
-    order.
-    """
+    """Return different tasks, added in this order, in the order of a HashSet or HashMap."""
     return list(JavaHashMap[TaskId](task_hash_code_of(release), keys=tasks))
 
 

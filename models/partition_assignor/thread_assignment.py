@@ -31,18 +31,18 @@ class ThreadAssignment:
         }
         self._loads = dict.fromkeys(client.consumers, 0)
 
-    def deal_stateful(self, tasks: Sequence[TaskId]) -> ThreadTasks:
+    def assign_stateful(self, tasks: Sequence[TaskId]) -> ThreadTasks:
         """Assign stateful tasks, preferably to the thread that reported them.
 
         ``tasks`` are in the order in which Java iterates over them.
         """
-        return self._deal(tasks, self._previous)
+        return self._assign(tasks, self._previous)
 
-    def deal_stateless(self, tasks: Sequence[TaskId]) -> ThreadTasks:
+    def assign_stateless(self, tasks: Sequence[TaskId]) -> ThreadTasks:
         """Assign stateless tasks, regardless of their previous threads."""
-        return self._deal(tasks, {})
+        return self._assign(tasks, {})
 
-    def deal_apart(self, stateful: Sequence[TaskId], stateless: Sequence[TaskId]) -> ThreadTasks:
+    def assign_apart(self, stateful: Sequence[TaskId], stateless: Sequence[TaskId]) -> ThreadTasks:
         """Assign as releases before 3.2 do, regardless of tasks that were assigned before.
 
         Stateless tasks, sorted, go first to the threads that have one less than others, then to all
@@ -50,7 +50,7 @@ class ThreadAssignment:
         doesn't exist, and no member gets an assignment.
         """
         loads, self._loads = self._loads, dict.fromkeys(self._consumers, 0)
-        given = self._deal(stateful, self._previous)
+        given = self._assign(stateful, self._previous)
         self._loads = loads
         share, left = divmod(len(stateful), len(self._consumers))
         first = [c for c in self._consumers if left and len(given[c]) == share]
@@ -58,7 +58,7 @@ class ThreadAssignment:
             given[consumer].append(task)
         return given
 
-    def _deal(
+    def _assign(
         self, tasks: Sequence[TaskId], previous: Mapping[str, Sequence[TaskId]]
     ) -> ThreadTasks:
         """Fill every thread up to an even share, then assign one more to some of them."""
@@ -68,7 +68,7 @@ class ThreadAssignment:
             unassigned = JavaTaskQueue(tasks)
             skipped = self._keep(given, unassigned, previous, share)
             self._fill(given, unassigned, share)
-            self._deal_leftovers(given, unassigned, skipped, share)
+            self._assign_leftovers(given, unassigned, skipped, share)
         for consumer, own in given.items():
             self._loads[consumer] += len(own)
         return given
@@ -105,7 +105,7 @@ class ThreadAssignment:
             if self._load(consumer, given) < share:
                 waiting.append(consumer)
 
-    def _deal_leftovers(
+    def _assign_leftovers(
         self,
         given: ThreadTasks,
         unassigned: JavaTaskQueue,

@@ -154,8 +154,9 @@ def _come_often(keys: Sequence[bytes | None]) -> bool:
 
 
 def _apply_last(batch: Batch, keys: Sequence[bytes | None], values: Sequence[bytes | None]) -> bool:
-    """Decode the last record of each key only; return False, and do nothing, if that doesn't
-    suffice.
+    """Decode the last record of each key only, and return whether that suffices.
+
+    If it doesn't, the batch is unchanged.
     """
     last = dict(zip(keys, values, strict=True))
     others = {key for key in last if not _is_commit(key)}

@@ -65,9 +65,7 @@ class Transactions(NamedTuple):
 
 
 class Applied(NamedTuple):
-    """The records that count from now on: released pending commits, then ``rows`` of the records
-    read.
-    """
+    """The records that count from now on: released commits, then ``rows`` of the records read."""
 
     released: list[PendingCommit]
     rows: Rows
@@ -188,9 +186,7 @@ class PendingCommits:
 
 
 def framed(commits: Sequence[PendingCommit], data: bytes) -> tuple[bytes, FramedRecords]:
-    """Append commits to the bytes of an answer; return all bytes, and the commits as records in
-    them.
-    """
+    """Append commits to the bytes of an answer, and return all bytes and the commits in them."""
     pieces = [data, *(piece for commit in commits for piece in commit[1:])]
     bounds = np.cumsum([len(piece) for piece in pieces])
     key_start, key_end, value_end = bounds[:-1:2], bounds[1::2], bounds[2::2]

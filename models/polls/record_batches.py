@@ -167,9 +167,7 @@ def _walk(
     *,
     unpack_all: bool,
 ) -> None:
-    """Append the start of each whole batch of a section: in the data, or after it if it was
-    unpacked.
-    """
+    """Append the starts of a section's whole batches: in the data, or after it if unpacked."""
     at, end, length_of = section.start, section.end, _LENGTH.unpack_from
     while end - at > _ATTRIBUTES_AT:
         (length,) = length_of(data, at)

@@ -60,9 +60,7 @@ class Recent:
         return self._still.setdefault(group, StandstillHistory())
 
     def stood_still_ms(self, group: str, now_ms: int) -> int | None:
-        """Return the longest recent standstill (ms) of one of an application's tasks; None without
-        one.
-        """
+        """Return the longest recent standstill of one of an application's tasks, in ms, or None."""
         still = self._still.get(group)
         return None if still is None else still.longest_ms(now_ms)
 
@@ -92,17 +90,15 @@ class Recent:
         if before is None:
             return
         if before.membership is not membership and before.membership and membership:
-            dealt = rebalance(group, before.membership, membership, now_ms, before.due_ms)
-            if dealt is not None:
-                self.happenings.note(dealt)
+            happening = rebalance(group, before.membership, membership, now_ms, before.due_ms)
+            if happening is not None:
+                self.happenings.note(happening)
         if before.verdict and verdict and self._is_news(group, before.verdict, verdict):
             text = f"{before.verdict.verdict} → {verdict.verdict}"
             self.happenings.note(Happening(now_ms, "verdict", text, verdict.reason or None, group))
 
     def _is_news(self, group: str, before: GroupVerdict, verdict: GroupVerdict) -> bool:
-        """Return whether a verdict has changed; from unknown to ok counts only after earlier
-        verdicts.
-        """
+        """Return whether a verdict has changed; from unknown to ok counts only after others."""
         if (before.verdict, verdict.verdict) == ("unknown", "ok"):
             return any(one.kind == "verdict" for one in self.happenings.of(group))
         return before.verdict != verdict.verdict

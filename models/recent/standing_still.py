@@ -29,9 +29,7 @@ class _Partitions(NamedTuple):
 
 
 class StandstillHistory:
-    """The longest standstills of one group, as seen at each look: too short by up to a look's
-    interval.
-    """
+    """The longest standstills of one group, each up to a look's interval too short."""
 
     def __init__(self) -> None:
         self._topics: dict[str, _Partitions] = {}

@@ -118,8 +118,7 @@ SERVICE = (KafkaClient.LIBRDKAFKA, KafkaClient.AIOKAFKA)
 
 
 def check_properties(properties: Mapping[str, object], clients: Iterable[KafkaClient]) -> None:
-    """Raise CaughtupError ``bad_kafka_property`` for a property that one of the clients can't
-    honour.
+    """Raise CaughtupError ``bad_kafka_property`` if one of the clients can't honour a property.
 
     The message begins with the property.
     """
@@ -128,9 +127,7 @@ def check_properties(properties: Mapping[str, object], clients: Iterable[KafkaCl
 
 
 def problems(properties: Mapping[str, object], clients: Iterable[KafkaClient]) -> Iterator[str]:
-    """Yield a line, beginning with its name, for each property that one of the clients can't
-    honour.
-    """
+    """Yield a line, with its name first, for each property that one of the clients can't honour."""
     told = set[str]()
     for problem in _problems(properties, clients):
         name = problem.partition(":")[0]

@@ -96,8 +96,7 @@ class ClassicCoordinator:
         self._time.after(self._timings.request_ms, lambda: self._remove(member_id))
 
     def falls_silent(self, member_id: str) -> None:
-        """Expire a member whose process no longer answers, a session timeout after its last
-        heartbeat.
+        """Expire a member whose process no longer answers, once its session times out.
 
         A member that waits for the answer to its JoinGroup counts as alive until the answer is
         sent.
@@ -156,9 +155,7 @@ class ClassicCoordinator:
         return known
 
     def _take_over(self, member: ClassicMember) -> KnownMember | None:
-        """Let a static member that restarts take its own place; return what is known of it, or
-        None.
-        """
+        """Let a static member that restarts take its own place, and return its entry, or None."""
         taken = take_over(self._members, member)
         if taken is None:
             return None
@@ -190,8 +187,7 @@ class ClassicCoordinator:
         )
 
     def _prepare(self) -> None:
-        """Begin a rebalance: members that have not joined again learn of it by their next
-        heartbeat.
+        """Begin a rebalance, of which members learn by their next heartbeat.
 
         Members that wait for the leader's decision learn of it at once, from the answer to
         SyncGroup.
@@ -228,9 +224,7 @@ class ClassicCoordinator:
             self._complete()
 
     def _complete(self) -> None:
-        """End the wait: members that have not joined are removed, unless static, and the leader
-        decides.
-        """
+        """End the wait: remove the missing members, unless static, and let the leader decide."""
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None
@@ -260,9 +254,7 @@ class ClassicCoordinator:
         self._await_decision()
 
     def _await_decision(self) -> None:
-        """Wait for the leader, which receives the members' subscriptions, decides, and sends
-        SyncGroup.
-        """
+        """Wait for the leader, which gets the members' subscriptions, decides, and sends SyncGroup."""
         generation, leader = self.generation, self.leader or ""
         subscriptions = {name: known.subscription for name, known in self._members.items()}
         timings = self._timings

@@ -69,9 +69,7 @@ def _at(
     *,
     gaps: bool = True,
 ) -> str:
-    """Return the character of one step: ``.`` if no client had the task for most of it and
-    ``gaps``.
-    """
+    """Return the character of one step: ``.`` if, with ``gaps``, no client had it for most of it."""
     within = [
         (min(span.end_ms, end_ms) - max(span.start_ms, start_ms), span)
         for span in spans

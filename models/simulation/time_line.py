@@ -83,9 +83,7 @@ class TimeLine:
 def standing_still(
     spans: Iterable[TimeSpan], tasks: Iterable[str], from_ms: int, until_ms: int
 ) -> Mapping[str, list[tuple[int, int]]]:
-    """Return, for each task, when no client processed it between two moments: pairs of ms, in
-    order.
-    """
+    """Return when no client processed each task between two moments, as pairs of ms, in order."""
     still: dict[str, list[tuple[int, int]]] = {task: [] for task in tasks}
     reached = dict.fromkeys(still, from_ms)
     for span in sorted(spans, key=lambda one: (one.start_ms, one.end_ms)):

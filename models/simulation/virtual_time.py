@@ -36,10 +36,10 @@ class EndlessError(Exception):
 
 
 class VirtualTime:
-    """A clock that jumps to the next event. Events of one moment happen in the order of their
-    planning.
+    """A clock that jumps to the next event.
 
-    ``now_ms``: milliseconds since the start of the simulation.
+    Events of one moment happen in the order of their planning. ``now_ms``: milliseconds since the
+    start of the simulation.
     """
 
     def __init__(self) -> None:

@@ -10,8 +10,9 @@ ARROW_SCHEMES = ("s3", "s3a", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 
 
 class Entry(NamedTuple):
-    """A checkpoint, or a folder of them; ``name`` is the name of its queries, None for the
-    folder's.
+    """A checkpoint, or a folder of them.
+
+    ``name`` is the name of its queries, None for the folder's.
     """
 
     name: str | None

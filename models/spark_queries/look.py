@@ -59,9 +59,7 @@ class Problem(NamedTuple):
 
 
 class Looks(NamedTuple):
-    """The checkpoints found at one time: each query's checkpoint and look, by group; problems, by
-    path.
-    """
+    """The checkpoints at one time: each query's checkpoint and look by group, and problems by path."""
 
     queries: dict[str, tuple[str, Look]]
     problems: dict[str, Problem]

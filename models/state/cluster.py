@@ -202,9 +202,7 @@ class ClusterState:
         return wanted_topics(set(self.commits.topics()), self.groups, self.applications)
 
     def racked_topics(self) -> Callable[[str], bool] | None:
-        """Return a test for the topics whose ``replicas`` have to be looked up now; None if there
-        are none.
-        """
+        """Return a test for the topics whose ``replicas`` have to be looked up now, or None."""
         return racked_topics(self.applications)
 
     def unnamed_topics(self) -> set[str]:

@@ -1,5 +1,4 @@
-"""Tasks of Kafka Streams: their changelogs, the ends of these, and the reported positions of
-copies.
+"""Tasks of Kafka Streams: their changelogs, the ends of these, and reported positions.
 
 Imports models.histories; decisions and copies import it.
 """

@@ -27,10 +27,9 @@ class SourceCommits:
     clock_allowance_ms: int = 0
 
     def bounds(self, partition: TopicPartition, before_ms: int, after_ms: int) -> tuple[int, int]:
-        """Return bounds of the committed offset at a moment between two (ms); without a commit it
-        is 0.
+        """Return bounds of the committed offset at a moment between two (ms).
 
-        The offset before the oldest known commit counts as 0, too.
+        Without a commit it is 0. The offset before the oldest known commit counts as 0, too.
         """
         history = self.histories.get(partition)
         if history is None:

@@ -63,8 +63,9 @@ def possible_changelogs(
 def widest_bounds(
     bounds: Sequence[Mapping[TaskId, EndOffsetSum | None]],
 ) -> dict[TaskId, EndOffsetSum | None]:
-    """Return bounds of each task's end offset sum that include all the given ones; None if one is
-    None.
+    """Return bounds of each task's end offset sum that include all the given ones.
+
+    A task with None in one of them has None.
     """
     found = dict(bounds[0])
     for other in bounds[1:]:

@@ -28,10 +28,10 @@ _KINDS = frozenset({"consumer", "classic"})
 
 @dataclass(frozen=True, slots=True)
 class SimulatedConsumerGroup:
-    """A group of consumers as it is now. Each of its partitions is simulated like a task of
-    Streams.
+    """A group of consumers as it is now.
 
-    ``partitions`` has the number of partitions of each topic that it reads.
+    Each of its partitions is simulated like a task of Streams. ``partitions`` has the number of
+    partitions of each topic that it reads.
     """
 
     name: str

@@ -89,9 +89,7 @@ def _lacking(
     setting: WhatIfSetting,
     etas_ms: dict[tuple[str, TaskId], int | None],
 ) -> tuple[str | None, int | None]:
-    """Return the first task whose only caught-up copy is here, in words, and when another is caught
-    up.
-    """
+    """Return why a task would lack a caught-up copy, and in how many ms another one has it."""
     slowest = group.speeds.restore[0] if group.speeds.restore else 0.0
     application = group.application(setting, slowest)
     instances = group.running(application)

@@ -39,9 +39,7 @@ def partitions(numbers: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def task_id(subtopology: int, partition: int) -> TaskId:
-    """Return the id of a task. Raises DecodeError ``out_of_range`` if it can't be written as a
-    name.
-    """
+    """Return the id of a task that can be written as a name. Raises DecodeError ``out_of_range``."""
     if not 0 <= subtopology <= NUMBER_MAX or not 0 <= partition <= NUMBER_MAX:
         raise DecodeError("out_of_range", f"task {subtopology}_{partition}")
     return TaskId(subtopology, partition)

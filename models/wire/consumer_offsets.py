@@ -220,7 +220,7 @@ def _any_offset_commit(data: bytes) -> OffsetCommit:
     leader_epoch = bounded("leader epoch", reader.int32(), -1) if version >= 3 else -1
     metadata = reader.string()
     commit_timestamp_ms = time_ms(reader.int64())
-    # Now plus a retention that somebody chose, which may have overflowed.
+    # The time of the commit plus a retention set by the client, which may have overflowed.
     expire_timestamp_ms = max(reader.int64(), -1) if version == 1 else -1
     topic_id = reader.tagged_fields().get(_TOPIC_ID_TAG)
     if topic_id is not None and len(topic_id) != _TOPIC_ID_BYTES:

@@ -70,8 +70,7 @@ class FollowUpCounter:
 
     @property
     def repeated(self) -> int:
-        """The number of follow-ups in a row that recommendations asked for and that found nothing
-        new.
+        """The number of requested follow-ups in a row that found nothing new.
 
         The first doesn't count: the time at which a copy is caught up is an estimate, maybe a
         little early.

@@ -24,8 +24,7 @@ _MOST_DOUBLINGS = 20
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """A follower's configuration: times in ms, and the follow-ups that it waits for a
-    recommendation.
+    """A follower's configuration: times in ms, and the follow-ups without a recommendation.
 
     The defaults are those of ``caughtup.follow.up.ms``, ``caughtup.recommendation.max.age.ms`` and
     ``caughtup.follow.ups``.

@@ -58,9 +58,7 @@ class ClientStates:
         return lag == RUNNING or acceptable == _FARTHEST or 0 <= lag <= acceptable
 
     def may_run(self, task: TaskId) -> list[ProcessId]:
-        """Return the processes that may run a task: the caught-up ones, or else those that lag
-        least.
-        """
+        """Return the processes that may run a task: the caught-up ones, or else the nearest."""
         if task not in self.stateful:
             return list(self.clients)
         caught_up = [process for process in self.clients if self.caught_up(process, task)]

@@ -40,8 +40,7 @@ class FollowedRecommendation:
 
 
 def require_bounded(value: bytes) -> None:
-    """Raise CaughtupError ``malformed`` for a record's value that would take too much memory to
-    parse.
+    """Raise CaughtupError ``malformed`` for a value that would take too much memory to parse.
 
     Source: ``caughtup.Recommendation``.
     """

@@ -146,8 +146,9 @@ def _standbys(states: ClientStates, placement: Placement) -> Objection | None:
 
 
 def _ready(states: ClientStates, processes: Iterable[ProcessId], task: TaskId) -> int:
-    """Return the number of caught-up copies; the one that ran the task counts with an unknown lag,
-    too.
+    """Return the number of caught-up copies.
+
+    The one that ran the task counts with an unknown lag, too.
     """
     return sum(
         states.caught_up(process, task)

@@ -42,9 +42,7 @@ class ProcessState:
         return self._add(member, task, active=active)
 
     def add_to_least_loaded(self, task: TaskId, *, active: bool) -> int:
-        """Assign a task to the member with the fewest tasks, and return that member's new number of
-        tasks.
-        """
+        """Assign a task to the member with the fewest tasks, and return its new number of tasks."""
         if len(self.counts) == 1:
             return self._add(next(iter(self.counts)), task, active=active)
         if self._by_load is None:
@@ -84,9 +82,7 @@ class _Quota:
         return -(-self.tasks // self.members) if self.members else 0
 
     def note(self, count: int) -> None:
-        """Take a member out of the quota once its number of tasks, ``count``, has reached its
-        share.
-        """
+        """Take a member out of the quota once its ``count`` of tasks has reached its share."""
         if count == self.share:
             self.members -= 1
             self.tasks -= count
@@ -144,9 +140,7 @@ class _Sticky:
         }
 
     def _assign_actives(self) -> None:
-        """Assign actives to their previous members, then to previous standbys, and the rest by
-        load.
-        """
+        """Assign actives to previous members, then to previous standbys, and the rest by load."""
         waiting = sorted(self._tasks, key=_by_partition)
         for previous in (self._was_active.get, self._least_loaded_standby):
             rest = []

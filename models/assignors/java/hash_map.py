@@ -104,9 +104,7 @@ class JavaHashMap(Generic[K]):
 
 
 def grown_table(size: int) -> int:
-    """Return the number of buckets of a map after ``size`` keys were added, if no bucket became a
-    tree.
-    """
+    """Return the number of buckets after ``size`` keys were added, if no bucket became a tree."""
     table = 16
     while size > table * 3 // 4:
         table *= 2
@@ -174,9 +172,7 @@ def _in_order(bucket: list[tuple[int, K]] | JavaTreeBin[K]) -> list[tuple[int, K
 def _half(
     bucket: list[tuple[int, K]] | JavaTreeBin[K], entries: list[tuple[int, K]]
 ) -> list[tuple[int, K]] | JavaTreeBin[K]:
-    """Return a bucket with some of the entries of another bucket; it is a tree only if that one
-    was.
-    """
+    """Return a bucket with some of another bucket's entries: a tree only if that one was."""
     if not isinstance(bucket, JavaTreeBin) or len(entries) <= _LIST_UP_TO:
         return entries
     return bucket if len(entries) == len(bucket.in_order) else JavaTreeBin(entries)

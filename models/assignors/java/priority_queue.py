@@ -39,9 +39,7 @@ class JavaPriorityQueue(Generic[T]):
         return len(self._heap)
 
     def in_array_order(self) -> list[T]:
-        """Return the queued elements in the order of the array, which is the order of Java's
-        iterator.
-        """
+        """Return the queued elements in the order of the array, as Java's iterator does."""
         return self._heap.copy()
 
     def offer(self, element: T) -> None:

@@ -27,8 +27,7 @@ def utf16(text: str) -> bytes:
 
 
 def in_hash_map_order(texts: Iterable[str], maps: int = 1, capacity: int = 16) -> list[str]:
-    """Return different strings in the order of a HashMap's keys, to which they were added in this
-    order.
+    """Return different strings, added in this order, in the order of a HashMap's keys.
 
     ``maps`` is the number of maps, each filled by iterating over the one before. ``capacity`` is
     their initial capacity.
@@ -73,9 +72,7 @@ _kept_hash_code = lru_cache(maxsize=4096)(_hash_code)
 
 
 def _walk(texts: list[str], codes: Mapping[str, int], table: int) -> list[str]:
-    """Return strings in the order of a table with initially ``table`` buckets, to which they are
-    added.
-    """
+    """Return strings, added in this order, in the order of a table of first ``table`` buckets."""
     spread = [codes[text] ^ codes[text] >> 16 for text in texts]
     if _crowds(spread, table):
         by_key = {utf16(text): text for text in texts}

@@ -68,9 +68,7 @@ class JavaTreeBin(Generic[K]):
         return True
 
     def _is_small(self) -> bool:
-        """Return whether Java turns the tree into a list at a removal, which depends on a few nodes
-        only.
-        """
+        """Return whether Java turns the tree into a list at a removal, by a few of its nodes."""
         root = self._root
         if root is None or root.children[_RIGHT] is None:
             return True

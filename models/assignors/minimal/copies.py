@@ -68,9 +68,7 @@ class ExistingCopies:
         return clients
 
     def carried_out(self, clients: Sequence[Sequence[int]]) -> ExistingCopies:
-        """Return the copies as they will be once all are built at these clients, the active's
-        first.
-        """
+        """Return the copies once all of these are built; each task's first is the active."""
         lags = [self._nothing.copy() for _ in self.lags]
         ran: list[set[int]] = [set() for _ in self.lags]
         roles: list[set[int]] = [set() for _ in self.lags]
@@ -116,9 +114,7 @@ class ExistingCopies:
         return _FARTHEST if lag == UNKNOWN else lag
 
     def nearest(self, task: int, clients: Iterable[int]) -> int:
-        """Return the client nearest to caught up; of equal ones the one that ran the task, then the
-        first.
-        """
+        """Return the client nearest to caught up, then the one that ran the task, then the first."""
         owner = self.owner[task]
         return min(clients, key=lambda one: (self.distance(task, one), one != owner, one))
 

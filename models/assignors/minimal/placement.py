@@ -69,9 +69,7 @@ class CopyPlacement:
         return bool(self._unbuilt[source])
 
     def loose(self, source: int, destination: int) -> int | None:
-        """Return a task whose copy the source has yet to build, so that the destination may build
-        it.
-        """
+        """Return a task whose copy the source has yet to build and the destination may have."""
         assert self._unbuilt is not None, "it was asked whether there are any"
         tasks = self._unbuilt[source]
         return next((one for one in tasks if self._may(one, source, destination)), None)
@@ -245,9 +243,7 @@ class InitialPlacement:
                 heappush(queue, entry)
 
     def _spread_over_tags(self, spread: TagSpread) -> None:
-        """Choose the clients of each task again, since existing copies may be where they add no
-        value.
-        """
+        """Choose each task's clients again, since existing copies may be where they add no value."""
         copies, counts = self._copies, self.counts
         for task, holders in enumerate(copies.holders):
             for one in self.clients[task]:
@@ -259,9 +255,7 @@ class InitialPlacement:
                 counts[one] += 1
 
     def _choose_actives(self) -> None:
-        """Choose each active: the caught-up owner, or else the client nearest to that, or least
-        loaded.
-        """
+        """Choose each active: the caught-up owner, or else the nearest to that, or least loaded."""
         copies, capacities = self._copies, self._capacities
         actives, loads = [0] * len(capacities), [0.0] * len(capacities)
 

@@ -56,8 +56,9 @@ def find_plan(scenario: Scenario, copies: ExistingCopies) -> Plan:
 
 
 def worth_in(scenario: Scenario) -> Callable[[Sequence[Sequence[int]]], tuple[int, ...]]:
-    """Return a function that rates the clients of each task's copies, the active's first: less is
-    better.
+    """Return a function that rates the clients of each task's copies: less is better.
+
+    The first client of each task has the active.
     """
     traffic = None if scenario.racks is None else traffic_of(scenario.racks, scenario.stateful)
     return partial(_worth, scenario, spread_of(scenario), traffic)

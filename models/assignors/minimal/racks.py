@@ -9,8 +9,7 @@ from caughtup.models.ids import TaskId
 
 
 def traffic_of(racks: Racks, tasks: Iterable[TaskId]) -> list[list[int]]:
-    """Return the number of partitions that each task reads across racks on each client, by its
-    place.
+    """Return how many partitions each task reads across racks on each client, by its place.
 
     These are its source partitions without a replica in the client's rack. Raises ScenarioError if
     a task's partitions are missing, as Kafka fails there.
@@ -74,9 +73,7 @@ def exchange(
 
 
 def _negative_cycle(moves: Mapping[int, Mapping[int, tuple[int, int]]]) -> list[tuple[int, int]]:
-    """Return moves in a circle whose total cost is negative, found by Bellman and Ford; empty if
-    none.
-    """
+    """Return moves in a circle with a negative total cost, by Bellman and Ford, or an empty list."""
     distances = dict.fromkeys(moves, 0)
     before: dict[int, int] = {}
     last = None

@@ -212,9 +212,7 @@ class _ChainSearch:
                 yield other
 
     def _moves(self, end: int) -> list[_Move]:
-        """Return the moves of the path to the end of a chain, as many units as fit through all of
-        it.
-        """
+        """Return the moves of the path to the end of a chain, with all units that fit through it."""
         counts, low, high, pool = self._counts, self._low, self._high, self._pool
         path = [end]
         while (node := self._before[path[-1]][0]) != _START:

@@ -60,8 +60,7 @@ def _staged(scenario: Scenario, copies: ExistingCopies, plan: Plan) -> StagedAss
 
 
 class Replacement(NamedTuple):
-    """A copy that belongs on ``client``, which isn't caught up, and the client that stands in for
-    it.
+    """A copy that belongs on ``client``, which isn't caught up, and its stand-in.
 
     ``active``: whether the copy is to be the active. ``warm_up`` numbers the warm-up, from 1; None
     if none is left for it.

@@ -60,9 +60,7 @@ def _deal(owners: Sequence[int], counts: list[int], capacities: Sequence[int]) -
 
 
 def _even_out(places: list[int], counts: list[int], capacities: Sequence[int]) -> None:
-    """Move tasks, the last ones first, while the source stays at least as loaded as the
-    destination.
-    """
+    """Move tasks, the last ones first, until the source would be less loaded than the destination."""
     own: list[list[int]] = [[] for _ in counts]
     for task, place in enumerate(places):
         own[place].append(task)

@@ -41,9 +41,7 @@ class Bounds:
         return self._nearest(at, counts)
 
     def amiss(self, counts: Sequence[int]) -> tuple[int, int]:
-        """Return the number of tasks that have to move until loads are within one, and the total
-        deviation.
-        """
+        """Return how many tasks have to move until loads are within one, and the total deviation."""
         window = self.within_one(counts)
         many, few = too_many(counts, window), too_few(counts, window)
         return max(many, few), many + few
@@ -58,8 +56,7 @@ class Bounds:
         return self._nearest(at, counts)
 
     def _nearest(self, at: Callable[[int], Window], counts: Sequence[int]) -> Window:
-        """Return the window at which the fewest tasks have to move; of such, the least total
-        deviation.
+        """Return the window with the fewest tasks to move, and of such the least total deviation.
 
         The higher the level, the fewer tasks are too many somewhere and the more are too few. So
         the number of moves, the greater of the two, is least around their crossing, and the lesser
@@ -101,9 +98,7 @@ def too_few(counts: Sequence[int], window: Window) -> int:
 
 
 def _first(start: int, end: int, holds: Callable[[int], bool]) -> int:
-    """Return the first level from start on at which, and after which, a condition holds; else the
-    end.
-    """
+    """Return the first level from which on a condition holds, or the end."""
     while start < end:
         middle = (start + end) // 2
         if holds(middle):

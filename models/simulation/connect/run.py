@@ -63,9 +63,7 @@ class Worker:
         return self.name, self.owned
 
     def assigned(self, _generation: int, decision: Decision) -> None:
-        """Stop and start work. A worker that had to stop any joins again at once, others after the
-        delay.
-        """
+        """Stop and start work, and join again: at once after a revocation, or else after the delay."""
         self._cancel()
         told = decision.workers[self.name]
         self._run(owned_after(self.owned, told))
@@ -103,8 +101,7 @@ WORKER_TIMINGS = Timings(session_timeout_ms=10_000, rebalance_timeout_ms=60_000)
 
 
 class ConnectRun:
-    """A group of workers. ``connectors`` maps connectors to their number of tasks, and may be
-    changed.
+    """A group of workers. ``connectors``, which may change, maps each to its number of tasks.
 
     ``decisions`` are all of the leaders' decisions, in order. ``epoch_ms`` is the leader's clock at
     the start; ``eager`` is protocol 0.

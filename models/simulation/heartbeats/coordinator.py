@@ -114,9 +114,7 @@ class HeartbeatCoordinator:
         self._time.after(self._timings.request_ms, lambda: self._remove(member_id))
 
     def falls_silent(self, member_id: str) -> None:
-        """Expire a member whose process no longer answers, a session timeout after its last
-        heartbeat.
-        """
+        """Expire a member whose process no longer answers, once its session times out."""
         known = self._members.get(member_id)
         if known is not None:
             known.session.falls_silent(lambda: self._remove(member_id))

@@ -76,9 +76,7 @@ class SimulatedInstance:
         self.states.clear()
 
     def take_state(self, task: TaskId) -> float:
-        """Open a state that is on disk, or another thread's standby; return its offset sum, 0
-        without one.
-        """
+        """Open a state, and return its offset sum, or 0 if there is none."""
         cleaning = self._cleaning.pop(task, None)
         if cleaning is not None:
             cleaning.cancel()

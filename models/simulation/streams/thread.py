@@ -211,7 +211,7 @@ class SimulatedThread:
         self._ready(task)
 
     def _see_whether_all_run(self) -> None:
-        """Update activities: until 3.7 all tasks of a thread wait while one of its actives
+        """Update activities: until 3.7 all tasks of a thread wait while any of its actives
         restores.
         """
         waits = self._application.waits_for_thread and not all(self.active.values())

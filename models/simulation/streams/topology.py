@@ -15,8 +15,9 @@ from caughtup.models.simulation.membership import Timings
 
 
 class AssignmentProtocol(StrEnum):
-    """Who assigns: a leader, or the coordinator of a streams (KIP-1071) or consumer (KIP-848)
-    group.
+    """Who assigns: a leader, or the coordinator of a streams or consumer group.
+
+    Streams groups are KIP-1071, consumer groups on the new protocol KIP-848.
     """
 
     CLASSIC = "classic"

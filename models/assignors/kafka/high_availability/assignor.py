@@ -35,7 +35,7 @@ def decide_high_availability(scenario: Scenario) -> Decision:
     clients = [ClientState(client) for client in scenario.clients]
     rack_aware = RackAwareAssignor(scenario, clients, DEFAULT_COSTS)
 
-    _deal_round_robin(clients, scenario.stateful)
+    _assign_round_robin(clients, scenario.stateful)
     balance_over_threads(clients, "active")
     rack_aware.optimise_stateful()
     if configs.num_standby_replicas:
@@ -62,7 +62,7 @@ def decide_high_availability(scenario: Scenario) -> Decision:
     )
 
 
-def _deal_round_robin(clients: Sequence[ClientState], tasks: Sequence[TaskId]) -> None:
+def _assign_round_robin(clients: Sequence[ClientState], tasks: Sequence[TaskId]) -> None:
     for place, client in enumerate(clients):
         client.active.update(tasks[place :: len(clients)])
 

@@ -49,22 +49,22 @@ def decide_public_sticky(
     )
     clients = [ClientState(client) for client in scenario.clients]
     history = StickyHistory(scenario.clients, order)
-    dealing = _AssignmentState(clients, history, order)
+    state = _AssignmentState(clients, history, order)
     racks = PublicRackOptimiser(scenario, clients, order.everyone)
 
-    dealing.assign_actives(scenario)
-    dealt = [frozenset(client.active) for client in clients]
+    state.assign_actives(scenario)
+    first_actives = [frozenset(client.active) for client in clients]
     racks.optimise_stateful()
-    dealing.note_exchanges()
+    state.note_exchanges()
     racks.optimise_stateless()
-    dealing.note_exchanges()
-    dealing.assign_standbys(
+    state.note_exchanges()
+    state.assign_standbys(
         scenario.stateful if standby_order is None else standby_order,
         scenario.configs.num_standby_replicas,
-        TaskPairs(dealt, clients),
+        TaskPairs(first_actives, clients),
     )
     racks.optimise_standbys()
-    dealing.note_exchanges()
+    state.note_exchanges()
     return Decision(
         probing_rebalance_needed=False,
         clients={
@@ -74,9 +74,9 @@ def decide_public_sticky(
                 warmup=(),
                 placed=tuple(placed),
             )
-            for client, placed in zip(clients, dealing.placed, strict=True)
+            for client, placed in zip(clients, state.placed, strict=True)
         },
-        explain=lambda: explain_sticky(scenario, clients, history, dealt),
+        explain=lambda: explain_sticky(scenario, clients, history, first_actives),
     )
 
 
@@ -217,9 +217,7 @@ class PublicLoads:
     """
 
     def __init__(self, clients: Sequence[ClientState], everyone: Iterable[int]) -> None:
-        """Prepare the loads; ``everyone`` are the clients' places in the order of a set of all of
-        them.
-        """
+        """Prepare the loads; ``everyone`` are the clients' places in the order of the set of all."""
         self._clients = clients
         self.loads = [client.task_load() for client in clients]
         self._queue = [(self.loads[place], turn, place) for turn, place in enumerate(everyone)]

@@ -112,8 +112,7 @@ def _look_up(
 
 
 class PublicRackOptimiser:
-    """Exchanges tasks that were assigned to ``clients``, under the conditions of the public
-    assignors.
+    """Exchanges assigned tasks of ``clients`` under the conditions of the public assignors.
 
     Unlike in Kafka's internal assignors, the cost of actives includes what they read from
     changelogs, and standbys are exchanged by the configured strategy. Client tags never prevent an

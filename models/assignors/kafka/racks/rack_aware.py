@@ -156,8 +156,10 @@ class RackAwareAssignor:
 def tabulate(
     costs: Costs, tasks: Sequence[PartitionRacks], racks: Sequence[str], owners: Sequence[int]
 ) -> list[list[int]]:
-    """Return the cost of each task, given by what it reads, in each rack; ``owners`` are places in
-    it.
+    """Return the cost of each task in each rack, as rows of places in ``racks``.
+
+    ``tasks`` are the racks of the partitions that each task reads, ``owners`` the tasks' present
+    places.
     """
     return [
         [costs.of(task, rack, stays=place == owner) for place, rack in enumerate(racks)]

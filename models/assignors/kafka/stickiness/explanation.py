@@ -18,20 +18,20 @@ def explain_sticky(
     scenario: Scenario,
     clients: Sequence[ClientState],
     history: StickyHistory,
-    dealt: Sequence[AbstractSet[TaskId]],
+    first_actives: Sequence[AbstractSet[TaskId]],
 ) -> tuple[Movement, ...]:
     """Return the copies that clients get and didn't have before, in TaskId order.
 
-    ``clients`` are the final states, in the scenario's order, and ``dealt`` the actives of each
+    ``clients`` are the final states, in the scenario's order, and ``first_actives`` the actives of each
     before tasks were exchanged between racks. The assignor ignores lags: a movement is ``cold`` if
     the client that gets the active isn't caught up.
     """
     stateful = frozenset(scenario.stateful)
     movements: list[Movement] = []
-    for client, state, dealt_here in zip(scenario.clients, clients, dealt, strict=True):
+    for client, state, first_here in zip(scenario.clients, clients, first_actives, strict=True):
         for task in state.active - client.previous_active:
             owner = _owner(scenario, history, task)
-            why = _why(client, owner, task) if task in dealt_here else _EXCHANGED
+            why = _why(client, owner, task) if task in first_here else _EXCHANGED
             movements.append(_active(scenario, client, owner, task, task in stateful, why))
         movements += _standbys(scenario, client, state)
     return tuple(

@@ -39,24 +39,25 @@ class TaskPairs:
     """
 
     def __init__(
-        self, dealt: Sequence[AbstractSet[TaskId]], clients: Sequence[ClientState]
+        self, first_actives: Sequence[AbstractSet[TaskId]], clients: Sequence[ClientState]
     ) -> None:
-        """Prepare the pairs of each client's first actives (``dealt``), and of its present tasks."""
+        """Prepare the pairs of each client's first actives (``first_actives``), and of its present tasks."""
         self._numbers = {
-            task: number for number, task in enumerate(sorted(set[TaskId]().union(*dealt)))
+            task: number for number, task in enumerate(sorted(set[TaskId]().union(*first_actives)))
         }
-        self._dealt = {}
-        for tasks in dealt:
-            self._dealt.update(dict.fromkeys(tasks, self._bits(tasks)))
+        self._first_actives = {}
+        for tasks in first_actives:
+            self._first_actives.update(dict.fromkeys(tasks, self._bits(tasks)))
         self._active = [self._bits(client.active) for client in clients]
         self._standby = [self._bits(client.standby) for client in clients]
 
     def companions(self, task: TaskId, holders: Iterable[int]) -> int:
-        """Return the tasks that are paired with a task, as bits; ``holders`` are its clients'
-        places.
+        """Return the tasks that are paired with a task, as bits.
+
+        ``holders`` are its clients' places.
         """
         own = 1 << self._numbers[task]
-        paired = self._dealt[task]
+        paired = self._first_actives[task]
         for place in holders:
             paired |= self._standby[place]
             if self._standby[place] & own:

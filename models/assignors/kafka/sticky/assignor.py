@@ -58,12 +58,14 @@ def _decide(
     history = StickyHistory(scenario.clients, order, scenario.release)
 
     _assign_actives(scenario, clients, history, preserve_actives, order, orders.tasks)
-    dealt = [frozenset(client.active) for client in clients]
+    first_actives = [frozenset(client.active) for client in clients]
     rack_aware = RackAwareAssignor(scenario, clients, DEFAULT_COSTS)
     if not preserve_actives:
         rack_aware.optimise_stateful()
         rack_aware.optimise_stateless()
-    _assign_standbys(scenario, clients, history, order, TaskPairs(dealt, clients), orders.stateful)
+    _assign_standbys(
+        scenario, clients, history, order, TaskPairs(first_actives, clients), orders.stateful
+    )
     if not preserve_actives:
         rack_aware.optimise_standbys(lambda clients, source, destination, task: True)
     return Decision(
@@ -76,7 +78,7 @@ def _decide(
             )
             for client in clients
         },
-        explain=lambda: explain_sticky(scenario, clients, history, dealt),
+        explain=lambda: explain_sticky(scenario, clients, history, first_actives),
     )
 
 
@@ -215,9 +217,7 @@ class ClientLoads:
     """
 
     def __init__(self, clients: Sequence[ClientState], everyone: Iterable[int]) -> None:
-        """Prepare the ranks; ``everyone`` are the clients' places in the order of a set of all of
-        them.
-        """
+        """Prepare the ranks; ``everyone`` are the clients' places in the order of the set of all."""
         self._clients = clients
         self.ranks = [_rank(client) for client in clients]
         self._queue = [(self.ranks[place], turn, place) for turn, place in enumerate(everyone)]

@@ -13,8 +13,7 @@ from caughtup.models.ids import ProcessId, TaskId
 
 @dataclass(frozen=True, slots=True)
 class LeaderOrders:
-    """The iteration orders of a leader's hash tables on which the sticky assignor's decision
-    depends.
+    """The orders of a leader's hash tables on which the sticky assignor's decision depends.
 
     ``arrival`` are the clients in the order in which the leader read their first subscriptions;
     None for a map that is sorted by process id. ``tasks`` are all tasks in the order of the
@@ -26,9 +25,7 @@ class LeaderOrders:
     stateful: Sequence[TaskId]
 
     def of_clients(self, scenario: Scenario) -> ClientHashOrder:
-        """Return the order of the scenario's clients: that of the leader's HashMaps, or by process
-        id.
-        """
+        """Return the order of the clients: that of the leader's HashMaps, or by process id."""
         process_ids = [client.process_id for client in scenario.clients]
         replicas = scenario.configs.num_standby_replicas
         if self.arrival is None:
