@@ -8,7 +8,7 @@ from typing import NoReturn
 import numpy as np
 
 from caughtup.models.clocks import AHEAD_MS
-from caughtup.models.commits.places import NO_HEAD, NO_ROW, PARTITION_BITS, head_of, names_of
+from caughtup.models.commits.row_index import NO_HEAD, NO_ROW, PARTITION_BITS, head_of, names_of
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetHistory, EndOffsetTable
@@ -39,7 +39,7 @@ def apply_live(
     of the same name: its history starts again.
     """
     last = _last_of_each(commits)
-    rows, _ = table.places.rows(commits, last[:0])
+    rows, _ = table.row_index.rows(commits, last[:0])
     offset, time_ms = commits.offset[last], commits.time_ms[last]
     topic_id = commits.topic_id[last]
     is_news = ~_repeated(
@@ -71,12 +71,12 @@ def apply_live(
 
 def delete(table: CommitTable, group: str, partition: TopicPartition) -> None:
     """Remove a group's commit on a partition; ``CommitTable.sweep`` removes its head."""
-    head = table.places.find(group, partition.topic)
-    row = NO_ROW if head == NO_HEAD else table.places.row(head, partition.partition)
+    head = table.row_index.find(group, partition.topic)
+    row = NO_ROW if head == NO_HEAD else table.row_index.row(head, partition.partition)
     if row != NO_ROW and table.columns.offset[row] != NO_OFFSET:
         table.forget_steps(np.array([row]))
         table.columns.offset[row] = NO_OFFSET
-        table.places.counts[head] -= 1
+        table.row_index.counts[head] -= 1
 
 
 def made_commits(
@@ -114,12 +114,12 @@ def _apply(
     ends: EndOffsetHistory | None,
     now_ms: int | None,
 ) -> None:
-    places = table.places
-    number = places.add(head)
-    row = places.add_row(number, partition.partition)
+    row_index = table.row_index
+    number = row_index.add(head)
+    row = row_index.add_row(number, partition.partition)
     if table.columns.offset[row] == NO_OFFSET:
         table.keep(row, CommitHistory(offset, time_ms, topic_id))
-        places.counts[number] += 1
+        row_index.counts[number] += 1
         return
     known = table.history(row)
     if known.topic_id is None:

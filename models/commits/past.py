@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from caughtup.models.commits.columns import NO_SLOT, NO_WAIT
-from caughtup.models.commits.places import NO_ROW
+from caughtup.models.commits.row_index import NO_ROW
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.polls.column_reader import Ints
 from caughtup.models.polls.commit_columns import NO_OFFSET, NO_TOPIC_ID, CommitColumns
@@ -20,7 +20,7 @@ def apply_past(table: CommitTable, commits: CommitColumns) -> None:
 
     Reading a log again from its start ends in the same state.
     """
-    rows, heads = table.places.rows(commits, np.flatnonzero(commits.offset != NO_OFFSET))
+    rows, heads = table.row_index.rows(commits, np.flatnonzero(commits.offset != NO_OFFSET))
     last = _last_of_each(table, rows)
     deleted = commits.offset[last] == NO_OFFSET
     _delete(table, rows[last[deleted]], heads[last[deleted]])
@@ -48,7 +48,7 @@ def apply_past(table: CommitTable, commits: CommitColumns) -> None:
     columns.offset[rows] = offset
     columns.commit_ms[rows] = time_ms
     columns.topic_id[rows] = np.where(is_new | (topic_id != NO_TOPIC_ID), topic_id, known_id)
-    np.add.at(table.places.counts, of_head[is_new], 1)
+    np.add.at(table.row_index.counts, of_head[is_new], 1)
     if deleted.any():
         table.sweep(commits.heads)
 
@@ -68,4 +68,4 @@ def _delete(table: CommitTable, rows: Ints, heads: Ints) -> None:
     rows = rows[there]
     table.forget_steps(rows)
     table.columns.offset[rows] = NO_OFFSET
-    np.subtract.at(table.places.counts, heads[there], 1)
+    np.subtract.at(table.row_index.counts, heads[there], 1)

@@ -13,7 +13,7 @@ import numpy as np
 
 from caughtup.models.commits.columns import NO_SLOT, NO_WAIT, CommitTableColumns, TopicIds
 from caughtup.models.commits.group_commits import CommittedTopic, GroupCommits, LastCommits
-from caughtup.models.commits.places import NO_HEAD, NO_ROW, Places
+from caughtup.models.commits.row_index import NO_HEAD, NO_ROW, RowIndex
 from caughtup.models.commits.steps import StepBlocks
 from caughtup.models.histories.commits import (
     ENOUGH_WAITS,
@@ -36,13 +36,13 @@ _CLOSE = 8
 class CommitTable:
     """Each group's committed offsets, and their histories.
 
-    caughtup.models.commits.live and .past fill it; only they change ``columns``, ``places``,
+    caughtup.models.commits.live and .past fill it; only they change ``columns``, ``row_index``,
     ``steps`` (those before the last one) and ``topic_ids``.
     """
 
     def __init__(self) -> None:
         self.columns = CommitTableColumns()
-        self.places = Places(self.columns)
+        self.row_index = RowIndex(self.columns)
         self.steps = StepBlocks()
         self.topic_ids = TopicIds()
         # Each partition's only object, by topic and number, which saves memory.
@@ -54,7 +54,7 @@ class CommitTable:
     def note(self, groups: Iterable[str]) -> None:
         """Record that commits of these groups changed; commits that repeat an offset don't count."""
         self._changes += 1
-        there = self.places.groups()
+        there = self.row_index.groups()
         for group in groups:
             if group in there:
                 self._changed[group] = self._changes
@@ -73,17 +73,17 @@ class CommitTable:
         It also changes when a partition gets its first commit, or loses its commit; 0 for a group
         without commits.
         """
-        if group not in self.places.groups():
+        if group not in self.row_index.groups():
             return 0
         return max(self._changed.get(group, 0), self._all_changed)
 
     def groups(self) -> KeysView[str]:
         """Return the groups that have commits."""
-        return self.places.groups()
+        return self.row_index.groups()
 
     def topics(self) -> KeysView[str]:
         """Return the topics on which there are commits."""
-        return self.places.topics()
+        return self.row_index.topics()
 
     def of(self, group: str) -> GroupCommits:
         """Return a group's partitions with their histories; empty for a group without commits."""
@@ -94,24 +94,24 @@ class CommitTable:
 
         Many groups may read a topic: the caller may stop, or go on after the table has changed.
         """
-        heads = self.places.of_topic(partition.topic)
+        heads = self.row_index.of_topic(partition.topic)
         for head in list(heads):
-            row = self.places.row(head, partition.partition) if head in heads else NO_ROW
+            row = self.row_index.row(head, partition.partition) if head in heads else NO_ROW
             if row != NO_ROW and self.columns.offset[row] != NO_OFFSET:
                 yield int(self.columns.offset[row])
 
     def find(self, group: str, partition: TopicPartition) -> CommitHistory | None:
         """Return the history of a group on a partition; None without a commit."""
         topic, number = partition
-        head = self.places.find(group, topic)
-        row = NO_ROW if head == NO_HEAD else self.places.row(head, number)
+        head = self.row_index.find(group, topic)
+        row = NO_ROW if head == NO_HEAD else self.row_index.row(head, number)
         if row == NO_ROW or self.columns.offset[row] == NO_OFFSET:
             return None
         return self.history(row)
 
     def count(self, group: str) -> int:
         """Return the number of partitions on which a group has a commit."""
-        return int(self.places.counts[self.places.of_group(group)].sum())
+        return int(self.row_index.counts[self.row_index.of_group(group)].sum())
 
     def last(self, group: str) -> LastCommits:
         """Return a group's last commits, topic by topic, its partitions in ascending order."""
@@ -127,8 +127,11 @@ class CommitTable:
 
         The rows are valid until ``changed`` returns another number.
         """
-        places = self.places
-        return [(places.topic(head), *self.committed_rows(head)) for head in places.of_group(group)]
+        row_index = self.row_index
+        return [
+            (row_index.topic(head), *self.committed_rows(head))
+            for head in row_index.of_group(group)
+        ]
 
     def columns_of(self, group: str) -> list[CommittedTopic]:
         """Return a group's last commits, one topic after the other."""
@@ -147,12 +150,12 @@ class CommitTable:
 
     def has_commit(self, group: str) -> Callable[[TopicPartition], bool]:
         """Return a test whether a group has a commit on a partition, valid until the table changes."""
-        places, offset = self.places, self.columns.offset
-        heads = {places.topic(head): head for head in places.of_group(group)}
+        row_index, offset = self.row_index, self.columns.offset
+        heads = {row_index.topic(head): head for head in row_index.of_group(group)}
 
         def test(partition: TopicPartition) -> bool:
             head = heads.get(partition.topic)
-            row = NO_ROW if head is None else places.row(head, partition.partition)
+            row = NO_ROW if head is None else row_index.row(head, partition.partition)
             return row != NO_ROW and offset.item(row) != NO_OFFSET
 
         return test
@@ -173,9 +176,11 @@ class CommitTable:
     def interval_steps(self, group: str) -> Generator[None, None, int | None]:
         """Compute ``interval_ms`` as a generator, some thousands of partitions a step."""
         longest = NO_WAIT
-        for head in list(self.places.of_group(group)):
+        for head in list(self.row_index.of_group(group)):
             reached = -1
-            while head in self.places.of_group(group):  # it may have been removed between two steps
+            while head in self.row_index.of_group(
+                group
+            ):  # it may have been removed between two steps
                 numbers, rows = self.committed_rows(head)
                 start = 0 if reached < 0 else int(np.searchsorted(numbers, reached, "right"))
                 some = rows[start : start + _SOME]
@@ -201,7 +206,7 @@ class CommitTable:
 
     def committed_rows(self, head: int) -> tuple[Ints, Ints]:
         """Return the partitions of a head that have a commit, ascending, and their rows."""
-        numbers, rows = self.places.rows_of(head)
+        numbers, rows = self.row_index.rows_of(head)
         there = self.columns.offset[rows] != NO_OFFSET
         return (numbers, rows) if there.all() else (numbers[there], rows[there])
 
@@ -247,10 +252,10 @@ class CommitTable:
 
     def sweep(self, heads: list[bytes]) -> None:
         """Remove those of these heads that have no commit left, and all that only they used."""
-        emptied = self.places.emptied(heads)
+        emptied = self.row_index.emptied(heads)
         if not emptied:
             return
-        for topic in self.places.remove(emptied):
+        for topic in self.row_index.remove(emptied):
             self._partitions.pop(topic, None)
         self.topic_ids.sweep(self.columns, len(emptied))
 
@@ -273,4 +278,4 @@ class CommitTable:
                 yield group, partition, history
 
     def __len__(self) -> int:
-        return int(self.places.counts.sum())
+        return int(self.row_index.counts.sum())

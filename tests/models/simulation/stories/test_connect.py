@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from textwrap import dedent
 
-from caughtup.models.simulation.connect.run import ConnectRun
+from caughtup.models.simulation.connect import ConnectRun
 from caughtup.models.simulation.drawing import draw
 from caughtup.models.simulation.figures import TimeLineFigures, figures
 

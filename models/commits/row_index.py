@@ -25,7 +25,7 @@ _FEWEST_HEADS = 1 << 8
 PARTITION_BITS = 30
 
 
-class Places:
+class RowIndex:
     """Rows by head and partition.
 
     ``counts`` (int64, by head) is the number of commits, set by callers.
