@@ -79,7 +79,7 @@ class Watching:
         found = Counter(self._seen.values())
         return {reason: found[reason] for reason in REASONS}
 
-    def takes(self, group: str, *, gone: bool = False) -> bool:
+    def is_watched(self, group: str, *, gone: bool = False) -> bool:
         """Return whether the group of a record is watched; ``gone``: the record is its tombstone."""
         reason = self._reason(group)
         if reason is None:
@@ -90,7 +90,7 @@ class Watching:
             self._seen[group] = reason
         return False
 
-    def made(self, group: str) -> bool:
+    def is_query_watched(self, group: str) -> bool:
         """Return whether a group is watched that isn't Kafka's and has a reserved name."""
         return self._named_reason(group) is None
 
@@ -102,7 +102,9 @@ class Watching:
         """Return those of the decoded classic groups that are watched."""
         if self._everything:
             return read
-        return {one: found for one, found in read.items() if self.takes(one, gone=found is None)}
+        return {
+            one: found for one, found in read.items() if self.is_watched(one, gone=found is None)
+        }
 
     def commits(self, commits: CommitColumns) -> CommitColumns:
         """Return the commits whose group and topic are watched."""
@@ -116,7 +118,7 @@ class Watching:
         if not left_out:
             return commits
         for number in commits.committed_heads() & left_out.keys():
-            self.takes(left_out[number])
+            self.is_watched(left_out[number])
         return commits.without(left_out)
 
     def membership(self, of: Membership) -> Membership:

@@ -47,10 +47,12 @@ def _handovers(scenario: Scenario, clients: Sequence[ClientState]) -> Iterator[M
             lag = client.lags[task]
             source_lag = owner.lags[task] if owner else None
             kind = MovementKind.COLD
-            reason = f"no client is caught up and none lags less than this one, which {says(lag)}"
+            reason = (
+                f"no client is caught up and none lags less than this one, which {lag_clause(lag)}"
+            )
             if is_caught_up(lag, scenario.configs.acceptable_recovery_lag):
                 kind = MovementKind.ACTIVE
-                reason = f"the destination {says(lag)}, so it can take the task over at once"
+                reason = f"the destination {lag_clause(lag)}, so it can take the task over at once"
             yield Movement(task, source, client.process_id, kind, reason, lag, source_lag)
 
 
@@ -67,9 +69,9 @@ def _deferred(scenario: Scenario, deferral: Deferral) -> Movement:
     lag, source_lag = destination.lags[task], source.lags[task]
     role = "active" if deferral.active else "standby"
     because = (
-        f"the {role} belongs on the destination, which {says(lag)} "
+        f"the {role} belongs on the destination, which {lag_clause(lag)} "
         f"({configs.acceptable_recovery_lag:,} accepted); "
-        f"the source {says(source_lag)} and serves meanwhile"
+        f"the source {lag_clause(source_lag)} and serves meanwhile"
     )
     if deferral.swapped:
         kind, reason = MovementKind.SWAP, f"{because}, while the destination has its standby"
@@ -98,7 +100,12 @@ def _new_standbys(
                 reason = "it stands in for a standby that isn't caught up where it belongs"
             lag = client.lags[task]
             yield Movement(
-                task, None, client.process_id, MovementKind.STANDBY, f"{reason}; {_it(lag)}", lag
+                task,
+                None,
+                client.process_id,
+                MovementKind.STANDBY,
+                f"{reason}; {_destination_clause(lag)}",
+                lag,
             )
 
 
@@ -117,7 +124,7 @@ def new_standby(replicas: int) -> str:
     )
 
 
-def says(lag: int) -> str:
+def lag_clause(lag: int) -> str:
     """Return the end of a sentence that begins with "the client": its lag in words."""
     if lag == RUNNING:
         return "runs it already"
@@ -126,5 +133,5 @@ def says(lag: int) -> str:
     return f"lags {lag:,} offsets"
 
 
-def _it(lag: int) -> str:
-    return f"the destination {says(lag)}"
+def _destination_clause(lag: int) -> str:
+    return f"the destination {lag_clause(lag)}"

@@ -41,7 +41,7 @@ class TopicNames:
         self.names[topic_id] = topic
         return True
 
-    def learn_of(self, commits: CommitColumns, topics: Collection[str]) -> bool:
+    def learn_from_commits(self, commits: CommitColumns, topics: Collection[str]) -> bool:
         """Record the ids that commits have, of these topics; return whether any is new."""
         news = False
         for topic_id, head in commits.heads_by_topic_id():

@@ -95,7 +95,7 @@ def decode_batch(records: Iterable[Record]) -> Batch:
 
 def decode_columns(keys: Sequence[bytes | None], values: Sequence[bytes | None]) -> Batch:
     """Decode as ``decode_batch`` does, faster, from two lists of keys and values."""
-    if _come_often(keys):
+    if _are_repetitive(keys):
         batch = Batch()
         if _apply_last(batch, keys, values):
             return batch
@@ -148,7 +148,7 @@ def in_parts(records: Records, most: int) -> Iterator[Records]:
         yield records.select(slice(first, first + most))
 
 
-def _come_often(keys: Sequence[bytes | None]) -> bool:
+def _are_repetitive(keys: Sequence[bytes | None]) -> bool:
     sample = keys[:_SAMPLE]
     return len(set(sample)) < _OFTEN * len(sample)
 

@@ -65,7 +65,7 @@ def play(
     for _ in range(most_rounds):
         decision = decide(scenario)
         counts.add(scenario, decision)
-        scenario = after(scenario, decision, ends, offsets_a_round)
+        scenario = next_scenario(scenario, decision, ends, offsets_a_round)
         if not decision.probing_rebalance_needed:
             break
     return PlayedRounds(
@@ -93,7 +93,7 @@ def end_offsets(scenario: Scenario) -> dict[TaskId, int]:
     }
 
 
-def after(
+def next_scenario(
     scenario: Scenario,
     decision: Decision,
     ends: Mapping[TaskId, int],

@@ -107,7 +107,7 @@ class ClusterState:
             self.commits.note_all()
         else:
             self.apply_commits(commits, seen_ms)
-        if self.topics.learn_of(commits, self.commits.topics()):
+        if self.topics.learn_from_commits(commits, self.commits.topics()):
             self.groups.forget_owners()
         classic = read_classic_groups(batch.groups) if read is None else read
         for group, found in watching.classic(classic).items():
@@ -115,16 +115,18 @@ class ClusterState:
                 self._apply_classic(group, found, seen_ms)
         if connect is None:
             connect = read_connect_groups(batch.groups)
-        generations = {group: found for group, found in connect.items() if watching.takes(group)}
+        generations = {
+            group: found for group, found in connect.items() if watching.is_watched(group)
+        }
         for group, apply in self.connect.apply_groups(batch.groups, generations, seen_ms):
             with self._isolated(group, seen_ms):
                 apply()
         for consumer_key, consumer_record in batch.consumer_group_records.items():
-            if watching.takes(consumer_key.group, gone=is_end(consumer_key, consumer_record)):
+            if watching.is_watched(consumer_key.group, gone=is_end(consumer_key, consumer_record)):
                 with self._isolated(consumer_key.group, seen_ms):
                     self.groups.apply_consumer(consumer_key, consumer_record)
         for streams_key, streams_record in batch.streams_group_records.items():
-            if watching.takes(streams_key.group, gone=is_end(streams_key, streams_record)):
+            if watching.is_watched(streams_key.group, gone=is_end(streams_key, streams_record)):
                 with self._isolated(streams_key.group, seen_ms):
                     self.groups.apply_streams(streams_key, streams_record)
 

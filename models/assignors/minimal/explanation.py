@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from caughtup.models.assignment.decision import Movement, MovementKind, Rule
-from caughtup.models.assignment.explanation import new_standby, no_warm_up_left, says
+from caughtup.models.assignment.explanation import lag_clause, new_standby, no_warm_up_left
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.minimal.copies import NO_CLIENT, ExistingCopies
 from caughtup.models.assignors.minimal.plan import Plan
@@ -58,7 +58,7 @@ class _Explanation:
 
     def _hand_over(self, task: int, active: int) -> Movement:
         copies, owner = self._copies, self._copies.owner[task]
-        state = says(copies.lags[active][task])
+        state = lag_clause(copies.lags[active][task])
         if copies.caught_up(task, active):
             kind = MovementKind.ACTIVE
             reason = f"the destination {state}, so it can take the task over at once"
@@ -80,9 +80,9 @@ class _Explanation:
         else:
             why = "the destination has a copy already, so that moving there builds no other one"
         reason = (
-            f"{why}; the destination {says(copies.lags[one.client][one.task])} "
+            f"{why}; the destination {lag_clause(copies.lags[one.client][one.task])} "
             f"({self._configs.acceptable_recovery_lag:,} accepted), "
-            f"and the source {says(copies.lags[one.stand_in][one.task])} and "
+            f"and the source {lag_clause(copies.lags[one.stand_in][one.task])} and "
             f"{'serves' if one.active else 'stands by'} meanwhile"
         )
         if one.warm_up is None:
@@ -95,14 +95,14 @@ class _Explanation:
         server, active = self._now.actives[task], self._plan.clients[task][0]
         reason = (
             f"the active belongs on the destination, which has the standby and "
-            f"{says(self._copies.lags[active][task])} "
+            f"{lag_clause(self._copies.lags[active][task])} "
             f"({self._configs.acceptable_recovery_lag:,} accepted); "
-            f"the source {says(self._copies.lags[server][task])} and serves meanwhile"
+            f"the source {lag_clause(self._copies.lags[server][task])} and serves meanwhile"
         )
         return self._movement(task, server, active, MovementKind.SWAP, reason, deferred=True)
 
     def _standby(self, task: int, client: int) -> Movement:
-        lag = says(self._copies.lags[client][task])
+        lag = lag_clause(self._copies.lags[client][task])
         if client not in self._plan.clients[task]:
             reason = f"it stands in for a copy that isn't caught up; the destination {lag}"
         elif client == self._plan.clients[task][0]:

@@ -56,9 +56,9 @@ class CopyPlacement:
         """Return the moves of a task's placed copies to clients that hold an unplaced copy."""
         holders, here = self._copies.holders[task], self.clients[task]
         free = [one for one in holders if one not in here]
-        return [(one, other) for other in free for one in here if self._may(task, one, other)]
+        return [(one, other) for other in free for one in here if self._may_move(task, one, other)]
 
-    def has_loose(self, source: int) -> bool:
+    def has_unbuilt(self, source: int) -> bool:
         """Return whether any copy placed on the source has yet to be built."""
         if self._unbuilt is None:
             self._unbuilt = [{} for _ in self.capacities]
@@ -68,11 +68,11 @@ class CopyPlacement:
                         self._unbuilt[client][task] = None
         return bool(self._unbuilt[source])
 
-    def loose(self, source: int, destination: int) -> int | None:
+    def unbuilt(self, source: int, destination: int) -> int | None:
         """Return a task whose copy the source has yet to build and the destination may have."""
         assert self._unbuilt is not None, "it was asked whether there are any"
         tasks = self._unbuilt[source]
-        return next((one for one in tasks if self._may(one, source, destination)), None)
+        return next((one for one in tasks if self._may_move(one, source, destination)), None)
 
     def nearness(self, task: int, client: int) -> tuple[int, int]:
         """Return a sort key: the offsets that the client has left to restore, then the task."""
@@ -111,11 +111,11 @@ class CopyPlacement:
             while queue and source not in self.clients[queue[-1]]:
                 queue.pop()
             for task in reversed(queue):
-                if source in self.clients[task] and self._may(task, source, destination):
+                if source in self.clients[task] and self._may_move(task, source, destination):
                     return task
         return None
 
-    def spread_on(self) -> bool:
+    def spread_further(self) -> bool:
         """Spread copies over more tag values where possible; return whether any copy moved."""
         changed = False
         if self._spread.matters and any(len(clients) > 1 for clients in self.clients):
@@ -174,7 +174,7 @@ class CopyPlacement:
             queue.sort(key=lambda task: self.nearness(task, destination), reverse=True)
         return queues
 
-    def _may(self, task: int, source: int, destination: int) -> bool:
+    def _may_move(self, task: int, source: int, destination: int) -> bool:
         clients = self.clients[task]
         if destination in clients:
             return False
@@ -205,7 +205,7 @@ class InitialPlacement:
         if spread.matters and size > 1:
             self._spread_over_tags(spread)
         else:
-            self._deal()
+            self._place_missing()
         self._choose_actives()
 
     def _drop(self, task: int, clients: list[int]) -> None:
@@ -222,7 +222,7 @@ class InitialPlacement:
             self.counts[client] -= 1
         del clients[self._size :]
 
-    def _deal(self) -> None:
+    def _place_missing(self) -> None:
         """Assign the missing copies to the least loaded clients."""
         counts, capacities = self.counts, self._capacities
         queue = [((n + 1) / capacities[one], one) for one, n in enumerate(counts)]

@@ -81,7 +81,7 @@ def _find(
     placement = CopyPlacement(copies, capacities, subtopologies, replicas, spread, traffic)
     everything = Bounds(capacities, tasks * (1 + replicas), tasks)
     level(placement, everything)
-    while placement.spread_on():
+    while placement.spread_further():
         level(placement, everything)
     plan = Plan(placement.clients)
     if traffic is not None:
@@ -136,9 +136,9 @@ def _worth(
             everything[client] += 1
     tasks = len(clients)
     return (
-        *Bounds(capacities, tasks, tasks).amiss(actives),
+        *Bounds(capacities, tasks, tasks).deviation(actives),
         -sum(map(spread.values, clients)),
-        *Bounds(capacities, sum(everything), tasks).amiss(everything),
+        *Bounds(capacities, sum(everything), tasks).deviation(everything),
         sum(traffic[task][own[0]] for task, own in enumerate(clients)) if traffic else 0,
     )
 

@@ -38,11 +38,11 @@ class Roles:
         active, *standbys = self._clients[task]
         return [(active, standby) for standby in standbys]
 
-    def has_loose(self, _source: int) -> bool:
+    def has_unbuilt(self, _source: int) -> bool:
         """Return False: the copies that have to be built are already placed."""
         return False
 
-    def loose(self, _source: int, _destination: int) -> int | None:
+    def unbuilt(self, _source: int, _destination: int) -> int | None:
         """Return None."""
         return None
 

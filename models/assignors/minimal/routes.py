@@ -24,10 +24,10 @@ class Units(Protocol):
     def arcs(self, task: int) -> list[tuple[int, int]]:
         """Return the moves of a task's units that build nothing new, as (source, destination)."""
 
-    def has_loose(self, source: int) -> bool:
+    def has_unbuilt(self, source: int) -> bool:
         """Return whether the client has a unit that has to be built anyway, on whichever client."""
 
-    def loose(self, source: int, destination: int) -> int | None:
+    def unbuilt(self, source: int, destination: int) -> int | None:
         """Return a task with such a unit that the destination can have instead; None without one."""
 
     def pick(self, source: int, destination: int) -> int | None:
@@ -100,19 +100,21 @@ class Routes:
         tasks = self._free[source].get(destination)
         if tasks:
             return sorted(tasks, key=lambda task: self._units.nearness(task, destination))
-        loose = self._units.loose(source, destination) if self._units.has_loose(source) else None
-        return [] if loose is None else [loose]
+        unbuilt = (
+            self._units.unbuilt(source, destination) if self._units.has_unbuilt(source) else None
+        )
+        return [] if unbuilt is None else [unbuilt]
 
     def is_free(self, source: int, destination: int) -> bool:
         """Return whether any task can move without building a copy."""
         if self._free[source].get(destination):
             return True
         units = self._units
-        return units.has_loose(source) and units.loose(source, destination) is not None
+        return units.has_unbuilt(source) and units.unbuilt(source, destination) is not None
 
     def leads_somewhere(self, source: int) -> bool:
         """Return whether any task might move from this client without building a copy."""
-        return any(self._free[source].values()) or self._units.has_loose(source)
+        return any(self._free[source].values()) or self._units.has_unbuilt(source)
 
     def picked(self, source: int, destination: int) -> list[int]:
         """Return the task that would be built at the destination, in a list; empty without one."""

@@ -25,7 +25,7 @@ def place_stateless(scenario: Scenario, actives: Sequence[int]) -> list[int]:
     counts = [0] * len(capacities)
     for client in (*actives, *(owner for owner in owners if owner != NO_CLIENT)):
         counts[client] += 1
-    places = _deal(owners, counts, capacities)
+    places = _place_unowned(owners, counts, capacities)
     _even_out(places, counts, capacities)
     if scenario.racks is None:
         return places
@@ -46,7 +46,9 @@ def _owners(scenario: Scenario) -> list[int]:
     return [owner_of.get(task, NO_CLIENT) for task in scenario.stateless]
 
 
-def _deal(owners: Sequence[int], counts: list[int], capacities: Sequence[int]) -> list[int]:
+def _place_unowned(
+    owners: Sequence[int], counts: list[int], capacities: Sequence[int]
+) -> list[int]:
     """Assign each task without an owner to the client that will have the least load."""
     queue = [((n + 1) / capacities[one], one) for one, n in enumerate(counts)]
     heapify(queue)

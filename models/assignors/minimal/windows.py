@@ -40,7 +40,7 @@ class Bounds:
 
         return self._nearest(at, counts)
 
-    def amiss(self, counts: Sequence[int]) -> tuple[int, int]:
+    def deviation(self, counts: Sequence[int]) -> tuple[int, int]:
         """Return how many tasks have to move until loads are within one, and the total deviation."""
         window = self.within_one(counts)
         many, few = too_many(counts, window), too_few(counts, window)
@@ -81,10 +81,10 @@ class Bounds:
             most = many(crossing - 1)
             levels.append(_first(lowest, crossing - 1, lambda level: many(level) <= most))
 
-        def amiss(level: int) -> tuple[int, int]:
+        def deviation(level: int) -> tuple[int, int]:
             return max(many(level), few(level)), many(level) + few(level)
 
-        return at(min(levels, key=amiss))
+        return at(min(levels, key=deviation))
 
 
 def too_many(counts: Sequence[int], window: Window) -> int:

@@ -80,9 +80,9 @@ def simulate(
             between_steps()
             run.time.run(min(run.time.now_ms + 10 * _LOOK_MS, most_ms), MOST_EVENTS)
         if not settled(run):
-            endless = _what_goes_round(run)
+            endless = _what_repeats(run)
     except EndlessError as error:
-        endless = f"{error}; {_what_goes_round(run)}"
+        endless = f"{error}; {_what_repeats(run)}"
     until_ms = max(run.time.now_ms, 1)
     spans = tuple(run.line.spans(until_ms))
     tasks = tuple(name for _, name in sorted(run.shared.names.items()))
@@ -156,7 +156,7 @@ def new_process(run: StreamsRun, number: int) -> ProcessId:
     return ProcessId.of(candidate)
 
 
-def _what_goes_round(run: StreamsRun) -> str:
+def _what_repeats(run: StreamsRun) -> str:
     """Return what the last minutes of an endless simulation were spent with, in words."""
     last: dict[str, int] = {}
     for mark in run.line.marks[-1_000:]:

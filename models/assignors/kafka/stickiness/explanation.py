@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from caughtup.models.assignment.catch_up import is_caught_up
 from caughtup.models.assignment.client_state import ClientState
 from caughtup.models.assignment.decision import Movement, MovementKind
-from caughtup.models.assignment.explanation import says
+from caughtup.models.assignment.explanation import lag_clause
 from caughtup.models.assignment.scenario import Client, Scenario
 from caughtup.models.assignors.kafka.stickiness.previous_tasks import StickyHistory
 from caughtup.models.ids import TaskId
@@ -65,7 +65,7 @@ def _active(
     lag, source_lag = client.lags[task], owner.lags[task] if owner else None
     caught_up = is_caught_up(lag, scenario.configs.acceptable_recovery_lag)
     kind = MovementKind.ACTIVE if caught_up else MovementKind.COLD
-    reason = f"{why} and {says(lag)}"
+    reason = f"{why} and {lag_clause(lag)}"
     return Movement(task, source, client.process_id, kind, reason, lag, source_lag)
 
 
@@ -73,5 +73,5 @@ def _standbys(scenario: Scenario, client: Client, state: ClientState) -> Iterato
     for task in state.standby - client.previous_active - client.previous_standby:
         lag = client.lags[task]
         reason = f"one of {scenario.configs.num_standby_replicas} standbys is new here"
-        reason = f"{reason}; the destination {says(lag)}"
+        reason = f"{reason}; the destination {lag_clause(lag)}"
         yield Movement(task, None, client.process_id, MovementKind.STANDBY, reason, lag)

@@ -6,7 +6,7 @@ from caughtup.models.assignment.decision import MovementKind
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.minimal.assignor import remaining
 from caughtup.models.assignors.registry import decide
-from caughtup.models.simulation.rounds import after, end_offsets
+from caughtup.models.simulation.rounds import end_offsets, next_scenario
 from tests.models.assignors.building import client, described
 from tests.models.assignors.minimal.building import FOUR, NOTHING, given, kinds, recommended
 from tests.support.groups.streams import process
@@ -22,7 +22,7 @@ def test_a_new_client_warms_up_its_share_and_nothing_else_moves() -> None:
     assert given(decision, 2) == ("0_2 0_3", "", "")
     assert given(decision, 3) == ("", "0_2", "0_2")
 
-    warm = decide(after(scenario, decision, end_offsets(scenario)))
+    warm = decide(next_scenario(scenario, decision, end_offsets(scenario)))
     assert not warm.probing_rebalance_needed
     assert kinds(warm) == [("active", "0_2", 3)]
     assert given(warm, 2) == ("0_3", "", "")
@@ -33,8 +33,8 @@ def test_asked_again_it_answers_the_same_and_moves_nothing() -> None:
     scenario = recommended(client(active=FOUR), client(), stateful=FOUR, warmups=4)
     ends = end_offsets(scenario)
     while (decision := decide(scenario)).probing_rebalance_needed:
-        scenario = after(scenario, decision, ends)
-    again = decide(after(scenario, decision, ends))
+        scenario = next_scenario(scenario, decision, ends)
+    again = decide(next_scenario(scenario, decision, ends))
     assert again == decision
     assert again.movements == ()
 
