@@ -14,6 +14,8 @@ from caughtup.models.ids import TaskId, TopicPartition
 
 _INT_MAX = (1 << 31) - 1
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,9}")
+#: The racks that have a replica, for each partition that a task reads.
+PartitionRacks = tuple[frozenset[str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +105,6 @@ def _brokers(scenario: Mapping[str, Any]) -> Mapping[int, str | None]:
 def _number(text: str) -> int | None:
     """Return a number without leading zeros; None for any other text."""
     return int(text) if _NUMBER.fullmatch(text) else None
-
-
-#: The racks that have a replica, for each partition that a task reads.
-PartitionRacks = tuple[frozenset[str], ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,10 @@ NO_WAIT = -1
 #: The factor by which columns grow, and their initial length.
 _GROWTH = 1.125
 _FEWEST_ROWS = 1 << 10
+#: Unused ids are searched once at least this many were removed, and half as many as there are.
+_FEWEST_REMOVED = 64
+#: The number of an unknown id.
+UNKNOWN_ID = -2
 
 
 class CommitTableColumns:
@@ -84,12 +88,6 @@ class CommitTableColumns:
         for column, nothing in self._columns():
             column[now] = column[was]
             column[was] = nothing
-
-
-#: Unused ids are searched once at least this many were removed, and half as many as there are.
-_FEWEST_REMOVED = 64
-#: The number of an unknown id.
-UNKNOWN_ID = -2
 
 
 class TopicIds:

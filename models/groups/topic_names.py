@@ -19,17 +19,21 @@ class TopicNames:
     def __init__(self) -> None:
         self.names: dict[bytes, str] = {}
         self._ids: dict[str, bytes] = {}
-        self._told: set[str] = set()
+        self._confirmed: set[str] = set()
         self._doubted: set[str] = set()
 
-    def learn(self, topic: str, topic_id: bytes, *, told: bool = False) -> bool:
-        """Record a topic's id, ``told`` by the brokers or guessed; return whether it is new."""
+    def learn(self, topic: str, topic_id: bytes, *, confirmed: bool = False) -> bool:
+        """Record a topic's id, ``confirmed`` by the brokers or guessed; return whether it is new."""
         before, holder = self._ids.get(topic), self.names.get(topic_id)
-        if not told and before != topic_id and (topic in self._told or holder is not None):
+        if (
+            not confirmed
+            and before != topic_id
+            and (topic in self._confirmed or holder is not None)
+        ):
             self._doubted.add(topic)
             return False
-        if told:
-            self._told.add(topic)
+        if confirmed:
+            self._confirmed.add(topic)
             self._doubted.discard(topic)
         if before == topic_id:
             return False
@@ -55,7 +59,7 @@ class TopicNames:
 
     def forget(self, topic: str) -> None:
         """Remove a topic that is gone."""
-        self._told.discard(topic)
+        self._confirmed.discard(topic)
         self._doubted.discard(topic)
         topic_id = self._ids.pop(topic, None)
         if topic_id is not None:
@@ -63,4 +67,4 @@ class TopicNames:
 
     def unknown(self, topics: Iterable[str]) -> set[str]:
         """Return those of these topics whose ids the brokers have to be asked for."""
-        return {topic for topic in topics if topic not in self._told or topic in self._doubted}
+        return {topic for topic in topics if topic not in self._confirmed or topic in self._doubted}

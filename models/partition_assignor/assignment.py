@@ -27,6 +27,9 @@ from caughtup.models.partition_assignor.task_partitions import TaskPartitions, g
 _LONG, _LONG_SIGN, _LONG_MAX = 1 << 64, 1 << 63, (1 << 63) - 1
 #: The first versions of assignments with these fields.
 _HOSTS_FROM, _STANDBY_HOSTS_FROM, _NEXT_REBALANCE_FROM = 2, 6, 7
+PUBLIC_STICKY = "public_sticky"
+#: Assignors that ignore lags.
+_NEEDS_NO_LAGS = frozenset({"sticky", PUBLIC_STICKY})
 
 
 def assign_partitions(
@@ -76,11 +79,6 @@ def _probing_ms(rebalance: Rebalance) -> int | None:
     due = rebalance.now_ms + rebalance.configs.probing_rebalance_interval_ms
     due = (due + _LONG_SIGN) % _LONG - _LONG_SIGN
     return None if due == _LONG_MAX else due
-
-
-PUBLIC_STICKY = "public_sticky"
-#: Assignors that ignore lags.
-_NEEDS_NO_LAGS = frozenset({"sticky", PUBLIC_STICKY})
 
 
 def assignor_in_charge(rebalance: Rebalance, *, lags_known: bool) -> str:

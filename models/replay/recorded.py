@@ -12,6 +12,7 @@ from caughtup.models.histories.trend import median
 
 #: The change of a group's first known generation: what came before is unknown.
 FIRST = "first known"
+NO_LAGS: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +117,6 @@ def _change(before: RecordedGeneration | None, after: RecordedGeneration) -> str
 
 def _capacities(generation: RecordedGeneration) -> dict[str, int]:
     return {process: one["capacity"] for process, one in generation.scenario["clients"].items()}
-
-
-NO_LAGS: Mapping[str, int] = {}
 
 
 def greatest_lags(scenario: Mapping[str, Any]) -> Mapping[str, int]:

@@ -17,6 +17,9 @@ from caughtup.models.simulation.time_line import Activity, TimeLine
 from caughtup.models.simulation.virtual_time import Event, VirtualTime
 from caughtup.models.wire.connect_protocol import NOTHING, ConnectorsAndTasks
 
+#: A Connect worker's own defaults where they differ from a consumer's.
+WORKER_TIMINGS = Timings(session_timeout_ms=10_000, rebalance_timeout_ms=60_000)
+
 
 class Worker:
     """A worker; its member id is its name and the number of its starts.
@@ -94,10 +97,6 @@ def items(work: ConnectorsAndTasks) -> Iterable[str]:
     """Yield connectors and tasks as text."""
     yield from work.connectors
     yield from map(str, work.tasks)
-
-
-#: A Connect worker's own defaults where they differ from a consumer's.
-WORKER_TIMINGS = Timings(session_timeout_ms=10_000, rebalance_timeout_ms=60_000)
 
 
 class ConnectRun:

@@ -160,7 +160,9 @@ class ClusterState:
         self.ends.apply(partition, ends, now_ms)
         if ends is None:
             self.topics.forget(partition.topic)
-        renamed = topic_id is not None and self.topics.learn(partition.topic, topic_id, told=True)
+        renamed = topic_id is not None and self.topics.learn(
+            partition.topic, topic_id, confirmed=True
+        )
         if renamed or (before is None) != (ends is None):
             self.groups.forget_owners()
 

@@ -10,6 +10,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
+#: Numbers, or tuples of them.
+N = TypeVar("N", int, tuple[float, int])
 
 
 class Keys(Protocol[T_contra]):
@@ -102,10 +104,6 @@ class JavaPriorityQueue(Generic[T]):
             place = child
             child = 2 * place + 1
         heap[place] = element
-
-
-#: Numbers, or tuples of them.
-N = TypeVar("N", int, tuple[float, int])
 
 
 class _IdentityKeys:

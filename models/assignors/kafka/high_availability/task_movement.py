@@ -20,6 +20,9 @@ from caughtup.models.assignors.kafka.high_availability.constrained_priority_set 
 )
 from caughtup.models.ids import TaskId
 
+#: A standby, and the place of its client.
+_Copy = tuple[TaskId, int]
+
 
 class WarmUps:
     """The warm-ups that are left in this decision (max.warmup.replicas)."""
@@ -90,10 +93,6 @@ def in_array_order(turns: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     queue = JavaPriorityQueue[int]([turn[:2] for turn in turns])
     queue.offer_all(range(len(turns)))
     return [turns[number] for number in queue.in_array_order()]
-
-
-#: A standby, and the place of its client.
-_Copy = tuple[TaskId, int]
 
 
 def move_standbys(

@@ -8,6 +8,9 @@ from collections.abc import Iterable
 from operator import sub
 from typing import NamedTuple
 
+#: The initial distance of all nodes but the start in Kafka 3.6 (Integer.MAX_VALUE).
+_FAR = (1 << 31) - 1
+
 
 class _Open(NamedTuple):
     """An edge with residual capacity, seen from its start node."""
@@ -176,10 +179,6 @@ class FlowNetwork:
 
     def _seen_from_start(self, edge: int) -> _Open:
         return _Open(self._ends[edge], self._costs[edge], edge)
-
-
-#: The initial distance of all nodes but the start in Kafka 3.6 (Integer.MAX_VALUE).
-_FAR = (1 << 31) - 1
 
 
 class EarlierFlowNetwork(FlowNetwork):
