@@ -16,6 +16,40 @@ from caughtup.models.partition_assignor.task_partitions import TaskPartitions
 from caughtup.models.partition_assignor.thread_assignment import ThreadAssignment, ThreadTasks
 
 
+@dataclass(frozen=True, slots=True)
+class MemberAssignment:
+    """A member's assignment.
+
+    ``partitions`` are those that it shall read, sorted, and ``active`` has the task of each.
+    ``standby`` has each standby's source partitions, sorted. ``next_rebalance_ms`` is when the
+    member shall ask for the next rebalance, on the leader's clock; 0 for at once and None for
+    never. ``held_back`` are the actives that it doesn't get yet because another member has their
+    partitions; they aren't on the wire. The hosts are those of all members.
+    """
+
+    partitions: tuple[TopicPartition, ...]
+    active: tuple[TaskId, ...]
+    standby: Mapping[TaskId, tuple[TopicPartition, ...]]
+    next_rebalance_ms: int | None
+    held_back: tuple[TaskId, ...] = ()
+    active_by_host: PartitionsByHost = field(default_factory=dict)
+    standby_by_host: PartitionsByHost = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the assignment as values that JSON can encode; hosts only if there are any."""
+        written: dict[str, Any] = {
+            "partitions": _pairs(self.partitions),
+            "active": [str(task) for task in self.active],
+            "standby": {str(task): _pairs(own) for task, own in sorted(self.standby.items())},
+            "next_rebalance_ms": self.next_rebalance_ms,
+            "error_code": 0,
+        }
+        if self.active_by_host:
+            written["partitions_by_host"] = _by_host(self.active_by_host)
+            written["standby_partitions_by_host"] = _by_host(self.standby_by_host)
+        return written
+
+
 def assign_group(
     clients: Mapping[ProcessId, ClientMetadata],
     tasks: TaskPartitions,
@@ -87,40 +121,6 @@ def _assign_threads(
     for consumer, own in threads.assign_stateless(in_hash_order(stateless)).items():
         active[consumer] += own
     return active, standby
-
-
-@dataclass(frozen=True, slots=True)
-class MemberAssignment:
-    """A member's assignment.
-
-    ``partitions`` are those that it shall read, sorted, and ``active`` has the task of each.
-    ``standby`` has each standby's source partitions, sorted. ``next_rebalance_ms`` is when the
-    member shall ask for the next rebalance, on the leader's clock; 0 for at once and None for
-    never. ``held_back`` are the actives that it doesn't get yet because another member has their
-    partitions; they aren't on the wire. The hosts are those of all members.
-    """
-
-    partitions: tuple[TopicPartition, ...]
-    active: tuple[TaskId, ...]
-    standby: Mapping[TaskId, tuple[TopicPartition, ...]]
-    next_rebalance_ms: int | None
-    held_back: tuple[TaskId, ...] = ()
-    active_by_host: PartitionsByHost = field(default_factory=dict)
-    standby_by_host: PartitionsByHost = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the assignment as values that JSON can encode; hosts only if there are any."""
-        written: dict[str, Any] = {
-            "partitions": _pairs(self.partitions),
-            "active": [str(task) for task in self.active],
-            "standby": {str(task): _pairs(own) for task, own in sorted(self.standby.items())},
-            "next_rebalance_ms": self.next_rebalance_ms,
-            "error_code": 0,
-        }
-        if self.active_by_host:
-            written["partitions_by_host"] = _by_host(self.active_by_host)
-            written["standby_partitions_by_host"] = _by_host(self.standby_by_host)
-        return written
 
 
 def assign_members(

@@ -60,6 +60,14 @@ class ReplayFigures:
     longest_still_seconds: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class StandstillSeconds:
+    """The standstill of tasks, in seconds: of all of them together, and the longest of one task."""
+
+    seconds: float
+    longest_seconds: float
+
+
 def played_figures(scenario: Scenario, rate: float | None = None) -> tuple[Decision, ReplayFigures]:
     """Play a scenario until it is balanced; return its first decision, and the total cost.
 
@@ -177,14 +185,6 @@ def _furthest_behind(scenario: Scenario, decision: Decision, ends: Mapping[TaskI
             if lag != RUNNING and not (lag == UNKNOWN and task in client.previous_active):
                 most = max(most, ends[task] if lag == UNKNOWN else lag)
     return most
-
-
-@dataclass(frozen=True, slots=True)
-class StandstillSeconds:
-    """The standstill of tasks, in seconds: of all of them together, and the longest of one task."""
-
-    seconds: float
-    longest_seconds: float
 
 
 def standing_still(

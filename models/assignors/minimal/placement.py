@@ -15,6 +15,103 @@ from caughtup.models.assignors.minimal.tags import TagSpread
 _Group = tuple[int, bool, int]
 
 
+class InitialPlacement:
+    """The clients of each task's copies, the active's first; tasks and clients are places.
+
+    A task's copies are those nearest to caught up, and missing copies go to the least loaded
+    clients. With client tags, the copies that share the fewest values come before both. ``counts``
+    are the copies of each client, actives included.
+    """
+
+    def __init__(
+        self, copies: ExistingCopies, capacities: Sequence[int], size: int, spread: TagSpread
+    ) -> None:
+        """Place ``size`` copies of each task; there must be at least as many clients."""
+        self._copies = copies
+        self._capacities = capacities
+        self._size = size
+        self.clients = [*map(list[int], copies.holders)]
+        tally = Counter(chain.from_iterable(self.clients))
+        self.counts = [tally[client] for client in range(len(capacities))]
+        for task, clients in enumerate(self.clients):
+            if len(clients) > size:
+                self._drop(task, clients)
+        if spread.matters and size > 1:
+            self._spread_over_tags(spread)
+        else:
+            self._place_missing()
+        self._choose_actives()
+
+    def _drop(self, task: int, clients: list[int]) -> None:
+        """Drop a task's surplus copies: the farthest from caught up, then those of the most loaded."""
+        copies = self._copies
+
+        def preference(client: int) -> tuple[int, bool, float, bool, int]:
+            load = self.counts[client] / self._capacities[client]
+            assigned, owner = task in copies.roles[client], copies.owner[task] == client
+            return copies.distance(task, client), not assigned, load, not owner, client
+
+        clients.sort(key=preference)
+        for client in clients[self._size :]:
+            self.counts[client] -= 1
+        del clients[self._size :]
+
+    def _place_missing(self) -> None:
+        """Assign the missing copies to the least loaded clients."""
+        counts, capacities = self.counts, self._capacities
+        queue = [((n + 1) / capacities[one], one) for one, n in enumerate(counts)]
+        heapify(queue)
+        for clients in self.clients:
+            if len(clients) == self._size:
+                continue
+            aside: list[tuple[float, int]] = []
+            while len(clients) < self._size:
+                entry = heappop(queue)
+                client = entry[1]
+                if client not in clients:
+                    clients.append(client)
+                    counts[client] += 1
+                    entry = ((counts[client] + 1) / capacities[client], client)
+                aside.append(entry)
+            for entry in aside:
+                heappush(queue, entry)
+
+    def _spread_over_tags(self, spread: TagSpread) -> None:
+        """Choose each task's clients again, since existing copies may be where they add no value."""
+        copies, counts = self._copies, self.counts
+        for task, holders in enumerate(copies.holders):
+            for one in self.clients[task]:
+                counts[one] -= 1
+            assigned = [one for one in holders if task in copies.roles[one]]
+            preference = partial(rank, copies, counts, self._capacities, task)
+            self.clients[task] = spread.choose(assigned, holders, self._size, preference)
+            for one in self.clients[task]:
+                counts[one] += 1
+
+    def _choose_actives(self) -> None:
+        """Choose each active: the caught-up owner, or else the nearest to that, or least loaded."""
+        copies, capacities = self._copies, self._capacities
+        actives, loads = [0] * len(capacities), [0.0] * len(capacities)
+
+        def preference(task: int, client: int) -> tuple[int, bool, float]:
+            owner = copies.owner[task]
+            return copies.distance(task, client), client != owner, loads[client]
+
+        for task, clients in enumerate(self.clients):
+            owner = copies.owner[task]
+            if copies.runs(task, owner) and owner in clients:
+                first = owner
+            elif copies.holders[task]:
+                first = min(clients, key=partial(preference, task))
+            else:
+                first = min(clients, key=loads.__getitem__)
+            if clients[0] != first:
+                clients[clients.index(first)] = clients[0]
+                clients[0] = first
+            actives[first] += 1
+            loads[first] = actives[first] / capacities[first]
+
+
 class CopyPlacement:
     """The clients of each task's copies, the active's first; tasks and clients are places.
 
@@ -179,103 +276,6 @@ class CopyPlacement:
         if destination in clients:
             return False
         return not self._spread.matters or self._spread.may_move(clients, source, destination)
-
-
-class InitialPlacement:
-    """The clients of each task's copies, the active's first; tasks and clients are places.
-
-    A task's copies are those nearest to caught up, and missing copies go to the least loaded
-    clients. With client tags, the copies that share the fewest values come before both. ``counts``
-    are the copies of each client, actives included.
-    """
-
-    def __init__(
-        self, copies: ExistingCopies, capacities: Sequence[int], size: int, spread: TagSpread
-    ) -> None:
-        """Place ``size`` copies of each task; there must be at least as many clients."""
-        self._copies = copies
-        self._capacities = capacities
-        self._size = size
-        self.clients = [*map(list[int], copies.holders)]
-        tally = Counter(chain.from_iterable(self.clients))
-        self.counts = [tally[client] for client in range(len(capacities))]
-        for task, clients in enumerate(self.clients):
-            if len(clients) > size:
-                self._drop(task, clients)
-        if spread.matters and size > 1:
-            self._spread_over_tags(spread)
-        else:
-            self._place_missing()
-        self._choose_actives()
-
-    def _drop(self, task: int, clients: list[int]) -> None:
-        """Drop a task's surplus copies: the farthest from caught up, then those of the most loaded."""
-        copies = self._copies
-
-        def preference(client: int) -> tuple[int, bool, float, bool, int]:
-            load = self.counts[client] / self._capacities[client]
-            assigned, owner = task in copies.roles[client], copies.owner[task] == client
-            return copies.distance(task, client), not assigned, load, not owner, client
-
-        clients.sort(key=preference)
-        for client in clients[self._size :]:
-            self.counts[client] -= 1
-        del clients[self._size :]
-
-    def _place_missing(self) -> None:
-        """Assign the missing copies to the least loaded clients."""
-        counts, capacities = self.counts, self._capacities
-        queue = [((n + 1) / capacities[one], one) for one, n in enumerate(counts)]
-        heapify(queue)
-        for clients in self.clients:
-            if len(clients) == self._size:
-                continue
-            aside: list[tuple[float, int]] = []
-            while len(clients) < self._size:
-                entry = heappop(queue)
-                client = entry[1]
-                if client not in clients:
-                    clients.append(client)
-                    counts[client] += 1
-                    entry = ((counts[client] + 1) / capacities[client], client)
-                aside.append(entry)
-            for entry in aside:
-                heappush(queue, entry)
-
-    def _spread_over_tags(self, spread: TagSpread) -> None:
-        """Choose each task's clients again, since existing copies may be where they add no value."""
-        copies, counts = self._copies, self.counts
-        for task, holders in enumerate(copies.holders):
-            for one in self.clients[task]:
-                counts[one] -= 1
-            assigned = [one for one in holders if task in copies.roles[one]]
-            preference = partial(rank, copies, counts, self._capacities, task)
-            self.clients[task] = spread.choose(assigned, holders, self._size, preference)
-            for one in self.clients[task]:
-                counts[one] += 1
-
-    def _choose_actives(self) -> None:
-        """Choose each active: the caught-up owner, or else the nearest to that, or least loaded."""
-        copies, capacities = self._copies, self._capacities
-        actives, loads = [0] * len(capacities), [0.0] * len(capacities)
-
-        def preference(task: int, client: int) -> tuple[int, bool, float]:
-            owner = copies.owner[task]
-            return copies.distance(task, client), client != owner, loads[client]
-
-        for task, clients in enumerate(self.clients):
-            owner = copies.owner[task]
-            if copies.runs(task, owner) and owner in clients:
-                first = owner
-            elif copies.holders[task]:
-                first = min(clients, key=partial(preference, task))
-            else:
-                first = min(clients, key=loads.__getitem__)
-            if clients[0] != first:
-                clients[clients.index(first)] = clients[0]
-                clients[0] = first
-            actives[first] += 1
-            loads[first] = actives[first] / capacities[first]
 
 
 def rank(

@@ -20,45 +20,6 @@ from caughtup.models.assignors.minimal.plan import Plan, find_plan, spread_of, w
 _REBALANCES = 4
 
 
-def staged_plan(scenario: Scenario, copies: ExistingCopies) -> tuple[Plan, StagedAssignment]:
-    """Return where the copies belong, and the part of it that is done now.
-
-    If tags count, the present copies stay unless a few rebalances lead to a better assignment. Each
-    such step improves the group, so that it comes to rest. Raises ScenarioError as ``find_plan``
-    does.
-    """
-    plan = find_plan(scenario, copies)
-    now = _staged(scenario, copies, plan)
-    spread = spread_of(scenario)
-    if not spread.matters or not plan.clients:
-        return plan, now
-    kept = copies.trimmed(len(plan.clients[0]), spread.values)
-    if kept is None or kept == plan.clients or _improves(scenario, copies, now, kept):
-        return plan, now
-    return Plan(kept), _staged(scenario, copies, Plan(kept))
-
-
-def _improves(
-    scenario: Scenario, copies: ExistingCopies, now: StagedAssignment, kept: list[list[int]]
-) -> bool:
-    """Return whether a few rebalances from this stage lead to a better assignment than ``kept``."""
-    worth, values = worth_in(scenario), spread_of(scenario).values
-    bar, size = worth(kept), len(kept[0])
-    for _ in range(_REBALANCES):
-        assigned = [[active, *own] for active, own in zip(now.actives, now.standbys, strict=True)]
-        copies = copies.carried_out(assigned)
-        there = copies.trimmed(size, values)
-        if there is not None and worth(there) < bar:
-            return True
-        now = _staged(scenario, copies, find_plan(scenario, copies))
-    return False
-
-
-def _staged(scenario: Scenario, copies: ExistingCopies, plan: Plan) -> StagedAssignment:
-    capacities = [client.capacity for client in scenario.clients]
-    return stage(copies, plan, capacities, scenario.configs.max_warmup_replicas)
-
-
 class Replacement(NamedTuple):
     """A copy that belongs on ``client``, which isn't caught up, and its stand-in.
 
@@ -104,6 +65,45 @@ class _QueuedReplacement(NamedTuple):
     task: int
     client: int
     stand_in: int
+
+
+def staged_plan(scenario: Scenario, copies: ExistingCopies) -> tuple[Plan, StagedAssignment]:
+    """Return where the copies belong, and the part of it that is done now.
+
+    If tags count, the present copies stay unless a few rebalances lead to a better assignment. Each
+    such step improves the group, so that it comes to rest. Raises ScenarioError as ``find_plan``
+    does.
+    """
+    plan = find_plan(scenario, copies)
+    now = _staged(scenario, copies, plan)
+    spread = spread_of(scenario)
+    if not spread.matters or not plan.clients:
+        return plan, now
+    kept = copies.trimmed(len(plan.clients[0]), spread.values)
+    if kept is None or kept == plan.clients or _improves(scenario, copies, now, kept):
+        return plan, now
+    return Plan(kept), _staged(scenario, copies, Plan(kept))
+
+
+def _improves(
+    scenario: Scenario, copies: ExistingCopies, now: StagedAssignment, kept: list[list[int]]
+) -> bool:
+    """Return whether a few rebalances from this stage lead to a better assignment than ``kept``."""
+    worth, values = worth_in(scenario), spread_of(scenario).values
+    bar, size = worth(kept), len(kept[0])
+    for _ in range(_REBALANCES):
+        assigned = [[active, *own] for active, own in zip(now.actives, now.standbys, strict=True)]
+        copies = copies.carried_out(assigned)
+        there = copies.trimmed(size, values)
+        if there is not None and worth(there) < bar:
+            return True
+        now = _staged(scenario, copies, find_plan(scenario, copies))
+    return False
+
+
+def _staged(scenario: Scenario, copies: ExistingCopies, plan: Plan) -> StagedAssignment:
+    capacities = [client.capacity for client in scenario.clients]
+    return stage(copies, plan, capacities, scenario.configs.max_warmup_replicas)
 
 
 def stage(

@@ -56,6 +56,20 @@ class RunningInstance:
     flushed: Mapping[TaskId, float] = field(default_factory=dict)
 
 
+class PausedThread(NamedTuple):
+    """What a thread had when its process was paused.
+
+    ``unfinished``: the actives that it was still restoring. ``next_rebalance_ms``: when it was to
+    request a rebalance, on the leader's clock.
+    """
+
+    thread: SimulatedThread
+    active: tuple[TaskId, ...]
+    unfinished: frozenset[TaskId]
+    standby: tuple[TaskId, ...]
+    next_rebalance_ms: int | None
+
+
 class StreamsRun:
     """An application that runs. ``epoch_ms`` is the leader's clock at the start."""
 
@@ -269,20 +283,6 @@ class StreamsRun:
             decide=follower.decide if follower else None,
         )
         return follower.with_follow_up(assigned, self.shared.epoch_ms) if follower else assigned
-
-
-class PausedThread(NamedTuple):
-    """What a thread had when its process was paused.
-
-    ``unfinished``: the actives that it was still restoring. ``next_rebalance_ms``: when it was to
-    request a rebalance, on the leader's clock.
-    """
-
-    thread: SimulatedThread
-    active: tuple[TaskId, ...]
-    unfinished: frozenset[TaskId]
-    standby: tuple[TaskId, ...]
-    next_rebalance_ms: int | None
 
 
 def pause(thread: SimulatedThread) -> PausedThread:
