@@ -18,7 +18,10 @@ _NUMBER = re.compile(r"(?<![0-9])([0-9]{1,9})(?![0-9A-Za-z])")
 
 
 class TaskId(NamedTuple):
-    """A task: subtopology and partition, written ``0_3``. Ordered by subtopology, then partition."""
+    """A task: subtopology and partition, written ``0_3``.
+
+    Ordered by subtopology, then partition.
+    """
 
     subtopology: int
     partition: int

@@ -36,7 +36,10 @@ class ReadingProgress:
         return max(1, now_ms - self.started_ms) / 1000
 
     def seconds_left(self, now_ms: int) -> float | None:
-        """Return the seconds that the rest takes at the rate so far; None before anything was read."""
+        """Return the seconds that the rest takes at the rate so far.
+
+        None before anything was read.
+        """
         done = self.total - self.behind
         return self.behind * self.seconds(now_ms) / done if done > 0 else None
 

@@ -80,7 +80,10 @@ class Watching:
         return {reason: found[reason] for reason in REASONS}
 
     def is_watched(self, group: str, *, gone: bool = False) -> bool:
-        """Return whether the group of a record is watched; ``gone``: the record is its tombstone."""
+        """Return whether the group of a record is watched.
+
+        ``gone``: the record is its tombstone.
+        """
         reason = self._reason(group)
         if reason is None:
             return True

@@ -43,7 +43,7 @@ class CatchUp:
         self._lags = dict(zip(tasks, zip(*by_client, strict=True), strict=True))
         self._least = {task: min(lags) for task, lags in self._lags.items()}
         self._acceptable = acceptable
-        #: Before 3.2 a task moves only to a caught-up client; without one it stays where it was placed.
+        #: Before 3.2 a task moves only to a caught-up client; without one it stays put.
         self._only_to_caught_up = release < Release.V3_2
         self._caught_up: dict[TaskId, frozenset[int]] = {}
         self._by_lag: dict[TaskId, list[int]] = {}

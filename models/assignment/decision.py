@@ -96,7 +96,7 @@ class Decision:
         return self.explain()
 
     def explained(self) -> Decision:
-        """Return the decision with its movements computed, so that it no longer holds their inputs."""
+        """Return the decision with its movements computed, without their inputs."""
         movements = self.movements
         return replace(self, explain=lambda: movements)
 

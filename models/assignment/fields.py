@@ -26,7 +26,10 @@ def array(value: object, place: str) -> Sequence[Any]:
 
 
 def integer(value: object, place: str, least: int, greatest: int) -> int:
-    """Return ``value`` if it is an integer within the bounds. Raises ScenarioError ``bad_field``."""
+    """Return ``value`` if it is an integer within the bounds.
+
+    Raises ScenarioError ``bad_field``.
+    """
     if not isinstance(value, int) or isinstance(value, bool):
         raise ScenarioError("bad_field", f"{place}: is not an integer")
     if not least <= value <= greatest:

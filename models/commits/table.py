@@ -52,7 +52,10 @@ class CommitTable:
         self._changes = self._all_changed = 1
 
     def note(self, groups: Iterable[str]) -> None:
-        """Record that commits of these groups changed; commits that repeat an offset don't count."""
+        """Record that commits of these groups changed.
+
+        Commits that repeat an offset don't count.
+        """
         self._changes += 1
         there = self.row_index.groups()
         for group in groups:
@@ -149,7 +152,7 @@ class CommitTable:
         return self._partitions_of(topic, numbers.tolist())
 
     def has_commit(self, group: str) -> Callable[[TopicPartition], bool]:
-        """Return a test whether a group has a commit on a partition, valid until the table changes."""
+        """Return a test for the partitions on which a group has a commit, valid for now."""
         row_index, offset = self.row_index, self.columns.offset
         heads = {row_index.topic(head): head for head in row_index.of_group(group)}
 

@@ -1,4 +1,4 @@
-"""The service's records that no broker accepts: set aside by topic and key, so that others go on."""
+"""The service's records that no broker accepts, set aside by topic and key."""
 
 from __future__ import annotations
 

@@ -135,12 +135,12 @@ class StreamsGeneration:
         return max(earliest[0], self.as_of_ms), earliest[2]
 
     def previous_active(self, client: StreamsClient) -> set[TaskId]:
-        """Return the tasks that the process ran when it joined: by its partitions, or its report."""
+        """Return the tasks that the process ran when it joined, by its partitions or its report."""
         owned = {task for member in client.members for task in self.tasks_of(member.owned)}
         return owned | {t for t, s in client.offset_sums.items() if s == LATEST_OFFSET}
 
     def tasks_of(self, partitions: Iterable[TopicPartition]) -> set[TaskId]:
-        """Return the tasks that read these source partitions, as far as their subtopology is known."""
+        """Return the tasks that read these source partitions, if their topics are known."""
         return {
             TaskId(self.source_topics[p.topic], p.partition)
             for p in partitions
@@ -156,7 +156,7 @@ class StreamsGeneration:
         ]
 
     def all_tasks(self) -> set[TaskId]:
-        """Return every task of the application: assigned, or held back until its owner revokes it."""
+        """Return every task of the application, also those held back from their next owner."""
         tasks: set[TaskId] = set()
         for member in self.members():
             tasks |= self.tasks_of(member.owned)

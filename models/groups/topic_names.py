@@ -23,7 +23,10 @@ class TopicNames:
         self._doubted: set[str] = set()
 
     def learn(self, topic: str, topic_id: bytes, *, confirmed: bool = False) -> bool:
-        """Record a topic's id, ``confirmed`` by the brokers or guessed; return whether it is new."""
+        """Record a topic's id, ``confirmed`` by the brokers or guessed.
+
+        Return whether it is new.
+        """
         before, holder = self._ids.get(topic), self.names.get(topic_id)
         if (
             not confirmed

@@ -18,8 +18,8 @@ SPARSE_STEPS = 8
 HORIZON_MS = 6 * 3_600_000
 #: Steps after which a history is thinned.
 STEPS_KEPT = 16
-#: With fewer known waits than FEWEST_WAITS the interval is unknown; with fewer than ENOUGH_WAITS it is
-#: the longest. A wait that began when a record arrived may be any part of the group's interval.
+#: With fewer known waits than FEWEST_WAITS the interval is unknown; with fewer than ENOUGH_WAITS it
+#: is the longest. A wait that began when a record arrived may be any part of the interval.
 FEWEST_WAITS = 2
 ENOUGH_WAITS = 5
 
@@ -37,8 +37,8 @@ class CommitHistory:
     log's end; else None.
     """
 
-    # Three numbers a step, one step after the other: the offset, the time of the commit (ms), and the
-    # group's wait before that step, or before a later commit that repeats it (ms, or -1).
+    # Three numbers a step, one step after the other: the offset, the time of the commit (ms), and
+    # the group's wait before that step, or before a later commit that repeats it (ms, or -1).
     __slots__ = ("_steps", "commit_timestamp_ms", "rewound_from", "topic_id")
 
     def __init__(self, offset: int, timestamp_ms: int, topic_id: bytes | None = None) -> None:
@@ -182,7 +182,10 @@ class CommitHistory:
         return None
 
     def committed_at(self, moment_ms: int) -> int | None:
-        """Return the last offset committed at or before a time; None before the first known step."""
+        """Return the last offset committed at or before a time.
+
+        None before the first known step.
+        """
         index = bisect_right(self._steps[1::STEP_NUMBERS], moment_ms)
         return self._steps[(index - 1) * STEP_NUMBERS] if index else None
 

@@ -101,7 +101,7 @@ class TopicRows:
             self._numbers, self._rows = numbers, of_them
 
     def of(self, partitions: Ints) -> Ints:
-        """Return the rows of partitions (int64), UNKNOWN_ROW for those that the topic doesn't have."""
+        """Return the rows of partitions (int64), UNKNOWN_ROW for unknown partitions."""
         numbers, rows, last = self._numbers, self._rows, len(self._rows) - 1
         if numbers is None:  # the last element stands for all greater numbers
             return rows[np.minimum(partitions, last)]

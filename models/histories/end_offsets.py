@@ -30,7 +30,7 @@ DENSE_SAMPLES = 20
 #: differ from their neighbours by a third in age.
 SPARSE_SAMPLES = 22
 HORIZON_MS = 4 * 3_600_000
-#: A history is thinned when it has more samples: a few more than stay, so that few are thinned at a time.
+#: A history is thinned when it has more samples: more than stay, so that it is thinned rarely.
 SAMPLES_KEPT = DENSE_SAMPLES + SPARSE_SAMPLES + 8
 
 
@@ -186,7 +186,10 @@ class EndOffsetTable:
     def apply(
         self, partition: TopicPartition, sample: EndOffsets | None, now_ms: int | None = None
     ) -> None:
-        """Apply a sample, or None if the partition is gone; ``now_ms`` is the time now, if known."""
+        """Apply a sample, or None if the partition is gone.
+
+        ``now_ms`` is the time now, if known.
+        """
         if sample is None:
             if self._histories.pop(partition, None) is not None:
                 self._remove(*partition)

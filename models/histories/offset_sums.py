@@ -51,7 +51,7 @@ class SumPoint(NamedTuple):
 
 
 class SumHistory:
-    """The values of an offset sum, oldest first: of a copy's position, its lag, or its task's end."""
+    """The values of an offset sum, oldest first: a copy's position or lag, or its task's end."""
 
     # Three numbers a point, one point after the other: the time (ms) and the two bounds.
     __slots__ = ("_points",)

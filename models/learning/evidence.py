@@ -149,7 +149,7 @@ class Evidence:
         return found
 
     def processes_differ(self, decision: Decision) -> bool:
-        """Return whether a process has other tasks than a decision assigns it, on whichever thread."""
+        """Return whether a process has other tasks than in a decision, on whichever thread."""
         return any(
             differs_as_a_whole(client, decision.clients[process], self._owned)
             for process, client in self.generation.clients.items()

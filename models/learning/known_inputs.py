@@ -75,7 +75,7 @@ def _with_racks(
     inputs: GenerationInputs,
     generation: StreamsGeneration,
 ) -> CompactScenario:
-    """Return a scenario with the racks that an algorithm uses, if it uses any and they are known."""
+    """Return a scenario with the racks that an algorithm uses, if any are known."""
     if algorithm.strategy == "none" or inputs.replicas is None:
         return scenario
     traffic, non_overlap = algorithm.costs or (None, None)

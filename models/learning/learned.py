@@ -47,8 +47,8 @@ from caughtup.models.records.recommendations import Result
 _MOST_OF_SUSPECTED = MOST_DECISIONS // 4
 #: The most client tags for which any subset is tried as rack.aware.assignment.tags.
 _MOST_KEYS = 4
-#: After this many generations without end offsets, the leader counts as configured with the fallback
-#: assignor, if that one explains all other generations, too.
+#: After this many generations without end offsets, the leader counts as having the fallback
+#: assignor configured, if that one explains all other generations, too.
 _MOST_WITHOUT_ENDS = 4
 
 

@@ -37,7 +37,7 @@ def probing_interval(
     latest_ms = max(seen_ms, generation.as_of_ms)
     low = max(_LEAST_MS, due_ms - latest_ms - CLOCK_ALLOWANCE_MS)
     high = due_ms - generation.as_of_ms + CLOCK_ALLOWANCE_MS
-    if due_ms >= LATEST_MS:  # what is later is decoded as this
+    if due_ms >= LATEST_MS:  # later times are decoded as this one
         high = LONG_MAX
     if high < low:
         return known  # the leader's clock is behind by more than that: nothing can be said

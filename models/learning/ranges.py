@@ -66,7 +66,7 @@ class Algorithm(NamedTuple):
 
     @property
     def releases(self) -> IntSpan:
-        """The releases that have it: tags since 3.2, racks since 3.6, a public assignor since 3.8."""
+        """The releases that have it: tags are of 3.2, racks of 3.6, public assignors of 3.8."""
         first = Release.V2_8
         if self.tags:
             first = Release.V3_2
@@ -129,12 +129,12 @@ def agreeing(hypotheses: Hypotheses, others: Hypotheses) -> Hypotheses:
 
 
 def spans_of(hypotheses: Hypotheses, config: str) -> tuple[IntSpan, ...]:
-    """Return the possible values of a config in any of the hypotheses, as disjoint spans, sorted."""
+    """Return a config's values in any of the hypotheses, as disjoint spans, sorted."""
     return united(one.span(config) for one in hypotheses)
 
 
 def joined(ranges: Iterable[ConfigRange]) -> Hypotheses:
-    """Return the same hypotheses in fewer ranges: those that differ in one config only are united."""
+    """Return the same hypotheses in fewer ranges, united where only one config differs."""
     left, before = list(ranges), -1
     while len(left) != before:
         before = len(left)

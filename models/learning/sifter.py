@@ -108,7 +108,10 @@ class Sifter:
         return [(part, found)], deals and self._certain and copies > self._evidence.copies_given
 
     def _available(self, part: ConfigRange, standbys: int) -> tuple[list[JudgedRange], bool]:
-        """Test the high availability assignor; True if it has more standbys than the members have."""
+        """Test the high availability assignor.
+
+        True if it has more standbys than the members have.
+        """
         evidence = self._evidence
         if part.lag.low == part.lag.high and part.warm_ups.low == part.warm_ups.high:
             settled = not any(part.lag.meet(span) for span in evidence.unsettled)
@@ -245,7 +248,7 @@ def _split(span: IntSpan, unsettled: Sequence[IntSpan]) -> Iterator[tuple[IntSpa
 
 
 def _halving(spans: Sequence[IntSpan]) -> Iterator[IntSpan]:
-    """Yield the last span, then the first, then again and again one between two that are far apart."""
+    """Yield the last span, the first, then again and again one half-way between two."""
     if not spans:
         return
     seen = dict.fromkeys((len(spans) - 1, 0))

@@ -75,7 +75,10 @@ def assign_partitions(
 
 
 def _probing_ms(rebalance: Rebalance) -> int | None:
-    """Return the time of the next probing rebalance, ms; None if that is Kafka's value for never."""
+    """Return the time of the next probing rebalance, ms.
+
+    None if that is Kafka's value for never.
+    """
     due = rebalance.now_ms + rebalance.configs.probing_rebalance_interval_ms
     due = (due + _LONG_SIGN) % _LONG - _LONG_SIGN
     return None if due == _LONG_MAX else due

@@ -1,4 +1,4 @@
-"""Each member's assignment: its part of the decision, without tasks that another member still has."""
+"""Each member's part of the decision, without tasks that another member still has."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ def _number_topic_ids(columns: dict[str, NDArray[Any]]) -> _Numbers:
     rows = np.flatnonzero(halves[:, 0] | halves[:, 1])
     if not rows.size:
         return numbers
-    # Nearly always a topic has one id: only one row of each head is looked up, and those that differ.
+    # Nearly always a topic has one id: only one row of each head is looked up, and those with others.
     head = columns["head"][rows]
     example = np.zeros(int(head.max()) + 1, np.int64)
     example[head] = rows
@@ -220,7 +220,10 @@ def _number_topic_ids(columns: dict[str, NDArray[Any]]) -> _Numbers:
 def _decode_rows(
     records: Records, good: Rows, columns: dict[str, NDArray[Any]], ids: _Numbers
 ) -> list[tuple[object, Exception]]:
-    """Decode rows that aren't good one by one; return the keys and errors of the unreadable ones."""
+    """Decode rows that aren't good one by one.
+
+    Return the keys and errors of the unreadable ones.
+    """
     unreadable: list[tuple[object, Exception]] = []
     bad = records.select(~good)
     for row, key, value in zip(np.flatnonzero(~good), bad.keys(), bad.values(), strict=True):
@@ -239,7 +242,7 @@ def _decode_rows(
 
 
 def _current_heads(numbers: _Numbers, head: Ints) -> tuple[list[bytes], Ints]:
-    """Return the heads with the current key type instead of the legacy one, and each row's index."""
+    """Return the heads, legacy ones with the current key type, and each row's index."""
     heads = list(numbers)
     if not any(map(_is_legacy, heads)):
         return heads, head

@@ -1,4 +1,4 @@
-"""The positions of the records in many batches, each of which has its length before it, a varint."""
+"""The positions of the records in many batches, each with a varint length before it."""
 
 from __future__ import annotations
 

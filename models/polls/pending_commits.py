@@ -114,7 +114,10 @@ class PendingCommits:
         return Applied(released, rows)
 
     def _end(self, transactions: Transactions) -> list[PendingCommit]:
-        """Remove the commits that each producer's first marker ends; return those that it commits."""
+        """Remove the commits that each producer's first marker ends.
+
+        Return those that it commits.
+        """
         released: dict[bytes, PendingCommit] = {}
         if not self._producers:
             return []

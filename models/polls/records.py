@@ -173,7 +173,7 @@ def _repeat(data: bytes, start: Ints, end: Ints) -> bool:
 
 
 def _same_as_before(data: NDArray[np.uint8], start: Ints, end: Ints) -> Rows:
-    """Return which heads certainly equal that of the record before, compared eight bytes at a time."""
+    """Return which heads certainly equal the one before, compared eight bytes at a time."""
     length = end - start
     same = np.zeros(len(start), np.bool_)
     same[1:] = (length[1:] == length[:-1]) & (length[1:] >= _WORD) & (length[1:] <= _LONGEST)

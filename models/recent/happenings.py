@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 Kind = Literal["rebalance", "verdict", "movement", "reassignment", "connect", "service"]
 
-#: The most events kept of all groups, and of each group; and the most groups with events of their own.
+#: The most events of all groups, of each group, and the most groups with events of their own.
 _MOST, _MOST_OF_ONE, _MOST_SUBJECTS = 1_000, 100, 5_000
 #: Texts are truncated: some contain names that clients chose.
 _MOST_CHARACTERS = 500

@@ -53,7 +53,7 @@ def _by_id(membership: Membership) -> dict[str, Member]:
 
 
 def _name(member: Member) -> str:
-    """Return the client of a member, without the thread's suffix in Kafka Streams' ``client.id``."""
+    """Return a member's client: its ``client.id`` without Kafka Streams' thread suffix."""
     return _THREAD.sub("", member.client_id) or member.member_id
 
 

@@ -1,4 +1,4 @@
-"""Figures over time in bounded memory: every ten seconds at first, every two minutes before that."""
+"""Figures over time in bounded memory: every ten seconds at first, then every two minutes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,10 @@ class Series:
         self._newest_ms = 0
 
     def add(self, at_ms: int, figures: Mapping[str, float]) -> None:
-        """Add a sample of a time (ms). One that isn't later than the last starts the series again."""
+        """Add a sample of a time (ms).
+
+        One that isn't later than the last starts the series again.
+        """
         if at_ms <= self._newest_ms:  # the clock was set back
             self._begin()
         values = [figures.get(name, UNKNOWN) for name in self.names]
@@ -86,7 +89,7 @@ class Series:
         return _known(values[self.names.index(name)][::-each][:count][::-1])
 
     def columns(self) -> tuple[list[int], dict[str, list[float | None]]]:
-        """Return the times (ms) of all samples, the oldest first, and each figure at these times."""
+        """Return the times (ms) of all samples, the oldest first, and each figure's values."""
         fine_ms, fine = self._fine.since(0)
         if self._coarse is not None and len(fine_ms):
             coarse_ms, coarse = self._coarse.since(0)

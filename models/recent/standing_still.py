@@ -21,7 +21,7 @@ _NOT_BEHIND = 0
 
 
 class _Partitions(NamedTuple):
-    """Partitions of a topic, the time of each one's last commit, and since when it is behind (ms)."""
+    """Partitions of a topic, their last commits' times, and since when each is behind (ms)."""
 
     numbers: Ints
     commit_ms: Ints

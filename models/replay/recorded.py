@@ -126,6 +126,9 @@ def greatest_lags(scenario: Mapping[str, Any]) -> Mapping[str, int]:
 
 
 def lag_of(scenario: Mapping[str, Any], process: str, task: str) -> int | None:
-    """Return a client's lag of a task in offsets, or Kafka's sentinel; None for a stateless task."""
+    """Return a client's lag of a task in offsets, or Kafka's sentinel.
+
+    None for a stateless task.
+    """
     lag: int | None = scenario["clients"][process]["lags"].get(task)
     return greatest_lags(scenario).get(task) if lag is None else lag

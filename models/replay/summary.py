@@ -75,7 +75,7 @@ class Summary:
 
 
 def summarise(rows: Iterable[ReplayRow], *, by_group: bool) -> list[Summary]:
-    """Return the sums of rows by setting, and by group if asked, in the order of their first rows."""
+    """Return the sums of rows by setting, and by group if asked, in order of first rows."""
     found: dict[tuple[str, str], Summary] = {}
     for row in rows:
         key = (row.group if by_group else "", row.setting)

@@ -64,7 +64,7 @@ def read_keys(text: str) -> tuple[SigningKey, ...]:
 
 
 def sign(key: SigningKey, cluster: str, group: str, value: bytes) -> bytes:
-    """Return the header's value for a recommendation to a group in a cluster, by the cluster's id."""
+    """Return the header's value for a recommendation to a group, with the cluster's id."""
     return b"hmac-sha256:%s:%s" % (
         key.name.encode(),
         _digest(key, cluster, group, value).hex().encode(),
@@ -90,7 +90,7 @@ def find_forgery(
 
 
 def _digest(key: SigningKey, cluster: str, group: str, value: bytes) -> bytes:
-    """Return the HMAC of the parts, each with its length before it, so that parts can't be shifted."""
+    """Return the HMAC of the parts, each after its length, so that parts can't be shifted."""
     mac = hmac.new(key.secret, digestmod=hashlib.sha256)
     for part in (_PURPOSE, cluster.encode(), group.encode(), value):
         mac.update(_LENGTH.pack(len(part)))

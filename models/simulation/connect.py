@@ -66,7 +66,7 @@ class Worker:
         return self.name, self.owned
 
     def assigned(self, _generation: int, decision: Decision) -> None:
-        """Stop and start work, and join again: at once after a revocation, or else after the delay."""
+        """Stop and start work, and join again: at once after a revocation, else after the delay."""
         self._cancel()
         told = decision.workers[self.name]
         self._run(owned_after(self.owned, told))

@@ -254,7 +254,7 @@ class ClassicCoordinator:
         self._await_decision()
 
     def _await_decision(self) -> None:
-        """Wait for the leader, which gets the members' subscriptions, decides, and sends SyncGroup."""
+        """Wait for the leader, which gets the subscriptions, decides, and sends SyncGroup."""
         generation, leader = self.generation, self.leader or ""
         subscriptions = {name: known.subscription for name, known in self._members.items()}
         timings = self._timings

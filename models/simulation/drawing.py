@@ -69,7 +69,7 @@ def _at(
     *,
     gaps: bool = True,
 ) -> str:
-    """Return the character of one step: ``.`` if, with ``gaps``, no client had it for most of it."""
+    """Return the character of one step; with ``gaps``, ``.`` if no client had it for long."""
     within = [
         (min(span.end_ms, end_ms) - max(span.start_ms, start_ms), span)
         for span in spans

@@ -1,4 +1,4 @@
-"""A classic group's members, their sessions with the coordinator, and the times that requests take."""
+"""A classic group's members, their sessions with the coordinator, and its timings."""
 
 from __future__ import annotations
 

@@ -45,7 +45,10 @@ class Mark(NamedTuple):
 
 @dataclass(slots=True)
 class TimeLine:
-    """Records what copies do, whenever that changes. A copy does one thing at a time on a client."""
+    """Records what copies do, whenever that changes.
+
+    A copy does one thing at a time on a client.
+    """
 
     marks: list[Mark] = field(default_factory=list)
     _spans: list[TimeSpan] = field(default_factory=list)
@@ -56,7 +59,10 @@ class TimeLine:
         self.marks.append(Mark(at_ms, kind, what))
 
     def does(self, at_ms: int, task: str, client: str, activity: Activity | None) -> None:
-        """Record what a client's copy does from now on; None if it has none, or only state on disk."""
+        """Record what a client's copy does from now on.
+
+        None if it has none, or only state on disk.
+        """
         before = self._doing.get((task, client))
         if before is not None:
             if before[0] is activity:

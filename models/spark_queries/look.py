@@ -59,7 +59,7 @@ class Problem(NamedTuple):
 
 
 class Looks(NamedTuple):
-    """The checkpoints at one time: each query's checkpoint and look by group, and problems by path."""
+    """The checkpoints at one time: each query's checkpoint and look, and problems by path."""
 
     queries: dict[str, tuple[str, Look]]
     problems: dict[str, Problem]
@@ -78,7 +78,7 @@ def last_committed(offsets: AbstractSet[int], commits: AbstractSet[int]) -> int 
 def batches_to_read(
     offsets: AbstractSet[int], commits: AbstractSet[int], since: int | None
 ) -> list[int]:
-    """Return the batches to read, ascending: those after ``since``, at most the last FIRST_BATCHES."""
+    """Return the batches to read, ascending: the last FIRST_BATCHES of those after ``since``."""
     found = sorted(offsets & commits)[-FIRST_BATCHES:]
     return [number for number in found if since is None or number > since]
 

@@ -110,7 +110,7 @@ def _holds(
     before_ms: int,
     after_ms: int,
 ) -> bool:
-    """Return whether no copy is beyond the end of its changelogs, as far as their ends are known."""
+    """Return whether no copy is beyond the end of its changelogs, if the ends are known."""
     for task, restored in reported.items():
         if task.subtopology not in subtopologies or restored <= 0:
             continue

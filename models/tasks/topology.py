@@ -104,7 +104,7 @@ def find_changelogs(
 
 
 def widths_of(source_topics: Mapping[str, int], counts: Mapping[str, int]) -> dict[int, int]:
-    """Return each subtopology's number of tasks: the most partitions of any of its source topics."""
+    """Return each subtopology's number of tasks: the partitions of its widest source topic."""
     widths: dict[int, int] = {}
     for topic, subtopology in sorted(source_topics.items()):
         widths[subtopology] = max(widths.get(subtopology, 0), counts.get(topic, 0))

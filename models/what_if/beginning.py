@@ -1,4 +1,4 @@
-"""The start of a simulation from what is known of a group: its copies, their positions, its speeds."""
+"""The start of a simulation from what is known of a group: copies, positions, speeds."""
 
 from __future__ import annotations
 

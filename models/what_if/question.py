@@ -1,4 +1,4 @@
-"""The result of a planned change to a group, simulated at the least and the greatest restore rate."""
+"""The result of a planned change to a group, at the least and the greatest restore rate."""
 
 from __future__ import annotations
 

@@ -184,7 +184,10 @@ def _subtopologies(group: StreamsGroup) -> dict[int, TopicsInfo]:
 
 
 def _ends(tasks: TaskPartitions, ends: EndOffsetTable) -> dict[TaskId, int]:
-    """Return the end offset sum of each stateful task; a changelog with an unknown end counts as 0."""
+    """Return the end offset sum of each stateful task.
+
+    A changelog with an unknown end counts as 0.
+    """
     known = {task: map(ends.latest, own) for task, own in tasks.changelogs.items()}
     return {
         task: sum_offsets([one.end_offset for one in latest if one is not None])

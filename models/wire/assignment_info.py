@@ -1,4 +1,4 @@
-"""The user data in a member's assignment by a Kafka Streams leader: tasks, hosts, the next probe."""
+"""The user data in an assignment by a Kafka Streams leader: tasks, hosts, the next probe."""
 
 from __future__ import annotations
 

@@ -39,7 +39,10 @@ def partitions(numbers: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def task_id(subtopology: int, partition: int) -> TaskId:
-    """Return the id of a task that can be written as a name. Raises DecodeError ``out_of_range``."""
+    """Return the id of a task that can be written as a name.
+
+    Raises DecodeError ``out_of_range``.
+    """
     if not 0 <= subtopology <= NUMBER_MAX or not 0 <= partition <= NUMBER_MAX:
         raise DecodeError("out_of_range", f"task {subtopology}_{partition}")
     return TaskId(subtopology, partition)

@@ -1,4 +1,4 @@
-"""The messages between Connect's workers and their leader: what each worker has, gets and gives up."""
+"""The messages between Connect's workers and their leader: work owned, assigned, revoked."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class FlexibleReader(Reader):
         return self.int8() < 0
 
     def is_tagged_null(self) -> bool:
-        """Read whether a nullable structure in a tagged field is null: an unsigned varint, 0 or 1."""
+        """Read whether a nullable structure in a tagged field is null, an unsigned varint."""
         return self.uvarint() == 0
 
     def nullable_int32s(self) -> tuple[int, ...]:

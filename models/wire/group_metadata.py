@@ -35,7 +35,10 @@ class GroupMember:
 
 @dataclass(frozen=True, slots=True)
 class GroupMetadata:
-    """A classic group's generation. ``state_timestamp_ms`` is -1 if unknown, as before version 2."""
+    """A classic group's generation.
+
+    ``state_timestamp_ms`` is -1 if unknown, as before version 2.
+    """
 
     protocol_type: str
     generation: int

@@ -1,4 +1,7 @@
-"""The target and current assignments of a streams group's members (KIP-1071; types 20 to 22, 24)."""
+"""The target and current assignments of a streams group's members (KIP-1071.
+
+Types 20 to 22, 24).
+"""
 
 from __future__ import annotations
 

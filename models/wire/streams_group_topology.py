@@ -1,4 +1,4 @@
-"""A streams group's topology (KIP-1071, type 23): each subtopology's source topics and changelogs."""
+"""A streams group's topology (KIP-1071, type 23): source topics and changelogs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class CopartitionGroup:
 
 @dataclass(frozen=True, slots=True)
 class Subtopology:
-    """A subtopology: its source topics, the repartition topics that it writes, and its changelogs."""
+    """A subtopology: its source topics, its repartition sinks, and its changelogs."""
 
     subtopology_id: str
     source_topics: tuple[str, ...]

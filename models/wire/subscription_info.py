@@ -12,7 +12,7 @@ from caughtup.models.offsets import LATEST_OFFSET, UNKNOWN_OFFSET_SUM
 from caughtup.models.wire.bounds import task_id
 from caughtup.models.wire.reader import Reader
 
-#: The versions that are decoded: 1 is the oldest, 7 added offset sums (Kafka Streams 2.6), 11 is current.
+#: The versions that are decoded: 1 is the oldest, 7 added offset sums (2.6), 11 is the current one.
 VERSIONS = range(1, 12)
 
 _FIRST_WITH_OFFSET_SUMS = 7

@@ -19,7 +19,7 @@ _MOST = 1 << 61
 
 
 class BalanceStep(NamedTuple):
-    """A balanced placement or a step towards it, and the number of tasks that wait for a hand-over."""
+    """A balanced placement or a step towards it, and how many tasks wait for a hand-over."""
 
     placement: Placement
     waiting: int

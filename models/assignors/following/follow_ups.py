@@ -1,4 +1,4 @@
-"""Counts follow-up rebalances: those without a recommendation, and those that brought nothing new."""
+"""Counts follow-ups: those without a recommendation, and those that brought nothing new."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class Placement:
     standby: dict[ProcessId, set[TaskId]]
 
     def extra_copies(self, num_standby_replicas: int) -> int:
-        """Return the number of copies beyond ``num.standby.replicas`` of each task: the warm-ups."""
+        """Return the number of copies beyond ``num.standby.replicas``, which are warm-ups."""
         counts: dict[TaskId, int] = {}
         for tasks in self.standby.values():
             for task in tasks:

@@ -94,7 +94,10 @@ def assign_sticky(
     stateful: AbstractSet[TaskId],
     standbys: int,
 ) -> dict[str, MemberTasks]:
-    """Return each member's tasks by member id; ``members`` have those of their target assignments."""
+    """Return each member's tasks by member id.
+
+    ``members`` have those of their target assignments.
+    """
     return _Sticky(members, list(tasks), stateful, standbys).assigned()
 
 
@@ -180,7 +183,7 @@ class _Sticky:
                     break
 
     def _standby_again(self, task: TaskId) -> str | None:
-        """Return the member that had a copy and has room: the former active, or a former standby."""
+        """Return a member that had a copy and has room: the former active, or a standby."""
         member = self._was_active.get(task)
         if (
             member is not None

@@ -15,7 +15,7 @@ N = TypeVar("N", int, tuple[float, int])
 
 
 class Keys(Protocol[T_contra]):
-    """A mapping from elements to their keys: a list if elements are places in it, or a dictionary."""
+    """A mapping from elements to their keys: a list, by places, or a dictionary."""
 
     def __getitem__(self, element: T_contra, /) -> Any:
         """Return an element's key."""

@@ -1,4 +1,4 @@
-"""Balance with the fewest new copies of state, staged through warm-ups: what caughtup recommends."""
+"""The assignor of caughtup's recommendations: balance with the fewest new copies, in stages."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ class ExistingCopies:
         return _FARTHEST if lag == UNKNOWN else lag
 
     def nearest(self, task: int, clients: Iterable[int]) -> int:
-        """Return the client nearest to caught up, then the one that ran the task, then the first."""
+        """Return the client nearest to caught up, then the owner, then the first."""
         owner = self.owner[task]
         return min(clients, key=lambda one: (self.distance(task, one), one != owner, one))
 

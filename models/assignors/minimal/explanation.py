@@ -1,4 +1,4 @@
-"""The movements of a minimal-movement decision, each with its reason in a sentence for operators."""
+"""The movements of a minimal-movement decision, with their reasons as sentences."""
 
 from __future__ import annotations
 

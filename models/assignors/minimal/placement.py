@@ -43,7 +43,7 @@ class InitialPlacement:
         self._choose_actives()
 
     def _drop(self, task: int, clients: list[int]) -> None:
-        """Drop a task's surplus copies: the farthest from caught up, then those of the most loaded."""
+        """Drop a task's surplus copies: the farthest, then those of the most loaded clients."""
         copies = self._copies
 
         def preference(client: int) -> tuple[int, bool, float, bool, int]:
@@ -77,7 +77,7 @@ class InitialPlacement:
                 heappush(queue, entry)
 
     def _spread_over_tags(self, spread: TagSpread) -> None:
-        """Choose each task's clients again, since existing copies may be where they add no value."""
+        """Choose each task's clients again: existing copies may add no tag value where they are."""
         copies, counts = self._copies, self.counts
         for task, holders in enumerate(copies.holders):
             for one in self.clients[task]:
@@ -281,7 +281,10 @@ class CopyPlacement:
 def rank(
     copies: ExistingCopies, counts: Sequence[int], capacities: Sequence[int], task: int, client: int
 ) -> tuple[int, bool, float, int]:
-    """Return a client's sort key for a task's copies; a new copy counts as one that is caught up."""
+    """Return a client's sort key for a task's copies.
+
+    A new copy counts as one that is caught up.
+    """
     held = client in copies.holders[task]
     distance = copies.distance(task, client) if held else 0
     load = (counts[client] + 1) / capacities[client]

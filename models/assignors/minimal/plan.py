@@ -146,7 +146,7 @@ def _worth(
 def _exchange_actives(
     plan: Plan, traffic: Sequence[Sequence[int]], copies: ExistingCopies, spread: TagSpread
 ) -> None:
-    """Exchange actives by racks between clients that have a copy or would have to build one anyway."""
+    """Exchange actives by racks where that needs no additional copy."""
     everybody = range(len(traffic[0])) if traffic else range(0)
     cheap = []
     for own, held in zip(plan.clients, copies.holders, strict=True):

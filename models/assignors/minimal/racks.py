@@ -73,7 +73,7 @@ def exchange(
 
 
 def _negative_cycle(moves: Mapping[int, Mapping[int, tuple[int, int]]]) -> list[tuple[int, int]]:
-    """Return moves in a circle with a negative total cost, by Bellman and Ford, or an empty list."""
+    """Return moves in a circle with a negative total cost, by Bellman and Ford, if any."""
     distances = dict.fromkeys(moves, 0)
     before: dict[int, int] = {}
     last = None

@@ -28,7 +28,10 @@ class Units(Protocol):
         """Return whether the client has a unit that has to be built anyway, on whichever client."""
 
     def unbuilt(self, source: int, destination: int) -> int | None:
-        """Return a task with such a unit that the destination can have instead; None without one."""
+        """Return a task with such a unit that the destination can have instead.
+
+        None without one.
+        """
 
     def pick(self, source: int, destination: int) -> int | None:
         """Choose the task whose copy the destination builds instead of the source."""
@@ -96,7 +99,7 @@ class Routes:
         return moved
 
     def free(self, source: int, destination: int) -> list[int]:
-        """Return the tasks that can move without building a copy, the nearest to caught up first."""
+        """Return the tasks that can move without a new copy, the nearest to caught up first."""
         tasks = self._free[source].get(destination)
         if tasks:
             return sorted(tasks, key=lambda task: self._units.nearness(task, destination))
@@ -214,7 +217,7 @@ class _ChainSearch:
                 yield other
 
     def _moves(self, end: int) -> list[_Move]:
-        """Return the moves of the path to the end of a chain, with all units that fit through it."""
+        """Return the moves of the path to the end of a chain, as many units as fit."""
         counts, low, high, pool = self._counts, self._low, self._high, self._pool
         path = [end]
         while (node := self._before[path[-1]][0]) != _START:

@@ -262,7 +262,7 @@ def _make_room(
 def _substitute(
     copies: ExistingCopies, task: int, client: int, counts: Sequence[int], most: Sequence[int]
 ) -> int:
-    """Return a client that can run the task as well: its owner, or one with room; else NO_CLIENT."""
+    """Return a client that can run the task as well, its owner or one with room, or NO_CLIENT."""
     owner = copies.owner[task]
     if owner != NO_CLIENT and copies.caught_up(task, owner):
         return owner

@@ -62,7 +62,7 @@ def _place_unowned(
 
 
 def _even_out(places: list[int], counts: list[int], capacities: Sequence[int]) -> None:
-    """Move tasks, the last ones first, until the source would be less loaded than the destination."""
+    """Move tasks, the last ones first, while that makes two clients more alike."""
     own: list[list[int]] = [[] for _ in counts]
     for task, place in enumerate(places):
         own[place].append(task)

@@ -72,7 +72,10 @@ class TagSpread:
         size: int,
         rank: Callable[[int], tuple[Any, ...]],
     ) -> list[int]:
-        """Return clients, each time the one that adds the most values; preferred ones come first."""
+        """Return clients, each time the one that adds the most values.
+
+        Preferred ones come first.
+        """
         left = set(candidates)
         covered: set[tuple[str, str]] = set()
         picked: list[int] = []

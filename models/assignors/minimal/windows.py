@@ -41,7 +41,7 @@ class Bounds:
         return self._nearest(at, counts)
 
     def deviation(self, counts: Sequence[int]) -> tuple[int, int]:
-        """Return how many tasks have to move until loads are within one, and the total deviation."""
+        """Return how many tasks have to move for loads within one, and the total deviation."""
         window = self.within_one(counts)
         many, few = too_many(counts, window), too_few(counts, window)
         return max(many, few), many + few

@@ -67,7 +67,7 @@ class Owners:
         return cls(active, standby)
 
     def active_is_free(self, task: TaskId, process: str) -> bool:
-        """Return whether an active can be assigned: no member runs it, and the process has no copy."""
+        """Return whether an active can be assigned: no owner, and no copy in the process."""
         return task not in self.active and (task, process) not in self.standby
 
     def standby_is_free(self, task: TaskId, process: str) -> bool:

@@ -141,7 +141,10 @@ class Restoration:
             self._next = self._time.after(due_ms, self._look)
 
     def _due_in_ms(self) -> int | None:
-        """Return the time in ms until a copy reaches its end, or another begins; None without one."""
+        """Return the time in ms until a copy reaches its end, or another begins.
+
+        None without one.
+        """
         now_ms = self._time.now_ms
         served = self._served()
         dues = [

@@ -121,7 +121,10 @@ class StreamsRun:
             self.coordinator.join(thread)
 
     def resume(self, running: Sequence[RunningInstance], generation: int) -> None:
-        """Begin with instances that are in a stable group; the first thread of all is the leader."""
+        """Begin with instances that are in a stable group.
+
+        The first thread of all is the leader.
+        """
         given: dict[str, MemberAssignment] = {}
         for one in running:
             instance = self.add(

@@ -1,4 +1,4 @@
-"""What all instances of a simulated application share: time, the ends of changelogs, the time line."""
+"""The parts that a simulated application's instances share: time, changelog ends, time line."""
 
 from __future__ import annotations
 

@@ -211,9 +211,7 @@ class SimulatedThread:
         self._ready(task)
 
     def _see_whether_all_run(self) -> None:
-        """Update activities: until 3.7 all tasks of a thread wait while any of its actives
-        restores.
-        """
+        """Update activities: until 3.7 all of a thread's tasks wait while any active restores."""
         waits = self._application.waits_for_thread and not all(self.active.values())
         for task in sorted(self.active):
             if self.active[task]:

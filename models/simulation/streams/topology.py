@@ -1,4 +1,4 @@
-"""A simulated application: its topology, its states, and the speed at which it writes and restores."""
+"""A simulated application: topology, states, and the rates of writing and restoring."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sticky assignor that Kafka Streams offers to applications (KIP-924), decision for decision."""
+"""The sticky assignor of Kafka Streams' public interface (KIP-924), decision for decision."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class _AssignmentState:
         self.placed: list[list[TaskId]] = [[] for _ in clients]
 
     def note_exchanges(self) -> None:
-        """Update ``placed`` after exchanges between clients, which add new tasks in TaskId order."""
+        """Update ``placed`` after exchanges, which add new tasks in TaskId order."""
         for place, client in enumerate(self._clients):
             tasks = client.active | client.standby
             kept = [task for task in self.placed[place] if task in tasks]
@@ -217,7 +217,10 @@ class PublicLoads:
     """
 
     def __init__(self, clients: Sequence[ClientState], everyone: Iterable[int]) -> None:
-        """Prepare the loads; ``everyone`` are the clients' places in the order of the set of all."""
+        """Prepare the loads.
+
+        ``everyone`` are the clients' places in the order of the set of all.
+        """
         self._clients = clients
         self.loads = [client.task_load() for client in clients]
         self._queue = [(self.loads[place], turn, place) for turn, place in enumerate(everyone)]

@@ -1,4 +1,4 @@
-"""The movements that a sticky assignor decides, each with its reason in a sentence for operators."""
+"""The movements that a sticky assignor decides, with their reasons as sentences."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def explain_sticky(
 ) -> tuple[Movement, ...]:
     """Return the copies that clients get and didn't have before, in TaskId order.
 
-    ``clients`` are the final states, in the scenario's order, and ``first_actives`` the actives of each
-    before tasks were exchanged between racks. The assignor ignores lags: a movement is ``cold`` if
-    the client that gets the active isn't caught up.
+    ``clients`` are the final states, in the scenario's order, and ``first_actives`` the actives of
+    each client before tasks were exchanged between racks. The assignor ignores lags: a movement is
+    ``cold`` if the client that gets the active isn't caught up.
     """
     stateful = frozenset(scenario.stateful)
     movements: list[Movement] = []

@@ -1,4 +1,4 @@
-"""The pairs of tasks that share a client: the sticky assignors spread them, and count them as ints."""
+"""The pairs of tasks that share a client, which the sticky assignors count as ints."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class TaskPairs:
     def __init__(
         self, first_actives: Sequence[AbstractSet[TaskId]], clients: Sequence[ClientState]
     ) -> None:
-        """Prepare the pairs of each client's first actives (``first_actives``), and of its present tasks."""
+        """Prepare the pairs of each client's first actives, and of its present tasks."""
         self._numbers = {
             task: number for number, task in enumerate(sorted(set[TaskId]().union(*first_actives)))
         }

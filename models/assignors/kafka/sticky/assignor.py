@@ -217,7 +217,10 @@ class ClientLoads:
     """
 
     def __init__(self, clients: Sequence[ClientState], everyone: Iterable[int]) -> None:
-        """Prepare the ranks; ``everyone`` are the clients' places in the order of the set of all."""
+        """Prepare the ranks.
+
+        ``everyone`` are the clients' places in the order of the set of all.
+        """
         self._clients = clients
         self.ranks = [_rank(client) for client in clients]
         self._queue = [(self.ranks[place], turn, place) for turn, place in enumerate(everyone)]

@@ -1,4 +1,4 @@
-"""The orders in which Kafka's internal sticky assignor iterates over clients and tasks in a leader."""
+"""The orders of clients and tasks for Kafka's internal sticky assignor in a leader."""
 
 from __future__ import annotations
 
