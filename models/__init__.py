@@ -4,13 +4,13 @@ Imports the standard library, and msgspec in ``records``; everything else import
 
 The words used throughout are Kafka's own:
 
-task            a subtopology's share of one partition number; the unit that is assigned
-client, process one Kafka Streams instance, known by its process id
+task            one partition of a subtopology; the unit that is assigned
+client, process one Kafka Streams instance, identified by its process id
 active          the copy of a task that processes records
 standby         a copy that follows the changelog, so that it can take over
-warm-up         a standby placed beyond ``num.standby.replicas`` because the task is to move there
+warm-up         a copy beyond ``num.standby.replicas``, built because the task is to move there
 caught up       a copy whose lag is at most ``acceptable.recovery.lag``
 probing rebalance  a rebalance held only to see whether warm-ups have caught up
 log end offset  one past the last record of a partition, transaction markers included
-last stable offset  the offset before which every transaction is decided
+last stable offset  the offset before which every transaction has ended
 """

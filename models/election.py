@@ -1,4 +1,4 @@
-"""Which of several instances of the service is the active one, by what each says of itself."""
+"""The election of the active one among several instances of the service."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What an instance says when it joins.
+    """An instance's data when it joins.
 
-    ``name`` is for people. ``active``: it is the active one. ``caught_up``: its tables are read.
-    ``since_ms``: when it started, by its own clock.
+    ``name`` is for display. ``active``: it is the active instance. ``caught_up``: its tables are
+    read. ``since_ms``: when it started, by its own clock.
     """
 
     name: str
@@ -21,10 +21,10 @@ class Candidate:
 
 
 def elect(candidates: Mapping[str, Candidate]) -> str:
-    """Choose among candidates by id, of which there is at least one.
+    """Return the id of the elected candidate; there is at least one.
 
-    The active one stays, for whatever reason the others came or went. Else whoever can begin at
-    once is preferred, and then whoever has been there for longest.
+    The active one stays. Without one, an instance whose tables are read is preferred, and then the
+    one that started first.
     """
 
     def rank(member: str) -> tuple[bool, bool, int, str]:

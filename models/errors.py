@@ -1,8 +1,8 @@
-"""The failures that the core can report, each with a stable code."""
+"""The errors that the core can raise, each with a stable code."""
 
 
 class CaughtupError(Exception):
-    """A failure with a stable ``code`` and one sentence that says what is wrong."""
+    """An error with a stable ``code`` and one sentence about the cause."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -18,9 +18,9 @@ class DecodeError(CaughtupError):
 
 
 class ScenarioError(CaughtupError):
-    """An assignment scenario that contradicts itself or lacks a field."""
+    """An assignment scenario that is contradictory or lacks a field."""
 
 
 def error_code(error: Exception) -> str:
-    """Return an error's code: what of ours says, and of any other the name of its class."""
+    """Return an error's code: of a CaughtupError its own, of any other the name of its class."""
     return error.code if isinstance(error, CaughtupError) else type(error).__name__

@@ -1,4 +1,4 @@
-"""The names of things: tasks, processes, topic-partitions. Ordered as Kafka orders them."""
+"""Identifiers: tasks, processes, topic-partitions. Ordered as Kafka orders them."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from typing import NamedTuple
 
 from caughtup.models.errors import CaughtupError
 
-#: The greatest number of a partition or a subtopology: nine digits. Nobody has as many.
+#: The greatest accepted number of a partition or a subtopology: nine digits.
 NUMBER_MAX = 999_999_999
 
 _TASK_ID = re.compile(r"([0-9]{1,9})_([0-9]{1,9})")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _SIGN = 1 << 63
-#: A number in a name; before a letter it is part of a hash, as in names of pods.
+#: A number in a name, unless it is part of a hash, as in names of pods.
 _NUMBER = re.compile(r"(?<![0-9])([0-9]{1,9})(?![0-9A-Za-z])")
 
 
 class TaskId(NamedTuple):
-    """A task: subtopology and partition, written ``0_3``. Ordered by subtopology, then partition."""
+    """A task: subtopology and partition, written ``0_3``.
+
+    Ordered by subtopology, then partition.
+    """
 
     subtopology: int
     partition: int
@@ -39,7 +42,7 @@ class ProcessId(NamedTuple):
     """A Streams process: a UUID as its two signed 64-bit halves.
 
     The halves are signed because ``java.util.UUID.compareTo`` compares them so, and Kafka's
-    assignors walk their clients in that order.
+    assignors iterate over their clients in that order.
     """
 
     most: int
@@ -54,7 +57,7 @@ class ProcessId(NamedTuple):
 
     @classmethod
     def of(cls, number: int) -> ProcessId:
-        """Make one from the UUID's unsigned 128-bit number."""
+        """Return the id with the UUID's unsigned 128-bit number."""
         return cls(_signed(number >> 64), _signed(number & (_SIGN * 2 - 1)))
 
     def __str__(self) -> str:
@@ -83,7 +86,7 @@ class ConnectorTaskId(NamedTuple):
 
 
 def natural_order(name: str) -> list[tuple[str, int]]:
-    """Return what orders names by the numbers in them: ``orders-2`` before ``orders-10``."""
+    """Return a sort key for names by the numbers in them: ``orders-2`` before ``orders-10``."""
     parts = _NUMBER.split(name)
     numbers = [*map(int, parts[1::2]), -1]
     return list(zip(parts[::2], numbers, strict=True))

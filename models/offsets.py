@@ -1,25 +1,25 @@
-"""Offsets: where a log ends, what members report of their copies, and how these are added."""
+"""Offsets: the end of a log, members' offset sums, and their arithmetic."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: What a member reports for a task that it runs as active (``Task.LATEST_OFFSET``).
+#: The reported offset sum of a running active (``Task.LATEST_OFFSET``).
 LATEST_OFFSET = -2
-#: What a member reports for a task whose offsets it doesn't know (``UNKNOWN_OFFSET_SUM``).
+#: The reported offset sum of a task with unknown offsets (``UNKNOWN_OFFSET_SUM``).
 UNKNOWN_OFFSET_SUM = -3
-#: Java's ``Long.MAX_VALUE``, where Kafka's sums stop when they overflow.
+#: Java's ``Long.MAX_VALUE``, to which Kafka limits its sums.
 LONG_MAX = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class EndOffsets:
-    """What a partition's leader said of its log at one moment.
+    """The offsets that a partition's leader reported at one time.
 
-    ``start_offset``, ``last_stable_offset`` and ``end_offset`` are offsets; ``as_of_ms`` is when
-    they were asked for, in milliseconds since the epoch. ``readable_end_offset`` is where the last
-    record before the last stable offset ends that a read_committed reader is given: transaction
-    markers and aborted records may follow it. None where that isn't known.
+    ``start_offset``, ``last_stable_offset`` and ``end_offset`` are offsets; ``as_of_ms`` is the
+    time of the request, in milliseconds since the epoch. ``readable_end_offset`` is the offset
+    after the last record before the last stable offset that a read_committed consumer is given:
+    only transaction markers and aborted records follow. None if unknown.
     """
 
     start_offset: int
@@ -30,10 +30,10 @@ class EndOffsets:
 
 
 def task_lag(offset_sum: int, end_offset_sum: int) -> int:
-    """Compute a copy's lag in offsets, as ``ClientState.computeTaskLags`` does.
+    """Return a copy's lag in offsets, as ``ClientState.computeTaskLags`` does.
 
-    The sentinels -2 (running active) and -3 (unknown) stay what they are. A sum beyond the end
-    means a changelog that was recreated under the copy: everything is to be restored.
+    The sentinels -2 (running active) and -3 (unknown) are returned unchanged. A sum beyond the end
+    means that the changelog was recreated: everything has to be restored.
     """
     if offset_sum in (LATEST_OFFSET, UNKNOWN_OFFSET_SUM):
         return offset_sum
@@ -41,5 +41,5 @@ def task_lag(offset_sum: int, end_offset_sum: int) -> int:
 
 
 def sum_offsets(offsets: list[int]) -> int:
-    """Add offsets as Kafka adds them: a sum beyond Java's long stays at its maximum."""
+    """Return the sum of offsets as Kafka computes it: at most Java's ``Long.MAX_VALUE``."""
     return min(sum(offsets), LONG_MAX)

@@ -1,11 +1,11 @@
-"""An application's assignor parameters, under Kafka's own config names and defaults."""
+"""The configs of an application's assignor, by Kafka's names and with Kafka's defaults."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-#: Kafka 4.3's defaults of the configs that decide an assignment (``StreamsConfig``).
+#: Kafka 4.3's defaults of the configs that affect an assignment (``StreamsConfig``).
 DEFAULTS: Mapping[str, int] = {
     "acceptable.recovery.lag": 10_000,
     "max.warmup.replicas": 2,
@@ -19,26 +19,26 @@ MINIMUMS: Mapping[str, int] = {
     "num.standby.replicas": 0,
     "probing.rebalance.interval.ms": 60_000,
 }
-#: The config that names the client tags over which standbys are spread; empty unless given.
+#: The config with the client tags over which standbys are spread; empty by default.
 TAGS = "rack.aware.assignment.tags"
 MOST_TAGS = 5
-#: The config by which tasks are assigned by rack, and what that goes by.
+#: The configs of rack-aware assignment.
 STRATEGY = "rack.aware.assignment.strategy"
 TRAFFIC_COST = "rack.aware.assignment.traffic_cost"
 NON_OVERLAP_COST = "rack.aware.assignment.non_overlap_cost"
-#: These two, of which each may be left to the assignor.
+#: The traffic and the non-overlap cost; None for the assignor's default.
 RackCosts = tuple[int | None, int | None]
 
 
 @dataclass(frozen=True, slots=True)
 class ApplicationParameters:
-    """What the wire doesn't show of an application.
+    """The configs of an application that the settings tell.
 
-    ``config``: assignor configs by Kafka's names, those given only. ``changelogs``: subtopology →
-    changelog topics; None where the operator didn't say, so that it is to be inferred. ``tags``
-    are the ``rack.aware.assignment.tags``, ``assignor`` is what decides, as scenarios call it, and
-    ``strategy`` the ``rack.aware.assignment.strategy``, None where the operator didn't say.
-    ``costs`` are those of traffic and of what isn't where it was.
+    ``config``: assignor configs by Kafka's names, only those that are set. ``changelogs``:
+    subtopology → changelog topics; None if they have to be inferred. ``tags`` are the
+    ``rack.aware.assignment.tags``, ``assignor`` is the assignor by its name in scenarios, and
+    ``strategy`` the ``rack.aware.assignment.strategy``; None if not set. ``costs`` are the traffic
+    and the non-overlap cost.
     """
 
     config: Mapping[str, int] = field(default_factory=dict)
@@ -53,10 +53,10 @@ class ApplicationParameters:
         return self.config.get(name, DEFAULTS[name])
 
     def assumed(self, *, tagged: bool = False, racked: bool = False) -> tuple[str, ...]:
-        """Name the configs that nobody gave, so that Kafka's defaults are assumed.
+        """Return the configs that are not set, so that Kafka's defaults are assumed.
 
-        Those of tags and racks are among them only where they could matter: where clients are
-        ``tagged``, or all of them ``racked``.
+        Those of tags and racks are included only if they could matter: if clients are ``tagged``,
+        or all of them ``racked``.
         """
         assumed = [name for name in DEFAULTS if name not in self.config]
         if tagged and self.tags is None:

@@ -1,4 +1,4 @@
-"""How the streams of the data pipeline fare, by what each last reported."""
+"""The status of the data pipeline's streams, by their last reports."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Status = Literal["running", "late", "stopped", "failed"]
 
 STATUSES: tuple[Status, ...] = ("running", "late", "stopped", "failed")
 
-#: Streams that are kept. There are a handful, and anybody may write of more.
+#: The most streams that are kept: reports of further ones may be made up.
 MOST_STREAMS = 100
 
 _TRIGGERS = 3
-#: A stream that takes what there is and ends has no trigger: its one batch may be long.
+#: For a stream that processes what there is and ends: it has no trigger, and a batch may take long.
 _ONCE_SECONDS = 600.0
 _LEAST_SECONDS = 60.0
-#: The first batch starts Spark's workers, and may hold all that came while no stream ran.
+#: The first batch starts Spark's workers, and may have all records since the last run.
 _FIRST_SECONDS = 600.0
 
 
@@ -33,10 +33,10 @@ class StreamProgress(NamedTuple):
     record: ProgressRecord
 
     def silent_after_ms(self) -> float:
-        """Return after how many ms of silence something is wrong.
+        """Return the time (ms) from when on its silence means that something is wrong.
 
-        Three triggers after it was last heard, or three times the last batch where that took
-        longer than a trigger; never less than a minute, nor than ten before the first batch.
+        Three triggers after the last report, or three times the last batch if that took longer than
+        a trigger; at least a minute, and at least ten before the first batch.
         """
         trigger = (
             _ONCE_SECONDS if self.record.trigger_seconds is None else self.record.trigger_seconds
@@ -46,23 +46,23 @@ class StreamProgress(NamedTuple):
         return self.heard_ms + 1000 * max(_TRIGGERS * usual, least)
 
     def status(self, now_ms: int) -> Status:
-        """Return the stream's status at a moment (ms)."""
+        """Return the stream's status at a time (ms)."""
         if self.record.state == "running" and now_ms > self.silent_after_ms():
             return "late"
         return self.record.state
 
 
 class StreamProgressTable:
-    """The newest report of each stream, by its name, and the rows of all that were heard."""
+    """The newest report of each stream, by its name, and the total rows of all reports."""
 
     def __init__(self) -> None:
         self._streams: dict[str, StreamProgress] = {}
         self._rows: Counter[str] = Counter()
 
     def apply(self, stream: str, progress: StreamProgress | None) -> bool:
-        """Apply a stream's progress, or None where it is to be forgotten.
+        """Apply a stream's progress, or None to remove it.
 
-        Returns False if there are too many streams to take another one.
+        Returns False if there are too many streams to add another one.
         """
         if progress is None:
             self._streams.pop(stream, None)
@@ -73,19 +73,19 @@ class StreamProgressTable:
         before = self._streams.get(stream)
         if (
             before is None or before.record.batch != progress.record.batch
-        ):  # else the same batch is told again
+        ):  # else the same batch is reported again
             self._rows[stream] += progress.record.rows or 0
         self._streams[stream] = progress
         return True
 
     def rows(self, stream: str) -> int:
-        """Count the records that the batches read which were heard of since the table began."""
+        """Return the number of records that a stream's reported batches have read."""
         return self._rows[stream]
 
     def find(self, stream: str) -> StreamProgress:
-        """Return a stream's newest report. Raises KeyError where there is none."""
+        """Return a stream's newest report. Raises KeyError without one."""
         return self._streams[stream]
 
     def streams(self) -> Iterator[tuple[str, StreamProgress]]:
-        """Return every stream that is known, in the order of their names."""
+        """Yield every known stream, in the order of their names."""
         yield from sorted(self._streams.items())

@@ -1,4 +1,4 @@
-"""What a reader of a long log has met, how far it has come, and how long the rest will take."""
+"""The progress of reading a long log, and the counts of its records."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class ReaderCounts:
-    """Counts what the reader of ``__consumer_offsets`` met: records, skips and errors, by key type."""
+    """Counts the records, skips and errors of ``__consumer_offsets``, by key type."""
 
     records: Counter[int] = field(default_factory=Counter)
     skipped: Counter[int] = field(default_factory=Counter)
@@ -17,10 +17,10 @@ class ReaderCounts:
 
 @dataclass(slots=True)
 class ReadingProgress:
-    """Counts a log being read from ``started_ms`` on; ``total`` is its length in offsets.
+    """The progress of reading a log since ``started_ms``; ``total`` is its length in offsets.
 
-    Compaction leaves fewer records than offsets: ``records`` counts those really read. Moments
-    are milliseconds since the epoch.
+    ``behind`` are the offsets left. Compaction leaves fewer records than offsets: ``records``
+    counts the records that were read. Times are milliseconds since the epoch.
     """
 
     total: int
@@ -32,11 +32,14 @@ class ReadingProgress:
         self.behind = self.total
 
     def seconds(self, now_ms: int) -> float:
-        """Time spent so far; never 0, so that it can be divided by."""
+        """Return the time spent so far, in seconds; never 0, so that it can be a divisor."""
         return max(1, now_ms - self.started_ms) / 1000
 
     def seconds_left(self, now_ms: int) -> float | None:
-        """Time the rest takes at the speed so far; None before anything was read."""
+        """Return the seconds that the rest takes at the rate so far.
+
+        None before anything was read.
+        """
         done = self.total - self.behind
         return self.behind * self.seconds(now_ms) / done if done > 0 else None
 
@@ -48,6 +51,6 @@ class ReadingProgress:
         return f"{percent} %, {self.speed(now_ms)}{rest}"
 
     def speed(self, now_ms: int) -> str:
-        """Return in one line how many records were read in what time."""
+        """Return in one line the number of records read, and in what time."""
         seconds = self.seconds(now_ms)
         return f"{self.records:,} records in {seconds:.1f} s ({self.records / seconds:,.0f}/s)"

@@ -1,4 +1,4 @@
-"""Which groups and topics are watched: by patterns, against which each name is held once."""
+"""The groups and topics that are watched: by patterns, against which each name is matched once."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from caughtup.models.polls.commit_columns import CommitColumns
 from caughtup.models.wire.consumer_offsets import head_names
 from caughtup.models.wire.record_keys import RecordType
 
-#: Why a group isn't watched: a setting says so, or its name is of a kind that is folded away.
+#: Why a group isn't watched: by a setting, or because its name is of a kind that is folded.
 Reason = Literal["ignored", "folded"]
 REASONS: tuple[Reason, ...] = ("ignored", "folded")
-#: What is remembered of names, each the last so many.
+#: The number of names whose match is cached.
 _NAMES = 1 << 16
-#: Groups that aren't watched and are counted one by one.
+#: The most groups that are counted without being watched.
 _COUNTED = 100_000
 _UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-#: The groups by which drivers of Spark look for new records, another one for each run: what
-#: ``groupIdPrefix`` says, a UUID, of a stream the hash of where its metadata are, a number.
+#: The groups with which Spark's drivers look for new records, another one for each run: their
+#: ``groupIdPrefix``, a UUID, for a stream the hash of its metadata's path, a number.
 SPARK_DRIVERS = rf"(?s:.*)-{_UUID}(--?\d+)?-driver-\d+"
 
 
 class _OfGroup(Protocol):
-    """The key of a record on a group."""
+    """The key of a record about a group."""
 
     @property
     def record_type(self) -> RecordType:
-        """What the record is on."""
+        """The type of the record."""
 
 
-#: The records whose tombstone says that the group is gone.
+#: The records whose tombstone means that the group is gone.
 _OF_GROUPS = (RecordType.CONSUMER_GROUP_METADATA, RecordType.STREAMS_GROUP_METADATA)
 
 
 class WatchPatterns(NamedTuple):
-    """Regular expressions for whole names. Without one for a kind of names, all are watched.
+    """Regular expressions for whole names.
 
-    What is ignored isn't watched whatever else says so, and ``folded`` are groups that nobody asked
-    for by a pattern of ``groups``. ``reserved`` names are those of groups that aren't Kafka's: what
-    Kafka has by such a name is folded away.
+    Without any for groups or topics, all of them are watched. What is ignored is never watched, and
+    ``folded`` groups only if a pattern of ``groups`` matches. ``reserved`` names are those of
+    groups that aren't Kafka's: Kafka's groups with such names are folded.
     """
 
     groups: tuple[str, ...] = ()
@@ -57,9 +57,9 @@ class WatchPatterns(NamedTuple):
 
 
 class Watching:
-    """Decides which groups and topics are watched, and which groups were seen that aren't.
+    """Decides which groups and topics are watched, and counts the groups that aren't.
 
-    ``always`` names groups that are watched whatever the patterns say.
+    ``always`` are groups that are watched whatever the patterns.
     """
 
     def __init__(self, patterns: WatchPatterns | None = None, always: Collection[str] = ()) -> None:
@@ -75,12 +75,15 @@ class Watching:
         self._seen: dict[str, Reason] = {}
 
     def counts(self) -> Mapping[Reason, int]:
-        """Count the groups that were seen and aren't watched, by why; at most 100,000."""
+        """Return the number of groups seen that aren't watched, by reason; at most 100,000."""
         found = Counter(self._seen.values())
         return {reason: found[reason] for reason in REASONS}
 
-    def takes(self, group: str, *, gone: bool = False) -> bool:
-        """Return whether a group is watched that a record was read of; ``gone``: its tombstone."""
+    def is_watched(self, group: str, *, gone: bool = False) -> bool:
+        """Return whether the group of a record is watched.
+
+        ``gone``: the record is its tombstone.
+        """
         reason = self._reason(group)
         if reason is None:
             return True
@@ -90,8 +93,8 @@ class Watching:
             self._seen[group] = reason
         return False
 
-    def made(self, group: str) -> bool:
-        """Return whether a group is watched that isn't Kafka's, and has a reserved name."""
+    def is_query_watched(self, group: str) -> bool:
+        """Return whether a group is watched that isn't Kafka's and has a reserved name."""
         return self._named_reason(group) is None
 
     def topic(self, topic: str) -> bool:
@@ -99,13 +102,15 @@ class Watching:
         return self._everything or self._topic(topic)
 
     def classic(self, read: Mapping[str, ReadGroup]) -> Mapping[str, ReadGroup]:
-        """Return what was read of those classic groups that are watched."""
+        """Return those of the decoded classic groups that are watched."""
         if self._everything:
             return read
-        return {one: found for one, found in read.items() if self.takes(one, gone=found is None)}
+        return {
+            one: found for one, found in read.items() if self.is_watched(one, gone=found is None)
+        }
 
     def commits(self, commits: CommitColumns) -> CommitColumns:
-        """Return those of the commits whose group and topic are watched."""
+        """Return the commits whose group and topic are watched."""
         if self._everything:
             return commits
         left_out = {
@@ -116,18 +121,18 @@ class Watching:
         if not left_out:
             return commits
         for number in commits.committed_heads() & left_out.keys():
-            self.takes(left_out[number])
+            self.is_watched(left_out[number])
         return commits.without(left_out)
 
     def membership(self, of: Membership) -> Membership:
-        """Return who is in a group, without the topics that aren't watched."""
+        """Return a group's membership without the topics that aren't watched."""
         if self._everything or all(map(self._topic, of.topics)):
             return of
         owners = {one: member for one, member in of.owners.items() if self._topic(one.topic)}
         return replace(of, owners=owners, topics=frozenset(filter(self._topic, of.topics)))
 
     def _find_head(self, head: bytes) -> str | None:
-        """Return a head's group if commits under it aren't watched, None if they are."""
+        """Return a head's group if its commits aren't watched, None if they are."""
         names = head_names(head)
         if names is None:
             return None
@@ -159,5 +164,5 @@ def _matches(patterns: Iterable[re.Pattern[str]], name: str) -> bool:
 
 
 def is_end(key: _OfGroup, record: object) -> bool:
-    """Return whether a record on a group of the new protocols says that the group is gone."""
+    """Return whether a record about a group of the new protocols means that the group is gone."""
     return record is None and key.record_type in _OF_GROUPS

@@ -22,15 +22,15 @@ from caughtup.models.records.spark.checkpoint_files import (
 from caughtup.models.spark_queries.entries import Entry, read_entry
 from caughtup.models.spark_queries.look import (
     BEGINNING,
-    Batch,
-    Known,
+    CommittedBatch,
+    KnownCheckpoint,
     Look,
     Looks,
     Problem,
+    batch_numbers,
+    batches_to_read,
     commit_ms,
-    committed,
-    news,
-    numbered,
+    last_committed,
 )
 
 #: Checkpoints that are read; further ones are a problem of the folder that they are in.
@@ -50,7 +50,7 @@ class CheckpointLooks:
         self._variables: Mapping[str, str] = {}
         self._stores: dict[Entry, tuple[Store, str]] = {}
 
-    def look(self, known: Mapping[str, Known], now_ms: int) -> Looks:
+    def look(self, known: Mapping[str, KnownCheckpoint], now_ms: int) -> Looks:
         """Look at all of them, of which so much is ``known``, by group, at a moment (ms)."""
         found = Looks({}, {})
         for entry in self._entries:
@@ -76,7 +76,7 @@ class CheckpointLooks:
         store: Store,
         root: str,
         name: str | None,
-        known: Mapping[str, Known],
+        known: Mapping[str, KnownCheckpoint],
         now_ms: int,
     ) -> None:
         for group, path, unlisted in find(store, root, name):
@@ -109,15 +109,15 @@ def _problem(error: Exception) -> Problem:
     return Problem(reason, writable(" ".join(str(message).split())[:500]))
 
 
-def read_query(store: Store, path: str, known: Known | None, now_ms: int) -> Look | None:
+def read_query(store: Store, path: str, known: KnownCheckpoint | None, now_ms: int) -> Look | None:
     """Read a checkpoint; None if its query doesn't read Kafka.
 
     Raises RefusedError for files that aren't as Spark writes them, and what the store raises.
     """
     query_id = decode_query_id(store.read(f"{path}/metadata", MOST_ID_BYTES))
-    offsets = numbered(one.name for one in store.entries(f"{path}/offsets"))
-    commits = numbered(_names(store, f"{path}/commits"))
-    newest, started, started_ms = committed(offsets, commits), max(offsets, default=None), None
+    offsets = batch_numbers(one.name for one in store.entries(f"{path}/offsets"))
+    commits = batch_numbers(_names(store, f"{path}/commits"))
+    newest, started, started_ms = last_committed(offsets, commits), max(offsets, default=None), None
     if started is not None and (newest is None or started > newest):
         started_ms = decode_batch_end(store.read(f"{path}/offsets/{started}", MOST_BYTES)).at_ms
     else:
@@ -128,8 +128,8 @@ def read_query(store: Store, path: str, known: Known | None, now_ms: int) -> Loo
         return _beginning(store, path, Look(query_id, None, (), started, started_ms), since, now_ms)
     if since is not None and since > newest:
         since = None
-    batches: list[Batch] = []
-    for number in news(offsets, commits, since):
+    batches: list[CommittedBatch] = []
+    for number in batches_to_read(offsets, commits, since):
         batch = _batch(store, path, number, now_ms, last=number == newest)
         if batch is not None:
             earliest = batches[-1].at_ms if batches else 0
@@ -139,7 +139,9 @@ def read_query(store: Store, path: str, known: Known | None, now_ms: int) -> Loo
     return Look(query_id, newest, tuple(batches), started, started_ms)
 
 
-def _batch(store: Store, path: str, number: int, now_ms: int, *, last: bool) -> Batch | None:
+def _batch(
+    store: Store, path: str, number: int, now_ms: int, *, last: bool
+) -> CommittedBatch | None:
     """Read a batch that was committed; None for one that Spark has deleted since."""
     try:
         if not is_commit(store.read(f"{path}/commits/{number}", 1)):
@@ -150,7 +152,7 @@ def _batch(store: Store, path: str, number: int, now_ms: int, *, last: bool) -> 
         if last:
             raise
         return None
-    return Batch(number, ended.offsets, commit_ms(ended.at_ms, written_ms, now_ms))
+    return CommittedBatch(number, ended.offsets, commit_ms(ended.at_ms, written_ms, now_ms))
 
 
 def _beginning(
@@ -167,7 +169,7 @@ def _beginning(
         )
     if since == BEGINNING:
         return nothing._replace(newest=BEGINNING)
-    return nothing._replace(newest=BEGINNING, batches=(Batch(BEGINNING, first, now_ms),))
+    return nothing._replace(newest=BEGINNING, batches=(CommittedBatch(BEGINNING, first, now_ms),))
 
 
 def _reads_kafka(store: Store, path: str, look: Look) -> bool:
@@ -177,7 +179,7 @@ def _reads_kafka(store: Store, path: str, look: Look) -> bool:
 
 def _first_offsets(store: Store, path: str) -> Iterable[Mapping[TopicPartition, int]]:
     """Yield where each source of Kafka began, as far as that is kept."""
-    for number in sorted(numbered(_names(store, f"{path}/sources")))[:MOST_SOURCES]:
+    for number in sorted(batch_numbers(_names(store, f"{path}/sources")))[:MOST_SOURCES]:
         try:
             value = store.read(f"{path}/sources/{number}/0", MOST_BYTES)
         except FileNotFoundError:

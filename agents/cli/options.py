@@ -11,7 +11,7 @@ import click
 
 from caughtup.agents.configuration.loading import Loaded, read_settings
 from caughtup.agents.settings import Settings
-from caughtup.models.security.kafka import SERVICE, Client, exposures
+from caughtup.models.security.kafka import SERVICE, KafkaClient, exposures
 from caughtup.models.security.kafka_names import is_secret
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -98,7 +98,7 @@ def watch_options(seconds: float) -> Callable[[Command], Command]:
 
 
 def settings_of(
-    connection: dict[str, Any], clients: Iterable[Client] = SERVICE, **more: Any
+    connection: dict[str, Any], clients: Iterable[KafkaClient] = SERVICE, **more: Any
 ) -> Settings:
     """Make the settings of a command's options; UserError when they don't hold together.
 
@@ -109,7 +109,7 @@ def settings_of(
 
 
 def loaded_from(
-    connection: dict[str, Any], clients: Iterable[Client] = SERVICE, **more: Any
+    connection: dict[str, Any], clients: Iterable[KafkaClient] = SERVICE, **more: Any
 ) -> Loaded:
     """Make the settings, and where each was given; otherwise as ``settings_of``."""
     given: dict[str, Any] = {"bootstrap_servers": connection["bootstrap_servers"], **more}

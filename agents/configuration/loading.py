@@ -22,7 +22,7 @@ from caughtup.agents.configuration.problems import problems, unknown
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.property_problems import property_problems
 from caughtup.agents.settings import Settings
-from caughtup.models.security.kafka import Client
+from caughtup.models.security.kafka import KafkaClient
 
 log = logging.getLogger(__name__)
 
@@ -95,7 +95,7 @@ def load_settings(config: Path | None = None, **overrides: Any) -> Settings:
 
 
 def read_settings(
-    config: Path | None = None, *, clients: Iterable[Client] = (), **overrides: Any
+    config: Path | None = None, *, clients: Iterable[KafkaClient] = (), **overrides: Any
 ) -> Loaded:
     """Read the settings, and where each was given.
 

@@ -16,7 +16,7 @@ from caughtup.agents.kafka.tls import ssl_context
 from caughtup.agents.kafka.tokens.source import AiokafkaTokens, token_callback
 from caughtup.agents.settings import Settings
 from caughtup.models.errors import CaughtupError
-from caughtup.models.security.kafka import Client, check_properties
+from caughtup.models.security.kafka import KafkaClient, check_properties
 from caughtup.models.security.kafka_names import TOKEN_PROVIDER
 from caughtup.models.security.logins import (
     TICKET_MECHANISM,
@@ -83,7 +83,7 @@ class AiokafkaConfig(Mapping[str, Any]):
 def aiokafka_config(settings: Settings) -> AiokafkaConfig:
     """Return the keyword arguments for aiokafka's clients. Raises UserError."""
     with _named():
-        check_properties(settings.kafka, (Client.AIOKAFKA,))
+        check_properties(settings.kafka, (KafkaClient.AIOKAFKA,))
         protocol, login = protocol_of(settings.kafka), login_of(settings.kafka)
     config: dict[str, Any] = {
         "bootstrap_servers": settings.bootstrap_servers,

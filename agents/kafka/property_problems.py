@@ -19,7 +19,7 @@ from caughtup.agents.kafka.tls import ssl_context
 from caughtup.agents.kafka.tokens.provider import load_provider
 from caughtup.agents.kafka.tokens.token import TokenError
 from caughtup.models.errors import CaughtupError
-from caughtup.models.security.kafka import Client, problems
+from caughtup.models.security.kafka import KafkaClient, problems
 from caughtup.models.security.kafka_names import TOKEN_PROVIDER, is_security
 from caughtup.models.security.logins import TICKET_MECHANISM, TOKEN_MECHANISM, protocol_of
 from caughtup.pipelines.extras import install_command
@@ -40,7 +40,7 @@ _RANGE = re.compile(r"is outside allowed range (-?\d+)\.\.(-?\d+)")
 
 
 def property_problems(
-    kafka: Mapping[str, Any], clients: Iterable[Client], unread: Collection[str] = ()
+    kafka: Mapping[str, Any], clients: Iterable[KafkaClient], unread: Collection[str] = ()
 ) -> Iterator[str]:
     """Yield a line for each property that one of the clients can't honour.
 
@@ -55,14 +55,14 @@ def property_problems(
         return
     given = {**kafka, **dict.fromkeys(unread, "unread")}
     found = list(problems(given, clients))
-    if Client.LIBRDKAFKA in clients:
+    if KafkaClient.LIBRDKAFKA in clients:
         found += [*_bad_paths(given), *_not_taken(kafka)]
-    if not found and Client.SPARK not in clients:
+    if not found and KafkaClient.SPARK not in clients:
         found += _missing_packages(given, clients)
     yield from (f"setting kafka.{problem}" for problem in found)
-    if not found and not unread and Client.SPARK not in clients and _speaks_tls(kafka):
+    if not found and not unread and KafkaClient.SPARK not in clients and _speaks_tls(kafka):
         try:
-            ssl_context(kafka if Client.AIOKAFKA in clients else without_closed(kafka))
+            ssl_context(kafka if KafkaClient.AIOKAFKA in clients else without_closed(kafka))
         except UserError as error:
             yield error.message
 
@@ -74,7 +74,7 @@ def _speaks_tls(kafka: Mapping[str, Any]) -> bool:
         return False
 
 
-def _missing_packages(kafka: Mapping[str, Any], clients: Collection[Client]) -> Iterator[str]:
+def _missing_packages(kafka: Mapping[str, Any], clients: Collection[KafkaClient]) -> Iterator[str]:
     """Yield what a login needs of this machine and does not find."""
     if not protocol_of(kafka).startswith("SASL"):
         return
@@ -96,7 +96,7 @@ def _missing_packages(kafka: Mapping[str, Any], clients: Collection[Client]) -> 
                 f"{_KEYTAB}: it is not set; librdkafka gets a ticket with it and "
                 f"sasl.kerberos.principal, or by a command in {_KINIT}"
             )
-        if Client.AIOKAFKA in clients and find_spec("gssapi") is None:
+        if KafkaClient.AIOKAFKA in clients and find_spec("gssapi") is None:
             yield (
                 "sasl.mechanism: what gets aiokafka, which the service uses as well, a ticket is not "
                 f"installed; type: {install_command('kerberos')}"

@@ -13,7 +13,7 @@ from caughtup.agents.web.door.questions import Questions, Unanswerable, in_threa
 from caughtup.models.errors import CaughtupError
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.what_if.adding import cost_of_adding
-from caughtup.models.what_if.question import Group, group_of
+from caughtup.models.what_if.question import LeaderAssignedGroup, group_of
 
 #: More instances than these are not added at once.
 MOST = 100
@@ -56,5 +56,5 @@ class Adding:
             raise Unanswerable(404, error.message) from None
 
 
-def _told(group: Group, add: int, between_steps: Callable[[], None]) -> bytes:
+def _told(group: LeaderAssignedGroup, add: int, between_steps: Callable[[], None]) -> bytes:
     return msgspec.json.encode(cost_of_adding(group, add, between_steps))

@@ -14,7 +14,7 @@ from caughtup.agents.web.door.questions import Questions, Unanswerable, in_threa
 from caughtup.models.errors import CaughtupError
 from caughtup.models.records.fields import changed
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.what_if.application import application_of_group
+from caughtup.models.what_if.question import application_of_group
 from caughtup.models.what_if.safety import WITHIN_MS, Safety, safe_to_stop
 
 #: The longest time that may be asked for.

@@ -21,7 +21,7 @@ from caughtup.bench.movement.changes import CHANGES, VARIETIES, Change, Variety,
 from caughtup.bench.movement.fewest import fewest_copies
 from caughtup.bench.movement.kafka_assignor import kafka_assignor
 from caughtup.models.errors import CaughtupError
-from caughtup.models.simulation.rounds import Outcome, play
+from caughtup.models.simulation.rounds import PlayedRounds, play
 
 #: What is promised: so many copies as there have to be, times this, and so many rounds more.
 MOST_COPIES_RATIO = 1.1
@@ -122,7 +122,7 @@ def measure_movement(
                 }
 
 
-def broken_promises(outcome: Outcome, fewest: int | None, variety: Variety) -> Iterator[str]:
+def broken_promises(outcome: PlayedRounds, fewest: int | None, variety: Variety) -> Iterator[str]:
     """Name what minimal_movement promises and an outcome doesn't keep.
 
     Where no placement is balanced with the tags that there are, nothing is promised of the number
@@ -186,7 +186,7 @@ def movement_table(figures: Sequence[dict[str, Any]]) -> Table:
     return table
 
 
-def _bound(outcomes: Sequence[Outcome], fewest: Sequence[int | None]) -> dict[str, Any]:
+def _bound(outcomes: Sequence[PlayedRounds], fewest: Sequence[int | None]) -> dict[str, Any]:
     """Sum up the fewest copies possible, where the group can be balanced at all."""
     pairs = [
         (outcome.copies_built, least)
@@ -202,7 +202,7 @@ def _bound(outcomes: Sequence[Outcome], fewest: Sequence[int | None]) -> dict[st
     }
 
 
-def _summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def _summary(outcomes: Sequence[PlayedRounds]) -> dict[str, Any]:
     """Sum outcomes up: means, and the worst of what is limited."""
     if not outcomes:
         return {}

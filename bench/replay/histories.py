@@ -14,7 +14,7 @@ from caughtup.models.assignment.scenario import Client, Scenario
 from caughtup.models.assignors.registry import decide
 from caughtup.models.ids import TaskId
 from caughtup.models.replay.recorded import RecordedGeneration
-from caughtup.models.simulation.rounds import after, end_offsets
+from caughtup.models.simulation.rounds import end_offsets, next_scenario
 
 #: When the first generation of every generated history began, in ms since the epoch.
 START_MS = 1_790_000_000_000
@@ -55,7 +55,7 @@ def generated_history(
         )
         if not decision.probing_rebalance_needed:
             break
-        scenario = after(scenario, decision, ends)
+        scenario = next_scenario(scenario, decision, ends)
     return recorded
 
 

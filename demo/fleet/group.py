@@ -16,7 +16,7 @@ from caughtup.models.assignment.decision import Decision
 from caughtup.models.assignment.scenario import Client, Scenario, parse_scenario
 from caughtup.models.assignors.registry import decide
 from caughtup.models.ids import ProcessId
-from caughtup.models.simulation.rounds import after
+from caughtup.models.simulation.rounds import next_scenario
 
 #: A member's offset sum of a task that it runs, Kafka Streams' sentinel.
 RUNNING = -2
@@ -164,7 +164,7 @@ def _streams_steps(
             decision = decide(scenario)
             due = at_ms + PROBING_INTERVAL_MS if decision.probing_rebalance_needed else None
             yield Step(at_ms, _members(processes, numbers, scenario, decision, at_ms), due)
-            scenario = after(scenario, decision, ends)
+            scenario = next_scenario(scenario, decision, ends)
             at_ms = due
 
 

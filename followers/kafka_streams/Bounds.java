@@ -12,7 +12,7 @@ import org.apache.kafka.streams.processor.assignment.ProcessId;
 /**
  * What no recommendation may do to an application, whoever wrote it: lose copies, heap up actives.
  *
- * <p>models/assignors/following/bounds.py has the same; what caughtup recommends keeps to it.
+ * <p>models/assignors/following/rules.py has the same; what caughtup recommends keeps to it.
  */
 final class Bounds {
     private final Application application;

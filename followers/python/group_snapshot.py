@@ -11,8 +11,8 @@ from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.following.placement import ClientStates
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.offsets import UNKNOWN_OFFSET_SUM, sum_offsets
-from caughtup.models.partition_assignor.clients import Client, clients_of
-from caughtup.models.partition_assignor.rebalance import Member
+from caughtup.models.partition_assignor.clients import ClientMetadata, clients_of
+from caughtup.models.partition_assignor.rebalance import MemberSubscription
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
 from caughtup.models.wire.subscription_info import SubscriptionInfo
 
@@ -22,7 +22,7 @@ class GroupSnapshot:
     """The group's tasks and clients when it rebalances, and a scenario of both."""
 
     tasks: TaskPartitions
-    clients: Mapping[ProcessId, Client]
+    clients: Mapping[ProcessId, ClientMetadata]
     scenario: Scenario
 
     def ready(self) -> dict[ProcessId, list[TaskId]]:
@@ -51,12 +51,12 @@ def read_group(
     return GroupSnapshot(tasks, clients, parse_scenario(_scenario(tasks, clients, sums, config)))
 
 
-def _member(member_id: str, info: SubscriptionInfo | None) -> Member:
+def _member(member_id: str, info: SubscriptionInfo | None) -> MemberSubscription:
     """Return a member as a leader of Kafka Streams reads it.
 
     Members let go of all partitions before they join, so nobody owns any.
     """
-    return Member(
+    return MemberSubscription(
         member_id=member_id,
         process=process_of(member_id, info),
         offset_sums=info.offset_sums if info else {},
@@ -67,7 +67,7 @@ def _member(member_id: str, info: SubscriptionInfo | None) -> Member:
 def _end_offset_sums(
     tasks: TaskPartitions,
     ends: Mapping[TopicPartition, int],
-    clients: Mapping[ProcessId, Client],
+    clients: Mapping[ProcessId, ClientMetadata],
 ) -> dict[TaskId, int]:
     """Sum each task's end offsets; they were listed before members said how far they are.
 
@@ -86,7 +86,7 @@ def _end_offset_sums(
 
 def _scenario(
     tasks: TaskPartitions,
-    clients: Mapping[ProcessId, Client],
+    clients: Mapping[ProcessId, ClientMetadata],
     sums: Mapping[TaskId, int],
     config: Mapping[str, Any],
 ) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from caughtup.followers.python.settings import FollowerSettings
 from caughtup.followers.python.topology import Topology
 from caughtup.models.assignment.configs import read_configs
 from caughtup.models.assignors.following.follow_ups import FollowerInputs, FollowUpCounter
-from caughtup.models.assignors.following.follower import later_ms
+from caughtup.models.assignors.following.follower import backoff_ms
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.offsets import LATEST_OFFSET, sum_offsets
@@ -141,7 +141,7 @@ class FollowingMember:
             log.exception("cannot decide a rebalance; every task stays where it is")
             first = self._settings.follow_up_ms
             most = read_configs(self._config).probing_rebalance_interval_ms
-            after_ms = max(first, later_ms(first, most, self._failures))
+            after_ms = max(first, backoff_ms(first, most, self._failures))
             self._failures += 1
             return keep_in_place(tasks, read, self.process, now_ms + after_ms)
         self._failures = 0

@@ -25,8 +25,7 @@ from caughtup.models.assignors.following.rules import find_objection
 from caughtup.models.durations import counted
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.offsets import LATEST_OFFSET
-from caughtup.models.partition_assignor.group_assignment import assign_group
-from caughtup.models.partition_assignor.member_assignment import MemberAssignment
+from caughtup.models.partition_assignor.member_assignment import MemberAssignment, assign_group
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
 from caughtup.models.records.application_states import ApplicationStateRecord
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from caughtup.models.ids import TaskId, TopicPartition
-from caughtup.models.partition_assignor.rebalance import Subtopology
+from caughtup.models.partition_assignor.rebalance import TopicsInfo
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions, group_partitions
 
 
@@ -49,7 +49,7 @@ class Topology:
         ``counts`` has the number of partitions of topics; one that it lacks has none.
         """
         subtopologies = {
-            number: Subtopology(sources=group.topics, changelogs=tuple(group.tables.values()))
+            number: TopicsInfo(sources=group.topics, changelogs=tuple(group.tables.values()))
             for number, group in enumerate(self.groups)
             if all(topic in known for topic in group.topics)
         }

@@ -1,13 +1,13 @@
-"""How many actives a process may be given while a group is on its way to balance."""
+"""The most active tasks that a process is assigned while a group is on its way to balance."""
 
 from __future__ import annotations
 
 
 def most_actives(capacity: int, tasks: int, threads: int) -> int:
-    """Return the most tasks that a process with ``capacity`` of all ``threads`` may be given.
+    """Return the most active tasks that a process with ``capacity`` of all ``threads`` is assigned.
 
-    As many as it can have while nobody has more than one for each thread more than anybody else,
-    which is HighAvailabilityTaskAssignor's balance, and one more: two processes with all they may
-    have could never exchange tasks otherwise.
+    That is what HighAvailabilityTaskAssignor's balance allows (no process has more than one task
+    per thread more than another), and one more: two processes that both have all that they may have
+    could never exchange tasks otherwise.
     """
     return capacity * (tasks + threads - capacity) // threads + 1

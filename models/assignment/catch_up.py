@@ -1,4 +1,4 @@
-"""Which clients are caught up on a task, and how far behind the others are."""
+"""Which clients are caught up on a task, and how far the others lag."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from caughtup.models.ids import TaskId
 
 #: The lag of a task that runs as an active on that client (Task.LATEST_OFFSET).
 RUNNING = -2
-#: The lag of a task whose offsets that client couldn't tell (UNKNOWN_OFFSET_SUM).
+#: The lag of a task whose offsets the client did not know (UNKNOWN_OFFSET_SUM).
 UNKNOWN = -3
 #: An acceptable.recovery.lag of Long.MAX_VALUE accepts any lag, an unknown one too.
 UNBOUNDED = (1 << 63) - 1
@@ -25,10 +25,10 @@ def is_caught_up(lag: int, acceptable: int) -> bool:
 
 
 class CatchUp:
-    """The lags of every task on every client, which stay as they are during a decision.
+    """The lag of each stateful task on each client, constant during a decision.
 
-    Who is caught up on a task, and who is next, is worked out when it is asked first: in most
-    groups few tasks wait for anything.
+    Which clients are caught up on a task, and which lag least, is computed on first use: in most
+    groups few tasks wait for a client.
     """
 
     def __init__(
@@ -43,31 +43,30 @@ class CatchUp:
         self._lags = dict(zip(tasks, zip(*by_client, strict=True), strict=True))
         self._least = {task: min(lags) for task, lags in self._lags.items()}
         self._acceptable = acceptable
-        #: Before 3.2 a task goes to who is caught up, or else stays wherever it should be.
+        #: Before 3.2 a task moves only to a caught-up client; without one it stays put.
         self._only_to_caught_up = release < Release.V3_2
         self._caught_up: dict[TaskId, frozenset[int]] = {}
         self._by_lag: dict[TaskId, list[int]] = {}
 
     def caught_up(self, task: TaskId) -> frozenset[int]:
-        """Name the clients, by their places, that are caught up on the task."""
+        """Return the places of the clients that are caught up on the task."""
         known = self._caught_up.get(task)
         if known is None:
             lags = self._lags[task]
-            # Many clients have the same lag, most often that of having nothing.
+            # Many clients have the same lag, most often the one of a client without state.
             good = {lag for lag in set(lags) if is_caught_up(lag, self._acceptable)}
             if sum(map(lags.count, good)) > 1:
                 known = frozenset(place for place, lag in enumerate(lags) if lag in good)
-            else:  # nobody, or whoever runs it
+            else:  # no client, or only the one that runs it
                 known = frozenset(map(lags.index, good))
             self._caught_up[task] = known
         return known
 
     def waiting(self, place: int, tasks: Iterable[TaskId]) -> list[TaskId]:
-        """Pick the tasks that this client is not caught up on while another one lags less.
+        """Return the tasks that this client is not caught up on while another client lags less.
 
-        An unknown lag (-3) counts as less than any other. Before 3.2 the other one has to be
-        caught up. Source:
-        TaskMovement.taskIsNotCaughtUpOnClientAndOtherMoreCaughtUpClientsExist.
+        An unknown lag (-3) counts as less than any other. Before 3.2 the other client has to be
+        caught up. Source: TaskMovement.taskIsNotCaughtUpOnClientAndOtherMoreCaughtUpClientsExist.
         """
         lags, least, acceptable = self._lags, self._least, self._acceptable
         if self._only_to_caught_up:
@@ -83,9 +82,10 @@ class CatchUp:
         ]
 
     def most_caught_up(self, task: TaskId, before: int, holders: Container[int]) -> int | None:
-        """Find the first client in (lag, process id), up to client ``before``, not in ``holders``.
+        """Return the place of the first client by (lag, process id) that is not in ``holders``.
 
-        None before 3.2. Source: TaskMovement.mostCaughtUpEligibleClient.
+        Only clients that come before client ``before`` in this order count; None if there is none,
+        and always before 3.2. Source: TaskMovement.mostCaughtUpEligibleClient.
         """
         if self._only_to_caught_up:
             return None

@@ -1,4 +1,4 @@
-"""A client while a decision is being made: what it has been given so far, and how loaded it is."""
+"""A client during a decision: the tasks that it has been assigned so far, and its load."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from caughtup.models.ids import ProcessId, TaskId
 
 
 class ClientState:
-    """The tasks given to one process so far. Source: Kafka's internal ClientState."""
+    """The tasks that one process has been assigned so far. Source: Kafka's internal ClientState."""
 
     __slots__ = ("active", "capacity", "lags", "process_id", "standby")
 
@@ -21,11 +21,11 @@ class ClientState:
         self.standby: set[TaskId] = set()
 
     def has(self, task: TaskId) -> bool:
-        """Return whether the task is given to this client, as an active or as a standby."""
+        """Return whether the client has been assigned the task, as an active or as a standby."""
         return task in self.active or task in self.standby
 
     def task_count(self) -> int:
-        """Count the actives and standbys given to this client."""
+        """Return the number of actives and standbys that the client has been assigned."""
         return len(self.active) + len(self.standby)
 
     def task_load(self) -> float:

@@ -1,8 +1,8 @@
-"""A scenario as records have it, each task's greatest lag standing but once.
+"""A scenario as records contain it: each task's greatest lag is written once.
 
-A client with no state of a task lags by all there is, and so do nearly all clients of a large
-group; ``greatest_lags`` says that once for each task, and a client's ``lags`` say what differs.
-That is how a scenario is kept and written. An assignor decides from ``expanded``.
+In a large group nearly all clients have no state of a given task, so that they all lag by the whole
+of it. ``greatest_lags`` has that lag once for each task, and a client's ``lags`` only the ones that
+differ. Scenarios are kept and written like this; an assignor decides from ``expanded``.
 """
 
 from __future__ import annotations
@@ -13,8 +13,12 @@ from typing import Any
 
 from caughtup.models.assignment import fields
 from caughtup.models.assignment.configs import Configs, read_configs
-from caughtup.models.assignment.placement import Placement, read_partitions, read_replicas
-from caughtup.models.assignment.racks import find_racks
+from caughtup.models.assignment.racks import (
+    TaskReplicas,
+    find_racks,
+    read_partitions,
+    read_replicas,
+)
 from caughtup.models.assignment.scenario import (
     Client,
     Scenario,
@@ -33,10 +37,10 @@ _DEFAULT_LAG = Configs().acceptable_recovery_lag
 
 
 @dataclass(frozen=True, slots=True)
-class ScenarioTask:
-    """A task: whether it has state, and its partitions.
+class CompactTask:
+    """A task: whether it has state, its partitions, and the names of its state stores.
 
-    ``stores`` are the names of its state stores; None where nobody told them.
+    ``stores`` is None if the names are unknown.
     """
 
     stateful: bool
@@ -47,17 +51,18 @@ class ScenarioTask:
 
 @dataclass(frozen=True, slots=True)
 class CompactScenario:
-    """A scenario whose clients have only the lags, in offsets, that aren't the task's greatest.
+    """A scenario whose clients have only those lags, in offsets, that aren't the task's greatest.
 
-    ``config``: by Kafka's names, those given only. ``tasks`` are in TaskId order and ``clients``
-    in ProcessId order. ``client_ids``: those of a process's consumers, where somebody told them.
-    ``replicas`` are the racks of partitions' replicas, where tasks are assigned by them.
+    ``config`` has Kafka's names, and only the configs that are set. ``tasks`` are in TaskId order
+    and ``clients`` in ProcessId order. ``client_ids`` are the client ids of each process's
+    consumers, if known. ``replicas`` are the racks of each partition's replicas, if tasks are
+    assigned by rack.
     """
 
     name: str | None
     assignor: str
     config: Mapping[str, ConfigValue]
-    tasks: Mapping[TaskId, ScenarioTask]
+    tasks: Mapping[TaskId, CompactTask]
     clients: Mapping[ProcessId, Client]
     greatest_lags: Mapping[TaskId, int] = field(default_factory=dict)
     client_ids: Mapping[ProcessId, tuple[str, ...]] = field(default_factory=dict)
@@ -70,22 +75,25 @@ class CompactScenario:
         return lag if isinstance(lag, int) else _DEFAULT_LAG
 
     def lag_of(self, process: ProcessId, task: TaskId) -> int | None:
-        """Return a client's lag of a task in offsets or Kafka's sentinels; None without state."""
+        """Return a client's lag of a task in offsets, or Kafka's sentinel.
+
+        None for a stateless task.
+        """
         lag = self.clients[process].lags.get(task)
         return self.greatest_lags.get(task) if lag is None else lag
 
     def expanded(self) -> Scenario:
-        """Return what an assignor decides from, in which every client has all its lags.
+        """Return the scenario for an assignor, in which every client has all its lags.
 
-        Raises ScenarioError as ``parse_scenario`` does where a client or a
-        lag is missing, or a config isn't one.
+        Raises ScenarioError, as ``parse_scenario`` does, if a client or a lag is missing or a
+        config is invalid.
         """
         if not self.clients:
             raise ScenarioError("no_clients", "clients: there must be at least one")
         configs = read_configs(self.config)
         stateful = tuple(task for task, one in self.tasks.items() if one.stateful)
         clients = with_all_lags(self.clients.values(), self.greatest_lags, stateful)
-        placement = self._placement(configs)
+        task_replicas = self._task_replicas(configs)
         return Scenario(
             name=self.name,
             assignor=self.assignor,
@@ -93,14 +101,14 @@ class CompactScenario:
             stateful=stateful,
             stateless=tuple(task for task, one in self.tasks.items() if not one.stateful),
             clients=clients,
-            placement=placement,
-            racks=find_racks(placement, configs, [one.rack for one in clients]),
+            task_replicas=task_replicas,
+            racks=find_racks(task_replicas, configs, [one.rack for one in clients]),
         )
 
-    def _placement(self, configs: Configs) -> Placement | None:
+    def _task_replicas(self, configs: Configs) -> TaskReplicas | None:
         if configs.rack_aware_assignment_strategy == "none":
             return None
-        return Placement(
+        return TaskReplicas(
             {task: tuple(sorted(one.sources)) for task, one in self.tasks.items()},
             {task: tuple(sorted(one.changelogs)) for task, one in self.tasks.items()},
             self.replicas,
@@ -110,8 +118,8 @@ class CompactScenario:
 def read_compact(data: Mapping[str, Any]) -> CompactScenario:
     """Read a scenario in the format of ``caughtup assign``, as decoded from JSON.
 
-    Raises ScenarioError as ``parse_scenario`` does, but not for lags that are missing: of a record
-    that left them out, the rest counts.
+    Raises ScenarioError as ``parse_scenario`` does, except for missing lags: the rest of such a
+    record is still of use.
     """
     root = fields.mapping(data, "the scenario")
     config = fields.mapping(root.get("config", {}), "config")
@@ -132,8 +140,8 @@ def read_compact(data: Mapping[str, Any]) -> CompactScenario:
     )
 
 
-def _read_task(task: TaskId, value: Mapping[str, Any]) -> ScenarioTask:
-    return ScenarioTask(
+def _read_task(task: TaskId, value: Mapping[str, Any]) -> CompactTask:
+    return CompactTask(
         value["stateful"],
         read_partitions(task, value, "source"),
         read_partitions(task, value, "changelog"),
@@ -184,9 +192,9 @@ def scenario_record(scenario: CompactScenario) -> ScenarioRecord:
 def _replicas(
     replicas: Mapping[TopicPartition, tuple[str | None, ...]],
 ) -> tuple[dict[str, str] | Absent, dict[str, list[int]] | Absent]:
-    """Return the racks of replicas as ``caughtup assign`` reads them, a broker for each rack.
+    """Return the racks of replicas in the format of ``caughtup assign``, with one broker per rack.
 
-    Which brokers there really are decides nothing.
+    Assignors decide by racks only, so that the real broker ids don't matter.
     """
     if not replicas:
         return ABSENT, ABSENT

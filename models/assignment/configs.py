@@ -16,9 +16,9 @@ _LONG_MAX = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class Configs:
-    """The assignor's configs; the defaults are Kafka's. Offsets, copies and milliseconds.
+    """The assignor's configs, in offsets, copies and milliseconds; the defaults are Kafka's.
 
-    A cost that is None is the task assignor's own.
+    A cost of None stands for the task assignor's own default.
     """
 
     acceptable_recovery_lag: int = 10_000
@@ -31,7 +31,7 @@ class Configs:
     rack_aware_assignment_non_overlap_cost: int | None = None
 
 
-#: Config → its attribute above, its least and its greatest value (as StreamsConfig validates).
+#: Config → its attribute above and the bounds that StreamsConfig accepts, both included.
 _LIMITS = {
     "acceptable.recovery.lag": ("acceptable_recovery_lag", 0, _LONG_MAX),
     "max.warmup.replicas": ("max_warmup_replicas", 1, _INT_MAX),
@@ -43,13 +43,16 @@ _NON_OVERLAP_COST = "rack.aware.assignment.non_overlap_cost"
 _STRATEGY = "rack.aware.assignment.strategy"
 _STRATEGIES = ("none", "min_traffic", "balance_subtopology")
 _TAGS = "rack.aware.assignment.tags"
-#: As many tags as StreamsConfig lets through.
+#: The most tags that StreamsConfig accepts.
 _MOST_TAGS = 5
 _KNOWN = frozenset({*_LIMITS, _TRAFFIC_COST, _NON_OVERLAP_COST, _STRATEGY, _TAGS})
 
 
 def read_configs(config: Mapping[str, Any]) -> Configs:
-    """Read configs by Kafka's names, as decoded from JSON. Raises ScenarioError."""
+    """Read configs by Kafka's names, as decoded from JSON.
+
+    Raises ScenarioError: ``unknown_config``, or ``bad_field`` for a value that Kafka refuses.
+    """
     for name in config:
         if name not in _KNOWN:
             close = get_close_matches(name[:80], _KNOWN, 1)
@@ -79,6 +82,6 @@ def read_configs(config: Mapping[str, Any]) -> Configs:
 
 
 def _cost(config: Mapping[str, Any], name: str) -> int | None:
-    """Read a cost; Kafka takes any int, and None."""
+    """Return a rack-aware cost; Kafka accepts any int, and None."""
     cost = config.get(name)
     return None if cost is None else fields.integer(cost, f"config.{name}", _INT_MIN, _INT_MAX)

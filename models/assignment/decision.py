@@ -1,4 +1,4 @@
-"""A decision as a value: what each client gets, what has to move for it, and why."""
+"""A decision as a value: each client's tasks, and the movements that lead to them, with reasons."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from typing import Any, NamedTuple
 from caughtup.models.ids import ProcessId, TaskId
 
 
-class Kind(StrEnum):
+class MovementKind(StrEnum):
     """What a movement does.
 
-    ``active``: the active moves at once, because it is caught up there. ``cold``: the active
-    moves to a client that must restore first, because nobody is caught up. ``swap``: an active
-    and a standby exchange their places. ``warmup``: the destination builds its copy while the
-    source serves. ``waiting``: the same, but no warm-up is left for it. ``standby``: a new
-    standby. ``stateless``: an active without state.
+    - ``active``: the active moves at once, because the destination is caught up.
+    - ``cold``: the active moves to a client that must restore first, because none is caught up.
+    - ``swap``: an active and a standby exchange their clients.
+    - ``warmup``: the destination builds a warm-up while the source keeps the active.
+    - ``waiting``: as ``warmup``, but ``max.warmup.replicas`` leaves no warm-up for it yet.
+    - ``standby``: a new standby.
+    - ``stateless``: an active without state.
     """
 
     ACTIVE = "active"
@@ -31,10 +33,10 @@ class Kind(StrEnum):
 
 
 class Rule(StrEnum):
-    """How the client was found that serves until the destination is caught up.
+    """How the assignor chose the client that keeps the task until the destination is caught up.
 
-    Least loaded of the caught up clients with a standby; least loaded of all the caught up
-    ones; the one that lags least.
+    In this order: the least loaded caught-up client that has a standby; the least loaded caught-up
+    client; the client that lags least.
     """
 
     CAUGHT_UP_STANDBY = "i"
@@ -44,18 +46,18 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """A copy that is new on a client, or an active that changes hands, and the reason.
+    """A new copy on a client, or an active that changes its client, and the reason.
 
-    ``source`` has the copy until then; None where no client had it. ``lag`` is the destination's
-    and ``source_lag`` the source's, in offsets, -2 for a running active and -3 for an unknown
-    lag; None without state or without source. ``rule`` is None where the destination is as good
-    as any other client. ``reason`` is a sentence for operators.
+    ``source`` is the client that has the copy until then; None if none has. ``lag`` is the
+    destination's and ``source_lag`` the source's, in offsets, -2 for a running active and -3 for an
+    unknown lag; None for a stateless task, or without a source. ``rule`` is None if no client had
+    to keep the task meanwhile. ``reason`` is a sentence for operators.
     """
 
     task: TaskId
     source: ProcessId | None
     destination: ProcessId
-    kind: Kind
+    kind: MovementKind
     reason: str
     lag: int | None = None
     source_lag: int | None = None
@@ -64,10 +66,10 @@ class Movement:
 
 @dataclass(frozen=True, slots=True)
 class ClientDecision:
-    """What one client gets, in TaskId order. ``standby`` has its warm-ups, too.
+    """One client's tasks, in TaskId order; ``standby`` includes its warm-ups.
 
-    ``placed`` are the same tasks in the order in which a public assignor put them into the
-    client's map; empty for Kafka's own, which keep tasks sorted.
+    ``placed`` are the same tasks in the order in which a public assignor added them to the client's
+    map; empty for Kafka's internal assignors, which keep tasks sorted.
     """
 
     active: tuple[TaskId, ...]
@@ -78,10 +80,10 @@ class ClientDecision:
 
 @dataclass(frozen=True)
 class Decision:
-    """What an assignor decides: clients in ProcessId order.
+    """What an assignor decides; ``clients`` are in ProcessId order.
 
-    ``explain`` lists the movements; it is asked when they are, since a group that starts has one
-    for every copy and a sentence for each of them.
+    ``explain`` computes the movements. It is called only when they are read, since a group that
+    starts has a movement, with a sentence, for every copy.
     """
 
     probing_rebalance_needed: bool
@@ -90,16 +92,16 @@ class Decision:
 
     @cached_property
     def movements(self) -> tuple[Movement, ...]:
-        """What has to move, in TaskId order, and why."""
+        """The movements in TaskId order."""
         return self.explain()
 
     def explained(self) -> Decision:
-        """Return the decision with its movements told, and without what they are told from."""
+        """Return the decision with its movements computed, without their inputs."""
         movements = self.movements
         return replace(self, explain=lambda: movements)
 
     def to_dict(self) -> dict[str, Any]:
-        """Write the decision as ``caughtup assign`` prints it, but for the scenario's name."""
+        """Return the decision as ``caughtup assign`` prints it, without the scenario's name."""
         return {
             "probing_rebalance_needed": self.probing_rebalance_needed,
             "clients": {
@@ -114,11 +116,11 @@ class Decision:
 
 
 class Deferral(NamedTuple):
-    """A copy that was placed on ``destination`` and has to wait until it is caught up there.
+    """A copy that was placed on ``destination``, which is not caught up yet.
 
-    ``source`` has or keeps the copy meanwhile; both are places in the order of process ids.
-    ``rule`` says how the source was found. ``warm_up`` numbers the warm-up, from 1; None where a
-    standby and an active exchanged their places (``swapped``) or no warm-up was left.
+    ``source`` keeps the copy meanwhile; both are places in the order of process ids. ``rule`` is
+    how the source was chosen. ``warm_up`` numbers the warm-up, from 1; None if an active and a
+    standby exchanged their clients (``swapped``), or if no warm-up was left.
     """
 
     task: TaskId

@@ -1,4 +1,4 @@
-"""Describe what has to move for a plan, and why, in sentences for operators."""
+"""The movements that lead to an assignment, each with its reason in a sentence for operators."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Iterator, Sequence
 
 from caughtup.models.assignment.catch_up import RUNNING, UNKNOWN, is_caught_up
 from caughtup.models.assignment.client_state import ClientState
-from caughtup.models.assignment.decision import Deferral, Kind, Movement
+from caughtup.models.assignment.decision import Deferral, Movement, MovementKind
 from caughtup.models.assignment.scenario import Client, Scenario
 from caughtup.models.ids import ProcessId, TaskId
 
-_ORDER = {kind: place for place, kind in enumerate(Kind)}
+_ORDER = {kind: place for place, kind in enumerate(MovementKind)}
 
 
 def explain(
     scenario: Scenario, clients: Sequence[ClientState], deferrals: Sequence[Deferral]
 ) -> tuple[Movement, ...]:
-    """List what is new compared with what each client had, and what has yet to come.
+    """Return the movements from what each client had to what it has now, or will have later.
 
-    ``clients`` are the final states, in the scenario's order. A task may have several movements:
-    an active that moves to one client, say, and a warm-up on another.
+    ``clients`` are the final states, in the scenario's order. A task may have several movements,
+    such as an active that moves to one client and a warm-up on another.
     """
     movements = [
         *_handovers(scenario, clients),
@@ -31,7 +31,7 @@ def explain(
 
 
 def _handovers(scenario: Scenario, clients: Sequence[ClientState]) -> Iterator[Movement]:
-    """Find the actives that are on another client than before."""
+    """Yield the actives that are on another client than before."""
     owners: dict[TaskId, Client] = {}
     for client in reversed(scenario.clients):
         owners.update(dict.fromkeys(client.previous_active, client))
@@ -42,15 +42,17 @@ def _handovers(scenario: Scenario, clients: Sequence[ClientState]) -> Iterator[M
             source = owner.process_id if owner else None
             if task not in stateful:
                 reason = _STATELESS if scenario.racks is None else f"{_STATELESS}{_BY_RACK}"
-                yield Movement(task, source, client.process_id, Kind.STATELESS, reason)
+                yield Movement(task, source, client.process_id, MovementKind.STATELESS, reason)
                 continue
             lag = client.lags[task]
             source_lag = owner.lags[task] if owner else None
-            kind = Kind.COLD
-            reason = f"no client is caught up and none lags less than this one, which {says(lag)}"
+            kind = MovementKind.COLD
+            reason = (
+                f"no client is caught up and none lags less than this one, which {lag_clause(lag)}"
+            )
             if is_caught_up(lag, scenario.configs.acceptable_recovery_lag):
-                kind = Kind.ACTIVE
-                reason = f"the destination {says(lag)}, so it can take the task over at once"
+                kind = MovementKind.ACTIVE
+                reason = f"the destination {lag_clause(lag)}, so it can take the task over at once"
             yield Movement(task, source, client.process_id, kind, reason, lag, source_lag)
 
 
@@ -59,7 +61,7 @@ _BY_RACK = ", or to one that took it in exchange so that less is read across rac
 
 
 def _deferred(scenario: Scenario, deferral: Deferral) -> Movement:
-    """Explain a copy that waits until its destination is caught up."""
+    """Return the movement of a copy that waits until its destination is caught up."""
     source, destination = (
         scenario.clients[place] for place in (deferral.source, deferral.destination)
     )
@@ -67,17 +69,17 @@ def _deferred(scenario: Scenario, deferral: Deferral) -> Movement:
     lag, source_lag = destination.lags[task], source.lags[task]
     role = "active" if deferral.active else "standby"
     because = (
-        f"the {role} belongs on the destination, which {says(lag)} "
+        f"the {role} belongs on the destination, which {lag_clause(lag)} "
         f"({configs.acceptable_recovery_lag:,} accepted); "
-        f"the source {says(source_lag)} and serves meanwhile"
+        f"the source {lag_clause(source_lag)} and serves meanwhile"
     )
     if deferral.swapped:
-        kind, reason = Kind.SWAP, f"{because}, while the destination has its standby"
+        kind, reason = MovementKind.SWAP, f"{because}, while the destination has its standby"
     elif deferral.warm_up is not None:
-        kind = Kind.WARMUP
+        kind = MovementKind.WARMUP
         reason = f"{because}: warm-up {deferral.warm_up:,} of {configs.max_warmup_replicas:,}"
     else:
-        kind = Kind.WAITING
+        kind = MovementKind.WAITING
         reason = f"{because}; {no_warm_up_left(configs.max_warmup_replicas)}"
     ids: tuple[ProcessId, ProcessId] = (source.process_id, destination.process_id)
     return Movement(task, *ids, kind, reason, lag, source_lag, deferral.rule)
@@ -86,7 +88,7 @@ def _deferred(scenario: Scenario, deferral: Deferral) -> Movement:
 def _new_standbys(
     scenario: Scenario, clients: Sequence[ClientState], deferrals: Sequence[Deferral]
 ) -> Iterator[Movement]:
-    """Find the standbys on clients that had no copy, but for warm-ups."""
+    """Yield the standbys, warm-ups excluded, on clients that had no copy of the task."""
     warming = {(d.destination, d.task) for d in deferrals if d.warm_up is not None}
     standing_in = {(d.source, d.task) for d in deferrals if not d.active}
     for place, (client, state) in enumerate(zip(scenario.clients, clients, strict=True)):
@@ -98,24 +100,32 @@ def _new_standbys(
                 reason = "it stands in for a standby that isn't caught up where it belongs"
             lag = client.lags[task]
             yield Movement(
-                task, None, client.process_id, Kind.STANDBY, f"{reason}; {_it(lag)}", lag
+                task,
+                None,
+                client.process_id,
+                MovementKind.STANDBY,
+                f"{reason}; {_destination_clause(lag)}",
+                lag,
             )
 
 
 def no_warm_up_left(most: int) -> str:
-    """Describe why a copy can't be warmed up yet; ``most`` is ``max.warmup.replicas``."""
+    """Return why a copy can't be warmed up yet; ``most`` is ``max.warmup.replicas``."""
     return f"max.warmup.replicas ({most:,}) is used up"
 
 
 def new_standby(replicas: int) -> str:
-    """Describe a standby on a client that had no copy; ``replicas`` is ``num.standby.replicas``."""
+    """Return the reason of a standby on a client that had no copy.
+
+    ``replicas`` is ``num.standby.replicas``.
+    """
     return (
         "its standby is new here" if replicas == 1 else f"one of {replicas:,} standbys is new here"
     )
 
 
-def says(lag: int) -> str:
-    """Finish "the client …"."""
+def lag_clause(lag: int) -> str:
+    """Return the end of a sentence that begins with "the client": its lag in words."""
     if lag == RUNNING:
         return "runs it already"
     if lag == UNKNOWN:
@@ -123,5 +133,5 @@ def says(lag: int) -> str:
     return f"lags {lag:,} offsets"
 
 
-def _it(lag: int) -> str:
-    return f"the destination {says(lag)}"
+def _destination_clause(lag: int) -> str:
+    return f"the destination {lag_clause(lag)}"

@@ -1,4 +1,4 @@
-"""Read the fields of decoded JSON; what doesn't fit is named by its place."""
+"""Read the fields of decoded JSON; errors name the field by its path."""
 
 from __future__ import annotations
 
@@ -12,21 +12,24 @@ T = TypeVar("T")
 
 
 def mapping(value: object, place: str) -> Mapping[str, Any]:
-    """Return an object. Raises ScenarioError ``bad_field``."""
+    """Return ``value`` if it is a JSON object. Raises ScenarioError ``bad_field``."""
     if not isinstance(value, Mapping):
         raise ScenarioError("bad_field", f"{place}: is not an object")
     return value
 
 
 def array(value: object, place: str) -> Sequence[Any]:
-    """Return an array. Raises ScenarioError ``bad_field``."""
+    """Return ``value`` if it is a JSON array. Raises ScenarioError ``bad_field``."""
     if not isinstance(value, list | tuple):
         raise ScenarioError("bad_field", f"{place}: is not an array")
     return value
 
 
 def integer(value: object, place: str, least: int, greatest: int) -> int:
-    """Return an integer within bounds. Raises ScenarioError ``bad_field``."""
+    """Return ``value`` if it is an integer within the bounds.
+
+    Raises ScenarioError ``bad_field``.
+    """
     if not isinstance(value, int) or isinstance(value, bool):
         raise ScenarioError("bad_field", f"{place}: is not an integer")
     if not least <= value <= greatest:
@@ -37,36 +40,36 @@ def integer(value: object, place: str, least: int, greatest: int) -> int:
 
 
 def required(owner: Mapping[str, Any], field: str, place: str) -> Any:
-    """Return a field that must be there. Raises ScenarioError ``missing_field``."""
+    """Return a field of an object. Raises ScenarioError ``missing_field``."""
     if field not in owner:
         raise ScenarioError("missing_field", f"{_join(place, field)}: is missing")
     return owner[field]
 
 
 def required_mapping(owner: Mapping[str, Any], field: str, place: str) -> Mapping[str, Any]:
-    """Return an object that must be there. Raises ScenarioError."""
+    """Return a field that must be an object. Raises ScenarioError."""
     return mapping(required(owner, field, place), _join(place, field))
 
 
 def string(value: object, place: str) -> str:
-    """Return a string. Raises ScenarioError ``bad_field``."""
+    """Return ``value`` if it is a string. Raises ScenarioError ``bad_field``."""
     if not isinstance(value, str):
         raise ScenarioError("bad_field", f"{place}: is not a string")
     return value
 
 
 def optional_string(value: object, place: str) -> str | None:
-    """Return a string, or None. Raises ScenarioError ``bad_field``."""
+    """Return ``value`` if it is a string or None. Raises ScenarioError ``bad_field``."""
     return None if value is None else string(value, place)
 
 
 def required_string(owner: Mapping[str, Any], field: str, place: str) -> str:
-    """Return a string that must be there. Raises ScenarioError."""
+    """Return a field that must be a string. Raises ScenarioError."""
     return string(required(owner, field, place), _join(place, field))
 
 
 def parse(parser: Callable[[str], T], text: object, place: str) -> T:
-    """Parse an id. Raises ScenarioError ``bad_field`` with the parser's words."""
+    """Return a parsed id. Raises ScenarioError ``bad_field`` with the parser's message."""
     if not isinstance(text, str):
         raise ScenarioError("bad_field", f"{place}: {text!r:.80} is not a string")
     try:

@@ -1,24 +1,118 @@
-"""In which racks the clients are, and in which the replicas of what their tasks read."""
+"""The racks of clients, and of the replicas of the partitions that their tasks read."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from caughtup.models.assignment import fields
 from caughtup.models.assignment.configs import Configs
-from caughtup.models.assignment.placement import Placement
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import TaskId, TopicPartition
 
+_INT_MAX = (1 << 31) - 1
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,9}")
 #: The racks that have a replica, for each partition that a task reads.
 PartitionRacks = tuple[frozenset[str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Racks:
-    """The racks of a group in which nothing lacks one, so that tasks can be assigned by rack.
+class TaskReplicas:
+    """The partitions that each task reads, and the racks of these partitions' replicas.
 
-    ``clients`` has each client's, in ProcessId order, and ``partitions`` those of its replicas.
+    ``replicas`` has the rack of each replica of a partition, None for a replica without a rack;
+    only partitions that the scenario lists.
+    """
+
+    sources: Mapping[TaskId, Sequence[TopicPartition]]
+    changelogs: Mapping[TaskId, Sequence[TopicPartition]]
+    replicas: Mapping[TopicPartition, Sequence[str | None]]
+
+
+def read_task_replicas(
+    scenario: Mapping[str, Any], configs: Configs, tasks: Mapping[TaskId, Any]
+) -> TaskReplicas | None:
+    """Read the partitions and replicas of a scenario as decoded from JSON.
+
+    None with the strategy "none". Raises ScenarioError ``bad_field``.
+    """
+    if configs.rack_aware_assignment_strategy == "none":
+        return None
+    return TaskReplicas(
+        {
+            task: tuple(sorted(read_partitions(task, value, "source")))
+            for task, value in tasks.items()
+        },
+        {
+            task: tuple(sorted(read_partitions(task, value, "changelog")))
+            for task, value in tasks.items()
+        },
+        read_replicas(scenario),
+    )
+
+
+def read_replicas(scenario: Mapping[str, Any]) -> Mapping[TopicPartition, Sequence[str | None]]:
+    """Return the racks of each partition's replicas, None for a replica without a rack.
+
+    A broker that isn't listed has no rack, as one that is down has none in Kafka's metadata. Raises
+    ScenarioError ``bad_field``.
+    """
+    brokers = _brokers(scenario)
+    replicas: dict[TopicPartition, list[str | None]] = {}
+    for text, ids in fields.mapping(scenario.get("replicas", {}), "replicas").items():
+        topic, _, digits = text.rpartition("-")
+        number = _number(digits)
+        if not topic or number is None:
+            raise ScenarioError(
+                "bad_field", f"replicas: {text!r:.80} is not a partition such as orders-3"
+            )
+        place = f"replicas.{text}"
+        replicas[TopicPartition(topic, number)] = [
+            brokers.get(fields.integer(one, place, 0, _INT_MAX)) for one in fields.array(ids, place)
+        ]
+    return replicas
+
+
+def read_partitions(
+    task: TaskId, value: Mapping[str, Any], kind: str
+) -> tuple[TopicPartition, ...]:
+    """Return a task's partitions, in the order in which they are listed.
+
+    ``kind`` is ``source`` or ``changelog``. Raises ScenarioError ``bad_field``.
+    """
+    place = f"tasks.{task}.{kind}_partitions"
+    partitions: dict[TopicPartition, None] = {}
+    for pair in fields.array(value.get(f"{kind}_partitions", []), place):
+        if len(fields.array(pair, place)) != 2 or not isinstance(pair[0], str):
+            raise ScenarioError("bad_field", f"{place}: {pair!r:.80} is not a topic and a number")
+        number = fields.integer(pair[1], place, 0, _INT_MAX)
+        partitions[TopicPartition(pair[0], number)] = None
+    return tuple(partitions)
+
+
+def _brokers(scenario: Mapping[str, Any]) -> Mapping[int, str | None]:
+    brokers: dict[int, str | None] = {}
+    for text, rack in fields.mapping(scenario.get("brokers", {}), "brokers").items():
+        number = _number(text)
+        if number is None:
+            raise ScenarioError("bad_field", f"brokers: {text!r:.80} is not a broker id")
+        brokers[number] = fields.optional_string(rack, f"brokers.{text}")
+    return brokers
+
+
+def _number(text: str) -> int | None:
+    """Return a number without leading zeros; None for any other text."""
+    return int(text) if _NUMBER.fullmatch(text) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Racks:
+    """The racks of a group in which every client and every replica has one.
+
+    ``clients`` has the rack of each client, in ProcessId order, and ``partitions`` the racks of
+    each partition's replicas.
     """
 
     clients: tuple[str, ...]
@@ -27,11 +121,19 @@ class Racks:
     changelogs: Mapping[TaskId, Sequence[TopicPartition]]
 
     def of_sources(self, task: TaskId) -> PartitionRacks:
-        """Look up what a task reads. Raises ScenarioError ``missing_field`` where Kafka fails."""
+        """Return the racks of a task's source partitions.
+
+        Raises ScenarioError ``missing_field`` where Kafka fails: without partitions, or replicas of
+        one.
+        """
         return self._look_up(task, self.sources[task], "source")
 
     def of_changelogs(self, task: TaskId) -> PartitionRacks:
-        """Look up what a standby reads. Raises ScenarioError ``missing_field`` where Kafka fails."""
+        """Return the racks of a task's changelog partitions.
+
+        Raises ScenarioError ``missing_field`` where Kafka fails: without partitions, or replicas of
+        one.
+        """
         return self._look_up(task, self.changelogs[task], "changelog")
 
     def _look_up(
@@ -48,20 +150,24 @@ class Racks:
 
 
 def find_racks(
-    placement: Placement | None, configs: Configs, clients: Sequence[str | None]
+    task_replicas: TaskReplicas | None, configs: Configs, clients: Sequence[str | None]
 ) -> Racks | None:
-    """Find the racks of clients and replicas; None when Kafka leaves them alone.
+    """Return the racks of clients and replicas; None if Kafka does not assign by rack.
 
-    That is with the strategy "none", or when a client has no rack, or a replica of a partition
-    that counts, or a partition has no replicas. ``clients`` are the clients' racks. Changelogs
-    count when there are to be standbys.
+    Kafka does not with the strategy "none", nor if a client or a replica has no rack, or a
+    partition no replicas. ``clients`` are the clients' racks. Changelogs are checked only if there
+    are to be standbys.
 
     Source: KIP-925, RackAwareTaskAssignor.canEnableRackAwareAssignor.
     """
     by_client = tuple(rack for rack in clients if rack is not None)
-    if placement is None or len(by_client) < len(clients):
+    if task_replicas is None or len(by_client) < len(clients):
         return None
-    sources, changelogs, replicas = placement.sources, placement.changelogs, placement.replicas
+    sources, changelogs, replicas = (
+        task_replicas.sources,
+        task_replicas.changelogs,
+        task_replicas.replicas,
+    )
     counted = {partition for own in sources.values() for partition in own}
     if configs.num_standby_replicas:
         # Kafka asks for all partitions of these topics, even those that no task has.

@@ -1,4 +1,4 @@
-"""Releases of Kafka Streams, in families that decide alike."""
+"""Releases of Kafka Streams, in families whose assignors decide alike."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from enum import IntEnum
 
 
 class Release(IntEnum):
-    """A family of releases that decide alike, named after its first; later ones are greater.
+    """A family of releases whose assignors decide alike, in the order of their first releases.
 
-    ``V3_5_2`` has 3.6 in it, whose rack-aware assignment 3.5.2 doesn't have. What differs from one
-    to the next is a table in docs/design.md.
+    Later ones are greater. ``V3_5_2`` includes 3.6, whose rack-aware assignment 3.5.2 lacks.
+    docs/design.md has a table of the differences.
     """
 
     V2_8 = 0
@@ -48,8 +48,8 @@ _VERSIONS: Mapping[Release, int] = {
 
 
 def releases_of(version: int) -> tuple[Release, ...]:
-    """Return the families whose members say that they know this version of subscriptions at most.
+    """Return the families whose newest subscription version is ``version``.
 
-    None of those that are modelled, where it is an older or a newer one.
+    Empty if none is modelled.
     """
     return tuple(release for release, latest in _VERSIONS.items() if latest == version)

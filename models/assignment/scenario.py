@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 
 from caughtup.models.assignment import fields
 from caughtup.models.assignment.configs import Configs, read_configs
-from caughtup.models.assignment.placement import Placement, read_placement
-from caughtup.models.assignment.racks import Racks, find_racks
+from caughtup.models.assignment.racks import Racks, TaskReplicas, find_racks, read_task_replicas
 from caughtup.models.assignment.releases import NEWEST, Release
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import ProcessId, TaskId
@@ -25,7 +24,9 @@ _NO_LAG = -1
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A process: its stream threads, what it had, and its lag of every stateful task, in offsets.
+    """A process: its stream threads, its previous tasks, and its lags of all stateful tasks.
+
+    Lags are in offsets.
 
     A lag of -2 is a running active's and -3 is unknown. ``tags`` are its ``client.tag.`` configs,
     and ``rack`` is its consumers' ``client.rack``.
@@ -44,9 +45,9 @@ class Client:
 class Scenario:
     """A valid scenario. Tasks are in TaskId order, clients in ProcessId order.
 
-    ``placement`` is where the replicas are; None with the strategy "none". ``racks`` are those of
-    clients and replicas; None where Kafka's own assignors don't assign by rack. ``release`` is
-    the one whose assignors decide.
+    ``task_replicas`` are the partitions and their replicas' racks; None with the strategy "none".
+    ``racks`` is None if Kafka's internal assignors don't assign by rack. ``release`` is the family
+    of releases whose assignors decide.
     """
 
     name: str | None
@@ -55,7 +56,7 @@ class Scenario:
     stateful: tuple[TaskId, ...]
     stateless: tuple[TaskId, ...]
     clients: tuple[Client, ...]
-    placement: Placement | None
+    task_replicas: TaskReplicas | None
     racks: Racks | None
     release: Release = NEWEST
 
@@ -63,11 +64,11 @@ class Scenario:
 def parse_scenario(data: Mapping[str, Any]) -> Scenario:
     """Read a scenario in the format of ``caughtup assign``, as decoded from JSON.
 
-    A client whose ``lags`` don't have a task lags by what ``greatest_lags`` has for it. Raises
+    A client whose ``lags`` lack a task has the lag that ``greatest_lags`` has for it. Raises
     ScenarioError, whose message names the field: ``bad_field``, ``missing_field``,
-    ``unknown_config``, ``unknown_task``, ``duplicate`` (one id twice in one place, maybe in two
-    spellings) or ``no_clients``. That two clients say they ran a task, or one that it ran it and
-    stood by for it, is refused by Kafka's assignors as little as here.
+    ``unknown_config``, ``unknown_task``, ``duplicate`` (an id twice in one place, maybe in two
+    spellings) or ``no_clients``. Contradictions between clients, such as two that ran the same
+    task, are accepted, as Kafka's assignors accept them.
     """
     root = fields.mapping(data, "the scenario")
     name = root.get("name")
@@ -79,7 +80,7 @@ def parse_scenario(data: Mapping[str, Any]) -> Scenario:
     known = {str(task): task for task in (*stateful, *stateless)}
     greatest, own = read_clients(root, known)
     clients = with_all_lags(own, greatest, stateful)
-    placement = read_placement(root, configs, tasks)
+    task_replicas = read_task_replicas(root, configs, tasks)
     return Scenario(
         name=name,
         assignor=fields.required_string(root, "assignor", ""),
@@ -87,13 +88,13 @@ def parse_scenario(data: Mapping[str, Any]) -> Scenario:
         stateful=stateful,
         stateless=stateless,
         clients=clients,
-        placement=placement,
-        racks=find_racks(placement, configs, [one.rack for one in clients]),
+        task_replicas=task_replicas,
+        racks=find_racks(task_replicas, configs, [one.rack for one in clients]),
     )
 
 
 def read_kinds(tasks: Mapping[TaskId, Any]) -> tuple[tuple[TaskId, ...], tuple[TaskId, ...]]:
-    """Return the tasks with state, and those without. Raises ScenarioError."""
+    """Return the stateful tasks and the stateless ones. Raises ScenarioError."""
     stateful: list[TaskId] = []
     stateless: list[TaskId] = []
     for task, value in sorted(tasks.items()):
@@ -108,7 +109,7 @@ def read_kinds(tasks: Mapping[TaskId, Any]) -> tuple[tuple[TaskId, ...], tuple[T
 def read_clients(
     root: Mapping[str, Any], known: Mapping[str, TaskId]
 ) -> tuple[Mapping[TaskId, int], tuple[Client, ...]]:
-    """Read each task's greatest lag, and the clients with the lags that they have of their own."""
+    """Return each task's greatest lag, and the clients with the lags that they list themselves."""
     by_process = read_ids(fields.required_mapping(root, "clients", ""), "clients", ProcessId.parse)
     if not by_process:
         raise ScenarioError("no_clients", "clients: there must be at least one")
@@ -124,7 +125,7 @@ def with_all_lags(
 ) -> tuple[Client, ...]:
     """Return the clients with a lag of every stateful task: their own, or else the greatest.
 
-    Raises ScenarioError ``missing_field`` where there is neither.
+    Raises ScenarioError ``missing_field`` for a lag in neither.
     """
     wanted = [task for task in stateful if task not in greatest]
     found = []
@@ -159,7 +160,7 @@ def _client(process_id: ProcessId, value: object, known: Mapping[str, TaskId]) -
 def _previous(
     client: Mapping[str, Any], field: str, place: str, known: Mapping[str, TaskId]
 ) -> frozenset[TaskId]:
-    """Read what a client had. It may have had tasks that the topology no longer has."""
+    """Return the tasks that a client had, including tasks that the topology no longer has."""
     given = fields.required(client, field, place)
     place = f"{place}.{field}"
     tasks: set[TaskId] = set()
@@ -192,7 +193,10 @@ def _lags(
 
 
 def read_ids(given: Mapping[str, Any], place: str, parse: Callable[[str], Id]) -> dict[Id, Any]:
-    """Key a mapping by parsed ids, refusing two spellings of one id."""
+    """Return a mapping with its keys parsed.
+
+    Raises ScenarioError ``duplicate`` for one id in two spellings.
+    """
     values: dict[Id, Any] = {}
     for text, value in given.items():
         one = fields.parse(parse, text, place)

@@ -1,4 +1,4 @@
-"""Task assignors, a folder each; ``registry`` has them by name.
+"""Task assignors, one folder each; ``registry`` maps their names to them.
 
 Imports models.assignment; decisions, replay, simulation and the followers import it.
 """

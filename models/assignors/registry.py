@@ -1,4 +1,4 @@
-"""Task assignors: a scenario in, a decision out."""
+"""Task assignors by name: each takes a scenario and returns a decision."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from caughtup.models.assignors.kafka.sticky.assignor import decide_fallback_prio
 from caughtup.models.assignors.minimal.assignor import decide_minimal_movement
 from caughtup.models.errors import ScenarioError
 
-#: Assignors by the names that scenarios call them by.
+#: Assignors by the names that scenarios use.
 ASSIGNORS: Mapping[str, Callable[[Scenario], Decision]] = {
     "high_availability": decide_high_availability,
     "sticky": decide_sticky,
@@ -23,7 +23,10 @@ ASSIGNORS: Mapping[str, Callable[[Scenario], Decision]] = {
 
 
 def decide(scenario: Scenario) -> Decision:
-    """Decide with the assignor that the scenario names. Raises ScenarioError ``unsupported``."""
+    """Return the decision of the assignor that the scenario names.
+
+    Raises ScenarioError ``unsupported``.
+    """
     assignor = ASSIGNORS.get(scenario.assignor)
     if assignor is None:
         known = ", ".join(sorted(ASSIGNORS))

@@ -1,4 +1,4 @@
-"""What every group committed, in columns: a row for each group, topic and partition.
+"""The commits of every group, in columns: a row for each group, topic and partition.
 
 Imports models.histories and models.polls; lag, tasks, decisions, copies and the state import it.
 """

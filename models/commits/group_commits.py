@@ -1,4 +1,4 @@
-"""A group's partitions with what it committed on each: made when somebody asks."""
+"""A group's committed partitions with their histories, created on access."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from caughtup.models.polls.column_reader import Ints
 class LastCommits(NamedTuple):
     """The last commit on each of a group's partitions: lists of the same length.
 
-    ``offsets`` and when each was committed, in ms since the epoch.
+    ``offsets``, and the time of each commit in ms since the epoch.
     """
 
     partitions: list[TopicPartition]
@@ -24,8 +24,8 @@ class LastCommits(NamedTuple):
 class CommittedTopic(NamedTuple):
     """The last commit on each of a topic's partitions: arrays (int64) of the same length.
 
-    ``partitions`` ascend; ``offset`` is the committed one, ``commit_ms`` when it was committed (ms
-    since the epoch).
+    ``partitions`` ascend; ``offset`` is the committed offset, ``commit_ms`` the time of the commit
+    (ms since the epoch).
     """
 
     topic: str
@@ -34,28 +34,28 @@ class CommittedTopic(NamedTuple):
     commit_ms: Ints
 
 
-class Commits(Protocol):
-    """Where commits are kept: ``CommitTable``."""
+class CommitLookup(Protocol):
+    """The part of ``CommitTable`` that GroupCommits uses."""
 
     def find(self, group: str, partition: TopicPartition) -> CommitHistory | None:
-        """Return the history of a group on a partition; None if it has no commit there."""
+        """Return the history of a group on a partition; None without a commit."""
 
     def last(self, group: str) -> LastCommits:
         """Return a group's last commits."""
 
     def count(self, group: str) -> int:
-        """Count the partitions on which a group has a commit."""
+        """Return the number of partitions on which a group has a commit."""
 
 
 class GroupCommits(Mapping[TopicPartition, CommitHistory]):
-    """What a group has committed by now, topic by topic, its partitions in ascending order.
+    """A group's commits by now, topic by topic, its partitions in ascending order.
 
-    Each look at a partition makes a history of its own, which what comes later doesn't change.
+    Each access to a partition creates a new history, which later commits don't change.
     """
 
     __slots__ = ("_group", "_table")
 
-    def __init__(self, table: Commits, group: str) -> None:
+    def __init__(self, table: CommitLookup, group: str) -> None:
         self._table = table
         self._group = group
 

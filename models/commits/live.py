@@ -1,20 +1,21 @@
-"""Commits as they come: those that repeat what is known all at once, others one after the other."""
+"""Applies commits as they arrive: repeated ones all at once, others one by one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NoReturn
 
 import numpy as np
 
 from caughtup.models.clocks import AHEAD_MS
-from caughtup.models.commits.places import NO_HEAD, NO_ROW, PARTITION_BITS, names_of
+from caughtup.models.commits.row_index import NO_HEAD, NO_ROW, PARTITION_BITS, head_of, names_of
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetHistory, EndOffsetTable
 from caughtup.models.ids import TopicPartition
 from caughtup.models.polls.column_reader import Ints, Rows
 from caughtup.models.polls.commit_columns import NO_OFFSET, NO_TOPIC_ID, CommitColumns
+from caughtup.models.polls.records import ListedRecords
 
 #: Called with the group and partition of a commit that failed, before the next one.
 OnError = Callable[[str, TopicPartition, Exception], object]
@@ -31,14 +32,14 @@ def apply_live(
     now_ms: int | None = None,
     on_error: OnError = _raise,
 ) -> None:
-    """Apply the last commit of each key, each a step that its group made.
+    """Apply the last commit of each key, each of which is a step of its group.
 
-    ``ends`` shows since when a group had something to read, and ``now_ms`` which of its commits
-    were made by a clock that was set back since. A commit on a topic with another id is on another
-    topic of the same name: its history starts again.
+    ``ends`` shows since when a group had something to read. With ``now_ms``, commits are recognised
+    whose coordinator's clock was set back since. A commit with another topic id is on another topic
+    of the same name: its history starts again.
     """
     last = _last_of_each(commits)
-    rows, _ = table.places.rows(commits, last[:0])
+    rows, _ = table.row_index.rows(commits, last[:0])
     offset, time_ms = commits.offset[last], commits.time_ms[last]
     topic_id = commits.topic_id[last]
     is_news = ~_repeated(
@@ -69,13 +70,38 @@ def apply_live(
 
 
 def delete(table: CommitTable, group: str, partition: TopicPartition) -> None:
-    """Forget what a group committed on a partition; the head stays, for ``CommitTable.sweep``."""
-    head = table.places.find(group, partition.topic)
-    row = NO_ROW if head == NO_HEAD else table.places.row(head, partition.partition)
+    """Remove a group's commit on a partition; ``CommitTable.sweep`` removes its head."""
+    head = table.row_index.find(group, partition.topic)
+    row = NO_ROW if head == NO_HEAD else table.row_index.row(head, partition.partition)
     if row != NO_ROW and table.columns.offset[row] != NO_OFFSET:
         table.forget_steps(np.array([row]))
         table.columns.offset[row] = NO_OFFSET
-        table.places.counts[head] -= 1
+        table.row_index.counts[head] -= 1
+
+
+def made_commits(
+    group: str, offsets: Mapping[TopicPartition, int | None], time_ms: int
+) -> CommitColumns:
+    """Return a group's commits at a time (ms) as columns, without records.
+
+    An offset of None means that there is no commit any more. Names must fit in a key: 32,767 bytes
+    each.
+    """
+    heads: dict[str, int] = {}
+    for topic, _ in offsets:
+        heads.setdefault(topic, len(heads))
+    made = [NO_OFFSET if offset is None else offset for offset in offsets.values()]
+    count = len(made)
+    return CommitColumns(
+        heads=[head_of(group, topic) for topic in heads],
+        head=np.fromiter((heads[topic] for topic, _ in offsets), np.int64, count),
+        partition=np.fromiter((number for _, number in offsets), np.int64, count),
+        offset=np.array(made, np.int64),
+        time_ms=np.full(count, time_ms, np.int64),
+        topic_id=np.full(count, NO_TOPIC_ID, np.int64),
+        topic_ids=[],
+        records=ListedRecords([], []),
+    )
 
 
 def _apply(
@@ -88,12 +114,12 @@ def _apply(
     ends: EndOffsetHistory | None,
     now_ms: int | None,
 ) -> None:
-    places = table.places
-    number = places.add(head)
-    row = places.add_row(number, partition.partition)
+    row_index = table.row_index
+    number = row_index.add(head)
+    row = row_index.add_row(number, partition.partition)
     if table.columns.offset[row] == NO_OFFSET:
         table.keep(row, CommitHistory(offset, time_ms, topic_id))
-        places.counts[number] += 1
+        row_index.counts[number] += 1
         return
     known = table.history(row)
     if known.topic_id is None:
@@ -112,7 +138,7 @@ def _add(
     ends: EndOffsetHistory | None,
     now_ms: int | None,
 ) -> None:
-    """Add another commit of a group-partition, with what is known of the partition's end."""
+    """Add another commit to a history, with what is known of the partition's end."""
     unread_since_ms = None
     if ends is not None and offset > known.committed:
         unread, _ = ends.around(known.committed)
@@ -121,17 +147,17 @@ def _add(
     if ends is not None and known.rewound_from is not None:
         _, more = ends.around(known.committed)
         if more is None:
-            known.rewound_from = None  # there is no more to regain: the log is a shorter one
+            known.rewound_from = None  # the log is shorter now, so there is no more to catch up
 
 
 def _last_of_each(commits: CommitColumns) -> Ints:
-    """Return the index of each key's last commit, in the order in which the keys first come."""
+    """Return the index of each key's last commit, in the order of the keys' first commits."""
     keys = (commits.head << PARTITION_BITS | commits.partition).tolist()
     return np.array(list(dict(zip(keys, range(len(keys)), strict=True)).values()), np.int64)
 
 
 def _numbers(table: CommitTable, commits: CommitColumns) -> Ints:
-    """Return the table's number of each of the commits' topic ids, if any, and of none at all."""
+    """Return the table's number of each of the commits' topic ids, and of NO_TOPIC_ID."""
     numbers = [table.topic_ids.known(topic_id) for topic_id in commits.topic_ids]
     return np.array([*numbers, NO_TOPIC_ID], np.int64)
 
@@ -139,10 +165,10 @@ def _numbers(table: CommitTable, commits: CommitColumns) -> Ints:
 def _repeated(
     table: CommitTable, rows: Ints, offset: Ints, time_ms: Ints, topic_id: Ints, now_ms: int | None
 ) -> Rows:
-    """Apply the commits that repeat an offset, and return which those are that say nothing new.
+    """Apply the commits that repeat an offset; return which commits need no further work.
 
-    The rest of these are older than what is known (the log is read again from its start after a
-    lost connection), or delete what isn't there.
+    These are the repeated ones, those older than the known commit (the log is read again from its
+    start after a lost connection), and tombstones of keys without a commit.
     """
     columns = table.columns
     before, before_ms = columns.offset[rows], columns.commit_ms[rows]

@@ -1,7 +1,7 @@
-"""Commits that were made before anybody watched: a whole poll at once, by vector operations.
+"""Applies commits from before the service started: a whole poll at once, by vector operations.
 
-The last commit of each key, and when it was made, is all that is kept of them: how a group came
-there isn't, so that its rhythm is known only once it has gone on.
+Only the last commit of each key and its time are kept: the earlier steps are not, so that a group's
+interval is known only after further commits.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from caughtup.models.commits.columns import NO_SLOT, NO_WAIT
-from caughtup.models.commits.places import NO_ROW
+from caughtup.models.commits.row_index import NO_ROW
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.polls.column_reader import Ints
 from caughtup.models.polls.commit_columns import NO_OFFSET, NO_TOPIC_ID, CommitColumns
@@ -18,9 +18,9 @@ from caughtup.models.polls.commit_columns import NO_OFFSET, NO_TOPIC_ID, CommitC
 def apply_past(table: CommitTable, commits: CommitColumns) -> None:
     """Apply commits in the order of their log, as long as nothing beyond them was ever read.
 
-    A log that is read a second time from its start ends in the state that it had before.
+    Reading a log again from its start ends in the same state.
     """
-    rows, heads = table.places.rows(commits, np.flatnonzero(commits.offset != NO_OFFSET))
+    rows, heads = table.row_index.rows(commits, np.flatnonzero(commits.offset != NO_OFFSET))
     last = _last_of_each(table, rows)
     deleted = commits.offset[last] == NO_OFFSET
     _delete(table, rows[last[deleted]], heads[last[deleted]])
@@ -48,7 +48,7 @@ def apply_past(table: CommitTable, commits: CommitColumns) -> None:
     columns.offset[rows] = offset
     columns.commit_ms[rows] = time_ms
     columns.topic_id[rows] = np.where(is_new | (topic_id != NO_TOPIC_ID), topic_id, known_id)
-    np.add.at(table.places.counts, of_head[is_new], 1)
+    np.add.at(table.row_index.counts, of_head[is_new], 1)
     if deleted.any():
         table.sweep(commits.heads)
 
@@ -57,7 +57,7 @@ def _last_of_each(table: CommitTable, rows: Ints) -> Ints:
     """Return the index of the last commit in each row, ascending."""
     found = np.flatnonzero(rows != NO_ROW)
     stamp, found_rows = table.columns.stamp, rows[found]
-    # Of several values for one row, the last is what stays there.
+    # numpy keeps the last of several values that are assigned to one row.
     stamp[found_rows] = found
     last: Ints = found[stamp[found_rows] == found]
     return last
@@ -68,4 +68,4 @@ def _delete(table: CommitTable, rows: Ints, heads: Ints) -> None:
     rows = rows[there]
     table.forget_steps(rows)
     table.columns.offset[rows] = NO_OFFSET
-    np.subtract.at(table.places.counts, heads[there], 1)
+    np.subtract.at(table.row_index.counts, heads[there], 1)

@@ -1,7 +1,7 @@
-"""The steps that groups made before their last one, in blocks: small enough for millions of rows.
+"""The steps of groups before their last one, in blocks: small enough for millions of rows.
 
-A step is three numbers: the offset, when it was committed (ms), and how long the group waited with
-it (ms, or -1). The more histories there are, the fewer steps each keeps.
+A step is three numbers: the offset, the time of the commit (ms), and the group's wait before it
+(ms, or -1). The more histories there are, the fewer steps each keeps.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import numpy as np
 from caughtup.models.histories.commits import STEP_NUMBERS, STEPS_KEPT
 from caughtup.models.polls.column_reader import Ints
 
-#: Steps that each history keeps before its last one, up to so many histories.
+#: (histories, steps): up to this number of histories, each keeps these steps before its last one.
 STEPS_UP_TO = ((200_000, STEPS_KEPT - 1), (600_000, 7))
 FEWEST_STEPS = 5
-#: Histories in a block, and how many blocks are narrowed while a new one fills.
+#: The histories in a block, and the number of blocks that are narrowed while a new one fills.
 _BLOCK = 1 << 10
 _NARROWED_MEANWHILE = 8
 _UNKNOWN = -1
 
 
 class StepBlocks:
-    """A slot for each history. ``steps_kept`` is how many steps a slot has room for."""
+    """A slot for each history. ``steps_kept`` is the number of steps that a slot has room for."""
 
     def __init__(
         self, steps_up_to: Sequence[tuple[int, int]] = STEPS_UP_TO, block: int = _BLOCK
@@ -34,11 +34,11 @@ class StepBlocks:
         self._block = block
         self._pace = max(1, block // _NARROWED_MEANWHILE)
         self._blocks: list[array[int]] = []
-        #: How many steps each slot of a block has room for: those of all but few are ``steps_kept``.
+        #: The steps that each slot of a block has room for: ``steps_kept`` for nearly all blocks.
         self._widths: list[int] = []
         self._lengths = bytearray()
         self._free: list[int] = []
-        #: Blocks up to this one are as narrow as all are to be.
+        #: Blocks before this one are already narrowed to ``steps_kept``.
         self._narrowed = 0
         self.steps_kept = steps_up_to[0][1]
 
@@ -51,9 +51,9 @@ class StepBlocks:
         return block[start : start + self._lengths[slot] * STEP_NUMBERS]
 
     def waits(self, slots: Ints) -> Ints:
-        """Return how long groups waited with the steps in some slots (ms; int64), a row a slot.
+        """Return the waits before the steps in some slots (ms; int64), one row for each slot.
 
-        Each as long as a slot has room for, with -1 where there is no step, or it isn't known.
+        Rows are as long as a slot has room for, with -1 for no step or an unknown wait.
         """
         numbers, at = np.divmod(slots, self._block)
         found = np.full((len(slots), self.steps_kept), _UNKNOWN)
@@ -69,9 +69,9 @@ class StepBlocks:
         return found
 
     def store(self, slot: int | None, steps: array[int]) -> int:
-        """Keep steps, the newest of them if they are too many; return their slot, a new one for None.
+        """Store steps, only the newest if they are too many; return their slot, a new one for None.
 
-        The longest wait among those left out stays with the oldest that is kept.
+        The longest wait among those left out is kept with the oldest step.
         """
         if slot is None:
             slot = self._free.pop() if self._free else self._add()
@@ -110,10 +110,10 @@ class StepBlocks:
         return slot
 
     def _narrow(self, number: int) -> array[int]:
-        """Return a block, without the oldest steps of histories that have more than are kept.
+        """Return a block, after removing the oldest steps beyond ``steps_kept`` of its histories.
 
-        There may be hundreds of blocks when fewer steps are to be kept: each is narrowed when it is
-        needed, or when its turn comes while slots are added.
+        There may be hundreds of blocks when ``steps_kept`` falls: each is narrowed when it is used,
+        or in its turn while slots are added.
         """
         before, kept = self._widths[number], self.steps_kept
         if before == kept:

@@ -1,7 +1,7 @@
 """The committed offsets of every group, small enough for millions of group-partitions.
 
-What is known of the last commit is in columns; the steps before it are kept only where a group has
-made any since this began to watch it. tests/models/commits/test_memory.py holds it to its bounds.
+The last commits are in columns; the steps before them are kept only if a group has made any since
+the service started. tests/models/commits/test_memory.py checks the memory.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from collections.abc import Callable, Generator, Iterable, Iterator, KeysView
 
 import numpy as np
 
-from caughtup.models.commits.columns import NO_SLOT, NO_WAIT, Columns
+from caughtup.models.commits.columns import NO_SLOT, NO_WAIT, CommitTableColumns, TopicIds
 from caughtup.models.commits.group_commits import CommittedTopic, GroupCommits, LastCommits
-from caughtup.models.commits.places import NO_HEAD, NO_ROW, Places
+from caughtup.models.commits.row_index import NO_HEAD, NO_ROW, RowIndex
 from caughtup.models.commits.steps import StepBlocks
-from caughtup.models.commits.topic_ids import TopicIds
 from caughtup.models.histories.commits import (
     ENOUGH_WAITS,
     FEWEST_WAITS,
@@ -26,36 +25,39 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.polls.column_reader import Ints
 from caughtup.models.polls.commit_columns import NO_OFFSET
 
-#: Partitions whose intervals are looked at in one step: a few milliseconds' work.
+#: The partitions whose intervals are computed in one step: a few milliseconds' work.
 _SOME = 1 << 14
-#: Fewer of them are quicker one by one.
+#: Fewer intervals than this are computed faster one by one.
 _FEW = 16
-#: One in so many partitions of a topic has a commit, at least, where they lie close.
+#: Partitions are close if at least one in this many numbers has a commit.
 _CLOSE = 8
 
 
 class CommitTable:
-    """What each group committed where, and how it came there.
+    """Each group's committed offsets, and their histories.
 
-    caughtup.models.commits.live and .past fill it; nobody else changes ``columns``, ``places``,
-    ``steps`` (those before the last one) or ``topic_ids``.
+    caughtup.models.commits.live and .past fill it; only they change ``columns``, ``row_index``,
+    ``steps`` (those before the last one) and ``topic_ids``.
     """
 
     def __init__(self) -> None:
-        self.columns = Columns()
-        self.places = Places(self.columns)
+        self.columns = CommitTableColumns()
+        self.row_index = RowIndex(self.columns)
         self.steps = StepBlocks()
         self.topic_ids = TopicIds()
-        # The one object that stands for each partition, by topic and number.
+        # Each partition's only object, by topic and number, which saves memory.
         self._partitions: dict[str, list[TopicPartition]] = {}
-        # How many changes there were by the last one of each group, and by that of all at once.
+        # The number of changes so far, and its value at the last change of each group, and of all.
         self._changed: dict[str, int] = {}
         self._changes = self._all_changed = 1
 
     def note(self, groups: Iterable[str]) -> None:
-        """Note that commits of these groups changed, but for those that repeat an offset."""
+        """Record that commits of these groups changed.
+
+        Commits that repeat an offset don't count.
+        """
         self._changes += 1
-        there = self.places.groups()
+        there = self.row_index.groups()
         for group in groups:
             if group in there:
                 self._changed[group] = self._changes
@@ -63,56 +65,56 @@ class CommitTable:
                 self._changed.pop(group, None)
 
     def note_all(self) -> None:
-        """Note that commits of any group may have changed."""
+        """Record that commits of any group may have changed."""
         self._changes += 1
         self._all_changed = self._changes
         self._changed.clear()
 
     def changed(self, group: str) -> int:
-        """Return a number that is another one once the group has committed another offset.
+        """Return a number that changes when the group commits another offset.
 
-        Or once one of its partitions has a commit for the first time, or none any more; 0 for a
-        group without commits.
+        It also changes when a partition gets its first commit, or loses its commit; 0 for a group
+        without commits.
         """
-        if group not in self.places.groups():
+        if group not in self.row_index.groups():
             return 0
         return max(self._changed.get(group, 0), self._all_changed)
 
     def groups(self) -> KeysView[str]:
-        """Name the groups that have commits."""
-        return self.places.groups()
+        """Return the groups that have commits."""
+        return self.row_index.groups()
 
     def topics(self) -> KeysView[str]:
-        """Name the topics on which there are commits."""
-        return self.places.topics()
+        """Return the topics on which there are commits."""
+        return self.row_index.topics()
 
     def of(self, group: str) -> GroupCommits:
         """Return a group's partitions with their histories; empty for a group without commits."""
         return GroupCommits(self, group)
 
     def on(self, partition: TopicPartition) -> Iterator[int]:
-        """Yield what each group has committed of a partition, one after the other.
+        """Yield each group's committed offset of a partition, one after the other.
 
-        Many groups may read a topic: the caller may stop, or go on when the table has changed.
+        Many groups may read a topic: the caller may stop, or go on after the table has changed.
         """
-        heads = self.places.of_topic(partition.topic)
+        heads = self.row_index.of_topic(partition.topic)
         for head in list(heads):
-            row = self.places.row(head, partition.partition) if head in heads else NO_ROW
+            row = self.row_index.row(head, partition.partition) if head in heads else NO_ROW
             if row != NO_ROW and self.columns.offset[row] != NO_OFFSET:
                 yield int(self.columns.offset[row])
 
     def find(self, group: str, partition: TopicPartition) -> CommitHistory | None:
-        """Return the history of a group on a partition; None if it has no commit there."""
+        """Return the history of a group on a partition; None without a commit."""
         topic, number = partition
-        head = self.places.find(group, topic)
-        row = NO_ROW if head == NO_HEAD else self.places.row(head, number)
+        head = self.row_index.find(group, topic)
+        row = NO_ROW if head == NO_HEAD else self.row_index.row(head, number)
         if row == NO_ROW or self.columns.offset[row] == NO_OFFSET:
             return None
         return self.history(row)
 
     def count(self, group: str) -> int:
-        """Count the partitions on which a group has a commit."""
-        return int(self.places.counts[self.places.of_group(group)].sum())
+        """Return the number of partitions on which a group has a commit."""
+        return int(self.row_index.counts[self.row_index.of_group(group)].sum())
 
     def last(self, group: str) -> LastCommits:
         """Return a group's last commits, topic by topic, its partitions in ascending order."""
@@ -126,13 +128,16 @@ class CommitTable:
     def rows_of(self, group: str) -> list[tuple[str, Ints, Ints]]:
         """Return the topics on which a group has commits: of each the partitions, and their rows.
 
-        The rows are good until ``changed`` returns another number.
+        The rows are valid until ``changed`` returns another number.
         """
-        places = self.places
-        return [(places.topic(head), *self.committed_rows(head)) for head in places.of_group(group)]
+        row_index = self.row_index
+        return [
+            (row_index.topic(head), *self.committed_rows(head))
+            for head in row_index.of_group(group)
+        ]
 
     def columns_of(self, group: str) -> list[CommittedTopic]:
-        """Return what a group has committed by now, a topic after the other."""
+        """Return a group's last commits, one topic after the other."""
         offset, commit_ms = self.columns.offset, self.columns.commit_ms
         return [
             CommittedTopic(topic, numbers, offset[rows], commit_ms[rows])
@@ -140,17 +145,20 @@ class CommitTable:
         ]
 
     def named(self, topic: str, numbers: Ints) -> list[TopicPartition]:
-        """Return partitions of a topic that ascend, each the same object every time if they lie close."""
+        """Return the partitions of a topic with these numbers, which ascend.
+
+        Close ones are the same objects each time.
+        """
         return self._partitions_of(topic, numbers.tolist())
 
     def has_commit(self, group: str) -> Callable[[TopicPartition], bool]:
-        """Return a test for the partitions on which a group has a commit, good for now."""
-        places, offset = self.places, self.columns.offset
-        heads = {places.topic(head): head for head in places.of_group(group)}
+        """Return a test for the partitions on which a group has a commit, valid for now."""
+        row_index, offset = self.row_index, self.columns.offset
+        heads = {row_index.topic(head): head for head in row_index.of_group(group)}
 
         def test(partition: TopicPartition) -> bool:
             head = heads.get(partition.topic)
-            row = NO_ROW if head is None else places.row(head, partition.partition)
+            row = NO_ROW if head is None else row_index.row(head, partition.partition)
             return row != NO_ROW and offset.item(row) != NO_OFFSET
 
         return test
@@ -158,7 +166,7 @@ class CommitTable:
     def interval_ms(self, group: str) -> int | None:
         """Return the longest interval (ms) between a group's commits, over its partitions.
 
-        It stands in for a partition that has none of its own yet; None if there is none at all.
+        It is used for partitions without an interval of their own; None if no partition has one.
         """
         steps = self.interval_steps(group)
         try:
@@ -169,11 +177,13 @@ class CommitTable:
             return longest
 
     def interval_steps(self, group: str) -> Generator[None, None, int | None]:
-        """Find out what ``interval_ms`` returns, some thousands of partitions a step."""
+        """Compute ``interval_ms`` as a generator, some thousands of partitions a step."""
         longest = NO_WAIT
-        for head in list(self.places.of_group(group)):
+        for head in list(self.row_index.of_group(group)):
             reached = -1
-            while head in self.places.of_group(group):  # others may have had their turn
+            while head in self.row_index.of_group(
+                group
+            ):  # it may have been removed between two steps
                 numbers, rows = self.committed_rows(head)
                 start = 0 if reached < 0 else int(np.searchsorted(numbers, reached, "right"))
                 some = rows[start : start + _SOME]
@@ -199,12 +209,12 @@ class CommitTable:
 
     def committed_rows(self, head: int) -> tuple[Ints, Ints]:
         """Return the partitions of a head that have a commit, ascending, and their rows."""
-        numbers, rows = self.places.rows_of(head)
+        numbers, rows = self.row_index.rows_of(head)
         there = self.columns.offset[rows] != NO_OFFSET
         return (numbers, rows) if there.all() else (numbers[there], rows[there])
 
     def history(self, row: int) -> CommitHistory:
-        """Return the history in a row, which what comes later doesn't change."""
+        """Return the history in a row, which later commits don't change."""
         columns = self.columns
         slot = columns.slot.item(row)
         steps = array("q") if slot == NO_SLOT else self.steps.load(slot)
@@ -219,7 +229,7 @@ class CommitTable:
         )
 
     def keep(self, row: int, history: CommitHistory) -> None:
-        """Keep a history in a row, as many steps of it as there is room for."""
+        """Store a history in a row, with as many steps as there is room for."""
         columns, steps = self.columns, history.steps
         columns.offset[row], columns.step_ms[row], columns.wait_ms[row] = steps[-STEP_NUMBERS:]
         columns.commit_ms[row] = history.commit_timestamp_ms
@@ -234,7 +244,7 @@ class CommitTable:
         columns.rewind(row, history.rewound_from)
 
     def forget_steps(self, rows: Ints) -> None:
-        """Forget all steps of these rows but the last, and that they were rewound."""
+        """Remove all steps of these rows but the last, and that they were rewound."""
         slots = self.columns.slot[rows]
         for slot in slots[slots != NO_SLOT].tolist():
             self.steps.free(slot)
@@ -244,16 +254,16 @@ class CommitTable:
             self.columns.rewind(row, None)
 
     def sweep(self, heads: list[bytes]) -> None:
-        """Forget those of these heads that have no commit left, and what only they needed."""
-        emptied = self.places.emptied(heads)
+        """Remove those of these heads that have no commit left, and all that only they used."""
+        emptied = self.row_index.emptied(heads)
         if not emptied:
             return
-        for topic in self.places.remove(emptied):
+        for topic in self.row_index.remove(emptied):
             self._partitions.pop(topic, None)
         self.topic_ids.sweep(self.columns, len(emptied))
 
     def _partitions_of(self, topic: str, numbers: list[int]) -> list[TopicPartition]:
-        """Return partitions of a topic, each the same object every time if they lie close."""
+        """Return partitions of a topic, each the same object every time if they are close."""
         known = self._partitions.setdefault(topic, [])
         most = numbers[-1] + 1 if numbers else 0
         if len(known) < most <= _CLOSE * len(numbers):
@@ -271,4 +281,4 @@ class CommitTable:
                 yield group, partition, history
 
     def __len__(self) -> int:
-        return int(self.places.counts.sum())
+        return int(self.row_index.counts.sum())

@@ -16,7 +16,7 @@ from caughtup.models.faults.isolation import Faults, Isolation
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.learning.learned import Learned
-from caughtup.models.learning.told import Told
+from caughtup.models.learning.told import ToldConfigs
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.records.movements import TaskMovementRecord
 from caughtup.models.records.recommendations import RecommendationRecord
@@ -52,7 +52,7 @@ class Applications(Mapping[str, Application]):
 
     def learned_of(self, group: str) -> Learned:
         """Return what is known of an application's configs, by its settings and its leaders."""
-        return self.learned.of(group, Told.of(self.parameters(group)))
+        return self.learned.of(group, ToldConfigs.of(self.parameters(group)))
 
     def config(self, group: str, name: str) -> int:
         """Return the value of a config to go on with: as the newest decision has it."""
@@ -183,7 +183,7 @@ class Applications(Mapping[str, Application]):
         generation = life.generation
         return life, DecisionContext(
             parameters,
-            self.learned.of(group, Told.of(parameters)),
+            self.learned.of(group, ToldConfigs.of(parameters)),
             self.learned.holds(generation),
             self.learned.placed(group),
             ends.of_topics(may_depend_on(generation, parameters)),

@@ -47,9 +47,9 @@ from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.ids import CopyKey, TopicPartition
 from caughtup.models.learning.known_inputs import with_known_configs
-from caughtup.models.learning.learned import Learned, Verdict, learn
+from caughtup.models.learning.learned import Learned, LearningResult, learn
 from caughtup.models.learning.provenance import chosen
-from caughtup.models.learning.told import possible
+from caughtup.models.learning.told import possible_hypotheses
 from caughtup.models.parameters import STRATEGY, ApplicationParameters
 from caughtup.models.records.recommendations import RecommendationRecord
 from caughtup.models.tasks.positions import TaskPosition
@@ -258,12 +258,12 @@ def _next_rebalance(generation: StreamsGeneration, inputs: GenerationInputs) -> 
     return inputs if scenario is None else replace(inputs, scenario=scenario, projected=True)
 
 
-def _exact(generation: StreamsGeneration, learned: Learned, verdict: Verdict) -> ExactResult:
+def _exact(generation: StreamsGeneration, learned: Learned, verdict: LearningResult) -> ExactResult:
     """Return what was found of a leader's decision, and its assignor as far as that is known."""
     if generation.follows:
         assignor = FOLLOWER
     else:
-        hypotheses = learned.hypotheses or possible(learned.told, ())
+        hypotheses = learned.hypotheses or possible_hypotheses(learned.told, ())
         assignor = CLASSES[chosen(hypotheses).algorithm.assignor]
     return ExactResult(compared(verdict.result, verdict.why, assignor), verdict.decision)
 

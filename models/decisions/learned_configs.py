@@ -10,7 +10,7 @@ from caughtup.models.assignment.releases import Release
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs
 from caughtup.models.decisions.last_by_group import MOST_GROUPS
 from caughtup.models.groups.generation import StreamsGeneration
-from caughtup.models.learning.learned import Learned
+from caughtup.models.learning.learned import Learned, with_settings
 from caughtup.models.learning.ranges import (
     ANY,
     LAG,
@@ -20,11 +20,10 @@ from caughtup.models.learning.ranges import (
     Algorithm,
     ConfigRange,
     Hypotheses,
-    Span,
+    IntSpan,
     bounded,
 )
-from caughtup.models.learning.retold import retold
-from caughtup.models.learning.told import Told
+from caughtup.models.learning.told import ToldConfigs
 from caughtup.models.records.decoding import (
     BAD_TYPE,
     RefusedError,
@@ -61,10 +60,10 @@ class LearnedConfigs:
     def __init__(self) -> None:
         self._known: dict[str, LearnedUntil] = {}
 
-    def of(self, group: str, told: Told) -> Learned:
+    def of(self, group: str, told: ToldConfigs) -> Learned:
         """Return what is known of a group whose settings tell so much."""
         known = self._known.get(group)
-        return Learned(told) if known is None else retold(known.learned, told)
+        return Learned(told) if known is None else with_settings(known.learned, told)
 
     def holds(self, generation: StreamsGeneration) -> bool:
         """Return whether a generation was learned from: it is to be learned from but once."""
@@ -165,7 +164,7 @@ def learned_until(record: LearnedRecord) -> LearnedUntil:
     told = record.told
     tags = or_none(told.tags)
     learned = Learned(
-        told=Told(
+        told=ToldConfigs(
             told.configs,
             None if tags is None else tuple(tags),
             or_none(told.assignor),
@@ -183,7 +182,7 @@ def learned_until(record: LearnedRecord) -> LearnedUntil:
     return LearnedUntil(learned, record.generation, record.as_of_ms, record.changelogs)
 
 
-def _told_record(told: Told) -> ToldRecord:
+def _told_record(told: ToldConfigs) -> ToldRecord:
     assignor: Assignor | None = told.assignor  # type: ignore[assignment]
     strategy: Strategy | None = told.strategy  # type: ignore[assignment]
     return ToldRecord(
@@ -227,11 +226,11 @@ def _range(record: RangeRecord) -> ConfigRange:
     )
 
 
-def _span(name: str, bounds: list[int]) -> Span:
+def _span(name: str, bounds: list[int]) -> IntSpan:
     low, high = bounds
     if low > high:
         raise RefusedError(BAD_TYPE, f"{name}: {low} is more than {high}")
-    span = Span(low, high)
+    span = IntSpan(low, high)
     if name in ANY and not span.within(ANY[name]):
         raise RefusedError(BAD_TYPE, f"{name}: Kafka takes no {low}")
     return span

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from math import ceil
 
-from caughtup.models.assignment.decision import Decision, Kind
+from caughtup.models.assignment.decision import Decision, MovementKind
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.records.fields import or_absent
 from caughtup.models.records.recommendations import CostRecord
 from caughtup.models.simulation.rounds import play
 
 #: Movements that build a copy of state where there was none; the others only change roles.
-BUILDING = frozenset({Kind.COLD, Kind.WARMUP, Kind.WAITING, Kind.STANDBY})
+BUILDING = frozenset(
+    {MovementKind.COLD, MovementKind.WARMUP, MovementKind.WAITING, MovementKind.STANDBY}
+)
 #: Movements that take turns with the warm-ups.
-_TAKING_TURNS = frozenset({Kind.WARMUP, Kind.WAITING})
+_TAKING_TURNS = frozenset({MovementKind.WARMUP, MovementKind.WAITING})
 #: Tasks × clients × rounds that are played; of more, the first decision tells.
 _MOST_PLAYED = 100_000
 

@@ -1,4 +1,4 @@
-"""What failed although nothing should, what was refused, what was set aside.
+"""Unexpected failures, refused records, and records that were set aside.
 
 Imports errors; the state and the shell import it.
 """

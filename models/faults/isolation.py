@@ -1,6 +1,6 @@
-"""What failed although nothing should: counted by part and cause, and kept by what it befell.
+"""Unexpected failures: counted by part and cause, and kept by subject.
 
-A failure costs the group, topic or partition that it befell one turn; everything else goes on.
+A failure costs its group, topic or partition one turn; everything else goes on.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from types import TracebackType
 
 from caughtup.models.errors import error_code
 
-#: Subjects kept with what befell them, the newest; the totals count them all.
+#: The most faults that are kept, the newest; the totals count all.
 FAULTS_KEPT = 200
-#: Characters kept of a message and of a subject's name: somebody else may have chosen both.
+#: Messages and subjects' names are truncated: clients may have chosen both.
 _CHARACTERS = 200
 
 
 @dataclass(frozen=True, order=True, slots=True)
 class Fault:
-    """What befell a subject in a part of the service, how many times, and when last (ms).
+    """A failure over a subject in a part of the service, how many times, and when last (ms).
 
-    ``subject`` names a group, a topic or a partition; ``cause`` is the error's code or class.
+    ``subject`` is a group, a topic or a partition; ``cause`` is the error's code or class.
     """
 
     part: str
@@ -34,7 +34,7 @@ class Fault:
 
 
 class Faults:
-    """Counts failures. ``on_fault`` is called with each, and with the error itself."""
+    """Counts failures. ``on_fault`` is called with each one and its error."""
 
     def __init__(self, on_fault: Callable[[Fault, Exception], None] | None = None) -> None:
         self.totals: Counter[tuple[str, str]] = Counter()
@@ -42,7 +42,7 @@ class Faults:
         self._kept: dict[tuple[str, str, str], Fault] = {}
 
     def note(self, part: str, subject: str, error: Exception, now_ms: int) -> None:
-        """Count a failure of ``part`` over ``subject`` at a moment (ms)."""
+        """Count a failure of ``part`` over ``subject`` at a time (ms)."""
         cause = error_code(error)
         self.totals[part, cause] += 1
         key = part, subject[:_CHARACTERS], cause
@@ -61,20 +61,20 @@ class Faults:
         now_ms: int,
         otherwise: Callable[[Exception], object] | None = None,
     ) -> Isolation:
-        """Return what counts an error that is raised within it, and goes on behind it.
+        """Return a context manager that counts an error and suppresses it.
 
-        ``otherwise`` is called with the error: it takes down what the subject had from this part,
-        so that nothing stale stays up.
+        ``otherwise`` is called with the error: it removes what this part had of the subject, so
+        that nothing stale is shown.
         """
         return Isolation(self, part, subject, now_ms, otherwise)
 
     def newest(self) -> list[Fault]:
-        """List what is kept, the newest first."""
+        """Return the kept faults, the newest first."""
         return list(reversed(self._kept.values()))
 
 
 class Isolation:
-    """What ``Faults.isolated`` returns: a million of these go by for a scrape, so no generator."""
+    """The context manager of ``Faults.isolated``; a class, since a generator would be too slow."""
 
     __slots__ = ("_faults", "_now_ms", "_otherwise", "_part", "_subject")
 
@@ -101,7 +101,7 @@ class Isolation:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        if not isinstance(error, Exception):  # none, or the end of the process or of a task
+        if not isinstance(error, Exception):  # none, or a cancelled task, or the process's end
             return False
         self._faults.note(self._part, self._subject, error, self._now_ms)
         if self._otherwise is not None:

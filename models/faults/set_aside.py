@@ -1,4 +1,4 @@
-"""Records of ours that no broker takes: set aside by topic and key, so that the others go on."""
+"""The service's records that no broker accepts, set aside by topic and key."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-#: Keys kept with what was set aside of them, the newest; the counts have them all.
+#: The most keys that are kept, the newest; the counts have all.
 KEYS_KEPT = 200
-#: Characters kept of a key and of a message.
+#: The most characters of a key and of a message that are kept.
 _CHARACTERS = 200
 
 
 @dataclass(frozen=True, order=True, slots=True)
 class SetAside:
-    """A key whose newest record was set aside: how many in a row, why, and when last (ms).
+    """A key whose newest record was set aside: the number in a row, why, and the last time (ms).
 
     ``key`` is a group, or a partition in movement. ``reason`` is a code: ``too_large`` …
     """
@@ -28,7 +28,7 @@ class SetAside:
 
 
 class SetAsideRecords:
-    """Counts what was set aside. ``on_set_aside`` is called with each."""
+    """Counts the records that are set aside. ``on_set_aside`` is called with each."""
 
     def __init__(self, on_set_aside: Callable[[SetAside], None] | None = None) -> None:
         self.counts: Counter[tuple[str, str]] = Counter()
@@ -36,7 +36,7 @@ class SetAsideRecords:
         self._kept: dict[tuple[str, str], SetAside] = {}
 
     def add(self, topic: str, key: bytes, reason: str, message: str, now_ms: int) -> None:
-        """Count a record as set aside at a moment (ms)."""
+        """Count a record as set aside at a time (ms)."""
         self.counts[topic, reason] += 1
         of = topic, _text(key)
         before = self._kept.pop(of, None)  # the newest goes to the end
@@ -48,21 +48,21 @@ class SetAsideRecords:
             self.on_set_aside(kept)
 
     def written(self, topic: str, key: bytes) -> None:
-        """Forget what was set aside of a key: a newer record of it is on the topic."""
+        """Remove a key, since a newer record of it was written."""
         if self._kept:
             self._kept.pop((topic, _text(key)), None)
 
     def forget(self, key: str) -> None:
-        """Forget what was set aside of a key that is gone."""
+        """Remove a key that is gone, from all topics."""
         for aside in self.of(key):
             del self._kept[aside.topic, aside.key]
 
     def of(self, key: str) -> list[SetAside]:
-        """List what is set aside of a key, by topic."""
+        """Return the records of a key that are set aside, by topic."""
         return sorted(one for one in self._kept.values() if one.key == key[:_CHARACTERS])
 
     def newest(self) -> list[SetAside]:
-        """List what is kept, the newest first."""
+        """Return the kept records, the newest first."""
         return list(reversed(self._kept.values()))
 
 

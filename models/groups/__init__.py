@@ -1,4 +1,4 @@
-"""Groups as their records show them: generations, members, topics, on every protocol.
+"""Groups as their records show them, on every protocol: generations, members, topics.
 
-Imports models.wire; everything that looks at groups imports it.
+Imports models.wire; all code about groups imports it.
 """

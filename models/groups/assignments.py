@@ -1,4 +1,4 @@
-"""What the members of a classic group were assigned, decoded once for all who need it."""
+"""The assignments of a classic group's members, decoded once for all that need them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from caughtup.models.wire.group_metadata import GroupMetadata
 
 #: The protocol name under which Kafka Streams joins a classic group.
 STREAMS_PROTOCOL = "stream"
-#: The one under which a Python application joins that follows; its members say the same.
+#: The protocol name of a follower in Python; its members' subscriptions have the same format.
 FOLLOWERS_PROTOCOL = "caughtup"
 STREAMS_PROTOCOLS = (STREAMS_PROTOCOL, FOLLOWERS_PROTOCOL)
 
-#: Member id → what the member was assigned, or what is wrong with that.
+#: Member id → the member's assignment, or the error in it.
 Assignments = Mapping[str, ConsumerAssignment | DecodeError]
 
 
 def decode_assignments(metadata: GroupMetadata) -> Assignments:
-    """Decode what each member was assigned; nothing in groups that no consumers are in."""
+    """Return each member's decoded assignment; empty for groups without consumers."""
     if metadata.protocol_type != "consumer" and metadata.protocol not in STREAMS_PROTOCOLS:
         return {}
     return {

@@ -1,4 +1,4 @@
-"""A classic group's record read to the last member: the costly part of taking it, on any thread."""
+"""A classic group's record, decoded completely: this takes long, and may be done on any thread."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from caughtup.models.wire.group_metadata import GroupMetadata
 
 
 class ClassicGroup(NamedTuple):
-    """Who is in a group, and its generation if it is Kafka Streams'.
+    """A group's members, and its generation if it is Kafka Streams'.
 
-    ``errors`` are those of assignments that can't be read.
+    ``errors`` are those of unreadable assignments.
     """
 
     membership: Membership
@@ -23,12 +23,12 @@ class ClassicGroup(NamedTuple):
     errors: tuple[DecodeError, ...]
 
 
-#: What was read of a group: None for a deleted one, or what failed although nothing should.
+#: A decoded group: None for a deleted one, or an unexpected error.
 ReadGroup = ClassicGroup | Exception | None
 
 
 def read_classic_groups(groups: Mapping[str, GroupMetadata | None]) -> dict[str, ReadGroup]:
-    """Read the groups that a batch of records has, in the order of their names."""
+    """Decode the groups of a batch of records, in the order of their names."""
     return {group: _read(group, metadata) for group, metadata in sorted(groups.items())}
 
 
@@ -40,5 +40,5 @@ def _read(group: str, metadata: GroupMetadata | None) -> ReadGroup:
         membership, errors = classic_membership(metadata, assignments)
         generation = read_streams_generation(group, metadata, {}, assignments)
         return ClassicGroup(membership, generation, errors)
-    except Exception as error:  # noqa: BLE001 - it is told of where the group is taken
+    except Exception as error:  # noqa: BLE001 - it is reported where the group is applied
         return error

@@ -1,4 +1,4 @@
-"""A consumer group on the new protocol, put together from its records (KIP-848)."""
+"""A consumer group on the new protocol, from its records (KIP-848)."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ ConsumerGroupRecordKey = (
 class ConsumerGroup:
     """The last value of each of the group's records.
 
-    ``epoch`` is None before the group's own record was read and after its tombstone: such a group
-    isn't there.
+    ``epoch`` is None before the group's own record was read and after its tombstone: then the group
+    doesn't exist.
     """
 
     epoch: int | None = None
@@ -50,7 +50,7 @@ class ConsumerGroup:
             self._apply_member(key, record)
         elif key.record_type is RecordType.CONSUMER_GROUP_METADATA:
             self.epoch = record.epoch if isinstance(record, ConsumerGroupMetadata) else None
-            if record is None:  # brokers up to 4.0 leave the expressions of a deleted group behind
+            if record is None:  # brokers up to 4.0 don't delete the expressions of a deleted group
                 self.regular_expressions.clear()
 
     def _apply_member(
@@ -66,22 +66,22 @@ class ConsumerGroup:
             self.current.pop(key.member_id, None)
 
     def is_empty(self) -> bool:
-        """Return whether nothing is left of the group."""
+        """Return whether no record of the group is left."""
         left = self.members or self.current or self.regular_expressions
         return self.epoch is None and not left
 
     def topics(self) -> frozenset[str]:
-        """Name the topics that its members subscribe to, as far as they are named."""
+        """Return the topics of its members' subscriptions, as far as their names are known."""
         names = {name for m in self.members.values() for name in m.subscribed_topic_names}
         for member in self.members.values():
             names.update(self.regular_expressions.get(member.subscribed_topic_regex or "", ()))
         return frozenset(names)
 
     def membership(self, topic_names: Mapping[bytes, str]) -> Membership:
-        """Return who reads what.
+        """Return the group's members and the owners of partitions.
 
-        Assignments name topics by their ids only; ``topic_names`` gives the names of those that
-        are known. Partitions that a member still has to let go of are its own until then.
+        Assignments have topic ids only; ``topic_names`` has the known names. A partition that a
+        member has yet to revoke is its own until then.
         """
         members, owners = [], {}
         for member_id, metadata in sorted(self.members.items()):

@@ -1,4 +1,4 @@
-"""What a group's metadata record says: members, and for Kafka Streams, tasks and their copies."""
+"""A classic group's generation: its members, and for Kafka Streams, tasks and their copies."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from caughtup.models.wire.subscription_info import VERSIONS, decode_subscription
 
 
 def group_type(metadata: GroupMetadata) -> str:
-    """Name the kind of a classic group: ``streams``, ``connect`` or ``classic``."""
+    """Return the kind of a classic group: ``streams``, ``connect`` or ``classic``."""
     if metadata.protocol_type == PROTOCOL_TYPE:
         return "connect"
     return "streams" if metadata.protocol in STREAMS_PROTOCOLS else "classic"
 
 
 def client_name(client_id: str) -> str:
-    """Return an instance's ``client.id``, of which Kafka Streams makes a member's by its thread."""
+    """Return an instance's ``client.id``, without the suffix of its stream thread."""
     return client_id.split("-StreamThread-")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class StreamsMember:
-    """One stream thread's consumer: what it reported when it joined, what it was given."""
+    """One stream thread's consumer: its subscription and its assignment."""
 
     member_id: str
     client_id: str
@@ -47,42 +47,42 @@ class StreamsMember:
     rack: str | None
     assigned: tuple[TopicPartition, ...]
     assignment: AssignmentInfo | None
-    #: As the group's record has it; Kafka's default where nobody says.
+    #: From the group's record; the default is Kafka's.
     session_timeout_ms: int = 45_000
     latest_version: int = VERSIONS[-1]
-    """The newest version of subscriptions that its release writes."""
+    """The newest version of subscriptions that its release supports."""
     instance_id: str | None = None
-    """Its ``group.instance.id``; None of one that isn't static."""
+    """Its ``group.instance.id``; None if it isn't static."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamsClient:
-    """One Kafka Streams process: its members taken together."""
+    """One Kafka Streams process: all its members."""
 
     process: ProcessId
     members: tuple[StreamsMember, ...]
 
     @property
     def capacity(self) -> int:
-        """Stream threads, which is what Kafka's assignors balance over."""
+        """The number of stream threads, over which Kafka's assignors balance."""
         return len(self.members)
 
     @property
     def offset_sums(self) -> dict[TaskId, int]:
-        """What the process reported for each task, in offsets or Kafka's sentinels."""
+        """The process's reported offset sum of each task, in offsets or Kafka's sentinels."""
         return {task: s for member in self.members for task, s in member.offset_sums.items()}
 
     @property
     def name(self) -> str:
-        """The instance's ``client.id``, without the thread's own suffix."""
+        """The instance's ``client.id``, without the thread's suffix."""
         return client_name(self.members[0].client_id)
 
     def active(self) -> set[TaskId]:
-        """Tasks that this generation gave the process to run."""
+        """Return the actives that this generation assigned to the process."""
         return {t for m in self.members if m.assignment for t in m.assignment.active}
 
     def standby(self) -> set[TaskId]:
-        """Tasks that this generation gave the process to follow, warm-ups included."""
+        """Return the standbys that this generation assigned to the process, warm-ups included."""
         return {t for m in self.members if m.assignment for t in m.assignment.standby}
 
 
@@ -96,33 +96,33 @@ class StreamsGeneration:
     as_of_ms: int
     clients: dict[ProcessId, StreamsClient]
     source_topics: dict[str, int]
-    """Source topic → subtopology, as the assignments show it."""
+    """Source topic → subtopology, derived from the assignments."""
     skipped: tuple[str, ...] = field(default=())
-    """Members whose user data could not be read, with the reason."""
+    """Members with unreadable user data, with the reason."""
     arrival: tuple[str, ...] = field(default=())
-    """Member ids in the order of the record, in which the coordinator names them to the leader."""
+    """Member ids in the order of the record, in which the coordinator sent them to the leader."""
     follows: bool = False
     """Whether its leader is certainly a follower, and no assignor of Kafka Streams."""
 
     @property
     def is_racked(self) -> bool:
-        """Whether every member has a rack, without which Kafka assigns nothing by racks."""
+        """Whether every member has a rack, without which Kafka doesn't assign by racks."""
         racks = [member.rack for member in self.members()]
         return bool(racks) and None not in racks
 
     def with_sources(self, known: dict[str, int]) -> StreamsGeneration:
-        """Return it with source topics that are known from earlier generations."""
+        """Return the generation with source topics that are known from earlier ones."""
         return replace(self, source_topics=known | self.source_topics)
 
     def members(self) -> Iterable[StreamsMember]:
-        """Every member, ordered by process and member id."""
+        """Yield every member, ordered by process and member id."""
         for process in sorted(self.clients):
             yield from self.clients[process].members
 
     def next_rebalance(self) -> tuple[int, StreamsMember] | None:
-        """Return when the next rebalance is due (ms) and which member carries the time.
+        """Return when the next rebalance is due (ms) and the member that will request it.
 
-        Kafka writes 0 where it is due at once, that is, as soon as this generation is there.
+        Kafka writes 0 if it is due at once, that is, as soon as this generation begins.
         """
         due = [
             (member.assignment.next_rebalance_ms, member.member_id, member)
@@ -135,12 +135,12 @@ class StreamsGeneration:
         return max(earliest[0], self.as_of_ms), earliest[2]
 
     def previous_active(self, client: StreamsClient) -> set[TaskId]:
-        """Tasks that the process ran when it joined: what it owned, and what it said it ran."""
+        """Return the tasks that the process ran when it joined, by its partitions or its report."""
         owned = {task for member in client.members for task in self.tasks_of(member.owned)}
         return owned | {t for t, s in client.offset_sums.items() if s == LATEST_OFFSET}
 
     def tasks_of(self, partitions: Iterable[TopicPartition]) -> set[TaskId]:
-        """Name the tasks that read these source partitions, as far as their topic is known."""
+        """Return the tasks that read these source partitions, if their topics are known."""
         return {
             TaskId(self.source_topics[p.topic], p.partition)
             for p in partitions
@@ -148,7 +148,7 @@ class StreamsGeneration:
         }
 
     def sources(self, task: TaskId) -> list[TopicPartition]:
-        """Name the source partitions that a task reads, sorted."""
+        """Return the source partitions that a task reads, sorted."""
         return [
             TopicPartition(topic, task.partition)
             for topic, subtopology in sorted(self.source_topics.items())
@@ -156,7 +156,7 @@ class StreamsGeneration:
         ]
 
     def all_tasks(self) -> set[TaskId]:
-        """Every task of the application: assigned, or held back while its owner lets go of it."""
+        """Return every task of the application, also those held back from their next owner."""
         tasks: set[TaskId] = set()
         for member in self.members():
             tasks |= self.tasks_of(member.owned)
@@ -172,12 +172,12 @@ def read_streams_generation(
     known_source_topics: dict[str, int],
     assignments: Assignments | None = None,
 ) -> StreamsGeneration | None:
-    """Read a Streams group's generation from its metadata.
+    """Return a Streams group's generation from its metadata.
 
-    ``known_source_topics`` (source topic → subtopology, from earlier generations) helps where
-    this generation withholds every partition of a topic. ``assignments`` are those of the
-    metadata, None where nobody decoded them yet. Returns None for other groups and for
-    records without members. A member that can't be read is left out and named in ``skipped``.
+    ``known_source_topics`` (source topic → subtopology, from earlier generations) is needed if this
+    generation holds back every partition of a topic. ``assignments`` are those of the metadata, if
+    already decoded. Returns None for other groups and for records without members. An unreadable
+    member is left out and listed in ``skipped``.
     """
     if metadata.protocol not in STREAMS_PROTOCOLS or not metadata.members:
         return None
@@ -239,7 +239,7 @@ def _read_member(
 
 
 def _source_topics(members: list[StreamsMember]) -> dict[str, int]:
-    """Learn source topic → subtopology: active tasks stand in the order of their partitions."""
+    """Return source topic → subtopology: active tasks are in the order of their partitions."""
     found: dict[str, int] = {}
     for member in members:
         if member.assignment is None:

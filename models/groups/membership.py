@@ -1,4 +1,4 @@
-"""Who is in a group and reads what, whichever protocol the group is on."""
+"""The members of a group and their partitions, on whichever protocol the group is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from caughtup.models.wire.group_metadata import GroupMetadata
 
 
 class Member(NamedTuple):
-    """A member of a group; ``process`` where the protocol names one."""
+    """A member of a group; ``process`` if the protocol has one."""
 
     member_id: str
     client_id: str
@@ -24,11 +24,11 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """A group's members, and which partition each of them reads.
+    """A group's members, and the partitions that each of them reads.
 
     ``group_type`` is ``classic``, ``streams``, ``connect``, ``consumer`` or ``share``;
-    ``generation`` the group's generation or epoch. ``topics`` names what the group reads, be it
-    assigned or not. ``rebalance_timeout_ms`` is the longest of any member, None without one; to a
+    ``generation`` the group's generation or epoch. ``topics`` are all topics that the group reads,
+    assigned or not. ``rebalance_timeout_ms`` is the longest of any member, None without one; for a
     consumer it is ``max.poll.interval.ms``.
     """
 
@@ -43,9 +43,9 @@ class Membership:
 def classic_membership(
     metadata: GroupMetadata, assignments: Assignments
 ) -> tuple[Membership, tuple[DecodeError, ...]]:
-    """Return the members of a group on the classic protocol, by their decoded assignments.
+    """Return the members of a group on the classic protocol, and the errors in their assignments.
 
-    And what is wrong with each assignment that can't be read; the others stay.
+    A member with an unreadable assignment has no partitions.
     """
     members: list[Member] = []
     owners: dict[TopicPartition, Member] = {}
@@ -73,5 +73,5 @@ def classic_membership(
 
 
 def longest_timeout(timeouts_ms: Iterable[int]) -> int | None:
-    """Return the longest of the members' timeouts; None if none of them has one."""
+    """Return the longest of the members' timeouts (ms); None if none is above 0."""
     return max((timeout for timeout in timeouts_ms if timeout > 0), default=None)

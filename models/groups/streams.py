@@ -1,4 +1,4 @@
-"""A Kafka Streams application on the new protocol, put together from its records (KIP-1071)."""
+"""A Kafka Streams application on the new protocol, from its records (KIP-1071)."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from caughtup.models.wire.streams_group_records import (
 )
 from caughtup.models.wire.streams_group_topology import StreamsGroupTopology
 
-#: As long as the number in a task's name may be.
+#: The numbers that a task's name may have.
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 StreamsGroupRecordKey = StreamsGroupKey | StreamsGroupMemberKey
 
 
 class StreamsTask(NamedTuple):
-    """A copy of a task that a member has: ``active``, ``standby`` or ``warmup``."""
+    """A member's copy of a task: ``active``, ``standby`` or ``warmup``."""
 
     task: TaskId
     role: str
@@ -39,7 +39,7 @@ class StreamsTask(NamedTuple):
 class StreamsGroup:
     """The last value of each of the group's records; ``epoch`` as in ConsumerGroup.
 
-    ``configs`` are those by which the coordinator assigned last.
+    ``configs`` are those of the coordinator's last assignment.
     """
 
     epoch: int | None = None
@@ -70,11 +70,11 @@ class StreamsGroup:
             self.current.pop(key.member_id, None)
 
     def is_empty(self) -> bool:
-        """Return whether nothing is left of the group."""
+        """Return whether no record of the group is left."""
         return self.epoch is None and not (self.members or self.current or self.topology)
 
     def source_topics(self) -> dict[str, frozenset[str]]:
-        """Return each subtopology's source topics, as far as they are named."""
+        """Return each subtopology's source topics, as far as they are listed by name."""
         return {
             subtopology.subtopology_id: frozenset(
                 (
@@ -86,7 +86,7 @@ class StreamsGroup:
         }
 
     def changelogs(self) -> dict[int, tuple[str, ...]]:
-        """Return each subtopology's changelog topics: the application itself registered them."""
+        """Return each subtopology's changelog topics, which the application itself registered."""
         return {
             int(subtopology.subtopology_id): tuple(
                 topic.name for topic in subtopology.state_changelog_topics
@@ -96,9 +96,9 @@ class StreamsGroup:
         }
 
     def copies(self) -> Iterator[StreamsTask]:
-        """Return every copy of every task, in the order of members and tasks.
+        """Yield every copy of every task, in the order of members and tasks.
 
-        A task that a member still has to let go of is its own until then.
+        A task that a member has yet to revoke is its own until then.
         """
         for member in self._members():
             held = self.current.get(member.member_id)
@@ -113,7 +113,10 @@ class StreamsGroup:
                     yield StreamsTask(task, role, member)
 
     def membership(self, partition_counts: Mapping[str, int]) -> Membership:
-        """Return who reads what; ``partition_counts`` tells which partitions a topic has."""
+        """Return the group's members and the owners of partitions.
+
+        ``partition_counts``: topic → number of partitions.
+        """
         sources = self.source_topics()
         owners = {
             TopicPartition(topic, copy.task.partition): copy.member
@@ -146,5 +149,5 @@ def _tasks(held: tuple[TaskIds, ...]) -> Iterator[TaskId]:
 
 
 def _is_number(subtopology_id: str) -> bool:
-    """Return whether it is one of Kafka Streams', which numbers its subtopologies."""
+    """Return whether a subtopology's id is a number, as Kafka Streams writes it."""
     return _NUMBER.fullmatch(subtopology_id) is not None

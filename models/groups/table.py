@@ -1,4 +1,4 @@
-"""Every group by name, on whichever protocol it is, and who is in it."""
+"""The members of every group by name, on whichever protocol it is."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from caughtup.models.wire.streams_group_records import StreamsGroupRecord
 
 
 class GroupTable:
-    """Who is in each group, by the records of groups.
+    """The members of each group, by the records of groups.
 
-    ``topic_names``: topic id → name, and ``partition_counts``: topic → number of partitions, as
-    they are whenever a membership is asked for; after a change of either, ``forget_owners``.
-    ``watched``: what is told of a membership.
+    ``topic_names``: topic id → name, and ``partition_counts``: topic → number of partitions, as of
+    the time a membership is requested; after a change of either, call ``forget_owners``.
+    ``watched`` filters each membership.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class GroupTable:
         self._memberships: dict[str, Membership] = {}
 
     def apply_classic(self, group: str, membership: Membership | None) -> None:
-        """Apply who is in a classic group, or None when it is gone."""
+        """Apply the members of a classic group, or None if it is gone."""
         self._memberships.pop(group, None)
         if membership is None:
             self.classic.discard(group)
@@ -55,7 +55,7 @@ class GroupTable:
         self._changed(key.group, self.streams)
 
     def forget(self, group: str) -> None:
-        """Forget who is in a group, on whichever protocol it is."""
+        """Remove a group, on whichever protocol it is."""
         self.classic.discard(group)
         for table in (self.consumer, self.streams, self._memberships):
             table.pop(group, None)
@@ -68,12 +68,12 @@ class GroupTable:
             del table[group]
 
     def forget_owners(self) -> None:
-        """Have the owners in groups of the new protocols worked out again."""
+        """Compute the owners in groups of the new protocols again on their next use."""
         for group in (*self.consumer, *self.streams):
             self._memberships.pop(group, None)
 
     def membership(self, group: str) -> Membership | None:
-        """Return who is in a group; None if all that is known of it are commits."""
+        """Return a group's members; None if only commits of it are known."""
         known = self._memberships.get(group)
         if known is None:
             if (consumer := self.consumer.get(group)) is not None:
@@ -86,5 +86,5 @@ class GroupTable:
         return known
 
     def names(self) -> set[str]:
-        """Name every group that there is metadata of."""
+        """Return the names of all groups with metadata."""
         return self.classic | self.consumer.keys() | self.streams.keys()

@@ -1,7 +1,7 @@
-"""What a group committed on one partition over time: bounded, and small enough for a million.
+"""The commits of a group on one partition over time, bounded in memory.
 
-A point is a step: the committed offset changed. Of commits that repeat an offset only the time of
-the last one is kept, and the longest time between two.
+A point is a *step*: a commit that changed the committed offset. Of commits that repeat an offset,
+only the time of the last one is kept, and the longest time between two.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from bisect import bisect_right
 from caughtup.models.clocks import is_from_the_future
 from caughtup.models.histories.thinning import kept_points
 
-#: The newest steps, which all stay; the older ones; and how far back they reach in ms.
+#: The number of newest steps, which all stay, and of older ones; the age of the oldest, in ms.
 DENSE_STEPS = 4
 SPARSE_STEPS = 8
 HORIZON_MS = 6 * 3_600_000
 #: Steps after which a history is thinned.
 STEPS_KEPT = 16
-#: With fewer waits than these there is no rhythm yet; with fewer than those, the longest is it. A
-#: wait that began with a record's coming may be any part of the group's interval.
+#: With fewer known waits than FEWEST_WAITS the interval is unknown; with fewer than ENOUGH_WAITS it
+#: is the longest. A wait that began when a record arrived may be any part of the interval.
 FEWEST_WAITS = 2
 ENOUGH_WAITS = 5
 
-#: Of a step: the offset, when it was committed (ms), and how long the group waited with it.
+#: The numbers of a step: the offset, the time of the commit (ms), and the group's wait before it.
 STEP_NUMBERS = 3
 _UNKNOWN = -1
 
@@ -31,14 +31,14 @@ _UNKNOWN = -1
 class CommitHistory:
     """A group's steps on a partition, oldest first, and its last commit.
 
-    ``commit_timestamp_ms`` is when the last commit was made, by the coordinator's clock.
-    ``topic_id`` is that of the topic committed on, None where the record has none.
-    ``rewound_from`` is the greatest offset that was committed before the commits went back, until
-    they reach it or the log's end; else None.
+    ``commit_timestamp_ms`` is the time of the last commit, by the coordinator's clock. ``topic_id``
+    is that of the topic of the commits, None if the record has none. ``rewound_from`` is the
+    greatest offset that was committed before the commits went back, until they reach it or the
+    log's end; else None.
     """
 
-    # Three numbers a step, one step after the other: the offset, when it was committed (ms), and
-    # how long the group waited with that step, or later with a commit that repeats it (ms, or -1).
+    # Three numbers a step, one step after the other: the offset, the time of the commit (ms), and
+    # the group's wait before that step, or before a later commit that repeats it (ms, or -1).
     __slots__ = ("_steps", "commit_timestamp_ms", "rewound_from", "topic_id")
 
     def __init__(self, offset: int, timestamp_ms: int, topic_id: bytes | None = None) -> None:
@@ -55,9 +55,10 @@ class CommitHistory:
         topic_id: bytes | None,
         rewound_from: int | None,
     ) -> CommitHistory:
-        """Return the history of some steps: one at least, three numbers each, oldest first.
+        """Return the history of these steps: at least one, three numbers each, oldest first.
 
-        The offset, when it was committed, and how long the group waited with it (ms, or -1).
+        The numbers are the offset, the time of the commit, and the group's wait before it (ms, or
+        -1).
         """
         made = object.__new__(cls)
         made._steps, made.commit_timestamp_ms = steps, commit_timestamp_ms
@@ -65,14 +66,14 @@ class CommitHistory:
         return made
 
     def copy(self) -> CommitHistory:
-        """Return the commits that there are now, whatever comes."""
+        """Return a copy that later commits don't change."""
         return CommitHistory.of(
             self._steps[:], self.commit_timestamp_ms, self.topic_id, self.rewound_from
         )
 
     @property
     def steps(self) -> array[int]:
-        """The steps as ``of`` takes them; not to be changed."""
+        """The steps in the form of ``of``; not to be changed."""
         return self._steps
 
     def add(
@@ -84,12 +85,12 @@ class CommitHistory:
     ) -> None:
         """Add a commit.
 
-        ``unread_since_ms`` is a moment at which there was nothing to read beyond the last commit:
-        a group that waits for a producer isn't slow to commit. None if no such moment is known.
-        Commits come in the order of their log, whatever the coordinators' clocks say. But one
-        that is both older and no further than the last was known before: the log is read again
-        from its start after a lost connection, and that is no rewind. Unless the last is of a time
-        that is yet to come by now (ms): its coordinator's clock has been set back since.
+        ``unread_since_ms`` is a time at which there was nothing to read beyond the last commit:
+        waiting for a producer is no slowness of the group. None if no such time is known. Commits
+        come in the order of their log, whatever the coordinators' clocks say. But one that is both
+        older and no further than the last is already known: the log is read again from its start
+        after a lost connection, and that is no rewind. The exception is a last commit whose time is
+        later than ``now_ms``: its coordinator's clock has been set back since.
         """
         steps = self._steps
         committed, step_ms = steps[-3], steps[-2]
@@ -118,7 +119,7 @@ class CommitHistory:
             self._thin()
 
     def _start_again(self, offset: int, timestamp_ms: int, *, rewound: bool) -> None:
-        """Start again from an offset, with what is known of the group's rhythm."""
+        """Start again from an offset, and keep the group's interval."""
         rhythm = self.interval_ms
         if rewound:
             self.rewound_from = max(self.committed, self.rewound_from or 0)
@@ -126,7 +127,7 @@ class CommitHistory:
         self._steps[:] = array("q", (offset, timestamp_ms, wait_ms))
 
     def _thin(self) -> None:
-        """Drop old steps; the longest wait among those dropped stays with the next one."""
+        """Drop old steps; the longest wait among the dropped ones is kept with the next step."""
         steps = self._steps
         waits = steps[2::STEP_NUMBERS]
         thinned = array("q")
@@ -136,7 +137,7 @@ class CommitHistory:
             start = index if after is None else after
             thinned.extend((steps[at], steps[at + 1], max(waits[start : index + 1])))
             after = index + 1
-        # The same array: new ones, of a million histories, the garbage collector would look through.
+        # In the same array: a million new ones would be work for the garbage collector.
         self._steps[:] = thinned
 
     @property
@@ -151,21 +152,21 @@ class CommitHistory:
 
     @property
     def first_offset(self) -> int:
-        """The offset of the oldest step that is still known."""
+        """The offset of the oldest known step."""
         return self._steps[0]
 
     @property
     def first_ms(self) -> int:
-        """When the oldest step that is still known was made, in ms since the epoch."""
+        """The time of the oldest known step, in ms since the epoch."""
         return self._steps[1]
 
     @property
     def interval_ms(self) -> int | None:
-        """How long this group takes from one step to the next when there is something to read.
+        """The group's usual time from one step to the next while there is something to read, in ms.
 
-        The second longest such time in the history, in ms: one outage doesn't make a rhythm, and
-        a rhythm of bursts with long pauses is one of long pauses. The longest while few are
-        known; None while it is fewer than two.
+        It is the second longest such time in the history: one outage doesn't change it, and a group
+        that commits in bursts with long pauses has the long pauses as its interval. With few known
+        waits it is the longest; with fewer than two it is None.
         """
         waits = sorted(wait for wait in self._steps[2::STEP_NUMBERS] if wait != _UNKNOWN)
         if len(waits) < FEWEST_WAITS:
@@ -181,14 +182,17 @@ class CommitHistory:
         return None
 
     def committed_at(self, moment_ms: int) -> int | None:
-        """Return the offset last committed at or before a moment; None before the first known one."""
+        """Return the last offset committed at or before a time.
+
+        None before the first known step.
+        """
         index = bisect_right(self._steps[1::STEP_NUMBERS], moment_ms)
         return self._steps[(index - 1) * STEP_NUMBERS] if index else None
 
     def position_at(self, moment_ms: int) -> float | None:
-        """Interpolate where the group was at a moment; None before its first known step.
+        """Return the interpolated position at a time; None before the first known step.
 
-        After the last step it is at the committed offset.
+        After the last step it is the committed offset.
         """
         steps = self._steps
         index = bisect_right(steps[1::STEP_NUMBERS], moment_ms)

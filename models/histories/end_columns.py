@@ -1,4 +1,4 @@
-"""The newest end offsets of all partitions as columns, for whoever asks about many of them."""
+"""The newest end offsets of all partitions as columns, for lookups of many partitions."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import numpy as np
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.polls.column_reader import Ints
 
-#: What stands for the time of a partition of which nothing is known.
+#: The time of a partition without a sample.
 NEVER_MS = -1
-#: The row of every partition of which nothing is known.
-NOBODYS = 0
+#: The row of every partition without a sample.
+UNKNOWN_ROW = 0
 _GROWTH = 1.5
 _FEWEST = 1 << 6
-#: Partitions' numbers are looked up in an array if one in so many up to the greatest is one's.
+#: Partitions are looked up in an array if at least one in this many numbers is a partition's.
 _CLOSE = 8
 
 
 class Ends(NamedTuple):
     """End offsets of some partitions: arrays (int64) of the same length.
 
-    ``readable`` is the readable end offset or, where nobody asked for it, the last stable one;
-    ``as_of_ms`` when they were asked for (ms), NEVER_MS where nothing is known of a partition.
+    ``readable`` is the readable end offset or, if unknown, the last stable one; ``as_of_ms`` is the
+    time of the sample (ms), NEVER_MS without one.
     """
 
     start: Ints
@@ -32,15 +32,18 @@ class Ends(NamedTuple):
     as_of_ms: Ints
 
     def part(self, some: slice) -> Ends:
-        """Return those of some of the partitions."""
+        """Return the end offsets of some of the partitions."""
         return Ends(*(column[some] for column in self))
 
 
 class EndColumns:
-    """The newest sample in each row, the fields of ``Ends``; NOBODYS is never a partition's."""
+    """The newest sample in each row, with the fields of ``Ends``.
+
+    Row UNKNOWN_ROW is no partition's.
+    """
 
     def __init__(self) -> None:
-        self._used = NOBODYS + 1
+        self._used = UNKNOWN_ROW + 1
         self._free: list[int] = []
         self.start = np.zeros(_FEWEST, np.int64)
         self.end = np.zeros(_FEWEST, np.int64)
@@ -61,12 +64,12 @@ class EndColumns:
                 (self.readable, 0),
                 (self.as_of_ms, NEVER_MS),
             ):
-                column.resize(size, refcheck=False)  # in place: nobody holds on to a part of one
+                column.resize(size, refcheck=False)  # in place: no view of a column is ever kept
                 column[row:] = nothing
         return row
 
     def put(self, row: int, ends: EndOffsets) -> None:
-        """Put a newer sample in the place of a partition's."""
+        """Replace a partition's sample by a newer one."""
         readable = ends.readable_end_offset
         self.start[row] = ends.start_offset
         self.end[row] = ends.end_offset
@@ -74,17 +77,17 @@ class EndColumns:
         self.as_of_ms[row] = ends.as_of_ms
 
     def of(self, rows: Ints) -> Ends:
-        """Return what is in some rows now."""
+        """Return the samples in some rows now."""
         return Ends(self.start[rows], self.end[rows], self.readable[rows], self.as_of_ms[rows])
 
     def remove(self, row: int) -> None:
-        """Forget a partition: its row is the next one's."""
+        """Free a partition's row for another one."""
         self.as_of_ms[row] = NEVER_MS
         self._free.append(row)
 
 
 class TopicRows:
-    """The rows of a topic's partitions, looked up for many of them at once."""
+    """The rows of a topic's partitions, for lookups of many at once."""
 
     def __init__(self, rows: dict[int, int]) -> None:
         greatest = max(rows)
@@ -92,15 +95,15 @@ class TopicRows:
         of_them = np.array([rows[number] for number in numbers.tolist()], np.int64)
         self._numbers: Ints | None = None
         if greatest < _CLOSE * len(rows):
-            self._rows = np.full(greatest + 2, NOBODYS, np.int64)
+            self._rows = np.full(greatest + 2, UNKNOWN_ROW, np.int64)
             self._rows[numbers] = of_them
         else:
             self._numbers, self._rows = numbers, of_them
 
     def of(self, partitions: Ints) -> Ints:
-        """Return the rows of partitions (int64), NOBODYS for those that the topic doesn't have."""
+        """Return the rows of partitions (int64), UNKNOWN_ROW for unknown partitions."""
         numbers, rows, last = self._numbers, self._rows, len(self._rows) - 1
-        if numbers is None:  # the last row is that of all beyond
+        if numbers is None:  # the last element stands for all greater numbers
             return rows[np.minimum(partitions, last)]
         at = np.minimum(np.searchsorted(numbers, partitions), last)
-        return np.where(numbers[at] == partitions, rows[at], NOBODYS)
+        return np.where(numbers[at] == partitions, rows[at], UNKNOWN_ROW)

@@ -1,12 +1,12 @@
-"""End offsets as they were seen over time, so that a past moment can be bounded.
+"""End offsets over time, so that the end offset at a past time can be bounded.
 
-A leader decides with the end offsets that it lists at that moment, and nobody publishes them.
-But end offsets only grow, so the sample before and the sample after a moment bound them. The same
-samples show, the other way round, since when a record could be read: the age of an unread one.
+A leader decides with the end offsets that it lists at that time, and publishes them nowhere. But
+end offsets only grow, so the sample before and the sample after a time bound them. The same samples
+show since when a record could be read: the age of an unread one.
 
-A history is bounded: the newest samples all stay, which is what decisions need, and older ones
-get sparser with age, so that some forty samples reach back for hours. Leaving out samples between
-two others widens a bound and never makes it false.
+A history is bounded: all of the newest samples stay, which decisions need, and older ones are
+sparser with age, so that about forty samples reach back for hours. Leaving out a sample between two
+others widens a bound and never makes it false.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ from typing import NamedTuple
 
 import numpy as np
 
-from caughtup.models.histories.end_columns import NOBODYS, EndColumns, TopicRows
+from caughtup.models.histories.end_columns import UNKNOWN_ROW, EndColumns, TopicRows
 from caughtup.models.histories.thinning import kept_points
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.polls.column_reader import Ints
 
-#: The newest samples, which all stay: at one a second, more than a decision waits for its ends.
+#: The number of newest samples, which all stay: at one a second, more than a decision waits for.
 DENSE_SAMPLES = 20
-#: Older samples, and how far back they reach in ms. One sample in four hours and 20 s of dense ones
-#: make neighbours differ in age by a third.
+#: The number of older samples, and the age of the oldest in ms. From 20 s to four hours, 22 samples
+#: differ from their neighbours by a third in age.
 SPARSE_SAMPLES = 22
 HORIZON_MS = 4 * 3_600_000
-#: Samples after which a history is thinned: a few more than stay, so that few samples pay for it.
+#: A history is thinned when it has more samples: more than stay, so that it is thinned rarely.
 SAMPLES_KEPT = DENSE_SAMPLES + SPARSE_SAMPLES + 8
 
 
 class ReadableEnd(NamedTuple):
-    """The end of what a read_committed consumer could read, and when that was sampled (ms)."""
+    """The end of the records for a read_committed consumer, and the time of the sample (ms)."""
 
     readable_end: int
     at_ms: int
 
 
 class EndOffsetHistory:
-    """Samples of one partition, oldest first; a log that stood still is two samples.
+    """Samples of one partition, oldest first; a log that doesn't change takes two samples.
 
-    ``latest`` is all that the newest sample showed. The readable end is the last stable offset,
-    less the transaction markers before it once somebody has seen that they are some.
+    ``latest`` is the complete newest sample. The readable end is the last stable offset, less the
+    transaction markers before it if they are known to be markers.
     """
 
     __slots__ = ("_ends", "_readable", "_times_ms", "latest")
@@ -64,12 +64,12 @@ class EndOffsetHistory:
         return twin
 
     def add(self, sample: EndOffsets, now_ms: int | None = None) -> None:
-        """Add a sample. One older than the latest is ignored.
+        """Add a sample; one older than the latest is ignored.
 
-        Unless the latest is of a time that is yet to come by now (ms): the clock has been set
-        back since, and what it saw before that is forgotten. A log that went backwards was
-        recreated, or lost its tail with its leader. Which records have other offsets now is not
-        known, so its history starts again.
+        The exception is a latest sample whose time is later than ``now_ms``: the clock has been set
+        back since, and samples from after ``now_ms`` are removed. A log whose end went back was
+        recreated, or lost its tail with its leader. Which of its records have other offsets now is
+        unknown, so its history starts again.
         """
         ends, readable, times_ms = self._ends, self._readable, self._times_ms
         if sample.as_of_ms < times_ms[-1]:
@@ -81,7 +81,7 @@ class EndOffsetHistory:
         end, readable_end = sample.end_offset, _readable_end(sample)
         if ends and end < ends[-1]:
             del ends[:], readable[:], times_ms[:]
-        # What turns out to be no record now was none before.
+        # Offsets that turn out to be no records were none before, either.
         for index in range(bisect_right(readable, readable_end), len(readable)):
             readable[index] = readable_end
         if ends and sample.as_of_ms == times_ms[-1]:
@@ -103,20 +103,20 @@ class EndOffsetHistory:
         self._times_ms = array("q", [self._times_ms[index] for index in kept])
 
     def at_or_before(self, moment_ms: int) -> int | None:
-        """Return the log end offset last seen at or before a moment; None if not seen yet."""
+        """Return the log end offset of the last sample at or before a time; None without one."""
         index = bisect_right(self._times_ms, moment_ms)
         return self._ends[index - 1] if index else None
 
     def at_or_after(self, moment_ms: int) -> int | None:
-        """Return the log end offset first seen at or after a moment; None if not seen since."""
+        """Return the log end offset of the first sample at or after a time; None without one."""
         index = bisect_left(self._times_ms, moment_ms)
         return self._ends[index] if index < len(self._ends) else None
 
     def around(self, offset: int) -> tuple[ReadableEnd | None, ReadableEnd | None]:
-        """Return the samples between which a reader at an offset got something to read.
+        """Return the two samples between which a record at an offset became readable.
 
-        The first is the last sample at which there was nothing, None if there was something from
-        the start; the second the first sample at which there was, None if there isn't yet.
+        The first is the last sample without such a record, None if even the first had one; the
+        second is the first sample with one, None if there is none yet.
         """
         readable, times_ms = self._readable, self._times_ms
         index = bisect_right(readable, offset)
@@ -126,7 +126,7 @@ class EndOffsetHistory:
         )
 
     def readable_end_at(self, moment_ms: int) -> float | None:
-        """Interpolate the readable end at a moment; None outside of the samples."""
+        """Return the interpolated readable end at a time; None outside of the samples."""
         readable, times_ms = self._readable, self._times_ms
         index = bisect_left(times_ms, moment_ms)
         if index == len(times_ms):
@@ -141,19 +141,19 @@ class EndOffsetHistory:
 
     @property
     def first(self) -> ReadableEnd:
-        """The oldest sample that is kept."""
+        """The oldest sample."""
         return ReadableEnd(self._readable[0], self._times_ms[0])
 
     @property
     def last_ms(self) -> int:
-        """When the newest sample was taken, in ms since the epoch."""
+        """The time of the newest sample, in ms since the epoch."""
         return self._times_ms[-1]
 
     @property
     def spacing_ms(self) -> int:
-        """Return the time (ms) between the newest two samples that differ: the resolution.
+        """The time (ms) between the newest two samples that differ, which is the resolution.
 
-        0 for a log that never moved.
+        0 for a log that never changed.
         """
         readable, times_ms = self._readable, self._times_ms
         index = bisect_left(readable, readable[-1])
@@ -164,9 +164,9 @@ class EndOffsetHistory:
 
 
 class EndOffsetTable:
-    """Every partition's end offsets: the latest, and enough of the past to bound a moment.
+    """Every partition's end offsets: the latest, and enough of the past to bound a time.
 
-    ``columns`` has the newest samples, by row. ``layout`` is another number whenever a row may be
+    ``columns`` has the newest samples, by row. ``layout`` changes whenever a row may have become
     another partition's.
     """
 
@@ -174,19 +174,22 @@ class EndOffsetTable:
         self.columns = EndColumns()
         self.layout = 0
         self._histories: dict[TopicPartition, EndOffsetHistory] = {}
-        #: By topic and partition, the row.
+        #: Topic → partition → row.
         self._rows: dict[str, dict[int, int]] = {}
         self._topic_rows: dict[str, TopicRows] = {}
-        #: How many samples there were, and by the last one of each topic.
+        #: The number of samples so far, and its value at the last one of each topic.
         self.samples = 0
         self._changed: dict[str, int] = {}
-        #: As of when (ms) anything is known of any partition; None as long as nothing is.
+        #: The time of the newest sample of any partition (ms); None without any.
         self.newest_ms: int | None = None
 
     def apply(
         self, partition: TopicPartition, sample: EndOffsets | None, now_ms: int | None = None
     ) -> None:
-        """Apply a sample, or None when the partition is gone; ``now_ms`` where a clock is known."""
+        """Apply a sample, or None if the partition is gone.
+
+        ``now_ms`` is the time now, if known.
+        """
         if sample is None:
             if self._histories.pop(partition, None) is not None:
                 self._remove(*partition)
@@ -226,41 +229,41 @@ class EndOffsetTable:
         self._changed[topic] = self.samples
 
     def rows(self, topic: str, partitions: Ints) -> Ints:
-        """Return the rows of a topic's partitions in ``columns``, good until ``layout`` changes.
+        """Return the rows of a topic's partitions in ``columns``, valid until ``layout`` changes.
 
-        NOBODYS for those of which nothing is known.
+        UNKNOWN_ROW for partitions without a sample.
         """
         known = self._topic_rows.get(topic)
         if known is None:
             of_topic = self._rows.get(topic)
             if of_topic is None:
-                return np.full(len(partitions), NOBODYS, np.int64)
+                return np.full(len(partitions), UNKNOWN_ROW, np.int64)
             known = self._topic_rows[topic] = TopicRows(of_topic)
         return known.of(partitions)
 
     def changed(self, topic: str) -> int:
-        """Return a number that is another one after a sample of any of the topic's partitions.
+        """Return a number that changes with each sample of any of the topic's partitions.
 
-        Or after one of them has come or gone; 0 without any.
+        It also changes when a partition is added or removed; 0 without any.
         """
         return self._changed.get(topic, 0)
 
     def latest(self, partition: TopicPartition) -> EndOffsets | None:
-        """Return the newest sample of a partition, None if there is none."""
+        """Return the newest sample of a partition, None without one."""
         history = self._histories.get(partition)
         return None if history is None else history.latest
 
     def history(self, partition: TopicPartition) -> EndOffsetHistory | None:
-        """Return a partition's history, None if it was never seen."""
+        """Return a partition's history, None without one."""
         return self._histories.get(partition)
 
     def bounds(
         self, partition: TopicPartition, before_ms: int, after_ms: int
     ) -> tuple[int, int] | None:
-        """Return bounds of a log end offset at some moment between two, by the samples around.
+        """Return bounds of the log end offset at some time between two, by the samples around.
 
         A partition first seen after ``before_ms`` counts from 0: it was empty or did not exist.
-        None when no sample of it was taken since ``after_ms``.
+        None without a sample since ``after_ms``.
         """
         history = self._histories.get(partition)
         if history is None:
@@ -271,7 +274,7 @@ class EndOffsetTable:
         return history.at_or_before(before_ms) or 0, high
 
     def of_topics(self, wanted: Callable[[str], bool]) -> EndOffsetTable:
-        """Return a table of some topics as it is now, which another thread may read."""
+        """Return a copy of the table for some topics, which another thread may read."""
         table = EndOffsetTable()
         for topic, rows in self._rows.items():
             if wanted(topic):
@@ -281,11 +284,11 @@ class EndOffsetTable:
         return table
 
     def partitions(self) -> list[TopicPartition]:
-        """List every partition that there is, in the order in which they came."""
+        """Return all partitions, in the order in which they were added."""
         return list(self._histories)
 
     def partition_counts(self) -> dict[str, int]:
-        """Return the number of partitions seen of each topic."""
+        """Return each topic's number of partitions with a sample."""
         return {topic: len(found) for topic, found in self._rows.items()}
 
     def __iter__(self) -> Iterator[tuple[TopicPartition, EndOffsets]]:

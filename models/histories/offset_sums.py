@@ -1,4 +1,4 @@
-"""Bounds of an offset sum over time: in little memory, the newest all and older ones sparser."""
+"""Bounds of an offset sum over time, in little memory: older points are sparser."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from caughtup.models.histories.thinning import kept_points
 from caughtup.models.offsets import LONG_MAX, task_lag
 
-#: The newest points, which all stay; older ones, and how far back those reach in ms.
+#: The number of newest points, which all stay, and of older ones; the age of the oldest, in ms.
 DENSE_POINTS = 12
 SPARSE_POINTS = 8
 HORIZON_MS = 3_600_000
@@ -22,7 +22,7 @@ _COLUMNS = 3
 
 
 class EndOffsetSum(NamedTuple):
-    """A task's end offset sum lies between ``low`` and ``high``, in offsets."""
+    """Bounds of a task's end offset sum, in offsets."""
 
     low: int
     high: int
@@ -31,14 +31,14 @@ class EndOffsetSum(NamedTuple):
         """Return bounds of the lag of a copy with that offset sum, in offsets, by ``task_lag``."""
         ends = {self.low, self.high}
         if offset_sum > 0:
-            # Below its sum, a copy lags by all there is; from there on, by what is beyond it.
+            # With an end below its sum, a copy lags by the whole; from there on, by the difference.
             ends |= {end for end in (offset_sum - 1, offset_sum) if self.low <= end <= self.high}
         lags = [task_lag(offset_sum, end) for end in ends]
         return min(lags), max(lags)
 
 
 class SumPoint(NamedTuple):
-    """A sum lay between ``low`` and ``high`` (offsets) at a moment (ms since the epoch)."""
+    """A sum lay between ``low`` and ``high`` (offsets) at a time (ms since the epoch)."""
 
     at_ms: int
     low: int
@@ -46,14 +46,14 @@ class SumPoint(NamedTuple):
 
     @property
     def middle(self) -> float:
-        """The middle of what the sum can have been, in offsets."""
+        """The middle of the bounds, in offsets."""
         return (self.low + self.high) / 2
 
 
 class SumHistory:
-    """What an offset sum was, oldest first: of a copy's position, its lag, or its task's end."""
+    """The values of an offset sum, oldest first: a copy's position or lag, or its task's end."""
 
-    # Three numbers a point, one point after the other: when (ms), and between what it was.
+    # Three numbers a point, one point after the other: the time (ms) and the two bounds.
     __slots__ = ("_points",)
 
     def __init__(self) -> None:
@@ -62,8 +62,8 @@ class SumHistory:
     def add(self, at_ms: int, low: int, high: int) -> bool:
         """Add a point; return False for one older than the newest, which changes nothing.
 
-        A second point of one moment takes the place of the first. A sum beyond Java's long stays
-        at its greatest number, as Kafka's do.
+        A second point of the same time replaces the first. A sum beyond Java's long stays at its
+        greatest number, as Kafka's do.
         """
         points = self._points
         if points and at_ms <= points[-_COLUMNS]:
@@ -77,32 +77,32 @@ class SumHistory:
         return True
 
     def keep_last(self, count: int) -> None:
-        """Forget all but the newest points."""
+        """Remove all but the newest points."""
         surplus = len(self) - count
         if surplus > 0:
             # A copy, because an array doesn't give back what it has grown to.
             self._points = self._points[surplus * _COLUMNS :]
 
     def forget_after(self, at_ms: int) -> None:
-        """Forget the points later than a moment (ms)."""
+        """Remove the points later than a time (ms)."""
         if self._points and self._points[-_COLUMNS] > at_ms:
             self._points = self._points[: bisect_right(self._points[::_COLUMNS], at_ms) * _COLUMNS]
 
     @property
     def last(self) -> SumPoint | None:
-        """The newest point, None while there is none."""
+        """The newest point, None without one."""
         return self._point(len(self) - 1) if self._points else None
 
     def points(self, since_ms: int | None = None) -> list[SumPoint]:
-        """List the points, or those at or after a moment, oldest first."""
+        """Return the points, or those at or after a time, oldest first."""
         start = 0 if since_ms is None else bisect_left(self._points[::_COLUMNS], since_ms)
         return [self._point(index) for index in range(start, len(self))]
 
     def around(self, at_ms: int) -> EndOffsetSum | None:
-        """Return bounds at a moment of a sum that only grows, by the points around it.
+        """Return bounds at a time of a sum that only grows, by the points around it.
 
-        After the newest point it is taken to have grown by at most twice as fast as it did from
-        any of the newest points to the next. None before the oldest one.
+        After the newest point it is assumed to have grown at most twice as fast as between any two
+        of the newest points. None before the oldest one.
         """
         index = bisect_right(self._points[::_COLUMNS], at_ms)
         if not index:
@@ -121,7 +121,7 @@ class SumHistory:
 
     @property
     def spacing_ms(self) -> int | None:
-        """The usual time between two of the newest points: their median, in ms; None without."""
+        """The median time between two of the newest points, in ms; None with fewer than two."""
         newest = self._points[::_COLUMNS][-DENSE_POINTS:]
         gaps = sorted(after - before for before, after in pairwise(newest))
         return gaps[len(gaps) // 2] if gaps else None

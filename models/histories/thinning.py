@@ -1,23 +1,23 @@
-"""Which points of a history to keep: the newest all, older ones ever sparser."""
+"""The choice of the points of a history that are kept: the newest all, older ones ever sparser."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
 
-#: How much further apart than evenly spread points those that stay may have to be: a point that
-#: must stay lies at worst just behind the one before it. With 2, all fit.
+#: Factors by which the kept points may have to be further apart than if they were evenly spread: at
+#: worst, a point that must stay is just behind the one before it. With 2, any history fits.
 _SLACK = (1.0, 1.2, 1.4, 1.6, 1.8, 2.0)
 
 
 def kept_points(times_ms: Sequence[int], dense: int, sparse: int, horizon_ms: int) -> list[int]:
-    """Choose the points of a history that are worth their memory, by their indices, ascending.
+    """Return the indices of the points of a history to keep, ascending.
 
     ``times_ms`` is strictly increasing. The newest ``dense`` points stay. Of the older ones
-    ``sparse`` stay, spread so that none is older than the next newer one by more than a factor,
-    as far as there are points: a past moment is known to a share of its age. The factor is about
-    the least that lets them reach the oldest point, which itself stays until it is more than
-    ``horizon_ms`` older than the newest.
+    ``sparse`` stay, spread so that none is older than the next newer one by more than a factor, as
+    far as there are points: so a past time is known with a precision relative to its age. The
+    factor is about the least that lets them reach the oldest point, which itself stays until it is
+    more than ``horizon_ms`` older than the newest.
     """
     newest = times_ms[-1]
     oldest = bisect_left(times_ms, newest - horizon_ms)
@@ -36,9 +36,9 @@ def kept_points(times_ms: Sequence[int], dense: int, sparse: int, horizon_ms: in
 
 
 def _spread(ages: Sequence[int], factor: float) -> list[int]:
-    """Keep a point where leaving it out would put its neighbours further apart than a factor.
+    """Keep a point if leaving it out would put its neighbours further apart than a factor.
 
-    ``ages`` falls; the last one stays anyway and isn't named, the first one stays too.
+    ``ages`` falls; the last one always stays and isn't returned, the first one always stays, too.
     """
     kept = []
     limit = ages[-1] * factor

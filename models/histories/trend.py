@@ -1,14 +1,13 @@
-"""How fast an offset sum moves and how sure that is, and when a lag will be gone.
+"""The rate at which an offset sum changes, its error, and the time until a lag is gone.
 
-A trend is the median slope between points that lie at least half of the span apart. A jump in
-the first or the last step doesn't turn it, and neither do the plateaus of a sum that moves in
-batches; what happens in the middle counts as way made. There are two errors:
+A trend is the median slope between points that lie at least half of the span apart. A jump in the
+first or the last step doesn't change it, and neither do the plateaus of a sum that changes in
+batches. There are two errors:
 
 - *slack* is a bound: each point is only known to lie between two values.
-- *variance* is a statistic: how unevenly the sum moved from point to point. It makes the trend
-  uncertain, and the way that is still ahead, too. Where the text says "95 of 100", it is meant
-  for steps that are as uneven as those seen, and for a pace that stays what it is; nobody knows
-  the second.
+- *variance* is a statistic: how unevenly the sum changed from point to point. It makes the trend
+  uncertain, and the rest of the way, too. "95 of 100" assumes that further steps are as uneven as
+  those seen, and that the rate stays the same; the latter is unknown.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from typing import NamedTuple
 
 from caughtup.models.histories.offset_sums import SumPoint
 
-#: By how much more a median of slopes varies than the slope from end to end would, where each step
-#: is independent of the others (a simulation of 4 to 20 points gives 1.03 to 1.18).
+#: The factor by which a median of slopes varies more than the slope from end to end, with each step
+#: independent of the others (a simulation of 4 to 20 points gives 1.03 to 1.18).
 _MEDIAN_LOSS = 1.2
-#: Offsets are whole. A lag is the difference of two, so one more or less; its change over half a
-#: span is two more or less, which is so many offsets over the span.
+#: The rounding error over a span, in offsets: offsets are whole numbers, so a lag is exact to one
+#: offset, its change over half a span to two, and so over the span to four.
 _GRAIN = 4
 #: Student's t for 95 of 100, by degrees of freedom from 1 on; beyond, the last.
 _T_95 = (
@@ -34,11 +33,12 @@ _T_95 = (
 
 
 class Trend(NamedTuple):
-    """How fast a sum moves, in offsets a second.
+    """The rate at which a sum changes, in offsets a second.
 
-    ``variance``: of the way made in one second (offsets² a second), infinite where a single step
-    tells nothing of it. ``slack``: bound of the error that the points' own bounds make, in
-    offsets a second. ``span_seconds`` and ``steps``: what it was taken from.
+    ``variance``: of the change in one second (offsets² a second), infinite with a single step,
+    which says nothing of it. ``slack``: the bound of the error from the points' own bounds, in
+    offsets a second. ``span_seconds`` and ``steps``: the time and the number of steps that it was
+    computed from.
     """
 
     per_second: float
@@ -54,7 +54,7 @@ class Trend(NamedTuple):
 
     @property
     def error(self) -> float:
-        """How far the trend may be off in 95 of 100 cases, in offsets a second."""
+        """The error of the trend in 95 of 100 cases, in offsets a second."""
         return math.sqrt(_MEDIAN_LOSS * self.scatter / self.span_seconds) + self.slack
 
     def __neg__(self) -> Trend:
@@ -62,9 +62,9 @@ class Trend(NamedTuple):
 
 
 class Eta(NamedTuple):
-    """In how many seconds a copy is caught up: infinite = never.
+    """The seconds until a copy is caught up: infinite = never.
 
-    In 95 of 100 cases between ``low`` and ``high``, as long as it keeps its pace.
+    In 95 of 100 cases between ``low`` and ``high``, if its rate stays the same.
     """
 
     seconds: float
@@ -72,14 +72,14 @@ class Eta(NamedTuple):
     high: float
 
     def after(self, elapsed_seconds: float) -> Eta:
-        """Return what is left of it after some seconds, never less than 0."""
+        """Return the ETA some seconds later, never less than 0."""
         return Eta(*(max(0.0, seconds - elapsed_seconds) for seconds in self))
 
 
 def median(values: Sequence[float]) -> float:
-    """Return the middle of some values, or of the two in the middle; of one at least.
+    """Return the median of at least one value.
 
-    Python's own is in a module that loads randomness, which the models do without.
+    Python's own is in a module that loads randomness, which the models don't import.
     """
     ordered = sorted(values)
     half = len(ordered) // 2
@@ -87,7 +87,7 @@ def median(values: Sequence[float]) -> float:
 
 
 def trend(points: Sequence[SumPoint]) -> Trend | None:
-    """Compute the trend of a sum from its points, oldest first; None from fewer than two."""
+    """Return the trend of a sum from its points, oldest first; None from fewer than two."""
     if len(points) < 2:
         return None
     span = (points[-1].at_ms - points[0].at_ms) / 1000
@@ -116,10 +116,10 @@ def trend(points: Sequence[SumPoint]) -> Trend | None:
 
 
 def time_to_go(distance: SumPoint, closing: Trend) -> Eta:
-    """Compute when a distance will be closed at a trend, counted from the distance's moment.
+    """Return when a distance will be closed at a trend, counted from the distance's time.
 
-    ``distance``: the offsets to go, between two bounds. The error counts what isn't known of the
-    trend, and that the rest of the way will be as uneven as the way so far.
+    ``distance``: the offsets to go, between two bounds. The error includes that of the trend, and
+    that the rest of the way will be as uneven as the way so far.
     """
     if distance.high <= 0:
         return Eta(0.0, 0.0, 0.0)
@@ -136,7 +136,7 @@ def time_to_go(distance: SumPoint, closing: Trend) -> Eta:
 def _crossing(distance: float, speed: float, closing: Trend, *, first: bool) -> float:
     """Solve distance - speed x E = ± sqrt(scatter x (1.2 E² / span + E)) for E, in seconds.
 
-    1.2 E² / span is what isn't known of the speed, E the unevenness of what is still ahead. The
+    1.2 E² / span is the uncertainty of the speed, E the unevenness of the rest of the way. The
     first solution is the earliest arrival, the last one the latest.
     """
     if distance <= 0:

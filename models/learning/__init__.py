@@ -1,4 +1,4 @@
-"""What an application's configs can be, by the decisions that its leaders made.
+"""The possible configs of an application, learned from the decisions of its leaders.
 
 Imports inputs and exact of decisions; the rest of decisions, records and the shell import it.
 """

@@ -1,4 +1,4 @@
-"""Which configs seem to be others than was told or learned, where a decision contradicts that."""
+"""The configs that seem to differ from what the settings say or what was learned, in words."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from caughtup.models.learning.ranges import (
     Algorithm,
     ConfigRange,
     Hypotheses,
-    Span,
+    IntSpan,
     spans_of,
 )
 from caughtup.models.offsets import LONG_MAX
 from caughtup.models.parameters import STRATEGY, TAGS
 
-#: What scenarios call the assignor.
+#: The name of the assignor in scenarios.
 ASSIGNOR = "assignor"
 NAMES = (*ANY, TAGS, ASSIGNOR, STRATEGY)
-#: What hypotheses differ by.
+#: All that hypotheses can differ by.
 ALL_NAMES = (*NAMES, RELEASE)
-#: What would tell a config that is open.
+#: The event that would settle an open config.
 WOULD_TELL: Mapping[str, str] = {
     STANDBYS: "a generation with more instances",
     WARM_UPS: "a generation that warms up more copies at once, or leaves one without",
@@ -40,13 +40,13 @@ WOULD_TELL: Mapping[str, str] = {
 }
 
 
-def in_doubt(
+def doubtful_configs(
     before: Hypotheses, now: Hypotheses, among: Collection[str] = ALL_NAMES
 ) -> tuple[str, ...]:
-    """Name the configs that seem to have other values now than before.
+    """Return the configs that seem to have other values now than before.
 
-    Those of which each alone would do, the others being as before; or else those that can't be as
-    before, or else all. ``among`` are those that may be named.
+    These are the configs of which a change of one alone would explain it; if there are none, those
+    without a common value; or else all of them. ``among`` are the candidates.
     """
     alone = tuple(name for name in among if _agree_but_for(name, before, now))
     if alone:
@@ -55,14 +55,17 @@ def in_doubt(
     return apart or tuple(among)
 
 
-def said(names: Sequence[str], before: Hypotheses, now: Hypotheses) -> str:
-    """Describe what configs were and what they can be now."""
-    lines = [f"{name} was {text_of(name, before)}, now {text_of(name, now)}" for name in names]
+def changes_in_words(names: Sequence[str], before: Hypotheses, now: Hypotheses) -> str:
+    """Return a sentence about the values of configs before and now."""
+    lines = [
+        f"{name} was {values_in_words(name, before)}, now {values_in_words(name, now)}"
+        for name in names
+    ]
     return " or ".join(lines)
 
 
 def _is_apart(name: str, before: Hypotheses, now: Hypotheses) -> bool:
-    """Return whether a config has no value that is among both."""
+    """Return whether a config has no value that is possible both before and now."""
     if name in SPANS:
         spans = spans_of(before, name)
         return not any(one.meet(other) for one in spans_of(now, name) for other in spans)
@@ -79,14 +82,14 @@ def _unordered(name: str, hypotheses: Hypotheses) -> set[str]:
 
 
 def is_open(name: str, hypotheses: Hypotheses) -> bool:
-    """Return whether a config may have several values."""
+    """Return whether a config has several possible values."""
     if name in SPANS:
         return any(one.low != one.high for one in spans_of(hypotheses, name))
     return len(_unordered(name, hypotheses)) > 1
 
 
-def text_of(name: str, hypotheses: Hypotheses) -> str:
-    """Write down which values a config can have."""
+def values_in_words(name: str, hypotheses: Hypotheses) -> str:
+    """Return the possible values of a config in words."""
     if name == RELEASE:
         spans = spans_of(hypotheses, name)
         return " or ".join(
@@ -97,7 +100,7 @@ def text_of(name: str, hypotheses: Hypotheses) -> str:
     return " or ".join(_span(span) for span in spans_of(hypotheses, name))
 
 
-def _span(span: Span) -> str:
+def _span(span: IntSpan) -> str:
     if span.low == span.high:
         return str(span.low)
     if span.high in (INT_MAX, LONG_MAX):
@@ -111,7 +114,7 @@ def _agree_but_for(name: str, before: Hypotheses, now: Hypotheses) -> bool:
 
 
 def _without(name: str, one: ConfigRange) -> ConfigRange:
-    """Return a range in which a config may be anything."""
+    """Return a range in which a config may have any value."""
     if name in SPANS:
         return one.with_span(name, SPANS[name])
     algorithm = one.algorithm

@@ -1,4 +1,4 @@
-"""Hypotheses held against one generation: which decide it, which can't have, which weren't asked."""
+"""The test of hypotheses against one generation: which of them it contradicts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from caughtup.models.learning.ranges import (
     Algorithm,
     ConfigRange,
     Hypotheses,
-    Span,
+    IntSpan,
     joined,
 )
-from caughtup.models.learning.sifter import Finding, Part, Sifter
+from caughtup.models.learning.sifter import JudgedRange, Judgement, Sifter
 
-#: Decisions that are made at most of one generation; what wasn't decided by then stays possible.
+#: The most decisions for one generation; hypotheses that are not tested by then stay possible.
 MOST_DECISIONS = 64
-#: As many in any case, and as many lags at most as are looked at: large groups take long.
+#: Large groups get fewer decisions, but at least this many; a decision reads each client's lags.
 _LEAST_DECISIONS = 8
 _MOST_LAGS = 2_000_000
 
@@ -30,15 +30,15 @@ _MOST_LAGS = 2_000_000
 class Sifted:
     """What is left of hypotheses after a generation.
 
-    ``findings`` are those there were, and ``doubts`` say why some of them are neither matches nor
-    contradicted. ``decision`` is that of one that matches, or else of the first one asked, None
-    without any; ``differences`` say how that one differs. ``releases_differ``: some of them decide
-    what the leader did, and others don't. ``without_ends``: only the fallback assignor decides it,
-    or others without end offsets.
+    ``findings`` are the judgements that occurred, and ``doubts`` say why some hypotheses are
+    neither matches nor contradicted. ``decision`` is that of a hypothesis that matches, or else of
+    the first one tested, None without any; ``differences`` say how that one differs.
+    ``releases_differ``: some releases decide as the leader did, and others don't. ``without_ends``:
+    only the fallback assignor, or others without end offsets, decide as the leader did.
     """
 
     left: Hypotheses
-    findings: frozenset[Finding]
+    findings: frozenset[Judgement]
     doubts: tuple[str, ...]
     decision: Decision | None
     differences: tuple[str, ...]
@@ -53,52 +53,51 @@ def sift(
     *,
     spares: bool = True,
 ) -> Sifted:
-    """Hold hypotheses against a generation, with so many more decisions at most.
+    """Test hypotheses against a generation, with at most ``most`` more decisions.
 
-    Of a large group fewer are made.
-
-    A part of them is dropped only where what it decides differs for certain, no input is unknown,
-    and the leader can't have decided without end offsets, unless that isn't to spare any.
+    Large groups get fewer. A part of the hypotheses is dropped only if its decision differs for
+    certain, no input is unknown, and the leader can't have decided without end offsets; with
+    ``spares`` False the last condition doesn't count.
     """
     most = min(most, max(_LEAST_DECISIONS, _MOST_LAGS // max(1, evidence.lags)))
     sifter = Sifter(evidence, evidence.decisions + most, spares=spares)
     parts = [*sifter.parts(hypotheses)]
     doubts = list(evidence.doubts)
-    spared: dict[Span, Span] = {}
-    if spares and any(finding is Finding.CONTRADICTED for _, finding in parts):
+    spared: dict[IntSpan, IntSpan] = {}
+    if spares and any(finding is Judgement.CONTRADICTED for _, finding in parts):
         for releases in {one.releases for one, _ in parts}:
             span = _standbys_of_a_fallback(evidence, parts, releases)
             if span is not None:
                 spared[releases] = span
         parts = [
-            (one, Finding.UNSURE)
-            if finding is Finding.CONTRADICTED and _is_spared(one, spared.get(one.releases))
+            (one, Judgement.UNSURE)
+            if finding is Judgement.CONTRADICTED and _is_spared(one, spared.get(one.releases))
             else (one, finding)
             for one, finding in parts
         ]
     if spared or sifter.is_spared:
         doubts.append("its leader may not have had end offsets, and decided without")
     findings = frozenset(finding for _, finding in parts)
-    matched = {one.algorithm.assignor for one, finding in parts if finding is Finding.MATCH}
-    by_release: dict[Span, set[Finding]] = {}
+    matched = {one.algorithm.assignor for one, finding in parts if finding is Judgement.MATCH}
+    by_release: dict[IntSpan, set[Judgement]] = {}
     for one, finding in parts:
         by_release.setdefault(one.releases, set()).add(finding)
-    if Finding.UNSURE in findings:
+    if Judgement.UNSURE in findings:
         doubts += evidence.unsettled_tasks
     if sifter.is_spent:
         doubts.append("there are more hypotheses than were tried")
     return Sifted(
-        joined(one for one, finding in parts if finding is not Finding.CONTRADICTED),
+        joined(one for one, finding in parts if finding is not Judgement.CONTRADICTED),
         findings,
         tuple(doubts),
         sifter.decision,
         sifter.texts,
-        len({Finding.MATCH in found for found in by_release.values()}) > 1,
+        len({Judgement.MATCH in found for found in by_release.values()}) > 1,
         matched == {"fallback_prior"} and bool(spared or sifter.is_spared),
     )
 
 
-def _is_spared(one: ConfigRange, spared: Span | None) -> bool:
+def _is_spared(one: ConfigRange, spared: IntSpan | None) -> bool:
     return (
         spared is not None
         and one.algorithm.assignor == "high_availability"
@@ -107,15 +106,16 @@ def _is_spared(one: ConfigRange, spared: Span | None) -> bool:
 
 
 def _standbys_of_a_fallback(
-    evidence: Evidence, parts: Sequence[Part], releases: Span
-) -> Span | None:
-    """Return the numbers of standbys with which the fallback assignor decides the same."""
+    evidence: Evidence, parts: Sequence[JudgedRange], releases: IntSpan
+) -> IntSpan | None:
+    """Return the numbers of standbys with which the fallback assignor decides as the leader did."""
     available = Algorithm("high_availability", release=Release(releases.high))
     if evidence.is_quiet:
         return None  # the fallback always asks for a probing rebalance
-    most = evidence.clients - 1  # more than that are no more
+    most = evidence.clients - 1  # more standbys than this make no difference
     numbers = [
-        Span(number, number if number < most else INT_MAX) for number in evidence.standbys_given()
+        IntSpan(number, number if number < most else INT_MAX)
+        for number in evidence.standbys_given()
     ]
     try:
         fits = [
@@ -126,4 +126,4 @@ def _standbys_of_a_fallback(
         ]
     except ScenarioError:
         return None
-    return Span(fits[0].low, fits[-1].high) if fits else None
+    return IntSpan(fits[0].low, fits[-1].high) if fits else None

@@ -1,4 +1,4 @@
-"""What one generation says of its leader's configs: which decisions explain it, and which can't."""
+"""One generation as evidence of its leader's configs: decisions under any configs, compared."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import cached_property
 
 from caughtup.models.assignment.catch_up import UNBOUNDED
 from caughtup.models.assignment.decision import Decision
+from caughtup.models.assignment.racks import TaskReplicas, find_racks
 from caughtup.models.assignment.releases import NEWEST, Release
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.kafka.public_sticky.assignor import decide_public_sticky
@@ -16,27 +17,28 @@ from caughtup.models.assignors.kafka.sticky.orders import LeaderOrders
 from caughtup.models.assignors.registry import decide
 from caughtup.models.decisions.exact.members import Difference, compare_members, differs_as_a_whole
 from caughtup.models.decisions.inputs.gathering import GenerationInputs, members_of, unsettled
+from caughtup.models.errors import ScenarioError
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.learning.ranges import Algorithm, ConfigRange, Span, united
-from caughtup.models.learning.scenario_racks import with_racks
+from caughtup.models.learning.ranges import Algorithm, ConfigRange, IntSpan, united
 from caughtup.models.learning.target import Target, target_of
 from caughtup.models.learning.unknown_ends import limits_by_task, without_ends
-from caughtup.models.partition_assignor.clients import Client, clients_of
+from caughtup.models.partition_assignor.clients import ClientMetadata, clients_of
 from caughtup.models.partition_assignor.task_orders import leader_orders
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
 
-#: Those that go by the orders of a leader's collections.
+#: Assignors that depend on the iteration orders of a leader's collections.
 _STICKY = {"sticky": decide_sticky, "fallback_prior": decide_fallback_prior}
 
 
 class Evidence:
-    """One generation on the wire, decided again under any configs.
+    """One generation from ``__consumer_offsets``, decided again under any configs.
 
-    ``doubts`` are what about its inputs isn't known, whatever the configs; ``unsettled`` are the
-    acceptable.recovery.lags for which end offsets aren't known well enough. ``copies_given`` counts
-    standbys and warm-ups, ``held_back`` the tasks that nobody runs for now. ``is_quiet``: nobody
-    was asked to call for another rebalance. ``decisions`` counts those made. Raises ScenarioError where the inputs make no scenario.
+    ``doubts`` are the unknown inputs, whatever the configs; ``unsettled`` are the
+    acceptable.recovery.lags for which end offsets aren't known exactly enough. ``copies_given``
+    counts standbys and warm-ups, ``held_back`` the tasks that no member runs for now. ``is_quiet``:
+    no member was told when to ask for another rebalance. ``decisions`` counts those made. Raises
+    ScenarioError if the inputs are no valid scenario.
     """
 
     def __init__(self, generation: StreamsGeneration, inputs: GenerationInputs) -> None:
@@ -59,16 +61,16 @@ class Evidence:
 
     @property
     def clients(self) -> int:
-        """Count the processes."""
+        """The number of processes."""
         return len(self._scenario.clients)
 
     @property
     def lags(self) -> int:
-        """Count the lags that a decision looks at."""
+        """The number of lags that a decision reads."""
         return self.clients * len(self._scenario.stateful)
 
-    def releases(self, one: ConfigRange) -> list[Span]:
-        """Cut a range's releases where they may decide this generation otherwise, latest first."""
+    def releases(self, one: ConfigRange) -> list[IntSpan]:
+        """Return a range's releases, latest first, cut where decisions may differ."""
         algorithm, found = one.algorithm, one.releases
         cuts = {Release.V3_0, Release.V3_2}
         if algorithm.assignor == "high_availability":
@@ -79,11 +81,11 @@ class Evidence:
             cuts.add(Release.V3_7)
         lows = sorted({found.low, *(cut for cut in cuts if found.low < cut <= found.high)})
         highs = [*(low - 1 for low in lows[1:]), found.high]
-        return [Span(low, high) for low, high in zip(lows, highs, strict=True)][::-1]
+        return [IntSpan(low, high) for low, high in zip(lows, highs, strict=True)][::-1]
 
     @cached_property
     def doubts(self) -> tuple[str, ...]:
-        """Name what isn't known of the inputs, whatever the configs."""
+        """The unknown inputs, whatever the configs, in words."""
         about_lag = {unsettled(task, end) for task, end in self._inputs.ends.items() if end}
         return tuple(one for one in self._inputs.unknown if one not in about_lag)
 
@@ -92,33 +94,36 @@ class Evidence:
         return limits_by_task(self._processes.values(), self._inputs.ends)
 
     @cached_property
-    def unsettled(self) -> tuple[Span, ...]:
-        """List the lags for which it isn't known who is caught up: disjoint spans, sorted."""
-        return united(Span(*limits) for own in self._limits.values() for limits in own)
+    def unsettled(self) -> tuple[IntSpan, ...]:
+        """The lags for which it is unknown which clients are caught up: disjoint spans, sorted."""
+        return united(IntSpan(*limits) for own in self._limits.values() for limits in own)
 
     @property
     def unsettled_tasks(self) -> list[str]:
-        """Name the tasks of which the end offset sum isn't known well enough."""
+        """The tasks whose end offset sum isn't known exactly enough, in words."""
         ends = self._inputs.ends
         return [unsettled(task, end) for task in self._limits if (end := ends[task]) is not None]
 
     def copies(self, algorithm: Algorithm, standbys: int) -> int:
-        """Count the standbys that an assignor without warm-ups deals."""
+        """Return the number of standbys that an assignor without warm-ups assigns."""
         decision = self.decide(algorithm, standbys, 1, 0)
         return sum(len(given.standby) for given in decision.clients.values())
 
     def standbys_given(self) -> range:
-        """Return how many standbys each task can have been meant to have, without warm-ups.
+        """Return the possible numbers of standbys per task, if there are no warm-ups.
 
-        A task that is held back may be followed meanwhile, and count as one. The last number
-        stands for all beyond.
+        A task that is held back may have a standby meanwhile, and so count as one. The last number
+        stands for all greater ones.
         """
         stateful = max(1, len(self._scenario.stateful))
         least = -(-(self.copies_given - self.held_back) // stateful)
         return range(max(0, least), min(self.copies_given // stateful, self.clients - 1) + 1)
 
     def decide(self, algorithm: Algorithm, standbys: int, warm_ups: int, lag: int) -> Decision:
-        """Decide under these configs, once. Raises ScenarioError as the assignors do."""
+        """Return the decision under these configs, computed once.
+
+        Raises ScenarioError as assignors do.
+        """
         key = self._key(algorithm, standbys, warm_ups, lag)
         made = self._made.get(key)
         if made is None:
@@ -129,10 +134,10 @@ class Evidence:
     def differences(
         self, algorithm: Algorithm, standbys: int, warm_ups: int, lag: int
     ) -> list[Difference]:
-        """Compare what these configs decide with what the members were given."""
+        """Return how the members' assignments differ from the decision under these configs."""
         key = self._key(algorithm, standbys, warm_ups, lag)
         if self.held_back or algorithm.release < Release.V3_2:
-            # Members follow otherwise what they wait for, or are dealt it otherwise.
+            # Releases differ in the standbys of tasks held back, and in how threads get tasks.
             key = key[0]._replace(release=algorithm.release), *key[1:]
         found = self._differences.get(key)
         if found is None:
@@ -143,17 +148,17 @@ class Evidence:
             )
         return found
 
-    def is_dealt_otherwise(self, decision: Decision) -> bool:
-        """Return whether a process has other tasks than a decision gives it, whichever thread."""
+    def processes_differ(self, decision: Decision) -> bool:
+        """Return whether a process has other tasks than in a decision, on whichever thread."""
         return any(
             differs_as_a_whole(client, decision.clients[process], self._owned)
             for process, client in self.generation.clients.items()
         )
 
-    def runs_otherwise(self, decision: Decision) -> list[str]:
-        """Return which processes run tasks that a decision gives to others, or lack what nobody had.
+    def other_actives(self, decision: Decision) -> list[str]:
+        """Return the processes that run other tasks than a decision assigns them, in words.
 
-        Which of their threads do, and what they follow, isn't looked at.
+        Only actives count, on whichever thread; a task may be missing if another member had it.
         """
         found = []
         for process, client in self.generation.clients.items():
@@ -164,12 +169,12 @@ class Evidence:
 
     @cached_property
     def _owned(self) -> frozenset[TaskId]:
-        """The tasks that somebody had when the leader decided."""
+        """The tasks that any member had when the leader decided."""
         generation = self.generation
         return frozenset(t for m in generation.members() for t in generation.tasks_of(m.owned))
 
     def target(self, algorithm: Algorithm, standbys: int) -> Target:
-        """Return where the high availability assignor wants the tasks, regardless of lags."""
+        """Return the placement that the high availability assignor aims for, regardless of lags."""
         algorithm = self._key(algorithm, standbys, 1, UNBOUNDED)[0]
         key = algorithm, standbys
         found = self._targets.get(key)
@@ -187,11 +192,11 @@ class Evidence:
         return found
 
     def is_explained_without_ends(self, algorithm: Algorithm, standbys: int) -> bool:
-        """Return whether the leader may have decided so because it couldn't list end offsets.
+        """Return whether the leader may have decided this because it could not list end offsets.
 
-        The high availability assignor then gives way to another for this one time; the sticky ones
-        go on, and threads get their tasks in another order.
-        Source: StreamsPartitionAssignor.createTaskAssignor.
+        The high availability assignor is then replaced by the fallback for this one time; the
+        sticky ones go on, and threads get their tasks in another order. Source:
+        StreamsPartitionAssignor.createTaskAssignor.
         """
         unknown = replace(without_ends(self._scenario), release=algorithm.release)
         if algorithm.assignor == "high_availability":
@@ -208,9 +213,9 @@ class Evidence:
     def _key(
         self, algorithm: Algorithm, standbys: int, warm_ups: int, lag: int
     ) -> tuple[Algorithm, int, int, int]:
-        """Return the same for configs that mean the same.
+        """Return the same key for configs that make no difference.
 
-        More standbys than others are no more, and tags say where the target is and nothing else.
+        More standbys than other clients make none, and tags affect only the target.
         """
         standbys = min(standbys, self.clients - 1)
         algorithm = algorithm._replace(release=self._deciding(algorithm, standbys, warm_ups, lag))
@@ -221,9 +226,10 @@ class Evidence:
         return self._alike.get((algorithm, standbys), algorithm), standbys, warm_ups, lag
 
     def _deciding(self, algorithm: Algorithm, standbys: int, warm_ups: int, lag: int) -> Release:
-        """Return the newest release that decides which process gets which tasks as this one does.
+        """Return the newest release that assigns tasks to processes as this one does.
 
-        Before 3.3 those that have to wait had another order, which shows only if somebody does.
+        Before 3.3 copies that wait had another order, which makes a difference only if any copy
+        waits.
         """
         release = algorithm.release
         if algorithm.strategy != "none":
@@ -278,6 +284,41 @@ class Evidence:
         return found
 
     @cached_property
-    def _processes(self) -> Mapping[ProcessId, Client]:
-        """The processes as the leader met them."""
+    def _processes(self) -> Mapping[ProcessId, ClientMetadata]:
+        """The processes in the order in which the leader met them."""
         return clients_of(members_of(self.generation))
+
+
+def with_racks(
+    scenario: Scenario,
+    algorithm: Algorithm,
+    inputs: GenerationInputs,
+    processes: Mapping[ProcessId, ClientMetadata],
+) -> Scenario:
+    """Return a scenario with an algorithm's strategy and costs, and the racks for them (KIP-925).
+
+    Raises ScenarioError ``missing_field`` if the replicas' racks were not looked up.
+    """
+    if inputs.replicas is None:
+        raise ScenarioError("missing_field", "replicas: nobody looked up their racks")
+    traffic, non_overlap = algorithm.costs or (None, None)
+    configs = replace(
+        scenario.configs,
+        rack_aware_assignment_strategy=algorithm.strategy,
+        rack_aware_assignment_traffic_cost=traffic,
+        rack_aware_assignment_non_overlap_cost=non_overlap,
+    )
+    tasks = inputs.scenario.tasks
+    task_replicas = TaskReplicas(
+        {task: tuple(sorted(one.sources)) for task, one in tasks.items()},
+        {task: tuple(sorted(one.changelogs)) for task, one in tasks.items()},
+        inputs.replicas,
+    )
+    # The public interface has one rack per process, Kafka's own all its consumers'.
+    public = algorithm.assignor == "public_sticky"
+    own = {id_: one.racks[0] if public else one.rack for id_, one in processes.items()}
+    clients = tuple(replace(client, rack=own[client.process_id]) for client in scenario.clients)
+    racks = find_racks(task_replicas, configs, [client.rack for client in clients])
+    return replace(
+        scenario, configs=configs, clients=clients, task_replicas=task_replicas, racks=racks
+    )

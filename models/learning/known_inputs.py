@@ -1,4 +1,4 @@
-"""A generation's inputs under what is known of its application's configs."""
+"""A generation's inputs under the configs that are known of its application."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import replace
 from caughtup.models.assignment.compact import CompactScenario
 from caughtup.models.decisions.inputs.gathering import GenerationInputs, members_of, unsettled
 from caughtup.models.groups.generation import StreamsGeneration
-from caughtup.models.learning.contradiction import in_doubt, text_of
+from caughtup.models.learning.contradiction import doubtful_configs, values_in_words
 from caughtup.models.learning.learned import Learned, tag_keys, told_names
 from caughtup.models.learning.probing import PROBING
 from caughtup.models.learning.provenance import chosen, known_configs, seen_standbys
 from caughtup.models.learning.ranges import LAG, STANDBYS, Algorithm, agreeing
-from caughtup.models.learning.told import allowing, possible
+from caughtup.models.learning.told import consistent_hypotheses, possible_hypotheses
 from caughtup.models.learning.unknown_ends import limits_by_task
 from caughtup.models.parameters import DEFAULTS, STRATEGY, TAGS
 from caughtup.models.partition_assignor.clients import clients_of
@@ -24,15 +24,17 @@ from caughtup.models.records.scenarios import ConfigValue
 def with_known_configs(
     inputs: GenerationInputs, generation: StreamsGeneration, learned: Learned
 ) -> GenerationInputs:
-    """Return inputs whose scenario has the configs to go on with, and what is known of each.
+    """Return inputs whose scenario has the known configs, and how each of them is known.
 
-    What was assumed at Kafka's defaults when they were gathered isn't any more, but for what
-    nothing tells. A number of standbys that may be another one is assumed, too.
+    Configs that were assumed when the inputs were gathered stay assumed only if nothing tells them.
+    A number of standbys that may be another one counts as assumed, too.
     """
     standbys = seen_standbys(generation)
     configs = known_configs(learned, tag_keys(generation), standbys)
     values = {one.name: one.value for one in configs}
-    algorithm = chosen(learned.possible or possible(learned.told, ()), standbys).algorithm
+    algorithm = chosen(
+        learned.possible or possible_hypotheses(learned.told, ()), standbys
+    ).algorithm
     config: dict[str, ConfigValue] = {name: values[name] for name in sorted(DEFAULTS)}
     if algorithm.tags:
         config[TAGS] = list(algorithm.tags)
@@ -49,14 +51,14 @@ def with_known_configs(
 
 
 def contradicted_settings(learned: Learned) -> Iterator[str]:
-    """Describe each config that seems to differ from the settings, with both values."""
-    everything = allowing(learned.told, learned.suspected)
+    """Yield a sentence for each config that seems to differ from the settings, with both values."""
+    everything = consistent_hypotheses(learned.told, learned.suspected)
     if learned.suspected and not agreeing(learned.suspected, everything):
         since = learned.suspected_since
-        for name in in_doubt(everything, learned.suspected, told_names(learned.told)):
+        for name in doubtful_configs(everything, learned.suspected, told_names(learned.told)):
             yield (
-                f"{name}: {text_of(name, everything)} in the settings, "
-                f"{text_of(name, learned.suspected)} by what its leader decided since "
+                f"{name}: {values_in_words(name, everything)} in the settings, "
+                f"{values_in_words(name, learned.suspected)} by what its leader decided since "
                 f"generation {since}"
             )
     interval, span = learned.told.configs.get(PROBING), learned.probing
@@ -73,7 +75,7 @@ def _with_racks(
     inputs: GenerationInputs,
     generation: StreamsGeneration,
 ) -> CompactScenario:
-    """Return a scenario with the racks by which an algorithm goes, if it does and they are known."""
+    """Return a scenario with the racks that an algorithm uses, if any are known."""
     if algorithm.strategy == "none" or inputs.replicas is None:
         return scenario
     traffic, non_overlap = algorithm.costs or (None, None)
@@ -103,7 +105,7 @@ def _besides_lag(inputs: GenerationInputs) -> Iterator[str]:
 def _of_lag(
     inputs: GenerationInputs, generation: StreamsGeneration, lag: int | str | None
 ) -> Iterator[str]:
-    """Name the tasks of which it isn't known who is caught up by this acceptable.recovery.lag."""
+    """Yield the tasks for which it is unknown who is caught up by this acceptable.recovery.lag."""
     clients = clients_of(members_of(generation)).values()
     for task, limits in limits_by_task(clients, inputs.ends).items():
         end = inputs.ends[task]
@@ -112,7 +114,7 @@ def _of_lag(
 
 
 def _assumed(inputs: GenerationInputs, configs: tuple[KnownConfigRecord, ...]) -> Iterator[str]:
-    """Name the configs that are assumed; those of tags and racks only where they could matter."""
+    """Yield the configs that are assumed; those of tags and racks only if they could matter."""
     known = {one.name for one in configs if one.provenance != "assumed"}
     yield from (name for name in inputs.assumed if name not in known)
     if any(one.name == STANDBYS and one.name in known and one.would_tell for one in configs):

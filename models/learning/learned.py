@@ -1,4 +1,4 @@
-"""What is known of an application's configs, and what another generation makes of it."""
+"""What is known of an application's configs, and how another generation changes it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from caughtup.models.learning.contradiction import (
     ASSIGNOR,
     NAMES,
     WOULD_TELL,
-    in_doubt,
+    changes_in_words,
+    doubtful_configs,
     is_open,
-    said,
-    text_of,
+    values_in_words,
 )
 from caughtup.models.learning.elimination import MOST_DECISIONS, Sifted, sift
 from caughtup.models.learning.evidence import Evidence
@@ -30,63 +30,70 @@ from caughtup.models.learning.leaders_release import (
     under_releases,
 )
 from caughtup.models.learning.probing import probing_interval
-from caughtup.models.learning.ranges import Hypotheses, Span, agreeing
-from caughtup.models.learning.sifter import Finding
-from caughtup.models.learning.told import OTHER_COSTS, UNTOLD, Told, allowing, any_costs, possible
+from caughtup.models.learning.ranges import Hypotheses, IntSpan, agreeing
+from caughtup.models.learning.sifter import Judgement
+from caughtup.models.learning.told import (
+    OTHER_COSTS,
+    UNTOLD,
+    ToldConfigs,
+    any_costs,
+    consistent_hypotheses,
+    possible_hypotheses,
+)
 from caughtup.models.parameters import STRATEGY, TAGS
 from caughtup.models.records.recommendations import Result
 
-#: Decisions about a suspicion of each generation that the hypotheses explain.
+#: The most decisions about a suspicion, for each generation that the hypotheses explain.
 _MOST_OF_SUSPECTED = MOST_DECISIONS // 4
-#: Client tags of which any may be those that standbys are spread over.
+#: The most client tags for which any subset is tried as rack.aware.assignment.tags.
 _MOST_KEYS = 4
-#: A leader that got no end offsets so often counts as having the fallback assignor, which it gives
-#: way to, if that one explains all other generations, too.
+#: After this many generations without end offsets, the leader counts as having the fallback
+#: assignor configured, if that one explains all other generations, too.
 _MOST_WITHOUT_ENDS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """The hypotheses about an application's configs, each of which may be the truth.
+    """The hypotheses about an application's configs, each of which may be true.
 
-    ``hypotheses`` agree with what was ``told``, and with every generation since ``since`` but for
-    those that nobody can judge; None before the first one. ``explained`` counts those of which a
-    decision was matched. Where a generation contradicts all of them, ``suspected`` is what
-    explains that one and the later ones, from ``suspected_since`` on, and ``hypotheses`` stay as
-    they were: it may have been an odd one. The second one settles it. ``probing`` bounds
-    ``probing.rebalance.interval.ms``, None where no generation showed it. ``without_ends`` counts
-    the generations that only a leader without end offsets can have decided.
+    ``hypotheses`` agree with the settings (``told``), and with every generation since ``since``
+    except those that cannot be judged; None before the first one. ``explained`` counts the
+    generations of which a decision was matched. If a generation contradicts all hypotheses,
+    ``suspected`` are those that explain it and the later ones, from ``suspected_since`` on, and
+    ``hypotheses`` stay: the generation may be an exception. A second contradiction settles it.
+    ``probing`` bounds ``probing.rebalance.interval.ms``, in ms; None if no generation showed it.
+    ``without_ends`` counts the generations that only a leader without end offsets can have decided.
     """
 
-    told: Told = UNTOLD
+    told: ToldConfigs = UNTOLD
     hypotheses: Hypotheses | None = None
     since: int | None = None
     explained: int = 0
     suspected: Hypotheses = ()
     suspected_since: int | None = None
-    probing: Span | None = None
+    probing: IntSpan | None = None
     without_ends: int = 0
 
     @property
     def possible(self) -> Hypotheses:
-        """Everything that may be the truth as far as it agrees with what was told."""
+        """All hypotheses, suspected ones included, that agree with the settings."""
         own = self.hypotheses or ()
         if not self.suspected:
             return own
-        return (*own, *agreeing(self.suspected, allowing(self.told, self.suspected)))
+        return (*own, *agreeing(self.suspected, consistent_hypotheses(self.told, self.suspected)))
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What was found of a generation: ``match``, ``mismatch`` or ``undetermined``, and why.
+class LearningResult:
+    """The result for one generation: ``match``, ``mismatch`` or ``undetermined``, and why.
 
-    All hypotheses that are left decide what the leader did; or none did, although all else is
-    known; or neither. ``decision`` is what one of them decides, one that is left if any is; None
-    where nothing could be decided. ``open`` are the configs that are yet to be found where it is
-    undetermined, and ``narrowed`` those of which this generation ruled values out: where it is a
-    match without any, it was foreseen. ``doubted`` are those that seem to be others than were told
-    or learned. ``decisions`` counts those it took. ``unexplained``: all inputs are known,
-    and no hypothesis decides what the leader did.
+    ``match``: all remaining hypotheses decide as the leader did. ``mismatch``: none did, although
+    all other inputs are known. ``undetermined``: neither. ``decision`` is that of one hypothesis, a
+    remaining one if there is any; None if nothing could be decided. ``open`` are the configs that
+    are yet to be found, and ``narrowed`` those of which this generation excluded values: a match
+    without any was predicted. ``doubted`` are those that seem to differ from the settings or from
+    what was learned. ``decisions`` counts the decisions made. ``unexplained``: all inputs are
+    known, and no hypothesis decides as the leader did.
     """
 
     result: Result
@@ -101,24 +108,24 @@ class Verdict:
 
 def learn(
     learned: Learned, generation: StreamsGeneration, inputs: GenerationInputs, seen_ms: int
-) -> tuple[Learned, Verdict]:
-    """Hold what is known of an application's configs against one more generation.
+) -> tuple[Learned, LearningResult]:
+    """Return what is known of an application's configs after one more generation, and its result.
 
-    ``seen_ms`` is when the generation's record was read. Pure: any thread may do it.
+    ``seen_ms`` is when the generation's record was read. A pure function, for any thread.
     """
     why = _unusable(generation)
     if not why and learned.told.tags is None and len(tag_keys(generation)) > _MOST_KEYS:
         why = f"there are more than {_MOST_KEYS} client tags: tell which of them are {TAGS}"
     if why:
-        return learned, Verdict("undetermined", why)
+        return learned, LearningResult("undetermined", why)
     learned = replace(learned, probing=probing_interval(learned.probing, generation, seen_ms))
     try:
         evidence = Evidence(generation, inputs)
     except ScenarioError as error:
-        return learned, Verdict("undetermined", error.message)
+        return learned, LearningResult("undetermined", error.message)
     releases, likely = leaders_releases(generation), likely_releases(generation)
     if learned.hypotheses is None:
-        every = possible(learned.told, tag_keys(generation), racked=generation.is_racked)
+        every = possible_hypotheses(learned.told, tag_keys(generation), racked=generation.is_racked)
         every = under_releases(every, likely, likely)
         learned = replace(learned, hypotheses=every, since=generation.generation)
     learned = replace(
@@ -137,7 +144,7 @@ def learn(
 
 
 def _unusable(generation: StreamsGeneration) -> str:
-    """Explain why nothing can be learned of a generation, "" where something can."""
+    """Return why nothing can be learned from a generation; empty if something can."""
     if not generation.clients:
         return "no member could be read"
     if generation.follows:
@@ -156,18 +163,20 @@ def _unusable(generation: StreamsGeneration) -> str:
 
 
 def tag_keys(generation: StreamsGeneration) -> frozenset[str]:
-    """Name the client tags that all members have, as they themselves say."""
+    """Return the client tags that all members report."""
     keys = [frozenset(member.client_tags) for member in generation.members()]
     return frozenset.intersection(*keys) if keys else frozenset()
 
 
-def _explained(learned: Learned, sifted: Sifted, evidence: Evidence) -> tuple[Learned, Verdict]:
-    """Keep what is left of the hypotheses, unless they are themselves in doubt."""
+def _explained(
+    learned: Learned, sifted: Sifted, evidence: Evidence
+) -> tuple[Learned, LearningResult]:
+    """Keep the remaining hypotheses, unless a suspicion explains the generation as well."""
     before = learned.hypotheses or ()
     suspected: Hypotheses = ()
     if learned.suspected:
         suspected = sift(learned.suspected, evidence, _MOST_OF_SUSPECTED).left
-    matched = Finding.MATCH in sifted.findings
+    matched = Judgement.MATCH in sifted.findings
     after = replace(
         learned,
         hypotheses=before if suspected else sifted.left,
@@ -175,9 +184,11 @@ def _explained(learned: Learned, sifted: Sifted, evidence: Evidence) -> tuple[Le
         suspected=suspected,
         suspected_since=learned.suspected_since if suspected else None,
     )
-    narrowed = tuple(n for n in NAMES if text_of(n, before) != text_of(n, sifted.left))
-    if matched and sifted.findings <= {Finding.MATCH, Finding.CONTRADICTED}:
-        return after, Verdict("match", "", sifted.decision, narrowed=narrowed)
+    narrowed = tuple(
+        n for n in NAMES if values_in_words(n, before) != values_in_words(n, sifted.left)
+    )
+    if matched and sifted.findings <= {Judgement.MATCH, Judgement.CONTRADICTED}:
+        return after, LearningResult("match", "", sifted.decision, narrowed=narrowed)
     doubts = list(sifted.doubts)
     if not doubts:
         between = "between threads, where lags aren't known exactly"
@@ -185,10 +196,11 @@ def _explained(learned: Learned, sifted: Sifted, evidence: Evidence) -> tuple[Le
     among = ALL_NAMES if sifted.releases_differ else NAMES
     names = tuple(name for name in among if is_open(name, sifted.left))
     doubts += [
-        f"open: {name}, {text_of(name, sifted.left)}, until {WOULD_TELL[name]}" for name in names
+        f"open: {name}, {values_in_words(name, sifted.left)}, until {WOULD_TELL[name]}"
+        for name in names
     ]
     why = in_words(doubts)
-    return after, Verdict(
+    return after, LearningResult(
         "undetermined",
         why,
         sifted.decision,
@@ -200,17 +212,17 @@ def _explained(learned: Learned, sifted: Sifted, evidence: Evidence) -> tuple[Le
 
 def _contradicted(
     learned: Learned, sifted: Sifted, evidence: Evidence, inferred: Sequence[str]
-) -> tuple[Learned, Verdict]:
-    """Find which configs explain a generation that contradicts all hypotheses."""
+) -> tuple[Learned, LearningResult]:
+    """Find the configs that explain a generation that contradicts all hypotheses."""
     before = learned.hypotheses or ()
     if inferred and not learned.explained:
         why = in_words([f"inferred: {line}" for line in inferred])
-        return learned, Verdict("undetermined", why, sifted.decision)
+        return learned, LearningResult("undetermined", why, sifted.decision)
     keys = tag_keys(evidence.generation)
     still = sift(learned.suspected, evidence).left if learned.suspected else ()
     racked = evidence.generation.is_racked
     every = under_releases(
-        possible(UNTOLD, keys, racked=racked, costs=any_costs(learned.told)),
+        possible_hypotheses(UNTOLD, keys, racked=racked, costs=any_costs(learned.told)),
         leaders_releases(evidence.generation),
         leaders_releases(evidence.generation),
     )
@@ -221,12 +233,12 @@ def _contradicted(
         after = replace(learned, suspected=(), suspected_since=None)
         why = "no configs of Kafka's assignors explain it: " + in_words(sifted.differences)
         result: Result = "undetermined" if learned.told.assignor is None else "mismatch"
-        return after, Verdict(result, why, sifted.decision, unexplained=True)
-    everything = possible(learned.told, keys, racked=racked, costs=OTHER_COSTS)
+        return after, LearningResult(result, why, sifted.decision, unexplained=True)
+    everything = possible_hypotheses(learned.told, keys, racked=racked, costs=OTHER_COSTS)
     within = agreeing(fresh, everything)
     after = replace(learned, suspected=fresh, suspected_since=since)
     if within:
-        names = in_doubt(before, within)
+        names = doubtful_configs(before, within)
         if still:
             after = replace(
                 learned,
@@ -236,21 +248,43 @@ def _contradicted(
                 suspected_since=None,
                 without_ends=0,
             )
-        why = f"from generation {since} on: {said(names, before, within)}"
+        why = f"from generation {since} on: {changes_in_words(names, before, within)}"
         return after, _doubting("undetermined", why, sifted, names)
-    names = in_doubt(everything, fresh, told_names(learned.told))
-    why = f"the settings are contradicted: {said(names, before, fresh)}"
+    names = doubtful_configs(everything, fresh, told_names(learned.told))
+    why = f"the settings are contradicted: {changes_in_words(names, before, fresh)}"
     if sifted.differences:
         why += f"; by them {in_words(sifted.differences)}"
     return after, _doubting("mismatch", why, sifted, names)
 
 
-def _doubting(result: Result, why: str, sifted: Sifted, names: tuple[str, ...]) -> Verdict:
-    return Verdict(result, why, sifted.decision, doubted=names, unexplained=True)
+def _doubting(result: Result, why: str, sifted: Sifted, names: tuple[str, ...]) -> LearningResult:
+    return LearningResult(result, why, sifted.decision, doubted=names, unexplained=True)
 
 
-def told_names(told: Told) -> tuple[str, ...]:
-    """Name the configs that hypotheses are about and that the settings tell."""
+def told_names(told: ToldConfigs) -> tuple[str, ...]:
+    """Return the configs in the settings that hypotheses are about."""
     besides = {TAGS: told.tags is not None, ASSIGNOR: told.assignor is not None}
     besides[STRATEGY] = told.tells_racks
     return tuple(name for name in NAMES if name in told.configs or besides.get(name))
+
+
+def with_settings(learned: Learned, told: ToldConfigs) -> Learned:
+    """Return what is known under changed settings.
+
+    What was learned stays as far as it agrees with the new settings. Nothing stays if a setting was
+    removed or changed: values that it had excluded are possible again.
+    """
+    if told == learned.told:
+        return learned
+    before = learned.told
+    adds = (
+        told.configs.items() >= before.configs.items()
+        and before.tags in (None, told.tags)
+        and before.assignor in (None, told.assignor)
+        and before.strategy in (None, told.strategy)
+        and all(a in (None, b) for a, b in zip(before.costs, told.costs, strict=True))
+    )
+    if not adds or learned.hypotheses is None:
+        return Learned(told)
+    left = agreeing(learned.hypotheses, consistent_hypotheses(told, learned.hypotheses))
+    return replace(learned, told=told, hypotheses=left) if left else Learned(told)

@@ -1,4 +1,4 @@
-"""An application's configs as people are told them: each with its values, and how they are known."""
+"""An application's configs for display: the values of each, and how they are known."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.ids import TaskId
-from caughtup.models.learning.contradiction import ASSIGNOR, NAMES, WOULD_TELL, is_open, text_of
+from caughtup.models.learning.contradiction import (
+    ASSIGNOR,
+    NAMES,
+    WOULD_TELL,
+    is_open,
+    values_in_words,
+)
 from caughtup.models.learning.learned import Learned, told_names
 from caughtup.models.learning.probing import PROBING, whole_minutes
 from caughtup.models.learning.ranges import (
@@ -17,9 +23,9 @@ from caughtup.models.learning.ranges import (
     WARM_UPS,
     ConfigRange,
     Hypotheses,
-    Span,
+    IntSpan,
 )
-from caughtup.models.learning.told import possible
+from caughtup.models.learning.told import possible_hypotheses
 from caughtup.models.parameters import DEFAULTS, NON_OVERLAP_COST, STRATEGY, TAGS, TRAFFIC_COST
 from caughtup.models.records.fields import ABSENT
 from caughtup.models.records.recommendations import KnownConfigRecord, Provenance
@@ -33,15 +39,17 @@ def known_configs(
     tag_keys: Iterable[str] | None = None,
     standbys: int = DEFAULTS[STANDBYS],
 ) -> tuple[KnownConfigRecord, ...]:
-    """Describe what is known of each config.
+    """Return what is known of each config.
 
-    ``tag_keys`` are the client tags that all members have, None where nobody looked. Of racks
-    nothing is said where they can't matter. ``standbys``: as many as tasks seem to have.
+    ``tag_keys`` are the client tags that all members have, None if unknown. Configs of racks are
+    left out if they can't matter. ``standbys`` is the number that tasks seem to have.
     """
-    hypotheses = learned.possible or possible(learned.told, (), racked=learned.told.tells_racks)
+    hypotheses = learned.possible or possible_hypotheses(
+        learned.told, (), racked=learned.told.tells_racks
+    )
     keys = {key for one in hypotheses for key in one.algorithm.tags}.union(tag_keys or ())
     racked = any(one.algorithm.strategy != "none" for one in hypotheses)
-    everything = possible(learned.told, keys, racked=racked)
+    everything = possible_hypotheses(learned.told, keys, racked=racked)
     going_on = chosen(hypotheses, standbys)
     told = set(told_names(learned.told)) - ({STRATEGY} if learned.told.strategy is None else set())
     values: Mapping[str, int | str] = {
@@ -54,8 +62,8 @@ def known_configs(
     }
     found: list[KnownConfigRecord] = []
     for name in NAMES if racked or STRATEGY in told else NAMES[:-1]:
-        text = text_of(name, hypotheses)
-        learnt = text != text_of(name, everything)
+        text = values_in_words(name, hypotheses)
+        learnt = text != values_in_words(name, everything)
         untagged = name == TAGS and tag_keys is not None and not keys
         provenance: Provenance = "learned" if learnt else "read" if untagged else "assumed"
         if name in told:
@@ -75,9 +83,9 @@ def _strategies(hypotheses: Hypotheses) -> str:
 def _costs(
     learned: Learned, hypotheses: Hypotheses, going_on: ConfigRange
 ) -> Iterator[KnownConfigRecord]:
-    """Describe what assigning by racks goes by where that isn't the assignor's own for certain.
+    """Yield the rack-aware costs that are told, or that may differ from the assignor's own.
 
-    Of costs that nobody told only some ratios are tried.
+    Of costs that are not told only some ratios are tried.
     """
     pairs = [one.algorithm.costs for one in hypotheses if one.algorithm.costs is not None]
     for place, name in enumerate((TRAFFIC_COST, NON_OVERLAP_COST)):
@@ -107,10 +115,11 @@ def _probing(learned: Learned) -> KnownConfigRecord:
 
 
 def chosen(hypotheses: Hypotheses, standbys: int = DEFAULTS[STANDBYS]) -> ConfigRange:
-    """Choose one of the hypotheses: Kafka's defaults, or what is nearest to them of what is left.
+    """Return one of the hypotheses: Kafka's defaults, or the possible values nearest to them.
 
-    With the fewest warm-ups that any of them leaves its assignor, so that what is recommended needs
-    no more than there are. ``standbys``: as many as tasks seem to have, in place of the default.
+    It has the fewest warm-ups that any hypothesis with its assignor allows, so that a
+    recommendation never exceeds the true limit. ``standbys`` is the number that tasks seem to have,
+    instead of the default.
     """
     likely = {**DEFAULTS, STANDBYS: standbys}
     best = min(hypotheses, key=lambda one: _distance(one, likely))
@@ -120,17 +129,17 @@ def chosen(hypotheses: Hypotheses, standbys: int = DEFAULTS[STANDBYS]) -> Config
     lag = _nearest(best.lag, DEFAULTS[LAG])
     return ConfigRange(
         best.algorithm,
-        Span(number, number),
-        Span(warm_ups, warm_ups),
-        Span(lag, lag),
+        IntSpan(number, number),
+        IntSpan(warm_ups, warm_ups),
+        IntSpan(lag, lag),
         best.releases,
     )
 
 
 def seen_standbys(generation: StreamsGeneration) -> int:
-    """Return how many standbys most tasks have of those that have any: that is no warm-up.
+    """Return the number of standbys of most tasks that have any, which excludes warm-ups.
 
-    0 where fewer than half of a subtopology's tasks have one: warm-ups are few at a time.
+    0 if fewer than half of the stateful subtopologies' tasks have one: warm-ups are few at a time.
     """
     active: set[TaskId] = set()
     counts: Counter[TaskId] = Counter()
@@ -156,5 +165,5 @@ def _distance(one: ConfigRange, likely: Mapping[str, int]) -> tuple[int, ...]:
     )
 
 
-def _nearest(span: Span, value: int) -> int:
+def _nearest(span: IntSpan, value: int) -> int:
     return min(max(value, span.low), span.high)

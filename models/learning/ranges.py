@@ -1,4 +1,4 @@
-"""Configs that an application may have: ranges of them, which assignor, and sets of such ranges."""
+"""Ranges of configs that an application may have, and sets of such ranges."""
 
 from __future__ import annotations
 
@@ -13,50 +13,49 @@ from caughtup.models.records.learned_configs import MOST_RANGES
 
 #: Java's ``Integer.MAX_VALUE``, the most standbys and warm-ups that Kafka accepts.
 INT_MAX = (1 << 31) - 1
-#: The assignors that Kafka Streams can be configured with and that are decided again here, as
-#: scenarios call them.
+#: The assignors of Kafka Streams that are reproduced here, by their names in scenarios.
 ASSIGNORS = ("high_availability", "sticky", "public_sticky", "fallback_prior")
 STANDBYS, WARM_UPS, LAG = "num.standby.replicas", "max.warmup.replicas", "acceptable.recovery.lag"
-#: No config: which release of Kafka Streams decides, by its family.
+#: Not a config: the family of releases of Kafka Streams that decides.
 RELEASE = "release"
 
 
-class Span(NamedTuple):
+class IntSpan(NamedTuple):
     """Whole numbers from ``low`` to ``high``, both included."""
 
     low: int
     high: int
 
-    def meet(self, other: Span) -> Span | None:
-        """Return what is in both; None where nothing is."""
+    def meet(self, other: IntSpan) -> IntSpan | None:
+        """Return the numbers that are in both spans; None if there are none."""
         low, high = max(self.low, other.low), min(self.high, other.high)
-        return Span(low, high) if low <= high else None
+        return IntSpan(low, high) if low <= high else None
 
-    def within(self, other: Span) -> bool:
-        """Return whether all of it is in another."""
+    def within(self, other: IntSpan) -> bool:
+        """Return whether the whole span is in another one."""
         return other.low <= self.low and self.high <= other.high
 
 
-#: All that Kafka accepts.
-ANY: Mapping[str, Span] = {
-    STANDBYS: Span(0, INT_MAX),
-    WARM_UPS: Span(1, INT_MAX),
-    LAG: Span(0, LONG_MAX),
+#: All values that Kafka accepts.
+ANY: Mapping[str, IntSpan] = {
+    STANDBYS: IntSpan(0, INT_MAX),
+    WARM_UPS: IntSpan(1, INT_MAX),
+    LAG: IntSpan(0, LONG_MAX),
 }
 
 
-#: All that is modelled.
-ANY_RELEASE = Span(min(Release), NEWEST)
-#: Whatever ranges have spans of.
-SPANS: Mapping[str, Span] = {**ANY, RELEASE: ANY_RELEASE}
+#: All releases that are modelled.
+ANY_RELEASE = IntSpan(min(Release), NEWEST)
+#: The greatest span of each number in a range.
+SPANS: Mapping[str, IntSpan] = {**ANY, RELEASE: ANY_RELEASE}
 
 
 class Algorithm(NamedTuple):
-    """An assignor by the name that scenarios have for it, and what it reads but for numbers.
+    """An assignor by its name in scenarios, and those of its configs that aren't numbers.
 
     ``tags`` are its ``rack.aware.assignment.tags``, ``strategy`` its
-    ``rack.aware.assignment.strategy`` and ``costs`` what that one goes by, None for the assignor's
-    own. ``release`` is the one that is asked; a range may have several.
+    ``rack.aware.assignment.strategy`` and ``costs`` the costs of that strategy, None for the
+    assignor's own. ``release`` is the one that decides; a range may have several.
     """
 
     assignor: str
@@ -66,8 +65,8 @@ class Algorithm(NamedTuple):
     release: Release = NEWEST
 
     @property
-    def releases(self) -> Span:
-        """Which releases have it: tags are of 3.2, racks of 3.6, a public assignor of 3.8."""
+    def releases(self) -> IntSpan:
+        """The releases that have it: tags are of 3.2, racks of 3.6, public assignors of 3.8."""
         first = Release.V2_8
         if self.tags:
             first = Release.V3_2
@@ -75,29 +74,30 @@ class Algorithm(NamedTuple):
             first = Release.V3_5_2 if self.strategy == "min_traffic" else Release.V3_7
         if self.assignor == "public_sticky":
             first = Release.V3_7
-        return Span(first, NEWEST)
+        return IntSpan(first, NEWEST)
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigRange:
-    """Every combination of the spans with one algorithm.
+    """Every combination of the values in the spans, with one algorithm.
 
-    ``lag`` is ``acceptable.recovery.lag`` in offsets, ``releases`` are families of Kafka Streams'.
+    ``lag`` is ``acceptable.recovery.lag`` in offsets, ``releases`` are families of Kafka Streams'
+    releases.
     """
 
     algorithm: Algorithm
-    standbys: Span = ANY[STANDBYS]
-    warm_ups: Span = ANY[WARM_UPS]
-    lag: Span = ANY[LAG]
-    releases: Span = ANY_RELEASE
+    standbys: IntSpan = ANY[STANDBYS]
+    warm_ups: IntSpan = ANY[WARM_UPS]
+    lag: IntSpan = ANY[LAG]
+    releases: IntSpan = ANY_RELEASE
 
-    def span(self, config: str) -> Span:
+    def span(self, config: str) -> IntSpan:
         """Return the span of a config by Kafka's name, or of releases."""
         own = {STANDBYS: self.standbys, WARM_UPS: self.warm_ups, LAG: self.lag}
         return {**own, RELEASE: self.releases}[config]
 
-    def with_span(self, config: str, span: Span) -> ConfigRange:
-        """Return it with another span of a config."""
+    def with_span(self, config: str, span: IntSpan) -> ConfigRange:
+        """Return the range with another span of a config."""
         return ConfigRange(
             self.algorithm,
             span if config == STANDBYS else self.standbys,
@@ -107,7 +107,7 @@ class ConfigRange:
         )
 
     def meet(self, other: ConfigRange) -> ConfigRange | None:
-        """Return what is in both; None where nothing is."""
+        """Return the combinations in both ranges; None if there are none."""
         standbys = self.standbys.meet(other.standbys)
         warm_ups = self.warm_ups.meet(other.warm_ups)
         lag, releases = self.lag.meet(other.lag), self.releases.meet(other.releases)
@@ -123,23 +123,23 @@ Hypotheses = tuple[ConfigRange, ...]
 
 
 def agreeing(hypotheses: Hypotheses, others: Hypotheses) -> Hypotheses:
-    """Return what is in both sets."""
+    """Return the combinations that are in both sets."""
     met = (one.meet(other) for one in hypotheses for other in others)
     return tuple(one for one in met if one is not None)
 
 
-def spans_of(hypotheses: Hypotheses, config: str) -> tuple[Span, ...]:
-    """Return which values a config has in any of the hypotheses, as disjoint spans, sorted."""
+def spans_of(hypotheses: Hypotheses, config: str) -> tuple[IntSpan, ...]:
+    """Return a config's values in any of the hypotheses, as disjoint spans, sorted."""
     return united(one.span(config) for one in hypotheses)
 
 
 def joined(ranges: Iterable[ConfigRange]) -> Hypotheses:
-    """Return the same hypotheses in fewer ranges, where neighbours differ in one config only."""
+    """Return the same hypotheses in fewer ranges, united where only one config differs."""
     left, before = list(ranges), -1
     while len(left) != before:
         before = len(left)
         for config in (RELEASE, LAG, WARM_UPS, STANDBYS):
-            groups: dict[ConfigRange, list[Span]] = {}
+            groups: dict[ConfigRange, list[IntSpan]] = {}
             for one in left:
                 groups.setdefault(one.with_span(config, SPANS[config]), []).append(one.span(config))
             left = [
@@ -151,7 +151,7 @@ def joined(ranges: Iterable[ConfigRange]) -> Hypotheses:
 
 
 def bounded(hypotheses: Hypotheses, most: int = MOST_RANGES) -> Hypotheses:
-    """Return the same hypotheses, or one range for each algorithm where there are too many."""
+    """Return the hypotheses, or one range for each algorithm if there are more than ``most``."""
     if len(hypotheses) <= most:
         return hypotheses
     found: dict[Algorithm, ConfigRange] = {}
@@ -159,17 +159,17 @@ def bounded(hypotheses: Hypotheses, most: int = MOST_RANGES) -> Hypotheses:
         other = found.get(one.algorithm, one)
         for config in SPANS:
             low, high = zip(one.span(config), other.span(config), strict=True)
-            other = other.with_span(config, Span(min(low), max(high)))
+            other = other.with_span(config, IntSpan(min(low), max(high)))
         found[one.algorithm] = other
     return tuple(found.values())
 
 
-def united(spans: Iterable[Span]) -> tuple[Span, ...]:
+def united(spans: Iterable[IntSpan]) -> tuple[IntSpan, ...]:
     """Return the same numbers in disjoint spans that don't touch, sorted."""
-    found: list[Span] = []
+    found: list[IntSpan] = []
     for span in sorted(spans):
         if found and span.low <= found[-1].high + 1:
-            found[-1] = Span(found[-1].low, max(found[-1].high, span.high))
+            found[-1] = IntSpan(found[-1].low, max(found[-1].high, span.high))
         else:
             found.append(span)
     return tuple(found)

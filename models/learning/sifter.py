@@ -1,4 +1,4 @@
-"""Ranges of configs cut into parts that decide a generation alike, and what is found of each."""
+"""The test of ranges of configs, cut into parts that decide a generation alike."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from caughtup.models.assignment.releases import Release
 from caughtup.models.decisions.exact.members import Difference
 from caughtup.models.errors import ScenarioError
 from caughtup.models.learning.evidence import Evidence
-from caughtup.models.learning.ranges import ConfigRange, Hypotheses, Span
+from caughtup.models.learning.ranges import ConfigRange, Hypotheses, IntSpan
 from caughtup.models.learning.target import Target, lag_classes, used_warm_ups
 
 
-class Finding(Enum):
-    """What holding a range of configs against a generation finds.
+class Judgement(Enum):
+    """The result of testing a range of configs against a generation.
 
-    It decides what the leader did; it can't have; it decides otherwise, but not all inputs are
-    known; it wasn't asked.
+    ``MATCH``: it decides as the leader did. ``CONTRADICTED``: it can't have been the leader's.
+    ``UNSURE``: it decides otherwise, but not all inputs are known. ``UNTESTED``: no decision was
+    left for it.
     """
 
     MATCH = "match"
@@ -30,15 +31,18 @@ class Finding(Enum):
     UNTESTED = "untested"
 
 
-#: A part of a range, and what was found of it.
-Part = tuple[ConfigRange, Finding]
+#: A part of a range, and the judgement on it.
+JudgedRange = tuple[ConfigRange, Judgement]
 
 
 class Sifter:
-    """Works through one range after the other, as long as decisions are left."""
+    """Tests one range after the other, as long as decisions are left."""
 
     def __init__(self, evidence: Evidence, most: int, *, spares: bool = True) -> None:
-        """``spares``: what a leader may have decided without end offsets isn't contradicted."""
+        """Prepare a test with at most ``most`` decisions.
+
+        ``spares``: a decision that a leader may have made without end offsets contradicts nothing.
+        """
         self._evidence = evidence
         self._spares = spares
         self._most = most
@@ -49,10 +53,10 @@ class Sifter:
         self.decision: Decision | None = None
         self.texts: tuple[str, ...] = ()
 
-    def parts(self, hypotheses: Hypotheses) -> Iterator[Part]:
-        """Cut ranges into parts that decide alike, and say of each what was found.
+    def parts(self, hypotheses: Hypotheses) -> Iterator[JudgedRange]:
+        """Yield the parts of ranges that decide alike, each with its judgement.
 
-        Under the newest releases first, whose decisions tell of most others as well.
+        The newest releases come first, since their decisions hold for most others as well.
         """
         cut = [[(one, own) for own in self._evidence.releases(one)] for one in hypotheses]
         for one, releases in (own for turn in zip_longest(*cut) for own in turn if own):
@@ -61,50 +65,53 @@ class Sifter:
             for part, found in self._of_one_release(asked):
                 yield replace(part, algorithm=one.algorithm), found
 
-    def _of_one_release(self, one: ConfigRange) -> Iterator[Part]:
+    def _of_one_release(self, one: ConfigRange) -> Iterator[JudgedRange]:
         assignor = one.algorithm.assignor
-        of_standbys: Callable[[ConfigRange, int], tuple[list[Part], bool]]
+        of_standbys: Callable[[ConfigRange, int], tuple[list[JudgedRange], bool]]
         of_standbys = self._available if assignor == "high_availability" else self._sticky
-        # A public assignor's standbys may be anywhere, so that their number doesn't matter.
+        # A public assignor's standbys may be on any client, so that their number doesn't matter.
         most = 1 if assignor == "public_sticky" else self._evidence.clients - 1
         low = one.standbys.low
         while low <= one.standbys.high:
             high = one.standbys.high if low >= most else low
-            rest = replace(one, standbys=Span(low, one.standbys.high))
+            rest = replace(one, standbys=IntSpan(low, one.standbys.high))
             if self.is_spent:
-                yield rest, Finding.UNTESTED
+                yield rest, Judgement.UNTESTED
                 return
-            part = replace(one, standbys=Span(low, high))
+            part = replace(one, standbys=IntSpan(low, high))
             try:
                 found, too_many = of_standbys(part, low)
             except ScenarioError:
-                found, too_many = [(part, Finding.UNTESTED)], False
+                found, too_many = [(part, Judgement.UNTESTED)], False
             if too_many:
-                yield rest, Finding.CONTRADICTED
+                yield rest, Judgement.CONTRADICTED
                 return
             yield from found
             low = high + 1
 
     @property
     def is_spent(self) -> bool:
-        """Return whether no decision is left."""
+        """Whether no decision is left."""
         return self._evidence.decisions >= self._most
 
-    def _sticky(self, part: ConfigRange, standbys: int) -> tuple[list[Part], bool]:
-        """Ask a sticky assignor, which knows of no lags and no warm-ups."""
+    def _sticky(self, part: ConfigRange, standbys: int) -> tuple[list[JudgedRange], bool]:
+        """Test a sticky assignor, which ignores lags and warm-ups."""
         found = self._ask(part, standbys, 1, 0, certain=self._certain)
         gives_way = part.algorithm.assignor == "fallback_prior"
-        spared = (self._spares or gives_way) and found is Finding.CONTRADICTED
+        spared = (self._spares or gives_way) and found is Judgement.CONTRADICTED
         if spared and self._evidence.is_explained_without_ends(part.algorithm, standbys):
             self.is_spared = self.is_spared or not gives_way
-            # A leader that gives way to it has no end offsets, and deals threads without.
-            found = self._matching(part, standbys, 1, 0) if gives_way else Finding.UNSURE
+            # A leader that uses the fallback has no end offsets, and assigns threads without them.
+            found = self._matching(part, standbys, 1, 0) if gives_way else Judgement.UNSURE
         copies = self._evidence.copies(part.algorithm, standbys)
         deals = part.algorithm.assignor != "public_sticky"
         return [(part, found)], deals and self._certain and copies > self._evidence.copies_given
 
-    def _available(self, part: ConfigRange, standbys: int) -> tuple[list[Part], bool]:
-        """Ask the high availability assignor; True if there are more standbys than were given."""
+    def _available(self, part: ConfigRange, standbys: int) -> tuple[list[JudgedRange], bool]:
+        """Test the high availability assignor.
+
+        True if it has more standbys than the members have.
+        """
         evidence = self._evidence
         if part.lag.low == part.lag.high and part.warm_ups.low == part.warm_ups.high:
             settled = not any(part.lag.meet(span) for span in evidence.unsettled)
@@ -115,25 +122,25 @@ class Sifter:
         if self._certain and target.copies > evidence.copies_given:
             self._note(target.decision, ("there should be more standbys",))
             return [], True
-        parts: list[Part] = []
+        parts: list[JudgedRange] = []
         for span in _halving(lag_classes(target, part.lag)):
             for lag, settled in _split(span, evidence.unsettled):
                 within = replace(part, lag=lag)
                 certain = self._certain and settled
                 if certain and self._is_ruled_out(target, lag, part.algorithm.release):
-                    parts.append((within, Finding.CONTRADICTED))
+                    parts.append((within, Judgement.CONTRADICTED))
                 elif self.is_spent and lag.low < target.settled_from:
-                    parts.append((within, Finding.UNTESTED))
+                    parts.append((within, Judgement.UNTESTED))
                 else:
                     parts += self._warm_ups(within, standbys, target, certain=certain)
         return parts, False
 
-    def _is_ruled_out(self, target: Target, lag: Span, release: Release) -> bool:
-        """Return whether it shows without a decision that a lag can't be.
+    def _is_ruled_out(self, target: Target, lag: IntSpan, release: Release) -> bool:
+        """Return whether a lag is impossible, without any decision.
 
-        An active that waits calls for a probing rebalance, but before 3.2 it only waits where
-        somebody is caught up; and each copy beyond the standbys is the warm-up of one that waits.
-        All of a lag's span decide alike.
+        An active that waits requires a probing rebalance, but before 3.2 it only waits if some
+        client is caught up; and each copy beyond the standbys is the warm-up of one that waits. All
+        lags in the span decide alike.
         """
         evidence = self._evidence
         waits = target.waiting_actives and target.waiting_actives[-1] > lag.high
@@ -144,12 +151,12 @@ class Sifter:
 
     def _warm_ups(
         self, part: ConfigRange, standbys: int, target: Target, *, certain: bool
-    ) -> list[Part]:
-        """Ask for each number of warm-ups that what the members were given may come from.
+    ) -> list[JudgedRange]:
+        """Test each number of warm-ups with which the members' assignments are possible.
 
-        As many as the decision uses are no other than any number beyond. With fewer, as many are
-        used as there may be, so that counting the copies tells; a task that is held back may be
-        followed meanwhile, and count as one.
+        The number that the decision uses stands for all greater ones. With fewer, all allowed ones
+        are used, so that the number of copies determines it; a task that is held back may have a
+        standby meanwhile, and so count as one.
         """
         evidence, spans = self._evidence, part.warm_ups
         if part.lag.low >= target.settled_from:
@@ -159,49 +166,49 @@ class Sifter:
             decision = evidence.decide(part.algorithm, standbys, spans.high, lag)
             used = used_warm_ups(decision)
         most_extra = evidence.copies_given - target.copies
-        extra = Span(most_extra - evidence.held_back, most_extra)
-        parts: list[Part] = []
-        untold = Span(max(spans.low, used), spans.high)
+        extra = IntSpan(most_extra - evidence.held_back, most_extra)
+        parts: list[JudgedRange] = []
+        untold = IntSpan(max(spans.low, used), spans.high)
         if not certain or extra.low <= used <= extra.high:
             asked = 1 if lag == UNBOUNDED else spans.high
             found = self._ask(part, standbys, asked, lag, certain=certain)
         else:
-            found = Finding.CONTRADICTED
+            found = Judgement.CONTRADICTED
         parts.append((replace(part, warm_ups=untold), found))
         if untold.low == spans.low:
             return parts
-        fewer = Span(spans.low, used - 1)
+        fewer = IntSpan(spans.low, used - 1)
         if not certain:
-            return [*parts, (replace(part, warm_ups=fewer), Finding.UNTESTED)]
+            return [*parts, (replace(part, warm_ups=fewer), Judgement.UNTESTED)]
         candidates = fewer.meet(extra) if extra.low <= extra.high else None
         at = fewer.low
         for number in range(candidates.low, candidates.high + 1) if candidates else ():
             if number > at:
-                before = replace(part, warm_ups=Span(at, number - 1))
-                parts.append((before, Finding.CONTRADICTED))
-            one = replace(part, warm_ups=Span(number, number))
-            found = Finding.UNTESTED
+                before = replace(part, warm_ups=IntSpan(at, number - 1))
+                parts.append((before, Judgement.CONTRADICTED))
+            one = replace(part, warm_ups=IntSpan(number, number))
+            found = Judgement.UNTESTED
             if not self.is_spent:
                 found = self._ask(one, standbys, number, part.lag.low, certain=True)
             parts.append((one, found))
             at = number + 1
         if at <= fewer.high:
-            parts.append((replace(part, warm_ups=Span(at, fewer.high)), Finding.CONTRADICTED))
+            parts.append((replace(part, warm_ups=IntSpan(at, fewer.high)), Judgement.CONTRADICTED))
         return parts
 
     def _ask(
         self, part: ConfigRange, standbys: int, warm_ups: int, lag: int, *, certain: bool
-    ) -> Finding:
+    ) -> Judgement:
         algorithm, evidence = part.algorithm, self._evidence
         if algorithm.assignor == "public_sticky" and standbys:
-            # Where Kafka puts its standbys nobody can know, and threads' actives depend on them.
+            # The clients of its standbys are unpredictable, and threads' actives depend on them.
             decision = evidence.decide(algorithm, standbys, warm_ups, lag)
-            differences = [Difference(text, True) for text in evidence.runs_otherwise(decision)]
+            differences = [Difference(text, True) for text in evidence.other_actives(decision)]
         else:
             if certain and self.decision is not None:
                 decision = evidence.decide(algorithm, standbys, warm_ups, lag)
-                if evidence.is_dealt_otherwise(decision):  # the members needn't be looked at
-                    return Finding.CONTRADICTED
+                if evidence.processes_differ(decision):  # no need to compare member by member
+                    return Judgement.CONTRADICTED
             differences = evidence.differences(algorithm, standbys, warm_ups, lag)
         if not differences:
             return self._matching(part, standbys, warm_ups, lag)
@@ -211,37 +218,37 @@ class Sifter:
                 tuple(one.text for one in differences),
             )
         if certain and any(one.certain for one in differences):
-            return Finding.CONTRADICTED
-        return Finding.UNSURE
+            return Judgement.CONTRADICTED
+        return Judgement.UNSURE
 
-    def _matching(self, part: ConfigRange, standbys: int, warm_ups: int, lag: int) -> Finding:
+    def _matching(self, part: ConfigRange, standbys: int, warm_ups: int, lag: int) -> Judgement:
         if not self._matches:
             self._matches, self.texts = True, ()
             self.decision = self._evidence.decide(part.algorithm, standbys, warm_ups, lag)
-        return Finding.MATCH
+        return Judgement.MATCH
 
     def _note(self, decision: Decision, texts: tuple[str, ...]) -> None:
         if self.decision is None:
             self.decision, self.texts = decision, texts
 
 
-def _split(span: Span, unsettled: Sequence[Span]) -> Iterator[tuple[Span, bool]]:
-    """Cut a span where it isn't known who is caught up, and say of each part whether it is."""
+def _split(span: IntSpan, unsettled: Sequence[IntSpan]) -> Iterator[tuple[IntSpan, bool]]:
+    """Yield parts of a span, each with whether it is known for it who is caught up."""
     low = span.low
     for doubtful in unsettled:
         met = span.meet(doubtful)
         if met is None:
             continue
         if low < met.low:
-            yield Span(low, met.low - 1), True
+            yield IntSpan(low, met.low - 1), True
         yield met, False
         low = met.high + 1
     if low <= span.high:
-        yield Span(low, span.high), True
+        yield IntSpan(low, span.high), True
 
 
-def _halving(spans: Sequence[Span]) -> Iterator[Span]:
-    """Return the last span, then the first, then one between any two that is far from both."""
+def _halving(spans: Sequence[IntSpan]) -> Iterator[IntSpan]:
+    """Yield the last span, the first, then again and again one half-way between two."""
     if not spans:
         return
     seen = dict.fromkeys((len(spans) - 1, 0))

@@ -1,4 +1,4 @@
-"""Where the high availability assignor wants the tasks, and who would have to wait for it."""
+"""The placement that the high availability assignor aims for, and the copies that wait for it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from caughtup.models.assignment.catch_up import RUNNING
 from caughtup.models.assignment.decision import Decision
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.ids import TaskId
-from caughtup.models.learning.ranges import Span
+from caughtup.models.learning.ranges import IntSpan
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where an assignor wants all tasks, wherever they are, and what would have to wait for it.
+    """The placement that an assignor aims for, regardless of lags, and the copies that wait for it.
 
-    ``copies`` counts the standbys. From an acceptable.recovery.lag of ``settled_from`` on it is
-    what is decided; below it, another decision may begin at each of ``cuts``. ``waiting`` are the
-    lags, sorted, of copies that would wait below them, and ``waiting_actives`` those of actives.
+    ``copies`` is the number of standbys. With an acceptable.recovery.lag from ``settled_from`` on,
+    the target is the decision; below it, another decision may begin at each of ``cuts``.
+    ``waiting`` are the lags, sorted, of copies that wait with a smaller acceptable lag than theirs,
+    and ``waiting_actives`` those of actives.
     """
 
     decision: Decision
@@ -30,10 +31,10 @@ class Target:
 
 
 def target_of(scenario: Scenario, decision: Decision) -> Target:
-    """Work out who would wait in a target, below which acceptable.recovery.lag.
+    """Return a target with the lags of the copies that would wait.
 
-    An active waits where another client lags less. A standby waits likewise, but nothing comes of
-    it where only clients that have a copy anyway lag less.
+    An active waits if another client lags less. So does a standby, but without effect if all
+    clients that lag less have a copy anyway.
     """
     holders: dict[TaskId, list[tuple[int, bool]]] = {task: [] for task in scenario.stateful}
     by_process = {client.process_id: client.lags for client in scenario.clients}
@@ -72,15 +73,15 @@ def target_of(scenario: Scenario, decision: Decision) -> Target:
 
 
 def used_warm_ups(decision: Decision) -> int:
-    """Count a decision's warm-ups."""
+    """Return the number of a decision's warm-ups."""
     return sum(len(given.warmup) for given in decision.clients.values())
 
 
-def lag_classes(target: Target, within: Span) -> Sequence[Span]:
-    """Cut a span of acceptable.recovery.lag where another decision may begin."""
+def lag_classes(target: Target, within: IntSpan) -> Sequence[IntSpan]:
+    """Return a span of acceptable.recovery.lag, cut where another decision may begin."""
     bounds = [cut for cut in (*target.cuts, target.settled_from) if within.low < cut <= within.high]
     bounds = sorted({within.low, *bounds})
     return [
-        Span(low, high - 1)
+        IntSpan(low, high - 1)
         for low, high in zip(bounds, [*bounds[1:], within.high + 1], strict=True)
     ]

@@ -1,4 +1,4 @@
-"""What the settings tell of an application's configs, and the hypotheses that agree with it."""
+"""The configs that an application's settings tell, and the hypotheses that agree with them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from caughtup.models.learning.ranges import (
     Algorithm,
     ConfigRange,
     Hypotheses,
-    Span,
+    IntSpan,
 )
 from caughtup.models.parameters import MOST_TAGS, ApplicationParameters, RackCosts
 
-#: Costs of rack-aware assignment that are tried where an assignor's own don't explain what is seen:
-#: hardly anybody sets any, and only their ratio counts.
+#: Costs of rack-aware assignment that are tried if an assignor's own don't explain a decision. They
+#: are rarely configured, and only their ratio counts.
 OTHER_COSTS = (Costs(1, 0), Costs(1, 1), Costs(1, 10), Costs(10, 1))
-#: The assignors' own, of those that assign by racks without being told any.
+#: The default costs of the assignors that have any.
 _OWN_COSTS: Mapping[str, Costs] = {
     "high_availability": high_availability.DEFAULT_COSTS,
     "sticky": sticky.DEFAULT_COSTS,
@@ -33,8 +33,8 @@ _OWN_COSTS: Mapping[str, Costs] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What the operator told: configs by Kafka's names, the others as ``ApplicationParameters``."""
+class ToldConfigs:
+    """The configs in the settings: by Kafka's names, the others as in ``ApplicationParameters``."""
 
     configs: Mapping[str, int]
     tags: tuple[str, ...] | None = None
@@ -43,11 +43,11 @@ class Told:
     costs: RackCosts = (None, None)
 
     @classmethod
-    def of(cls, parameters: ApplicationParameters) -> Told:
-        """Return what an application's settings tell.
+    def of(cls, parameters: ApplicationParameters) -> ToldConfigs:
+        """Return the configs that an application's settings tell.
 
-        Whoever tells all three numbers, two of which only the high availability assignor reads,
-        tells that it decides, unless they name another.
+        Settings with all three numbers, two of which only the high availability assignor reads,
+        tell that it is the assignor, unless they name another one.
         """
         configs = dict(parameters.config)
         tags = None if parameters.tags is None else tuple(sorted(parameters.tags))
@@ -58,11 +58,11 @@ class Told:
 
     @property
     def tells_racks(self) -> bool:
-        """Return whether it says by what strategy or costs tasks are assigned by racks."""
+        """Whether the settings have a strategy or costs of rack-aware assignment."""
         return self.strategy is not None or self.costs != (None, None)
 
     def costs_of(self, assignor: str) -> Costs | None:
-        """Return the costs that an assignor goes by, None for its own."""
+        """Return the costs that an assignor uses, None for its own."""
         own = _OWN_COSTS.get(assignor)
         traffic, non_overlap = self.costs
         if own is not None:
@@ -73,21 +73,21 @@ class Told:
         return Costs(traffic, non_overlap)
 
 
-#: Nothing is told.
-UNTOLD = Told({})
+#: Settings without any config.
+UNTOLD = ToldConfigs({})
 
 
-def possible(
-    told: Told, keys: Iterable[str], *, racked: bool = False, costs: Sequence[Costs] = ()
+def possible_hypotheses(
+    told: ToldConfigs, keys: Iterable[str], *, racked: bool = False, costs: Sequence[Costs] = ()
 ) -> Hypotheses:
-    """Return all hypotheses that agree with what was told.
+    """Return all hypotheses that agree with the settings.
 
     ``keys`` are the client tags that all members have; Kafka refuses to start with others.
-    ``racked``: all members have a rack; otherwise Kafka assigns nothing by racks. ``costs`` are
-    those that may have been set besides the assignors' own, where none were told.
+    ``racked``: all members have a rack; otherwise Kafka doesn't assign by racks. ``costs`` are
+    tried besides the assignors' own, if the settings have none.
     """
     spans = {
-        name: Span(told.configs[name], told.configs[name]) if name in told.configs else span
+        name: IntSpan(told.configs[name], told.configs[name]) if name in told.configs else span
         for name, span in ANY.items()
     }
     tags = [told.tags] if told.tags is not None else _choices(sorted(keys))
@@ -104,26 +104,26 @@ def possible(
     )
 
 
-def allowing(told: Told, hypotheses: Hypotheses) -> Hypotheses:
-    """Return all hypotheses that agree with what was told, as far as others know what there is."""
+def consistent_hypotheses(told: ToldConfigs, hypotheses: Hypotheses) -> Hypotheses:
+    """Return all hypotheses that agree with the settings, with the given ones' tags and racks."""
     keys = {key for one in hypotheses for key in one.algorithm.tags}
     racked = any(one.algorithm.strategy != "none" for one in hypotheses)
-    return possible(told, keys, racked=racked, costs=OTHER_COSTS)
+    return possible_hypotheses(told, keys, racked=racked, costs=OTHER_COSTS)
 
 
-def any_costs(told: Told) -> tuple[Costs, ...]:
-    """Return the costs that are tried besides the assignors' own, and those that were told."""
+def any_costs(told: ToldConfigs) -> tuple[Costs, ...]:
+    """Return the costs that are tried besides the assignors' own, and those in the settings."""
     own = (told.costs_of(assignor) for assignor in ASSIGNORS)
     return tuple(dict.fromkeys((*OTHER_COSTS, *(costs for costs in own if costs is not None))))
 
 
 def _rack_aware(
-    told: Told, assignor: str, others: Sequence[Costs]
+    told: ToldConfigs, assignor: str, others: Sequence[Costs]
 ) -> Iterator[tuple[str, Costs | None]]:
     """Yield the strategies that an assignor may have, and their costs.
 
-    One without costs of its own assigns nothing by racks unless it is told both, nor does the
-    fallback assignor at all.
+    An assignor without default costs doesn't assign by racks unless both are told, and the fallback
+    assignor never does.
     """
     untold = (None, *others) if told.costs == (None, None) else (told.costs_of(assignor),)
     for strategy in ("none", *STRATEGIES) if told.strategy is None else (told.strategy,):

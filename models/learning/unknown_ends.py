@@ -1,4 +1,4 @@
-"""End offsets that aren't known: to us, at the moment of a decision, or to the leader itself."""
+"""End offsets that are unknown: to this service at a moment, or to the leader itself."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from caughtup.models.decisions.inputs.gathering import unsettled_limits
 from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId
 from caughtup.models.offsets import LATEST_OFFSET, UNKNOWN_OFFSET_SUM
-from caughtup.models.partition_assignor.clients import Client
+from caughtup.models.partition_assignor.clients import ClientMetadata
 
 
 def limits_by_task(
-    clients: Iterable[Client], ends: Mapping[TaskId, EndOffsetSum | None]
+    clients: Iterable[ClientMetadata], ends: Mapping[TaskId, EndOffsetSum | None]
 ) -> Mapping[TaskId, list[tuple[int, int]]]:
-    """List the acceptable.recovery.lags for which a task's end isn't known well enough, by task.
+    """Return, by task, the acceptable.recovery.lags for which its end isn't known exactly enough.
 
-    Tasks that are settled under any aren't in it, nor are those of which no end is known at all.
+    Tasks that are settled with any lag are left out, as are those whose end is completely unknown.
     """
     everyone = [*clients]
     reported: dict[TaskId, list[int]] = {}
@@ -34,7 +34,7 @@ def limits_by_task(
 
 
 def without_ends(scenario: Scenario) -> Scenario:
-    """Return a scenario as a leader has it that got no end offsets: no lags but what runs."""
+    """Return a scenario of a leader without end offsets: only running actives' lags are known."""
     clients = (
         replace(
             client,

@@ -1,4 +1,4 @@
-"""What StreamsPartitionAssignor makes of a decision for each member.
+"""StreamsPartitionAssignor: from the members' subscriptions to every member's assignment.
 
 Imports assignors; decisions and the followers import it.
 """

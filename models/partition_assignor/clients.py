@@ -1,4 +1,4 @@
-"""What the leader takes from the members' subscriptions: one client for each process."""
+"""The members' subscriptions as the leader combines them: one client for each process."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from caughtup.models.assignors.java.strings import in_hash_map_order, utf16
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.offsets import LATEST_OFFSET, task_lag
-from caughtup.models.partition_assignor.rebalance import Member
+from caughtup.models.partition_assignor.rebalance import MemberSubscription
 
 _LONG, _LONG_SIGN = 1 << 64, 1 << 63
 
 
 @dataclass(slots=True)
-class Client:
-    """A process: its consumers in the order of their member ids, and what they said together.
+class ClientMetadata:
+    """A process: its consumers in the order of their member ids, and their combined subscriptions.
 
-    ``owner`` names the consumer that had a source partition, and ``reported`` the tasks of which
-    each consumer gave an offset sum. ``end_point`` and ``tags`` are those of the consumer that the
-    leader met first; ``racks`` are those of all of them, in the order in which it met them.
+    ``owner`` has the consumer that owned each source partition, and ``reported`` the tasks of which
+    each consumer reported an offset sum. ``end_point`` and ``tags`` are those of the consumer that
+    the leader met first; ``racks`` are those of all consumers, in the order in which it met them.
+    Source: StreamsPartitionAssignor.ClientMetadata.
     """
 
     process: ProcessId
@@ -35,7 +36,7 @@ class Client:
 
     @property
     def capacity(self) -> int:
-        """Stream threads, of which each has one consumer."""
+        """The number of stream threads, each of which has one consumer."""
         return len(self.consumers)
 
     @property
@@ -46,11 +47,11 @@ class Client:
     def previous_tasks(
         self, readers: Mapping[TopicPartition, TaskId]
     ) -> tuple[frozenset[TaskId], frozenset[TaskId]]:
-        """Return which tasks the client ran, and of which others it has state.
+        """Return the tasks that the client ran, and the others of which it has state.
 
-        It ran what reads the partitions that it owned (``readers``), and what it reports as
-        running. Tasks that the topology no longer has are among them if they were reported.
-        Raises ScenarioError ``bad_field`` where Kafka fails: no task reads anything that it owned.
+        It ran the tasks that read the partitions that it owned (``readers``), and those that it
+        reports as running. Reported tasks that the topology no longer has are included. Raises
+        ScenarioError ``bad_field`` where Kafka fails: no task reads any partition that it owned.
         Source: ClientState.initializePrevTasks.
         """
         if self._previous is not None and self._previous[0] is readers:
@@ -66,31 +67,33 @@ class Client:
         return had
 
     def lags(self, end_offset_sums: Mapping[TaskId, int]) -> dict[TaskId, int]:
-        """Return the lag of every task with state, in offsets, whether the client has it or not.
+        """Return the client's lag of every stateful task, in offsets.
+
+        A task of which it has no state is included.
 
         Source: ClientState.computeTaskLags.
         """
-        lags = dict(end_offset_sums)  # what isn't reported has everything to restore
+        lags = dict(end_offset_sums)  # a task that isn't reported has to be restored completely
         for task, offset_sum in self.offset_sums.items():
             if task in lags:
                 lags[task] = _as_long(task_lag(offset_sum, lags[task]))
         return lags
 
 
-def clients_of(members: Sequence[Member]) -> dict[ProcessId, Client]:
+def clients_of(members: Sequence[MemberSubscription]) -> dict[ProcessId, ClientMetadata]:
     """Group members by process, in the order in which the leader meets their processes.
 
-    The leader walks its members as a HashMap has them. Where consumers of a process contradict
-    each other, the last one counts for owned partitions and offset sums, and the first one for
-    the end point and tags. Source: StreamsPartitionAssignor.assign, its step zero.
+    The leader iterates over its members in the order of a HashMap. Where consumers of a process
+    contradict each other, the last one counts for owned partitions and offset sums, and the first
+    one for the end point and tags. Source: StreamsPartitionAssignor.assign, its step zero.
     """
     by_id = {member.member_id: member for member in members}
-    clients: dict[ProcessId, Client] = {}
+    clients: dict[ProcessId, ClientMetadata] = {}
     for member_id in in_hash_map_order(by_id):
         member = by_id[member_id]
         client = clients.get(member.process)
         if client is None:
-            client = Client(member.process, member.end_point, member.tags)
+            client = ClientMetadata(member.process, member.end_point, member.tags)
             clients[member.process] = client
         client.consumers.append(member_id)
         client.racks.append(member.rack)

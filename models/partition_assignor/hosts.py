@@ -1,4 +1,4 @@
-"""Which partitions are where: what interactive queries are routed by."""
+"""The partitions at each host, by which interactive queries are routed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from caughtup.models.assignment.decision import Decision
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
-from caughtup.models.partition_assignor.clients import Client
+from caughtup.models.partition_assignor.clients import ClientMetadata
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
 
 #: ``host:port`` → source partitions, sorted.
@@ -20,11 +20,10 @@ _INT_MAX = (1 << 31) - 1
 
 
 def parse_end_point(text: str) -> tuple[str, int] | None:
-    """Read a process's ``application.server`` as Kafka does; None where it is empty.
+    """Read a process's ``application.server`` as Kafka does; None if it is empty.
 
-    Whatever comes before the host is passed over, a scheme for example. Raises ValueError where
-    Kafka's leader fails: there is no host, or no port.
-    Source: HostInfo.buildFromEndpoint.
+    Anything before the host, such as a scheme, is ignored. Raises ValueError where Kafka's leader
+    fails: without a host or a port. Source: HostInfo.buildFromEndpoint.
     """
     if not text.strip():
         return None
@@ -35,14 +34,14 @@ def parse_end_point(text: str) -> tuple[str, int] | None:
 
 
 def partitions_by_host(
-    clients: Mapping[ProcessId, Client], decision: Decision, tasks: TaskPartitions
+    clients: Mapping[ProcessId, ClientMetadata], decision: Decision, tasks: TaskPartitions
 ) -> tuple[PartitionsByHost, PartitionsByHost]:
-    """Return what is read at each end point, for actives and for standbys.
+    """Return the source partitions at each end point, for actives and for standbys.
 
-    That is what was decided, whether or not another member still has to let go of it. Of processes
-    at the same end point only the one counts that comes last in the leader's HashMap; ``clients``
-    are in the order in which they were added to that.
-    Source: StreamsPartitionAssignor.populatePartitionsByHostMaps.
+    They follow from the decision, also for tasks that another member has yet to give up. Of
+    processes at the same end point only the last one in the leader's HashMap counts; ``clients``
+    are in the order in which they were added to that. Source:
+    StreamsPartitionAssignor.populatePartitionsByHostMaps.
     """
     active: dict[str, Sequence[TopicPartition]] = {}
     standby: dict[str, Sequence[TopicPartition]] = {}

@@ -1,4 +1,4 @@
-"""What each member is given: its tasks, but for those that another member still has."""
+"""Each member's part of the decision, without tasks that another member still has."""
 
 from __future__ import annotations
 
@@ -6,22 +6,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from caughtup.models.assignment.decision import ClientDecision, Decision
 from caughtup.models.assignment.releases import NEWEST, Release
-from caughtup.models.ids import TaskId, TopicPartition
-from caughtup.models.partition_assignor.clients import Client
+from caughtup.models.ids import ProcessId, TaskId, TopicPartition
+from caughtup.models.partition_assignor.clients import ClientMetadata
 from caughtup.models.partition_assignor.hosts import PartitionsByHost
+from caughtup.models.partition_assignor.task_orders import in_hash_map_orders, in_hash_order
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
-from caughtup.models.partition_assignor.thread_assignment import ThreadTasks
+from caughtup.models.partition_assignor.thread_assignment import ThreadAssignment, ThreadTasks
 
 
 @dataclass(frozen=True, slots=True)
 class MemberAssignment:
-    """What a member's assignment says.
+    """A member's assignment.
 
-    ``partitions`` are those that it shall read, sorted, and ``active`` has the task of each. Of
-    ``standby`` tasks the source partitions are given, sorted. ``next_rebalance_ms`` is when the
-    member shall ask for the next rebalance on the leader's clock, 0 for at once and None for
-    never. ``held_back`` are the actives that it isn't given yet because another member has their
+    ``partitions`` are those that it shall read, sorted, and ``active`` has the task of each.
+    ``standby`` has each standby's source partitions, sorted. ``next_rebalance_ms`` is when the
+    member shall ask for the next rebalance, on the leader's clock; 0 for at once and None for
+    never. ``held_back`` are the actives that it doesn't get yet because another member has their
     partitions; they aren't on the wire. The hosts are those of all members.
     """
 
@@ -34,7 +36,7 @@ class MemberAssignment:
     standby_by_host: PartitionsByHost = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Write the assignment as JSON has it; hosts only if there are any."""
+        """Return the assignment as values that JSON can encode; hosts only if there are any."""
         written: dict[str, Any] = {
             "partitions": _pairs(self.partitions),
             "active": [str(task) for task in self.active],
@@ -48,8 +50,81 @@ class MemberAssignment:
         return written
 
 
+def assign_group(
+    clients: Mapping[ProcessId, ClientMetadata],
+    tasks: TaskPartitions,
+    lags: Mapping[ProcessId, Mapping[TaskId, int]],
+    decision: Decision,
+    *,
+    probing: tuple[ProcessId | None, int | None],
+    from_hash_map: bool = False,
+    release: Release = NEWEST,
+) -> dict[str, MemberAssignment]:
+    """Return every member's part of the decision for its process, by member id.
+
+    ``lags`` are each client's of each stateful task, in offsets. ``probing`` is the leader's
+    process, and the time (ms) at which it asks for a rebalance if a probing rebalance is needed;
+    None for never. ``from_hash_map``: the assignor is a public one, which returns tasks in a
+    HashMap; Kafka's own return TreeSets. ``release`` is the leader's. The result lacks hosts.
+    Raises ScenarioError where Kafka's leader fails. Source:
+    StreamsPartitionAssignor.computeNewAssignment.
+    """
+    readers = tasks.readers
+    owned = frozenset(one for client in clients.values() for one in client.owner)
+    leader, probing_ms = probing
+    members: dict[str, MemberAssignment] = {}
+    for process, client in clients.items():
+        active, standby = _assign_threads(
+            ThreadAssignment(client, lags[process]),
+            decision.clients[process],
+            tasks,
+            from_hash_map=from_hash_map,
+            release=release,
+        )
+        _, was_standby = client.previous_tasks(readers)
+        probes = decision.probing_rebalance_needed and process == leader
+        members |= assign_members(
+            client,
+            active,
+            standby,
+            tasks,
+            was_standby,
+            owned,
+            probing_ms if probes else None,
+            release,
+        )
+    return members
+
+
+def _assign_threads(
+    threads: ThreadAssignment,
+    decided: ClientDecision,
+    tasks: TaskPartitions,
+    *,
+    from_hash_map: bool,
+    release: Release,
+) -> tuple[ThreadTasks, ThreadTasks]:
+    """Assign a client's tasks to its threads: stateful actives, standbys, then stateless actives.
+
+    Before 3.2 actives were assigned regardless of a thread's standbys, and standbys likewise.
+    """
+    given = in_hash_map_orders(decided) if from_hash_map else (decided.active, decided.standby)
+    stateful = [task for task in given[0] if task in tasks.changelogs]
+    stateless = [task for task in given[0] if task not in tasks.changelogs]
+    if release < Release.V3_2:
+        return (
+            threads.assign_apart(in_hash_order(stateful, release), sorted(stateless)),
+            threads.assign_apart(given[1], ()),
+        )
+    active = threads.assign_stateful(in_hash_order(stateful))
+    standby = threads.assign_stateful(given[1])
+    for consumer, own in threads.assign_stateless(in_hash_order(stateless)).items():
+        active[consumer] += own
+    return active, standby
+
+
 def assign_members(
-    client: Client,
+    client: ClientMetadata,
     active: ThreadTasks,
     standby: ThreadTasks,
     tasks: TaskPartitions,
@@ -58,15 +133,14 @@ def assign_members(
     probing_ms: int | None,
     release: Release = NEWEST,
 ) -> dict[str, MemberAssignment]:
-    """Return a client's consumers their tasks.
+    """Return the assignments of a client's consumers.
 
-    An active is held back as long as a partition of it is owned by any other consumer, one of the
-    same client too. If it has state and the client already followed it (``was_standby``), the
-    consumer goes on following it meanwhile, so that the state isn't closed; before 3.5.2 it
-    follows it in any case. ``owned`` are the
-    partitions that anybody owns. A consumer with a task held back asks for the next rebalance at
-    once. ``probing_ms`` is when the client shall ask for a probing rebalance: its first consumer
-    does, unless something is held back from it, and then nobody does.
+    An active is held back while another consumer, even of the same client, owns a partition of it.
+    If it has state and the client already has its standby (``was_standby``), the consumer keeps the
+    standby meanwhile, so that the state isn't closed; before 3.5.2 it gets one in any case.
+    ``owned`` are the partitions that any consumer owns. A consumer with a task held back asks for
+    the next rebalance at once. ``probing_ms`` is when the client shall ask for a probing rebalance:
+    its first consumer does, unless a task is held back from it, and then none does.
 
     Source: StreamsPartitionAssignor.addClientAssignments.
     """

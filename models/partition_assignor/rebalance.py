@@ -1,4 +1,4 @@
-"""A rebalance as the leader of a Kafka Streams group sees it, before anything is decided."""
+"""A rebalance as the leader of a Kafka Streams group sees it before it decides."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from caughtup.models.assignment.configs import Configs
 from caughtup.models.assignment.releases import NEWEST, Release
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 
-#: The newest version of subscriptions that Kafka 4.3 knows (``LATEST_SUPPORTED_VERSION``).
+#: The newest version of subscriptions in Kafka 4.3 (``LATEST_SUPPORTED_VERSION``).
 LATEST_VERSION = 11
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
-    """One consumer, that is, one stream thread, and what its subscription says.
+class MemberSubscription:
+    """One consumer, which is one stream thread, and its subscription.
 
     ``end_point`` is its process's ``application.server`` as host and port, None without one.
-    ``owned`` are the source partitions that it has. ``offset_sums`` has, for each task with state
-    that it found on disk or in memory, the sum of its changelog offsets, or -2 for a running
-    active and -3 where it isn't known. ``version`` is that of its subscription.
+    ``owned`` are the source partitions that it has. ``offset_sums`` has, for each stateful task
+    found on disk or in memory, the sum of its changelog offsets, or -2 for a running active and -3
+    if unknown. ``version`` is that of its subscription.
     """
 
     member_id: str
@@ -34,11 +34,12 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Subtopology:
-    """The topics of a subtopology. Its tasks have state if it has any kind of changelog.
+class TopicsInfo:
+    """The topics of a subtopology; its tasks are stateful if it has any kind of changelog.
 
-    ``sources`` are all topics that it reads, repartition topics too. ``changelogs`` are those of
-    its stores, and ``source_changelogs`` are sources from which stores are restored.
+    ``sources`` are all topics that it reads, repartition topics included. ``changelogs`` are those
+    of its stores, and ``source_changelogs`` are sources from which stores are restored. Source:
+    Kafka's internal TopicsInfo.
     """
 
     sources: tuple[str, ...]
@@ -48,14 +49,13 @@ class Subtopology:
 
 @dataclass(frozen=True, slots=True)
 class Rebalance:
-    """A valid rebalance. ``members`` are in the order in which the coordinator named them.
+    """A valid rebalance. ``members`` are in the order in which the coordinator listed them.
 
-    ``now_ms`` is the leader's clock and ``leader`` the process that it belongs to. ``partitions``
-    has the number of partitions of each source topic; ``new_topics`` are changelogs that this
-    rebalance created. ``replicas`` has the rack of each replica, None for one without a rack.
-    ``end_offsets`` are those of the changelogs and ``committed`` the group's offsets in sources
-    from which stores are restored; None where Kafka couldn't be asked. ``release`` is the
-    leader's.
+    ``now_ms`` is the leader's clock and ``leader`` its process. ``partitions`` has the number of
+    partitions of each source topic; ``new_topics`` are changelogs that this rebalance created.
+    ``replicas`` has the rack of each replica, None for one without a rack. ``end_offsets`` are
+    those of the changelogs and ``committed`` the group's offsets in sources from which stores are
+    restored; None if Kafka could not be asked. ``release`` is the leader's.
     """
 
     name: str | None
@@ -63,11 +63,11 @@ class Rebalance:
     configs: Configs
     now_ms: int
     leader: ProcessId
-    subtopologies: Mapping[int, Subtopology]
+    subtopologies: Mapping[int, TopicsInfo]
     partitions: Mapping[str, int]
     new_topics: frozenset[str]
     replicas: Mapping[TopicPartition, Sequence[str | None]]
     end_offsets: Mapping[TopicPartition, int] | None
     committed: Mapping[TopicPartition, int] | None
-    members: tuple[Member, ...]
+    members: tuple[MemberSubscription, ...]
     release: Release = NEWEST

@@ -1,4 +1,4 @@
-"""In which orders a leader's hash tables hand out tasks."""
+"""The orders in which a leader's hash tables return tasks."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from caughtup.models.partition_assignor.task_partitions import TaskPartitions
 
 
 def in_hash_order(tasks: Iterable[TaskId], release: Release = NEWEST) -> list[TaskId]:
-    """Order different tasks as a HashSet or HashMap walks them, to which they came like that."""
+    """Return different tasks, added in this order, in the order of a HashSet or HashMap."""
     return list(JavaHashMap[TaskId](task_hash_code_of(release), keys=tasks))
 
 
 def in_hash_map_orders(decided: ClientDecision) -> tuple[Sequence[TaskId], Sequence[TaskId]]:
-    """Order a client's actives and standbys as a public assignor's answer hands them over.
+    """Return a client's actives and standbys in the order that results from a public assignor.
 
-    Both are in one HashMap there, and then in a HashSet each.
-    Source: KafkaStreamsAssignment.of, ClientState.setAssignedTasks.
+    Both are in one HashMap there, and then in a HashSet each. Source: KafkaStreamsAssignment.of,
+    ClientState.setAssignedTasks.
     """
     together = in_hash_order(decided.placed)
     active = frozenset(decided.active)
@@ -38,12 +38,12 @@ def in_hash_map_orders(decided: ClientDecision) -> tuple[Sequence[TaskId], Seque
 def leader_orders(
     arrival: Sequence[ProcessId], tasks: TaskPartitions, release: Release = NEWEST
 ) -> LeaderOrders:
-    """Return the orders in which a leader's sticky assignor meets clients and tasks.
+    """Return the orders in which a leader's sticky assignor iterates over clients and tasks.
 
-    ``arrival`` are the processes in the order in which the leader met them. Tasks are made one
-    subtopology after the other and kept in a HashMap; those with state go through a HashSet for
-    each subtopology, a HashMap of all of them, and one more HashSet.
-    Source: PartitionGrouper.partitionGroups, ChangelogTopics.setup,
+    ``arrival`` are the processes in the order in which the leader met them. Tasks are created one
+    subtopology after the other and kept in a HashMap; stateful ones go through a HashSet for each
+    subtopology, a HashMap of all of them, and one more HashSet. Source:
+    PartitionGrouper.partitionGroups, ChangelogTopics.setup,
     StreamsPartitionAssignor.populateTasksForMaps and assignTasksToClients.
     """
     numbers = sorted({task.subtopology for task in tasks.sources})

@@ -1,4 +1,4 @@
-"""Which tasks there are, what each reads, and from where its state is restored."""
+"""The tasks of a topology, the partitions that each reads, and those that restore its state."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from functools import cached_property
 
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import TaskId, TopicPartition
-from caughtup.models.partition_assignor.rebalance import Subtopology
+from caughtup.models.partition_assignor.rebalance import TopicsInfo
 
 
 @dataclass(frozen=True)
 class TaskPartitions:
     """The tasks of a topology, in TaskId order, and their partitions, sorted.
 
-    ``changelogs`` has the tasks with state only.
+    ``changelogs`` has the stateful tasks only.
     """
 
     sources: Mapping[TaskId, tuple[TopicPartition, ...]]
@@ -23,29 +23,29 @@ class TaskPartitions:
 
     @cached_property
     def stateful(self) -> tuple[TaskId, ...]:
-        """Name the tasks with state."""
+        """The stateful tasks."""
         return tuple(self.changelogs)
 
     @cached_property
     def stateless(self) -> tuple[TaskId, ...]:
-        """Name the tasks without state."""
+        """The stateless tasks."""
         return tuple(task for task in self.sources if task not in self.changelogs)
 
     @cached_property
     def readers(self) -> Mapping[TopicPartition, TaskId]:
-        """Return which task reads a source partition."""
+        """The task that reads each source partition."""
         return {one: task for task, partitions in self.sources.items() for one in partitions}
 
 
 def group_partitions(
-    subtopologies: Mapping[int, Subtopology], counts: Mapping[str, int]
+    subtopologies: Mapping[int, TopicsInfo], counts: Mapping[str, int]
 ) -> TaskPartitions:
-    """Make the tasks of subtopologies: as many as the widest of their sources has partitions.
+    """Return the tasks of subtopologies, each with as many as its widest source has partitions.
 
-    ``counts`` has the number of partitions of each source topic. A task's changelog partitions
-    have its number, even where a source that serves as a changelog is too narrow to have one.
-    Raises ScenarioError ``missing_field`` for a source without a count.
-    Source: PartitionGrouper.partitionGroups, ChangelogTopics.setup.
+    ``counts`` has the number of partitions of each source topic. A task's changelog partitions have
+    its number, even if a source that serves as a changelog has too few partitions for that. Raises
+    ScenarioError ``missing_field`` for a source without a count. Source:
+    PartitionGrouper.partitionGroups, ChangelogTopics.setup.
     """
     sources: dict[TaskId, tuple[TopicPartition, ...]] = {}
     changelogs: dict[TaskId, tuple[TopicPartition, ...]] = {}

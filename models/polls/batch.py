@@ -1,4 +1,4 @@
-"""Reads a whole batch of ``__consumer_offsets`` records at once: what did it change?
+"""Decodes a whole batch of ``__consumer_offsets`` records at once, to what it changes.
 
 The agents and the Spark jobs both read the topic with this, a poll or an Arrow batch at a time.
 """
@@ -34,7 +34,7 @@ from caughtup.models.wire.streams_group_records import (
     decode_streams_group_record,
 )
 
-#: A record's key and value, as they stand in the log.
+#: A record's key and value, as in the log.
 Record = tuple[bytes | None, bytes | None]
 
 _SAMPLES = 5
@@ -43,12 +43,12 @@ _OFFSET_COMMIT, _LEGACY_OFFSET_COMMIT = (
     int(kind).to_bytes(_KEY_TYPE_BYTES)
     for kind in (RecordType.OFFSET_COMMIT, RecordType.LEGACY_OFFSET_COMMIT)
 )
-#: The least that a key's type can be, and more than it can be.
+#: The least possible type of a key, and a number above all possible types.
 _LEAST_TYPE, _NO_TYPE = -1 << 15, 1 << 15
-#: Keys come often where less than this share of so many are distinct.
+#: Keys are repetitive if less than this share of a sample of this size is distinct.
 _SAMPLE = 4_000
 _OFTEN = 0.7
-# Share groups don't concern us: their records are known, but only counted.
+# The records of share groups are only counted.
 _TYPES_READ = frozenset(t for t in RecordType if not t.name.startswith("SHARE_GROUP"))
 _PREFIXES_READ = frozenset(t.to_bytes(_KEY_TYPE_BYTES) for t in _TYPES_READ)
 _CONSUMER_GROUP_KEYS = (ConsumerGroupKey, ConsumerGroupMemberKey, ConsumerGroupRegularExpressionKey)
@@ -57,15 +57,15 @@ _STREAMS_GROUP_KEYS = (StreamsGroupKey, StreamsGroupMemberKey)
 
 @dataclass(slots=True)
 class Batch:
-    """What a batch of records changed.
+    """The changes of a batch of records.
 
     ``commits`` has at least the last readable one of each key, in the order of the log. ``groups``
-    (classic ones), ``consumer_group_records`` and ``streams_group_records`` hold the last readable
-    value of each key, None for a tombstone. ``records`` counts, by key type,
-    every record whose key type could be read; ``skipped`` those of them whose type isn't read here:
-    share groups' and unknown ones. ``errors`` counts by key type (None where even that could not be
-    read; 1 for 0, which means the same) and code; ``samples`` describes the first few. Of the values
-    of a key only the last may be read, and earlier ones only while that can't be.
+    (classic ones), ``consumer_group_records`` and ``streams_group_records`` have the last readable
+    value of each key, None for a tombstone. ``records`` counts, by key type, every record with a
+    readable key type; ``skipped`` those of types that aren't decoded here: share groups' and
+    unknown ones. ``errors`` counts by key type (None if unreadable; 1 for 0, which means the same)
+    and code; ``samples`` describes the first few. Of the values of a key only the last may be
+    decoded, and earlier ones only while it is unreadable.
     """
 
     commits: CommitColumns = field(default_factory=no_commits)
@@ -84,18 +84,18 @@ class Batch:
 
 
 def decode_batch(records: Iterable[Record]) -> Batch:
-    """Read records in the order of their partition; a broken one is counted and skipped.
+    """Decode records in the order of their partition; a broken one is counted and skipped.
 
-    What the batch changes doesn't depend on where batches are cut: a value that can't be read
-    leaves its key with the last value that can. Never raises for what the bytes hold.
+    The result doesn't depend on where batches are cut: a key with an unreadable value keeps its
+    last readable one. Never raises because of the bytes.
     """
     records = list(records)
     return decode_columns([key for key, _ in records], [value for _, value in records])
 
 
 def decode_columns(keys: Sequence[bytes | None], values: Sequence[bytes | None]) -> Batch:
-    """Decode as ``decode_batch`` does, from keys and values in two lists: it is faster."""
-    if _come_often(keys):
+    """Decode as ``decode_batch`` does, faster, from two lists of keys and values."""
+    if _are_repetitive(keys):
         batch = Batch()
         if _apply_last(batch, keys, values):
             return batch
@@ -103,7 +103,7 @@ def decode_columns(keys: Sequence[bytes | None], values: Sequence[bytes | None])
 
 
 def decode_records(records: Records) -> Batch:
-    """Decode as ``decode_batch`` does, wherever the records are."""
+    """Decode as ``decode_batch`` does, from any kind of Records."""
     batch = Batch()
     reader = records.key_reader()
     types = _types(reader)
@@ -122,10 +122,10 @@ def decode_records(records: Records) -> Batch:
 
 
 def split_generations(records: Records, most: int = 1 << 31) -> Iterator[Records]:
-    """Yield the parts of a poll, cut where a classic group's metadata comes again.
+    """Yield the parts of a poll, cut where the metadata of a classic group repeats.
 
-    A batch keeps the last value of each key, which is right for everything but generations. No
-    part has more than ``most`` records.
+    A batch keeps the last value of each key, which would drop generations. No part has more than
+    ``most`` records.
     """
     is_group = _types(records.key_reader()) == RecordType.GROUP_METADATA
     rows = np.flatnonzero(is_group).tolist()
@@ -148,21 +148,24 @@ def in_parts(records: Records, most: int) -> Iterator[Records]:
         yield records.select(slice(first, first + most))
 
 
-def _come_often(keys: Sequence[bytes | None]) -> bool:
+def _are_repetitive(keys: Sequence[bytes | None]) -> bool:
     sample = keys[:_SAMPLE]
     return len(set(sample)) < _OFTEN * len(sample)
 
 
 def _apply_last(batch: Batch, keys: Sequence[bytes | None], values: Sequence[bytes | None]) -> bool:
-    """Decode the last record of each key only; return False, and do nothing, if that won't do."""
+    """Decode the last record of each key only, and return whether that suffices.
+
+    If it doesn't, the batch is unchanged.
+    """
     last = dict(zip(keys, values, strict=True))
     others = {key for key in last if not _is_commit(key)}
     if any(key and key.startswith(_LEGACY_OFFSET_COMMIT) for key in others):
-        return False  # it may stand for the same as another key
+        return False  # it may mean the same as another key
     commits = {key: value for key, value in last.items() if key not in others} if others else last
     found = decode_commits(ListedRecords(list(commits), list(commits.values())))
     if found.unreadable:
-        return False  # an earlier value of its key counts
+        return False  # an earlier value of the key has to be decoded
     batch.commits = found.commits
     of_others = 0
     if others:
@@ -177,7 +180,7 @@ def _apply_last(batch: Batch, keys: Sequence[bytes | None], values: Sequence[byt
 
 
 def _types(reader: ColumnReader) -> Ints:
-    """Read each key's type, _NO_TYPE for one that ends before it."""
+    """Return each key's type, _NO_TYPE for a key that is too short."""
     types = reader.int16()
     types[~reader.good] = _NO_TYPE
     return types
@@ -201,7 +204,7 @@ def _apply_others(
 
 
 def _count(batch: Batch, types: Ints) -> None:
-    """Count records by their key's type; those whose key ends before it are an error each."""
+    """Count records by their key's type; each key that is too short for a type is an error."""
     counts = np.bincount(types - _LEAST_TYPE)
     found = np.flatnonzero(counts)
     for key_type, count in zip((found + _LEAST_TYPE).tolist(), counts[found].tolist(), strict=True):
@@ -215,7 +218,7 @@ def _count(batch: Batch, types: Ints) -> None:
 
 
 def _apply(batch: Batch, key: bytes, value: bytes | None) -> bool:
-    """Read one record into the batch; return whether it could be read."""
+    """Decode one record into the batch; return whether it was readable."""
     subject: object = key
     try:
         subject = decoded = decode_key(key)
@@ -238,12 +241,12 @@ def _apply(batch: Batch, key: bytes, value: bytes | None) -> bool:
 
 
 def _fall_back(batch: Batch, records: list[Record], unread: set[bytes]) -> None:
-    """Apply for each of these keys the newest of its earlier values that can be read."""
+    """Decode for each of these keys the newest readable one of its earlier values."""
     last_seen: set[bytes] = set()
     for key, value in reversed(records):
         if key is None or key not in unread:
             continue
-        if key not in last_seen:  # the value that couldn't be read, counted already
+        if key not in last_seen:  # the unreadable value, which is already counted
             last_seen.add(key)
         elif _apply(batch, key, value):
             unread.remove(key)

@@ -1,7 +1,7 @@
 """Reads the same field of every row of a column of bytes at once, by numpy.
 
-For Kafka's formats, whose integers are big-endian and whose strings have their length before them:
-what caughtup.models.wire.reader does for one message.
+For Kafka's formats, with big-endian integers and length-prefixed strings: it does for columns what
+caughtup.models.wire.reader does for one message.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Rows = NDArray[np.bool_]
 
-#: Bytes are looked at one by one where they are less than this part of the data.
+#: Bytes are copied out to be checked if they are less than this part of the data.
 _FEW = 8
 
 
 class ColumnReader:
-    """Goes through all rows of a column in step, one field after the other.
+    """Reads all rows of a column in step, one field after the other.
 
-    ``good`` marks the rows in which each field so far was there; it starts with those that are not
-    null. Of any other row, what a method returns means nothing. ``position`` and ``end`` are bytes
-    in the column's data.
+    ``good`` marks the rows in which each field so far was present; initially those that are not
+    null. For all other rows the methods' results are undefined. ``position`` and ``end`` are byte
+    positions in the column's data.
     """
 
     __slots__ = ("_data", "begin", "end", "good", "position")
@@ -38,7 +38,7 @@ class ColumnReader:
 
     @classmethod
     def of(cls, rows: Sequence[bytes | None]) -> Self:
-        """Make a reader of bytes, each of its own; None is null."""
+        """Return a reader of separate bytes objects; None is null."""
         good = np.ones(len(rows), np.bool_)
         bounds = np.zeros(len(rows) + 1, np.int64)
         try:
@@ -55,7 +55,7 @@ class ColumnReader:
         return cls(np.frombuffer(data, np.uint8), bounds[:-1], bounds[1:], good)
 
     def select(self, rows: Ints) -> Self:
-        """Make a reader of some rows only, which stands where this one does."""
+        """Return a reader of some rows only, at the same positions."""
         selected = object.__new__(type(self))
         selected._data = self._data
         selected.begin, selected.position = self.begin[rows], self.position[rows]
@@ -63,12 +63,12 @@ class ColumnReader:
         return selected
 
     def put_back(self, rows: Ints, selected: ColumnReader) -> None:
-        """Set the place of these rows to where their own reader has come to."""
+        """Set the positions of these rows to those of their own reader."""
         self.position = self.position.copy()
         self.position[rows], self.good[rows] = selected.position, selected.good
 
     def require(self, condition: Rows) -> None:
-        """Count a row that doesn't fulfil the condition among those that are not good."""
+        """Mark rows that don't meet the condition as not good."""
         self.good &= condition
 
     def uint8(self) -> Ints:
@@ -92,7 +92,7 @@ class ColumnReader:
         return self._field(np.dtype((np.void, size)))
 
     def uvarint(self, most_bytes: int) -> Ints:
-        """Read an unsigned varint of each row; a row in which it takes more bytes is not good."""
+        """Read an unsigned varint of each row; a row with a longer one is not good."""
         value = self.uint8()
         rows = np.flatnonzero(value >= 0x80)
         if not rows.size:
@@ -110,7 +110,7 @@ class ColumnReader:
         return value
 
     def varint(self, most_bytes: int) -> Ints:
-        """Read a signed (zigzag) varint of each row; one that takes more bytes is not good."""
+        """Read a signed (zigzag) varint of each row; a row with a longer one is not good."""
         value = self.uvarint(most_bytes)
         signed: Ints = (value >> 1) ^ -(value & 1)
         return signed
@@ -126,7 +126,7 @@ class ColumnReader:
         return start, self.position
 
     def require_ascii(self, start: Ints, end: Ints) -> None:
-        """Count a row that has anything but ASCII in between among those that are not good."""
+        """Mark rows with any byte that isn't ASCII between the bounds as not good."""
         rows = np.flatnonzero(self.good & (end > start))
         if not rows.size or self._data.max() < 0x80:
             return
@@ -147,17 +147,17 @@ class ColumnReader:
         start = self.position
         self.position = start + layout.itemsize
         self.good &= self.position <= self.end
-        if not self.good.any():  # there may not be as many bytes in all
+        if not self.good.any():  # the data may be shorter than one field
             return np.zeros(len(start), layout)
         if not self.good.all():
             start = np.where(self.good, start, 0)
-        # The field as if it stood at each byte of the data; nothing is copied but what is asked.
+        # A view with a field at each byte of the data: only the chosen ones are copied.
         count = len(self._data) - layout.itemsize + 1
         return np.ndarray((count,), layout, self._data, strides=(1,))[start]
 
 
 def _nulls(rows: Sequence[bytes | None]) -> list[int]:
-    """Return where there is None; there are few of them."""
+    """Return the positions of None, which are few."""
     found: list[int] = []
     with suppress(ValueError):
         while True:

@@ -1,7 +1,8 @@
-"""Offset commits of a poll as columns, without an object of Python's for each.
+"""The offset commits of a poll as columns, without a Python object for each.
 
-What is accepted, and what is said of the rest, is what ``decode_key`` and ``decode_offset_commit``
-say: only the forms that brokers write are read here, and all others go through them one by one.
+The same records are accepted and refused, with the same errors, as by ``decode_key`` and
+``decode_offset_commit``: columns are read only in the forms that brokers write, and all other
+records are decoded one by one.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from numpy.typing import NDArray
 
 from caughtup.models.ids import NUMBER_MAX
 from caughtup.models.polls.column_reader import ColumnReader, Ints, Rows
-from caughtup.models.polls.commit_values import TOPIC_ID_BYTES, read_commit_values
 from caughtup.models.polls.records import ListedRecords, Records
+from caughtup.models.wire.bounds import LATEST_MS
 from caughtup.models.wire.consumer_offsets import (
     OFFSET_COMMIT_TYPES,
     OffsetCommit,
@@ -25,13 +26,18 @@ from caughtup.models.wire.consumer_offsets import (
     head_names,
 )
 
-#: What stands for the offset of a tombstone.
+TOPIC_ID_BYTES = 16
+_VERSIONS = range(5)
+# The topic id's tag (0) and its length, one byte each, as one number.
+_TOPIC_ID_HEAD = TOPIC_ID_BYTES
+
+#: The offset of a tombstone.
 NO_OFFSET = -1
-#: What stands for the id of a topic that a commit doesn't name.
+#: The topic id of a commit without one.
 NO_TOPIC_ID = -1
-#: A key is its type, the group, the topic and, in so many bytes, the partition.
+#: The last bytes of a key, which are the partition; before are its type, the group and the topic.
 PARTITION_BYTES = 4
-#: A key's type, and the lengths of a group and a topic without a name.
+#: The shortest key: its type, the lengths of an empty group and topic, and the partition.
 _LEAST_KEY_BYTES = 6 + PARTITION_BYTES
 _LEGACY, CURRENT_TYPE = (kind.to_bytes(2) for kind in OFFSET_COMMIT_TYPES)
 _TYPE_BYTES = len(CURRENT_TYPE)
@@ -40,11 +46,11 @@ _NO_ROW = -1
 
 
 class CommitColumns(NamedTuple):
-    """Commits in the order of their log, a row each; a key may come more than once.
+    """Commits in the order of their log, one row each; a key may occur more than once.
 
-    ``heads`` are what keys begin with, up to the partition, each once and of the current key type:
-    a group and a topic. ``head`` is a row's index in them. ``offset`` is NO_OFFSET for a tombstone;
-    ``time_ms`` is when it was committed (ms since the epoch; 0 for a tombstone); ``topic_id`` the
+    ``heads`` are the distinct starts of keys, up to the partition, with the current key type: a
+    group and a topic. ``head`` is a row's index in them. ``offset`` is NO_OFFSET for a tombstone;
+    ``time_ms`` the time of the commit (ms since the epoch; 0 for a tombstone); ``topic_id`` the
     index in ``topic_ids`` (16 bytes each), or NO_TOPIC_ID. All arrays are int64. ``records`` are
     the records themselves.
     """
@@ -59,7 +65,7 @@ class CommitColumns(NamedTuple):
     records: Records
 
     def by_key(self) -> dict[OffsetKey, OffsetCommit | None]:
-        """Return the last commit of each key as a value of its own; None for a tombstone."""
+        """Return the last commit of each key as an object; None for a tombstone."""
         keys: Sequence[bytes] = self.records.keys()  # type: ignore[assignment]  # none is null
         last = dict(zip(map(decode_key, keys), self.records.values(), strict=True))
         return {
@@ -69,12 +75,12 @@ class CommitColumns(NamedTuple):
         }
 
     def committed_heads(self) -> set[int]:
-        """Return the indices of the heads under which there is a commit that is no tombstone."""
+        """Return the indices of the heads that have a commit that is no tombstone."""
         found: list[int] = np.unique(self.head[self.offset != NO_OFFSET]).tolist()
         return set(found)
 
     def without(self, heads: Iterable[int]) -> CommitColumns:
-        """Return the commits under all heads but those with these indices."""
+        """Return the commits without those of some heads, given by their indices."""
         wanted = np.ones(len(self.heads), np.bool_)
         wanted[list(heads)] = False
         rows = wanted[self.head]
@@ -88,7 +94,7 @@ class CommitColumns(NamedTuple):
         )
 
     def heads_by_topic_id(self) -> list[tuple[bytes, bytes]]:
-        """Return each topic id with the head on which it was committed last, the newest last."""
+        """Return each topic id with the head of its last commit, the newest last."""
         last = np.full(len(self.topic_ids) + 1, _NO_ROW, np.int64)
         last[self.topic_id] = np.arange(len(self.topic_id))
         last[NO_TOPIC_ID] = _NO_ROW
@@ -99,15 +105,15 @@ class CommitColumns(NamedTuple):
         ]
 
 
-class DecodedCommits(NamedTuple):
-    """Commits; and of each that can't be read its key (decoded, or its bytes) and the error."""
+class CommitsAndErrors(NamedTuple):
+    """Commits; and for each unreadable one its key (decoded, or its bytes) and the error."""
 
     commits: CommitColumns
     unreadable: list[tuple[object, Exception]]
 
 
 class _Numbers(dict[bytes, int]):
-    """Numbers distinct bytes in the order in which they come."""
+    """Numbers distinct bytes in the order of their first use."""
 
     def __missing__(self, key: bytes) -> int:
         number = self[key] = len(self)
@@ -120,10 +126,10 @@ def no_commits() -> CommitColumns:
     return CommitColumns([], none, none, none, none, none, [], ListedRecords((), ()))
 
 
-def decode_commits(records: Records, keys: ColumnReader | None = None) -> DecodedCommits:
-    """Decode records all of whose keys are of an offset commit's types.
+def decode_commits(records: Records, keys: ColumnReader | None = None) -> CommitsAndErrors:
+    """Decode records all of whose keys have a type of offset commits.
 
-    ``keys`` is a reader of theirs, if there is one already.
+    ``keys`` is a reader of their keys, if there is one already.
     """
     columns, good = _read_values(records.value_reader())
     numbers = _Numbers()
@@ -151,11 +157,11 @@ def decode_commits(records: Records, keys: ColumnReader | None = None) -> Decode
         list(topic_ids)[1:],
         records,
     )
-    return DecodedCommits(commits, unreadable)
+    return CommitsAndErrors(commits, unreadable)
 
 
 def _read_values(reader: ColumnReader) -> tuple[dict[str, NDArray[Any]], Rows]:
-    """Read committed offsets, times and topic ids; return which rows were read, too."""
+    """Return the committed offsets, times and topic ids, and which rows were read."""
     present = reader.good.copy()
     fields = read_commit_values(reader)
     reader.require_ascii(fields["metadata_start"], fields["metadata_end"])
@@ -167,7 +173,7 @@ def _read_values(reader: ColumnReader) -> tuple[dict[str, NDArray[Any]], Rows]:
 
 
 def _partitions(reader: ColumnReader) -> tuple[Ints, Rows]:
-    """Read the end of each key; return which of them are partitions, too."""
+    """Return the last four bytes of each key, and which of them are valid partitions."""
     reader.require(reader.end - reader.begin >= _LEAST_KEY_BYTES)
     reader.position = reader.end - PARTITION_BYTES
     found = reader.int32().astype(np.int64)
@@ -175,7 +181,7 @@ def _partitions(reader: ColumnReader) -> tuple[Ints, Rows]:
 
 
 def _well_formed(heads: Iterable[bytes]) -> Rows:
-    """Return which heads hold a group and a topic, and nothing else."""
+    """Return which heads consist of a group and a topic, and nothing else."""
     all_heads = list(heads)
     reader = ColumnReader.of(all_heads)
     reader.int16()
@@ -189,7 +195,7 @@ def _well_formed(heads: Iterable[bytes]) -> Rows:
 
 
 def _number_topic_ids(columns: dict[str, NDArray[Any]]) -> _Numbers:
-    """Replace topic ids by numbers, and return these: 0 for none, which no row is left with."""
+    """Replace topic ids by numbers, and return these; 0 stands for no id."""
     numbers = _Numbers({_NO_ID: 0})
     raw = columns["topic_id"]
     halves = raw.view(np.int64).reshape(-1, 2)
@@ -197,7 +203,7 @@ def _number_topic_ids(columns: dict[str, NDArray[Any]]) -> _Numbers:
     rows = np.flatnonzero(halves[:, 0] | halves[:, 1])
     if not rows.size:
         return numbers
-    # A topic has one id, nearly always: one row of each head is looked up, and those that differ.
+    # Nearly always a topic has one id: only one row of each head is looked up, and those with others.
     head = columns["head"][rows]
     example = np.zeros(int(head.max()) + 1, np.int64)
     example[head] = rows
@@ -214,7 +220,10 @@ def _number_topic_ids(columns: dict[str, NDArray[Any]]) -> _Numbers:
 def _decode_rows(
     records: Records, good: Rows, columns: dict[str, NDArray[Any]], ids: _Numbers
 ) -> list[tuple[object, Exception]]:
-    """Decode rows that aren't good one by one; return the keys and errors of those that can't be."""
+    """Decode rows that aren't good one by one.
+
+    Return the keys and errors of the unreadable ones.
+    """
     unreadable: list[tuple[object, Exception]] = []
     bad = records.select(~good)
     for row, key, value in zip(np.flatnonzero(~good), bad.keys(), bad.values(), strict=True):
@@ -233,7 +242,7 @@ def _decode_rows(
 
 
 def _current_heads(numbers: _Numbers, head: Ints) -> tuple[list[bytes], Ints]:
-    """Return the heads, and each row's, with those of the legacy key type as the current ones."""
+    """Return the heads, legacy ones with the current key type, and each row's index."""
     heads = list(numbers)
     if not any(map(_is_legacy, heads)):
         return heads, head
@@ -244,3 +253,72 @@ def _current_heads(numbers: _Numbers, head: Ints) -> tuple[list[bytes], Ints]:
 
 def _is_legacy(head: bytes) -> bool:
     return head.startswith(_LEGACY)
+
+
+def read_commit_values(values: ColumnReader) -> dict[str, NDArray[Any]]:
+    """Read every version's fields into one array each, -1 or zeroes for a field that a row lacks.
+
+    ``committed`` (int64), ``epoch`` (int32), ``metadata_start`` and ``metadata_end`` (byte
+    positions), ``time`` and ``expire`` (ms), ``topic_id`` (16 bytes). The same values are accepted
+    as by ``decode_offset_commit``, except for unusual forms; rows of these, and rows that are
+    unreadable or out of range, are not good afterwards.
+    """
+    count = len(values.good)
+    nowhere = values.position
+    version = values.int16()
+    values.require((version >= _VERSIONS.start) & (version < _VERSIONS.stop))
+    columns: dict[str, NDArray[Any]] = {
+        "committed": np.zeros(count, np.int64),
+        "epoch": np.full(count, -1, np.int32),
+        "metadata_start": nowhere.copy(),
+        "metadata_end": nowhere.copy(),
+        "time": np.zeros(count, np.int64),
+        "expire": np.full(count, -1, np.int64),
+        "topic_id": np.zeros(count, np.dtype((np.void, TOPIC_ID_BYTES))),
+    }
+    for one in _VERSIONS:
+        rows = np.flatnonzero(values.good & (version == one))
+        if not rows.size:
+            continue
+        if rows.size == count:
+            return columns | _read_version(values, one)
+        selected = values.select(rows)
+        for name, read in _read_version(selected, one).items():
+            columns[name][rows] = read
+        values.put_back(rows, selected)
+    return columns
+
+
+def _read_version(values: ColumnReader, version: int) -> dict[str, NDArray[Any]]:
+    """Read the fields after the version. Source: Kafka's ``OffsetCommitValue``."""
+    flexible = version >= 4
+    fields: dict[str, NDArray[Any]] = {"committed": values.int64()}
+    values.require(fields["committed"] >= 0)
+    if version >= 3:
+        fields["epoch"] = values.int32()
+        values.require(fields["epoch"] >= -1)
+    length = values.uvarint(2) - 1 if flexible else values.int16()
+    fields["metadata_start"], fields["metadata_end"] = values.span(length)
+    fields["time"] = values.int64()
+    values.require((fields["time"] >= 0) & (fields["time"] <= LATEST_MS))
+    if version == 1:
+        fields["expire"] = np.maximum(values.int64(), -1)
+    if flexible:
+        fields["topic_id"] = _read_topic_id(values)
+    return fields
+
+
+def _read_topic_id(values: ColumnReader) -> NDArray[np.void]:
+    """Read tagged fields: none, or only the topic id."""
+    tags = values.uint8()
+    values.require(tags <= 1)
+    rows = np.flatnonzero(tags == 1)
+    if rows.size == len(tags):
+        values.require(values.int16() == _TOPIC_ID_HEAD)
+        return values.raw(TOPIC_ID_BYTES)
+    topic_id = np.zeros(len(tags), np.dtype((np.void, TOPIC_ID_BYTES)))
+    tagged = values.select(rows)
+    tagged.require(tagged.int16() == _TOPIC_ID_HEAD)
+    topic_id[rows] = tagged.raw(TOPIC_ID_BYTES)
+    values.put_back(rows, tagged)
+    return topic_id

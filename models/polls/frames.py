@@ -1,4 +1,4 @@
-"""Where the records of many batches are: each has its length before it, a varint."""
+"""The positions of the records in many batches, each with a varint length before it."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import numpy as np
 from caughtup.models.errors import DecodeError
 from caughtup.models.polls.column_reader import ColumnReader, Ints
 
-#: The most bytes of a length, and the fewest of a record with its length.
+#: The most bytes of a length, and the fewest bytes of a record with its length.
 LENGTH_BYTES = 5
 _LEAST_BYTES = 7
-#: So many batches are gone through in step, a record of each at a time; fewer, one after the other.
+#: At least this many batches are read in step, a record of each at a time; fewer, one by one.
 _MANY = 100
 
 
 def find_frames(data: bytes, start: Ints, end: Ints, count: Ints) -> Ints:
-    """Return where each record begins (int64), with its length: ``count`` records of each batch.
+    """Return the start of each record (int64), at its length: ``count`` records of each batch.
 
-    They are all that there is from ``start`` to ``end``. Raises DecodeError ``bad_batch`` if not.
+    The records fill each batch from ``start`` to ``end``. Raises DecodeError ``bad_batch`` if not.
     """
     _require(bool(((count >= 0) & (count * _LEAST_BYTES <= end - start)).all()))
     last = np.cumsum(count)
@@ -40,7 +40,7 @@ def find_frames(data: bytes, start: Ints, end: Ints, count: Ints) -> Ints:
 
 
 def _walk(data: bytes, at: int, count: int) -> tuple[list[int], int]:
-    """Return where each of so many records begins, and where the last one ends."""
+    """Return the starts of ``count`` records, and the end of the last one."""
     found = []
     try:
         for _ in range(count):

@@ -1,9 +1,9 @@
 """Offset commits of open transactions, held until the transaction ends, as the coordinator does.
 
 A group coordinator stores a plain commit at once, and a transactional one when it reads the commit
-marker of its producer, unless a commit that stands later in the log is stored by then. A tombstone
-deletes what is stored and what is pending. So what counts of a key is, at any moment, the last
-record in the log among plain ones, tombstones and those of committed transactions. Source: Kafka's
+marker of its producer, unless a commit that comes later in the log is stored by then. A tombstone
+deletes both the stored and the pending commits. So a key's commit is, at any time, the last record
+in the log among plain ones, tombstones and those of committed transactions. Source: Kafka's
 ``OffsetMetadataManager.replay`` and ``replayEndTransactionMarker`` (4.x), ``GroupMetadataManager``
 (before).
 """
@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 from caughtup.models.polls.column_reader import Ints, Rows
 from caughtup.models.polls.records import NULL, FramedRecords
 
-#: What pending commits of one partition may take (bytes of keys and values, and an estimate of the
-#: objects around them); beyond it those of the transaction that has been open longest are dropped.
+#: The most memory of one partition's pending commits (bytes of keys and values, and an estimate of
+#: the objects); beyond it those of the transaction that has been open longest are dropped.
 MOST_BYTES = 16 << 20
 _OBJECT_BYTES = 250
-#: A key of an offset commit starts with 0 (before Kafka 0.9) or 1; what follows says whose it is.
+#: An offset commit's key starts with type 0 (before Kafka 0.9) or 1; the rest identifies it.
 _TYPE_BYTES = 2
 _COMMIT_TYPES = (0, 1)
-#: The last bytes of a key, by which most keys are told apart without being cut out.
+#: The last bytes of a key, which distinguish most keys without copying them.
 _TAIL_BYTES = 8
-#: What ends a transaction: the type in the key of a control record.
+#: The types of transaction markers, in the key of a control record.
 ABORT, COMMIT = 0, 1
 
 
@@ -43,7 +43,7 @@ class PendingCommit(NamedTuple):
 class LoggedRecords(NamedTuple):
     """Records of one partition in the order of its log.
 
-    ``offset`` (int64) is that of each record, ``batch`` (int64) the index of its batch.
+    ``offset`` (int64) is each record's offset, ``batch`` (int64) the index of its batch.
     """
 
     records: FramedRecords
@@ -52,10 +52,11 @@ class LoggedRecords(NamedTuple):
 
 
 class Transactions(NamedTuple):
-    """What the batches of one partition say of transactions: an element for each batch (int64).
+    """The transactions of one partition's batches: an element for each batch.
 
-    ``producer`` is a batch's producer id, ``is_transactional`` whether its records are part of a
-    transaction, ``ends`` how a control batch ends one: ABORT, COMMIT, or less than both for none.
+    ``producer`` is a batch's producer id (int64), ``is_transactional`` whether its records are part
+    of a transaction, ``ends`` the marker in a control batch (int64): ABORT, COMMIT, or less than
+    both for none.
     """
 
     producer: Ints
@@ -64,7 +65,7 @@ class Transactions(NamedTuple):
 
 
 class Applied(NamedTuple):
-    """What counts from now on: commits that were pending, then these of the records that were read."""
+    """The records that count from now on: released commits, then ``rows`` of the records read."""
 
     released: list[PendingCommit]
     rows: Rows
@@ -73,7 +74,7 @@ class Applied(NamedTuple):
 class PendingCommits:
     """The pending offset commits of one partition of ``__consumer_offsets``, by producer id.
 
-    ``dropped`` counts those that were given up because there were too many.
+    ``dropped`` is the number that was dropped because there were too many.
     """
 
     def __init__(self) -> None:
@@ -85,21 +86,21 @@ class PendingCommits:
         return sum(map(len, self._producers.values()))
 
     def clear(self) -> None:
-        """Forget all of them: the partition is read from its start again."""
+        """Remove all of them, before the partition is read from its start again."""
         self._producers.clear()
         self._bytes = 0
 
     def opened(self) -> dict[int, int]:
-        """Return the producers that have pending commits, each with the offset of the first."""
+        """Return the producers with pending commits, each with the offset of the first one."""
         return {
             producer: min(commit.offset for commit in commits.values())
             for producer, commits in self._producers.items()
         }
 
     def apply(self, logged: LoggedRecords, transactions: Transactions) -> Applied:
-        """Apply what was read next, in the order of the log, and return what counts from now on.
+        """Apply the next records in the order of the log, and return those that count from now on.
 
-        Released commits stand before every record that was read, and are sorted by offset.
+        Released commits come before every record that was read, sorted by offset.
         """
         committed, is_open = _outcomes(transactions)
         released = self._end(transactions)
@@ -113,7 +114,10 @@ class PendingCommits:
         return Applied(released, rows)
 
     def _end(self, transactions: Transactions) -> list[PendingCommit]:
-        """Take out what the first marker of each producer ends, and return what that commits."""
+        """Remove the commits that each producer's first marker ends.
+
+        Return those that it commits.
+        """
         released: dict[bytes, PendingCommit] = {}
         if not self._producers:
             return []
@@ -153,7 +157,7 @@ class PendingCommits:
             self.dropped += len(dropped)
 
     def _supersede(self, logged: LoggedRecords, rows: Rows, released: list[PendingCommit]) -> None:
-        """Forget the pending commits behind which another record of their key counts by now."""
+        """Remove the pending commits of keys that have a later record that counts."""
         for commit in released:
             self._forget(commit.key, commit.offset)
         records = logged.records
@@ -172,7 +176,7 @@ class PendingCommits:
                 self._forget(key, offset)
 
     def _forget(self, key: bytes, offset: int) -> None:
-        """Forget what is pending of a key before an offset, of whatever producer."""
+        """Remove the pending commits of a key from before an offset, of any producer."""
         same = key[_TYPE_BYTES:]
         for producer in list(self._producers):
             commits = self._producers[producer]
@@ -185,7 +189,7 @@ class PendingCommits:
 
 
 def framed(commits: Sequence[PendingCommit], data: bytes) -> tuple[bytes, FramedRecords]:
-    """Put commits behind the bytes of an answer, and return these bytes with the commits in them."""
+    """Append commits to the bytes of an answer, and return all bytes and the commits in them."""
     pieces = [data, *(piece for commit in commits for piece in commit[1:])]
     bounds = np.cumsum([len(piece) for piece in pieces])
     key_start, key_end, value_end = bounds[:-1:2], bounds[1::2], bounds[2::2]
@@ -194,10 +198,10 @@ def framed(commits: Sequence[PendingCommit], data: bytes) -> tuple[bytes, Framed
 
 
 def _outcomes(transactions: Transactions) -> tuple[Rows, Rows]:
-    """Return which batches the next marker of their producer commits, and which have none yet.
+    """Return which batches their producer's next marker commits, and which have no marker yet.
 
-    Batches are numbered by producer first, then by their order: the marker that ends a batch is
-    the next one in that numbering, if it is the same producer's.
+    Batches are numbered by producer first, then by their order: the marker of a batch is the next
+    one in that numbering, if it is the same producer's.
     """
     count = len(transactions.producer)
     _, producer = np.unique(transactions.producer, return_inverse=True)
@@ -214,7 +218,7 @@ def _outcomes(transactions: Transactions) -> tuple[Rows, Rows]:
 
 
 def _is_commit(records: FramedRecords) -> Rows:
-    """Return which records are offset commits with a value: those that may be pending."""
+    """Return which records are offset commits with a value, which may be pending."""
     there: Rows = (records.key_end - records.key_start >= _TYPE_BYTES) & (
         records.value_start != NULL
     )

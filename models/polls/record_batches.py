@@ -1,7 +1,7 @@
-"""Record batches of ``__consumer_offsets`` as brokers send them: the records that count.
+"""Record batches of ``__consumer_offsets`` from brokers, and the records in them that count.
 
-Batches are walked through one after the other, and all that is in them is read by columns. Offset
-commits of a transaction count once it has committed (``pending_commits``). Source: Kafka's
+Batches are read one after the other, and all records in them by columns. Offset commits of a
+transaction count once it has committed (``pending_commits``). Source: Kafka's
 ``DefaultRecordBatch`` and ``DefaultRecord``.
 """
 
@@ -45,29 +45,29 @@ _HEADER = np.dtype(
         ("count", ">i4"),
     ]
 )
-#: A batch's length counts what comes after itself; its magic and its attributes are where they are.
+#: A batch's length counts the bytes after itself; the positions of its magic and its attributes.
 _LENGTH = struct.Struct(">8xi")
 _MAGIC_AT, _ATTRIBUTES_AT, _LAST_OFFSET_AT = 16, 22, 23
 _MAGIC = 2
-#: What comes after a batch's length, at least: in format 2, and in older ones.
+#: The fewest bytes after a batch's length: in format 2, and in older ones.
 _LEAST_CURRENT_BYTES, _LEAST_BYTES = _HEADER.itemsize - _LENGTH.size, 14
 _COMPRESSION, _TRANSACTIONAL, _CONTROL = 0x07, 0x10, 0x20
 #: The most bytes of an integer of 64 bits.
 _VARLONG = 10
-#: What stands for the end of a transaction in a batch that ends none.
+#: The marker of a batch without one.
 _NO_END = -1
 NO_LEADER_EPOCH = -1
 
 
-#: Makes of a batch that is compressed or of an older format one that is neither.
+#: Converts a compressed batch, or one of an older format, to an uncompressed one of format 2.
 Unpack = Callable[[bytes], bytes]
 
 
 class Section(NamedTuple):
-    """Where in an answer the batches of one partition are: ``start`` to ``end``, in bytes.
+    """The batches of one partition in an answer: from ``start`` to ``end``, in bytes.
 
-    ``position`` is the offset that was asked for; ``pending`` are the commits of the transactions
-    that are open there.
+    ``position`` is the requested offset; ``pending`` are the commits of the partition's open
+    transactions.
     """
 
     start: int
@@ -77,9 +77,9 @@ class Section(NamedTuple):
 
 
 class FetchedRecords(NamedTuple):
-    """Records in the order of their sections, and the offset that comes next in each section.
+    """Records in the order of their sections, and each section's next offset.
 
-    ``leader_epochs`` are those of each section's last batch, NO_LEADER_EPOCH in one without.
+    ``leader_epochs`` are those of each section's last batch, NO_LEADER_EPOCH without one.
     """
 
     records: FramedRecords
@@ -90,15 +90,15 @@ class FetchedRecords(NamedTuple):
 def decode_record_batches(
     data: bytes, sections: Iterable[Section], unpack: Unpack, *, unpack_all: bool = False
 ) -> FetchedRecords:
-    """Find the records of an answer's sections that count by now, in the order of each log.
+    """Return the records of an answer's sections that count by now, in the order of each log.
 
-    An offset commit of an open transaction is put into ``Section.pending``; one of a transaction
-    that a marker commits is among the records, be it of this answer or of an earlier one. A batch
-    that is cut off ends its section, and is to be asked for again. ``unpack`` is called for batches
+    An offset commit of an open transaction is put into ``Section.pending``; commits of a
+    transaction are returned when its commit marker is read, in this answer or a later one. A
+    truncated batch ends its section, and has to be fetched again. ``unpack`` is called for batches
     that are compressed or of an older format. Raises DecodeError ``bad_batch`` for bytes that are
-    no batches, and what ``unpack`` raises; what is pending is as before then. With ``unpack_all``
-    it is called for every batch (to replace what can't be read), and a section ends before a batch
-    whose length is impossible.
+    no batches, and the errors of ``unpack``; pending commits are unchanged then. With
+    ``unpack_all`` it is called for every batch (to replace unreadable ones), and a section ends
+    before a batch with an impossible length.
     """
     asked = list(sections)
     starts: list[int] = []
@@ -135,7 +135,7 @@ def decode_record_batches(
 
 
 def readable(batch: bytes) -> bytes:
-    """Return a batch if its records can be read, otherwise one without records in its place."""
+    """Return a batch if its records are readable, otherwise one without records in its place."""
     try:
         headers, first = _headers(batch, np.zeros(1, np.int64)), np.zeros(1, np.int64)
         _find_records(batch, first, headers, first, first)
@@ -145,7 +145,7 @@ def readable(batch: bytes) -> bytes:
 
 
 def without_records(batch: bytes) -> bytes:
-    """Return a batch that takes the place of one, offsets and all, and has no records."""
+    """Return a batch with the same offsets and without records."""
     header = np.zeros(1, _HEADER)
     if batch[_MAGIC_AT] == _MAGIC and len(batch) >= _HEADER.itemsize:
         header[0] = np.frombuffer(batch, _HEADER, 1)[0]
@@ -167,7 +167,7 @@ def _walk(
     *,
     unpack_all: bool,
 ) -> None:
-    """Add where each whole batch of a section starts: in the data, or behind it once unpacked."""
+    """Append the starts of a section's whole batches: in the data, or after it if unpacked."""
     at, end, length_of = section.start, section.end, _LENGTH.unpack_from
     while end - at > _ATTRIBUTES_AT:
         (length,) = length_of(data, at)
@@ -198,7 +198,7 @@ def _headers(data: bytes, start: Ints) -> NDArray[Any]:
 def _find_records(
     data: bytes, starts: Ints, headers: NDArray[Any], batches: Ints, positions: Ints
 ) -> LoggedRecords:
-    """Find the keys and values of all records of some batches, from each batch's position on."""
+    """Return all records of some batches, from each batch's position on."""
     headers, start, position = headers[batches], starts[batches], positions[batches]
     end = start + _LENGTH.size + headers["length"]
     count = headers["count"].astype(np.int64)
@@ -206,8 +206,8 @@ def _find_records(
     raw, all_good = np.frombuffer(data, np.uint8), np.ones(len(frames), np.bool_)
     reader = ColumnReader(raw, frames, np.repeat(end, count), all_good)
     reader = ColumnReader(raw, *reader.span(reader.varint(LENGTH_BYTES)), reader.good)
-    reader.uint8()  # attributes, of which there are none
-    reader.uvarint(_VARLONG)  # its time, which isn't read
+    reader.uint8()  # attributes, which are unused
+    reader.uvarint(_VARLONG)  # the time, which isn't needed
     delta = reader.varint(LENGTH_BYTES)
     key_start, key_end = _span(reader)
     value_start, value_end = _span(reader)
@@ -225,11 +225,11 @@ def _find_records(
 def _transaction_ends(
     data: bytes, start: Ints, headers: NDArray[Any], controls: Ints, position: Ints
 ) -> Ints:
-    """Return how each batch ends a transaction: the type in a control record's key, or _NO_END."""
+    """Return each batch's transaction marker: the type in a control record's key, or _NO_END."""
     ends = np.full(len(start), _NO_END, np.int64)
     found = _find_records(data, start, headers, controls, position)
     reader = found.records.key_reader()
-    reader.int16()  # the version, of which each has the type
+    reader.int16()  # the version; every version has the type next
     kind = reader.int16()
     ends[found.batch] = np.where(reader.good & ((kind == ABORT) | (kind == COMMIT)), kind, _NO_END)
     return ends
@@ -242,7 +242,7 @@ def _apply_transactions(
     sections: list[Section],
     batches: list[slice],
 ) -> FramedRecords:
-    """Return the records that count by now, with those that were pending and do so, too."""
+    """Return the records that count by now, with the pending commits that were released."""
     transactions = Transactions(
         headers["producer_id"].astype(np.int64),
         headers["attributes"] & _TRANSACTIONAL != 0,
@@ -284,7 +284,7 @@ def _select(logged: LoggedRecords, rows: Rows | slice) -> LoggedRecords:
 
 
 def _span(reader: ColumnReader) -> tuple[Ints, Ints]:
-    """Read where bytes are that may be null."""
+    """Read the bounds of bytes that may be null."""
     length = reader.varint(LENGTH_BYTES)
     null = length == NULL
     some_null = null.any()

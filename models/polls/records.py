@@ -1,4 +1,4 @@
-"""Records, wherever their bytes are: each in an object of its own, or all of them in one buffer."""
+"""Records in either of two forms: separate objects, or all of them in one buffer."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 
 from caughtup.models.polls.column_reader import ColumnReader, Ints, Rows
 
-#: Where a null key or value of framed records starts, and ends.
+#: The start and the end of a null key or value of framed records.
 NULL = -1
 _WORD = 8
-#: Longer heads, of names that hardly anybody has, are looked at one by one.
+#: Longer heads, which are rare, are compared one by one.
 _LONGEST = 256
-#: So many records show whether it is worth while to compare each with the one before.
+#: The sample size that decides whether each record is compared with the one before.
 _SAMPLE = 64
 
 
 class Heads(NamedTuple):
-    """What keys begin with: one after the other, and of each record the index in these (int64)."""
+    """The starts of keys: the distinct ones in a row, and each record's index in these (int64)."""
 
     heads: list[bytes]
     of_record: Ints
@@ -34,10 +34,10 @@ class Records(Protocol):
     def __len__(self) -> int: ...
 
     def key_reader(self) -> ColumnReader:
-        """Make a reader of all keys."""
+        """Return a reader of all keys."""
 
     def value_reader(self) -> ColumnReader:
-        """Make a reader of all values."""
+        """Return a reader of all values."""
 
     def keys(self) -> Sequence[bytes | None]:
         """Return all keys."""
@@ -46,7 +46,7 @@ class Records(Protocol):
         """Return all values."""
 
     def heads(self, tail_bytes: int) -> Heads:
-        """Return all keys without so many of their last bytes."""
+        """Return all keys without their last ``tail_bytes``."""
 
     def select(self, rows: Rows | slice) -> Self:
         """Return some of the records."""
@@ -54,7 +54,7 @@ class Records(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ListedRecords:
-    """Records as a client library hands them out: a list of keys, and one of values."""
+    """Records from a client library: a list of keys, and one of values."""
 
     listed_keys: Sequence[bytes | None]
     listed_values: Sequence[bytes | None]
@@ -63,11 +63,11 @@ class ListedRecords:
         return len(self.listed_keys)
 
     def key_reader(self) -> ColumnReader:
-        """Make a reader of all keys, copied to one place."""
+        """Return a reader of all keys, copied to one buffer."""
         return ColumnReader.of(self.listed_keys)
 
     def value_reader(self) -> ColumnReader:
-        """Make a reader of all values, copied to one place."""
+        """Return a reader of all values, copied to one buffer."""
         return ColumnReader.of(self.listed_values)
 
     def keys(self) -> Sequence[bytes | None]:
@@ -79,7 +79,7 @@ class ListedRecords:
         return self.listed_values
 
     def heads(self, tail_bytes: int) -> Heads:
-        """Return all keys without so many of their last bytes; none may be null."""
+        """Return all keys without their last ``tail_bytes``; none may be null."""
         keys: Sequence[bytes] = self.listed_keys  # type: ignore[assignment]
         return Heads([key[:-tail_bytes] for key in keys], np.arange(len(keys)))
 
@@ -95,9 +95,9 @@ class ListedRecords:
 
 @dataclass(frozen=True, slots=True)
 class FramedRecords:
-    """Records as brokers send them: each where it starts and ends in a buffer (int64).
+    """Records from a broker: the start and end of each key and value in a buffer (int64).
 
-    One that is null starts at NULL.
+    A null one starts at NULL.
     """
 
     data: bytes
@@ -110,11 +110,11 @@ class FramedRecords:
         return len(self.key_start)
 
     def key_reader(self) -> ColumnReader:
-        """Make a reader of all keys."""
+        """Return a reader of all keys."""
         return self._reader(self.key_start, self.key_end)
 
     def value_reader(self) -> ColumnReader:
-        """Make a reader of all values."""
+        """Return a reader of all values."""
         return self._reader(self.value_start, self.value_end)
 
     def keys(self) -> Sequence[bytes | None]:
@@ -126,7 +126,7 @@ class FramedRecords:
         return self._cut(self.value_start, self.value_end)
 
     def heads(self, tail_bytes: int) -> Heads:
-        """Return all keys without so many of their last bytes, once where they repeat the last."""
+        """Return all keys without their last ``tail_bytes``, one for each run of equal ones."""
         data, start = self.data, self.key_start
         end = np.maximum(self.key_end - tail_bytes, start)
         if len(start) > 1 and _repeat(data, start, end):
@@ -139,7 +139,7 @@ class FramedRecords:
         return Heads([data[start:end] for start, end in bounds], run)
 
     def columns(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """Return where keys start and end, and where values do."""
+        """Return the starts and ends of keys, and of values."""
         return self.key_start, self.key_end, self.value_start, self.value_end
 
     def select(self, rows: Rows | Ints | slice) -> FramedRecords:
@@ -162,7 +162,7 @@ class FramedRecords:
 
 
 def _repeat(data: bytes, start: Ints, end: Ints) -> bool:
-    """Return whether many heads, of a few of them, are those of the record before."""
+    """Return whether most of a sample of heads equal that of the record before."""
     few = np.arange(1, len(start), max(1, len(start) // _SAMPLE))
     pairs = zip(
         *(one.tolist() for one in (start[few - 1], end[few - 1], start[few], end[few])),
@@ -173,7 +173,7 @@ def _repeat(data: bytes, start: Ints, end: Ints) -> bool:
 
 
 def _same_as_before(data: NDArray[np.uint8], start: Ints, end: Ints) -> Rows:
-    """Return which heads are surely those of the record before: eight bytes at a time."""
+    """Return which heads certainly equal the one before, compared eight bytes at a time."""
     length = end - start
     same = np.zeros(len(start), np.bool_)
     same[1:] = (length[1:] == length[:-1]) & (length[1:] >= _WORD) & (length[1:] <= _LONGEST)

@@ -1,4 +1,4 @@
-"""What happened of late, for people: rebalances, verdicts, movements, each with its reason."""
+"""Recent events for display: rebalances, verdicts, movements, each with its reason."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from caughtup.models.records.fields import Part, changed
 
 Kind = Literal["rebalance", "verdict", "movement", "reassignment", "connect", "service"]
 
-#: So many are kept of everything, and of each subject; and so many subjects have their own.
+#: The most events of all groups, of each group, and the most groups with events of their own.
 _MOST, _MOST_OF_ONE, _MOST_SUBJECTS = 1_000, 100, 5_000
-#: Reasons are cut: some hold names that clients chose.
+#: Texts are truncated: some contain names that clients chose.
 _MOST_CHARACTERS = 500
 
 
 class Happening(Part, omit_defaults=True):
-    """Something that happened at a moment (ms) to a group or a partition, in words, and why."""
+    """An event at a time (ms) of a group or a partition, in words, and its reason."""
 
     at_ms: int
     kind: Kind
@@ -29,14 +29,14 @@ class Happening(Part, omit_defaults=True):
 
 
 class Happenings:
-    """The newest of everything, and the newest of each group, the oldest forgotten first."""
+    """The newest events of all, and the newest of each group; the oldest are dropped first."""
 
     def __init__(self) -> None:
         self._all: deque[Happening] = deque(maxlen=_MOST)
         self._of: dict[str, deque[Happening]] = {}
 
     def note(self, happening: Happening) -> None:
-        """Keep what happened."""
+        """Add an event."""
         why = happening.why
         kept = changed(
             happening,
@@ -46,7 +46,7 @@ class Happenings:
         self._all.append(kept)
         if kept.group is None:
             return
-        of_group = self._of.pop(kept.group, None)  # the newest subject stands last
+        of_group = self._of.pop(kept.group, None)  # the group with the newest event comes last
         if of_group is None:
             of_group = deque(maxlen=_MOST_OF_ONE)
             if len(self._of) >= _MOST_SUBJECTS:
@@ -55,13 +55,13 @@ class Happenings:
         self._of[kept.group] = of_group
 
     def newest(self, count: int) -> list[Happening]:
-        """Return the newest of everything, the newest first."""
+        """Return the newest events of all, the newest first."""
         return list(islice(reversed(self._all), count))
 
     def of(self, group: str) -> Iterator[Happening]:
-        """Yield what happened to a group, the newest first."""
+        """Yield the events of a group, the newest first."""
         return reversed(self._of.get(group, deque()))
 
     def forget(self, group: str) -> None:
-        """Forget what happened to a group; it stays among what happened at all."""
+        """Remove a group's own events; they stay among those of all."""
         self._of.pop(group, None)

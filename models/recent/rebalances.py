@@ -1,4 +1,4 @@
-"""Why a group was dealt anew: who joined, who left, or what was due, by its members before and after."""
+"""Why a group rebalanced: who joined or left, or what was due, by its members before and after."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import Counter
 from caughtup.models.groups.membership import Member, Membership
 from caughtup.models.recent.happenings import Happening
 
-#: A rebalance that was due is made up to so long (ms) after its time.
+#: A rebalance counts as the one that was due if it comes at most this long (ms) after its time.
 _LATE_MS = 15_000
 _MOST_NAMED = 5
 _THREAD = re.compile(r"-StreamThread-[0-9]+-consumer$")
@@ -17,9 +17,9 @@ _THREAD = re.compile(r"-StreamThread-[0-9]+-consumer$")
 def rebalance(
     group: str, before: Membership, after: Membership, at_ms: int, due_ms: int | None = None
 ) -> Happening | None:
-    """Return what happened between two looks at a group; None if it is in the same generation.
+    """Return the event between two looks at a group; None if it is in the same generation.
 
-    ``due_ms``: when the generation before asked for the next rebalance, of a Streams application.
+    ``due_ms``: when the earlier generation of a Streams application requested the next rebalance.
     """
     if after.generation == before.generation:
         return None
@@ -42,7 +42,7 @@ def rebalance(
 
 
 def _asked_for(due_ms: int | None, at_ms: int) -> str:
-    """Return why a group may be dealt anew that nobody joined or left."""
+    """Return why a group rebalanced that no member joined or left."""
     if due_ms is not None and due_ms <= at_ms <= due_ms + _LATE_MS:
         return "the rebalance that was due (probing or follow-up)"
     return "a member asked for it; nobody joined or left"
@@ -53,12 +53,12 @@ def _by_id(membership: Membership) -> dict[str, Member]:
 
 
 def _name(member: Member) -> str:
-    """Return the client a member is of: Kafka Streams adds the thread to its ``client.id``."""
+    """Return a member's client: its ``client.id`` without Kafka Streams' thread suffix."""
     return _THREAD.sub("", member.client_id) or member.member_id
 
 
 def named(names: Counter[str], what: str) -> str:
-    """Describe what up to five clients did: ``orders-c joined``, ``a, b and 3 more left``."""
+    """Return what up to five clients did: ``orders-c joined``, ``a, b and 3 more left``."""
     if not names:
         return ""
     shown = [

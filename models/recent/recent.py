@@ -1,4 +1,4 @@
-"""The last hours of one cluster: series of groups and of the whole, and what happened."""
+"""The last hours of one cluster: figures of groups and of the whole over time, and events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from caughtup.models.lag.verdict import GroupVerdict
 from caughtup.models.recent.happenings import Happening, Happenings
 from caughtup.models.recent.rebalances import rebalance
 from caughtup.models.recent.rings import Series
-from caughtup.models.recent.standing_still import StandingStill
+from caughtup.models.recent.standing_still import StandstillHistory
 from caughtup.models.verdicts import CALM
 
 GROUP_FIGURES = ("lag", "committed_per_second", "produced_per_second")
@@ -25,18 +25,18 @@ CLUSTER_FIGURES = (
     "reassignments",
     "bytes_left",
 )
-#: Groups of which there are series: 42 MB at most.
+#: The most groups with figures over time: 42 MB at most.
 MOST_GROUPS = 10_000
 
 
 class Since(NamedTuple):
-    """From when on (ms) something has been so; ``at_least``: from then or from before."""
+    """The time (ms) since when something has been so; ``at_least``: since then or earlier."""
 
     at_ms: int
     at_least: bool
 
 
-class _Seen(NamedTuple):
+class _LastLook(NamedTuple):
     membership: Membership | None
     verdict: GroupVerdict | None
     due_ms: int | None
@@ -44,32 +44,32 @@ class _Seen(NamedTuple):
 
 
 class Recent:
-    """Figures over time by group, and what happened; both in bounds."""
+    """Figures over time by group, and events; both bounded."""
 
     def __init__(self) -> None:
         self.cluster = Series(CLUSTER_FIGURES)
         self.happenings = Happenings()
         self._groups: dict[str, Series] = {}
         self._positions: dict[str, tuple[int, Positions]] = {}
-        self._seen: dict[str, _Seen] = {}
+        self._seen: dict[str, _LastLook] = {}
         self._moving: dict[TopicPartition, str] = {}
-        self._still: dict[str, StandingStill] = {}
+        self._still: dict[str, StandstillHistory] = {}
 
-    def standing_still(self, group: str) -> StandingStill:
-        """Return what is kept of how long an application's tasks stood still."""
-        return self._still.setdefault(group, StandingStill())
+    def standing_still(self, group: str) -> StandstillHistory:
+        """Return the history of an application's standstills."""
+        return self._still.setdefault(group, StandstillHistory())
 
     def stood_still_ms(self, group: str, now_ms: int) -> int | None:
-        """Return for how long one of an application's tasks stood still at most of late."""
+        """Return the longest recent standstill of one of an application's tasks, in ms, or None."""
         still = self._still.get(group)
         return None if still is None else still.longest_ms(now_ms)
 
     def series(self, group: str) -> Series | None:
-        """Return the figures of a group; None of one that there are none of."""
+        """Return the figures of a group over time; None without any."""
         return self._groups.get(group)
 
     def not_ok_since(self, group: str) -> Since | None:
-        """Return since when a group fares badly, whatever it was called meanwhile; None if well."""
+        """Return since when a group has not been ok, under whichever verdicts; None if it is ok."""
         seen = self._seen.get(group)
         return None if seen is None else seen.not_ok
 
@@ -81,24 +81,24 @@ class Recent:
         now_ms: int,
         due_ms: int | None = None,
     ) -> None:
-        """Note what happened to a group since the last look at it; nothing at the first.
+        """Record the events of a group since the last look at it; none at the first.
 
         ``due_ms``: when its next rebalance is due.
         """
         before = self._seen.get(group)
-        self._seen[group] = _Seen(membership, verdict, due_ms, _not_ok(before, verdict, now_ms))
+        self._seen[group] = _LastLook(membership, verdict, due_ms, _not_ok(before, verdict, now_ms))
         if before is None:
             return
         if before.membership is not membership and before.membership and membership:
-            dealt = rebalance(group, before.membership, membership, now_ms, before.due_ms)
-            if dealt is not None:
-                self.happenings.note(dealt)
+            happening = rebalance(group, before.membership, membership, now_ms, before.due_ms)
+            if happening is not None:
+                self.happenings.note(happening)
         if before.verdict and verdict and self._is_news(group, before.verdict, verdict):
             text = f"{before.verdict.verdict} → {verdict.verdict}"
             self.happenings.note(Happening(now_ms, "verdict", text, verdict.reason or None, group))
 
     def _is_news(self, group: str, before: GroupVerdict, verdict: GroupVerdict) -> bool:
-        """Return whether a verdict is another one; that a group is well after all is none."""
+        """Return whether a verdict has changed; from unknown to ok counts only after others."""
         if (before.verdict, verdict.verdict) == ("unknown", "ok"):
             return any(one.kind == "verdict" for one in self.happenings.of(group))
         return before.verdict != verdict.verdict
@@ -106,7 +106,7 @@ class Recent:
     def look_at_movement(
         self, partition: TopicPartition, verdict: str, why: str | None, now_ms: int
     ) -> None:
-        """Note where a reassignment begins or ceases to fare badly since the last look at it."""
+        """Record an event when a reassignment's verdict begins or ceases to be bad."""
         before = self._moving.get(partition, "measuring")
         self._moving[partition] = verdict
         if before != verdict and not {before, verdict} <= CALM:
@@ -123,9 +123,9 @@ class Recent:
         positions: Positions,
         copies: Mapping[str, int] | None = None,
     ) -> None:
-        """Add a group's figures at a moment (ms).
+        """Add a group's figures at a time (ms).
 
-        ``copies``: of a Streams application, how many are ``warmups`` and ``restoring``.
+        ``copies``: of a Streams application, the numbers of ``warmups`` and ``restoring``.
         """
         series = self._groups.get(group)
         names = GROUP_FIGURES if copies is None else APPLICATION_FIGURES
@@ -140,9 +140,9 @@ class Recent:
         series.add(now_ms, figures)
 
     def _rates(self, group: str, now_ms: int, now: Positions) -> dict[str, float]:
-        """Return how fast a group commits and its topics grow, by the sample before.
+        """Return a group's commit rate and its topics' growth since the sample before.
 
-        Nothing where that was of other partitions, or too long ago.
+        Empty if that was of other partitions, or too long ago.
         """
         before_ms, before = self._positions.get(group, (0, now))
         self._positions[group] = (now_ms, now)
@@ -155,7 +155,7 @@ class Recent:
         }
 
     def keep_only(self, groups: Collection[str], moving: Collection[TopicPartition]) -> None:
-        """Forget groups that are gone, and partitions that aren't in movement any more."""
+        """Remove groups that are gone, and partitions that are no longer in movement."""
         for partition in self._moving.keys() - moving:
             del self._moving[partition]
         for kept in (self._groups, self._positions, self._seen, self._still):
@@ -163,8 +163,8 @@ class Recent:
                 del kept[group]
 
 
-def _not_ok(before: _Seen | None, verdict: GroupVerdict | None, now_ms: int) -> Since | None:
-    """Return since when a group fares badly; what isn't known at a look is as it was."""
+def _not_ok(before: _LastLook | None, verdict: GroupVerdict | None, now_ms: int) -> Since | None:
+    """Return since when a group has not been ok; an unknown verdict changes nothing."""
     if verdict is None or verdict.verdict == "ok":
         return None
     if before is not None and before.not_ok is not None:

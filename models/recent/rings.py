@@ -1,4 +1,4 @@
-"""Figures over time in bounded memory: every ten seconds of late, every two minutes before that."""
+"""Figures over time in bounded memory: every ten seconds at first, then every two minutes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-#: Between two samples (ms), and how many are kept: the last 30 minutes.
+#: The time between two samples (ms), and the number kept: the last 30 minutes.
 STEP_MS, _FINE = 10_000, 180
-#: Each of the coarse ones stands for so long (ms), and so many are kept: the five hours before.
+#: The time of each coarse sample (ms), and the number kept: the five hours before.
 _WINDOW_MS, _COARSE = 120_000, 165
 
 UNKNOWN = float("nan")
@@ -31,7 +31,7 @@ class _Ring:
         self._count += 1
 
     def since(self, at_ms: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """Return times and figures of the samples from a time (ms) on, the oldest first."""
+        """Return times and figures of the samples at or after a time (ms), the oldest first."""
         size = len(self._at_ms)
         order = np.arange(max(0, self._count - size), self._count) % size
         order = order[self._at_ms[order] >= at_ms]
@@ -39,10 +39,10 @@ class _Ring:
 
 
 class Series:
-    """Named figures of one thing over the last hours.
+    """Named figures of one subject over the last hours.
 
-    Of what is older than half an hour the greatest of each two minutes is kept, so that no peak is
-    lost. A figure that isn't known is NaN. 4.2 kB for three figures.
+    Of samples older than half an hour the greatest of each two minutes is kept, so that no peak is
+    lost. An unknown figure is NaN. 4.2 kB for three figures.
     """
 
     def __init__(self, names: tuple[str, ...]) -> None:
@@ -51,12 +51,17 @@ class Series:
 
     def _begin(self) -> None:
         self._fine = _Ring(len(self.names), _FINE)
-        self._coarse: _Ring | None = None  # most groups of a test cluster don't live so long
+        self._coarse: _Ring | None = (
+            None  # created late: many groups of test clusters are short-lived
+        )
         self._window, self._greatest = -1, [UNKNOWN] * len(self.names)
         self._newest_ms = 0
 
     def add(self, at_ms: int, figures: Mapping[str, float]) -> None:
-        """Add a sample of a moment (ms). One that isn't later than the last begins anew."""
+        """Add a sample of a time (ms).
+
+        One that isn't later than the last starts the series again.
+        """
         if at_ms <= self._newest_ms:  # the clock was set back
             self._begin()
         values = [figures.get(name, UNKNOWN) for name in self.names]
@@ -76,7 +81,7 @@ class Series:
         self._newest_ms = at_ms
 
     def newest(self, name: str, count: int, *, each: int = 1) -> list[float | None]:
-        """Return so many of the newest samples of a figure, the oldest first; None: not known.
+        """Return the ``count`` newest samples of a figure, the oldest first; None for unknown.
 
         ``each``: with 6 every sixth of them, counted from the newest.
         """
@@ -84,7 +89,7 @@ class Series:
         return _known(values[self.names.index(name)][::-each][:count][::-1])
 
     def columns(self) -> tuple[list[int], dict[str, list[float | None]]]:
-        """Return the times (ms) of all samples, the oldest first, and each figure at them."""
+        """Return the times (ms) of all samples, the oldest first, and each figure's values."""
         fine_ms, fine = self._fine.since(0)
         if self._coarse is not None and len(fine_ms):
             coarse_ms, coarse = self._coarse.since(0)

@@ -1,7 +1,7 @@
-"""For how long a group's partitions stood still of late: what an application has lived with.
+"""The recent standstills of a group's partitions: what an application is used to.
 
-A partition stands still while it has something to read and nothing of it is committed. Between two
-commits there is always that, so an application that commits each 30 s stands still for as long.
+A partition stands still while it has something to read and no commit moves its offset. So an
+application that commits every 30 s stands still for 30 s each time.
 """
 
 from __future__ import annotations
@@ -13,32 +13,33 @@ import numpy as np
 
 from caughtup.models.polls.column_reader import Ints, Rows
 
-#: What is remembered: the longest of each ten minutes, of six hours.
+#: The longest standstill of each ten minutes is kept, for six hours.
 _WINDOW_MS, _WINDOWS = 600_000, 36
-#: What took longer was an outage, and is nothing that anybody wants again.
+#: A longer standstill was an outage, which is no measure of what is acceptable.
 _MOST_MS = 600_000
 _NOT_BEHIND = 0
 
 
 class _Partitions(NamedTuple):
-    """Partitions of a topic, when each was committed last, and since when it has been behind (ms)."""
+    """Partitions of a topic, their last commits' times, and since when each is behind (ms)."""
 
     numbers: Ints
     commit_ms: Ints
     since_ms: Ints
 
 
-class StandingStill:
-    """The longest times of one group, by what is seen at each look: up to a look's interval less."""
+class StandstillHistory:
+    """The longest standstills of one group, each up to a look's interval too short."""
 
     def __init__(self) -> None:
         self._topics: dict[str, _Partitions] = {}
         self._longest: dict[int, int] = {}
 
     def look(self, topic: str, numbers: Ints, commit_ms: Ints, behind: Rows, now_ms: int) -> None:
-        """Note what a topic's partitions did since the last look.
+        """Record what a topic's partitions did since the last look.
 
-        ``commit_ms``: when each was committed last; ``behind``: whether it has something to read.
+        ``commit_ms``: the time of each one's last commit; ``behind``: whether it has something to
+        read.
         """
         since_ms = np.where(behind, now_ms, _NOT_BEHIND)
         before = self._topics.get(topic)
@@ -53,12 +54,12 @@ class StandingStill:
         self._topics[topic] = _Partitions(numbers, commit_ms, since_ms)
 
     def keep_only(self, topics: Collection[str]) -> None:
-        """Forget topics of which nothing is committed any more."""
+        """Remove topics without commits."""
         for topic in self._topics.keys() - topics:
             del self._topics[topic]
 
     def longest_ms(self, now_ms: int) -> int | None:
-        """Return for how long a partition stood still at most that went on; None if none did."""
+        """Return the longest standstill that ended, in ms; None without one."""
         first = now_ms // _WINDOW_MS - _WINDOWS
         return max((ms for window, ms in self._longest.items() if window > first), default=None)
 

@@ -1,36 +1,48 @@
-"""What it takes until a changed group is balanced: as it was recorded, or played."""
+"""The cost until a changed group is balanced: of what was recorded, or of playing it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from caughtup.models.assignment.catch_up import RUNNING, UNKNOWN
+from caughtup.models.assignment.compact import read_compact
+from caughtup.models.assignment.configs import read_configs
 from caughtup.models.assignment.decision import ClientDecision, Decision
 from caughtup.models.assignment.scenario import Client, Scenario, parse_scenario
 from caughtup.models.assignors.registry import decide
 from caughtup.models.ids import TaskId
 from caughtup.models.replay.recorded import Episode, RecordedGeneration
-from caughtup.models.simulation.rounds import Outcome, end_offsets, play
+from caughtup.models.simulation.membership import Timings
+from caughtup.models.simulation.rounds import PlayedRounds, end_offsets, play
+from caughtup.models.simulation.streams.plan import PlannedActions, simulate
+from caughtup.models.simulation.streams.scenarios import (
+    AT_ONCE,
+    application_of,
+    instances_of,
+    sources_of,
+)
+from caughtup.models.simulation.time_line import Activity
 
-#: A group that isn't balanced after so many rounds is taken to be none that ever is.
+#: A group that isn't balanced after this many rounds counts as never balanced.
 MOST_ROUNDS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
-    """What it takes, from a change of membership on, until the group is balanced.
+class ReplayFigures:
+    """The cost from a change of membership until the group is balanced.
 
-    ``copies_built`` of state, for which ``offsets_copied`` were restored, None where a lag was
-    unknown. ``rebalances`` after the one of the change itself. ``seconds``: measured of what was
-    recorded; otherwise ``estimated``, an interval a rebalance, and where the copies' pace is known
-    as many rebalances as they need to catch up at it, and the last ones' time. Cold hand-overs
-    are ``avoidable`` where some client was caught up. The imbalances are the most minus the fewest
-    tasks with state a stream thread, in the end. Not ``balanced``: the next change came first, or
-    ``MOST_ROUNDS`` did. ``seconds_still`` are those that tasks stood still from the rebalance of
-    the change on, all of them together, and ``longest_still_seconds`` those of the one that did
-    longest, played in virtual time; None of what was recorded, where an active has to be restored
-    at a pace that isn't known, and where it has no end.
+    ``copies_built`` of state, for which ``offsets_copied`` were restored, None if a lag was
+    unknown. ``rebalances`` after the first one. ``seconds``: measured, if recorded; otherwise
+    ``estimated``: an interval for each rebalance and, if the restore rate is known (``paced``), for
+    each further one that the copies need to catch up, and the time of the last ones. Cold
+    hand-overs are ``avoidable`` if another client was caught up. The imbalances are the greatest
+    minus the least number of stateful tasks per stream thread, in the end. Not ``balanced``: the
+    next change came first, or ``MOST_ROUNDS`` did. ``seconds_still`` is the standstill of all tasks
+    together after the change, and ``longest_still_seconds`` the longest of one task, simulated in
+    virtual time; None for recorded figures, if an active has to be restored at an unknown rate, and
+    if the group never comes to rest.
     """
 
     copies_built: int
@@ -48,11 +60,19 @@ class Figures:
     longest_still_seconds: float | None = None
 
 
-def what_would_have(scenario: Scenario, rate: float | None = None) -> tuple[Decision, Figures]:
-    """Play a scenario until it is balanced: its first decision, and what it all takes.
+@dataclass(frozen=True, slots=True)
+class StandstillSeconds:
+    """The standstill of tasks, in seconds: of all of them together, and the longest of one task."""
 
-    ``rate`` is how many offsets a copy catches up in a second; without it every copy is caught up
-    by the next rebalance. Raises ScenarioError where the assignor does.
+    seconds: float
+    longest_seconds: float
+
+
+def played_figures(scenario: Scenario, rate: float | None = None) -> tuple[Decision, ReplayFigures]:
+    """Play a scenario until it is balanced; return its first decision, and the total cost.
+
+    ``rate`` is the restore rate of a copy in offsets a second; without it every copy is caught up
+    by the next rebalance. Raises ScenarioError as the assignor does.
     """
     interval = scenario.configs.probing_rebalance_interval_ms / 1000
     first: list[tuple[Scenario, Decision]] = []
@@ -79,10 +99,10 @@ def what_would_have(scenario: Scenario, rate: float | None = None) -> tuple[Deci
     )
 
 
-def what_happened(episode: Episode) -> Figures:
-    """Count what was recorded from a change of membership on, until the next one.
+def recorded_figures(episode: Episode) -> ReplayFigures:
+    """Return the recorded cost from a change of membership until the next one.
 
-    A rebalance that follows at once because a task had to be let go of first counts, too.
+    A rebalance that follows at once because a task had to be revoked first counts, too.
     """
     outcomes = []
     before = episode.before
@@ -96,12 +116,17 @@ def what_happened(episode: Episode) -> Figures:
 
 
 def _figures(
-    outcomes: Sequence[Outcome], rebalances: int, seconds: float, *, estimated: bool, paced: bool
-) -> Figures:
+    outcomes: Sequence[PlayedRounds],
+    rebalances: int,
+    seconds: float,
+    *,
+    estimated: bool,
+    paced: bool,
+) -> ReplayFigures:
     offsets = [one.offsets_restored for one in outcomes]
     known = [count for count in offsets if count is not None]
     last = outcomes[-1]
-    return Figures(
+    return ReplayFigures(
         copies_built=sum(one.copies_built for one in outcomes),
         offsets_copied=sum(known) if len(known) == len(offsets) else None,
         rebalances=rebalances,
@@ -117,7 +142,7 @@ def _figures(
 
 
 def _as_given_before(scenario: Scenario, before: RecordedGeneration | None) -> Scenario:
-    """Have clients stand by for what they were given before.
+    """Return a scenario in which clients have standbys of all tasks that they were assigned before.
 
     A copy whose restoration has hardly begun isn't reported, and must not count as built again.
     """
@@ -134,7 +159,7 @@ def _with_given(client: Client, before: RecordedGeneration) -> Client:
 
 
 def _as_assigned(scenario: Scenario, one: RecordedGeneration) -> Decision:
-    """Return what the members were assigned, as a decision."""
+    """Return the members' recorded assignment as a decision."""
     stateful, clients = frozenset(scenario.stateful), {}
     for client in scenario.clients:
         given = one.assigned["clients"].get(str(client.process_id), {"active": (), "standby": ()})
@@ -151,7 +176,7 @@ def _always(decision: Decision) -> Callable[[Scenario], Decision]:
 
 
 def _furthest_behind(scenario: Scenario, decision: Decision, ends: Mapping[TaskId, int]) -> int:
-    """Return how far the furthest copy is behind that a decision leaves to be restored, in offsets."""
+    """Return the greatest lag, in offsets, of the copies that a decision leaves to be restored."""
     most = 0
     for client in scenario.clients:
         given = decision.clients[client.process_id]
@@ -160,3 +185,33 @@ def _furthest_behind(scenario: Scenario, decision: Decision, ends: Mapping[TaskI
             if lag != RUNNING and not (lag == UNKNOWN and task in client.previous_active):
                 most = max(most, ends[task] if lag == UNKNOWN else lag)
     return most
+
+
+def standing_still(
+    scenario: Mapping[str, Any], rate: float | None, as_of_ms: int
+) -> StandstillSeconds | None:
+    """Simulate a group from the rebalance of a scenario until it is at rest; return the standstill.
+
+    ``scenario`` is in the format of ``caughtup assign``, and ``rate`` the restore rate of a thread
+    in offsets a second. None if the group never comes to rest, or if an active has to restore its
+    state at an unknown rate. Raises ScenarioError as the assignor does.
+    """
+    compact = read_compact(scenario)
+    application = application_of(
+        sources_of(compact),
+        compact,
+        {},
+        assignor=compact.assignor,
+        configs=read_configs(compact.config),
+        timings=Timings(),
+        writes={},
+        restore_per_second=AT_ONCE if rate is None else rate,
+    )
+    played = simulate(
+        application, instances_of(compact), PlannedActions(rebalance=True), epoch_ms=as_of_ms
+    )
+    restored = any(span.activity is Activity.RESTORING for span in played.spans)
+    if played.endless is not None or (rate is None and restored):
+        return None
+    figures = played.figures
+    return StandstillSeconds(figures.all_still_ms / 1_000, figures.longest_still_ms / 1_000)

@@ -1,8 +1,8 @@
-"""Recorded generations decided again under other settings: what happened, what would have.
+"""Recorded generations decided again under other settings: what happened, and what would have.
 
-Each generation is decided as ``caughtup assign`` decides its scenario. From each change of
-membership on, the group is played until it is balanced; what was recorded from there until the
-next change is counted by the same rules.
+Each generation is decided as ``caughtup assign`` decides its scenario. After each change of
+membership, the group is played until it is balanced; what was recorded until the next change is
+counted by the same rules.
 """
 
 from __future__ import annotations
@@ -14,12 +14,16 @@ from typing import Any
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
 from caughtup.models.errors import CaughtupError
-from caughtup.models.replay.figures import Figures, what_happened, what_would_have
+from caughtup.models.replay.figures import (
+    ReplayFigures,
+    played_figures,
+    recorded_figures,
+    standing_still,
+)
 from caughtup.models.replay.recorded import Episode, RecordedGeneration, episodes, observed_rate
-from caughtup.models.replay.settings import Setting
-from caughtup.models.replay.standing_still import standing_still
+from caughtup.models.replay.settings import ReplaySetting
 
-#: What stands in the place of a setting for what was recorded.
+#: The name of the setting of recorded rows.
 RECORDED = "recorded"
 
 
@@ -27,9 +31,9 @@ RECORDED = "recorded"
 class ReplayRow:
     """One generation under one setting, or as it was recorded.
 
-    ``decision`` is as ``caughtup assign`` prints it. ``change`` and ``figures`` are there where
-    the members changed; the next change came ``seconds_until_change`` later. ``doubts`` counts
-    what isn't certain about the scenario. ``error`` says why it couldn't be decided.
+    ``decision`` is as ``caughtup assign`` prints it. ``change`` and ``figures`` are set if the
+    members changed; the next change came ``seconds_until_change`` later. ``doubts`` is the number
+    of uncertain inputs. ``error`` is why the generation could not be decided.
     """
 
     group: str
@@ -40,16 +44,16 @@ class ReplayRow:
     decision: Mapping[str, Any] | None = None
     change: str | None = None
     seconds_until_change: float | None = None
-    figures: Figures | None = None
+    figures: ReplayFigures | None = None
     error: str | None = None
 
 
 def replay_group(
-    recorded: Iterable[RecordedGeneration], settings: Sequence[Setting | None]
+    recorded: Iterable[RecordedGeneration], settings: Sequence[ReplaySetting | None]
 ) -> Iterator[ReplayRow]:
-    """Replay one group's generations under each setting; None stands for what was recorded.
+    """Yield one group's generations under each setting; None stands for the recorded one.
 
-    A generation that can't be decided gives a row with its error, and the others are served.
+    A generation that can't be decided yields a row with its error.
     """
     generations, refused = [], []
     for one in sorted(recorded, key=lambda one: (one.as_of_ms, one.generation)):
@@ -79,7 +83,7 @@ def _refusal(one: RecordedGeneration, setting: str, error: CaughtupError) -> Rep
 
 
 def _recorded_rows(episode: Episode) -> Iterator[ReplayRow]:
-    figures = what_happened(episode)
+    figures = recorded_figures(episode)
     for one in episode.generations:
         row = _row(episode, one, RECORDED)
         yield replace(
@@ -87,7 +91,9 @@ def _recorded_rows(episode: Episode) -> Iterator[ReplayRow]:
         )
 
 
-def _replayed_rows(episode: Episode, setting: Setting, rate: float | None) -> Iterator[ReplayRow]:
+def _replayed_rows(
+    episode: Episode, setting: ReplaySetting, rate: float | None
+) -> Iterator[ReplayRow]:
     for one in episode.generations:
         row = _row(episode, one, str(setting))
         try:
@@ -96,7 +102,7 @@ def _replayed_rows(episode: Episode, setting: Setting, rate: float | None) -> It
             if row.change is None:
                 yield replace(row, decision=decide(scenario).to_dict())
             else:
-                decision, figures = what_would_have(scenario, rate)
+                decision, figures = played_figures(scenario, rate)
                 still = standing_still(given, rate, one.as_of_ms)
                 if still is not None:
                     figures = replace(

@@ -1,4 +1,4 @@
-"""A group's generations as they were recorded, and the changes of membership among them."""
+"""A group's recorded generations, and the changes of membership among them."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from itertools import pairwise
 from typing import Any
 
 from caughtup.models.assignment.catch_up import is_caught_up
-from caughtup.models.assignment.scenario_lags import lag_of
 from caughtup.models.histories.trend import median
 
-#: The change that a group's first known generation stands for, since what was before isn't known.
+#: The change of a group's first known generation: what came before is unknown.
 FIRST = "first known"
+NO_LAGS: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedGeneration:
-    """One generation: what it was decided from, and what its members were given.
+    """One generation: the inputs of its decision, and the members' assignments.
 
-    ``scenario`` and ``assigned`` are as ``caughtup assign`` reads and prints them; warm-ups count
-    among ``standby`` only, since the wire doesn't tell them apart. A task that its owner had to let
-    go of first is nobody's. ``offset_sums``: process → task → what it reported, in offsets.
-    ``doubts`` say why the leader may have decided from something else.
+    ``scenario`` and ``assigned`` are in the formats that ``caughtup assign`` reads and prints;
+    warm-ups count as ``standby``, since assignments don't distinguish them. A task that its owner
+    had to revoke first has no owner. ``offset_sums``: process → task → the reported offset sum.
+    ``doubts`` say why the leader may have decided from other inputs.
     """
 
     group: str
@@ -34,7 +34,7 @@ class RecordedGeneration:
     doubts: tuple[str, ...] = ()
 
     def held(self, process: str) -> set[str]:
-        """Name the tasks that this generation gave a process, in whatever role."""
+        """Return the tasks that this generation assigned to a process, in any role."""
         given = self.assigned["clients"].get(process, {"active": (), "standby": ()})
         return {*given["active"], *given["standby"]}
 
@@ -43,8 +43,8 @@ class RecordedGeneration:
 class Episode:
     """A change of membership and the rebalances after it, until the next one.
 
-    ``before`` is the last generation before it, None where that isn't known; ``until_ms`` is when
-    the next change came, None after the last.
+    ``before`` is the last generation before it, None if unknown; ``until_ms`` is the time of the
+    next change, None after the last.
     """
 
     change: str
@@ -54,7 +54,7 @@ class Episode:
 
 
 def episodes(generations: Iterable[RecordedGeneration]) -> Iterator[Episode]:
-    """Part one group's generations where its members change, oldest first."""
+    """Split one group's generations where its members change, oldest first."""
     ordered = sorted(generations, key=lambda one: (one.as_of_ms, one.generation))
     starts = [
         (index, change)
@@ -73,10 +73,10 @@ def episodes(generations: Iterable[RecordedGeneration]) -> Iterator[Episode]:
 
 
 def observed_rate(generations: Sequence[RecordedGeneration]) -> float | None:
-    """Return how fast one copy catches up, in offsets a second: the median over what was seen.
+    """Return the restore rate of a copy, in offsets a second: the median of the observed rates.
 
-    From one generation to the next, only copies that were restoring all the time count: those
-    that still weren't caught up in the end. None where there was no such copy.
+    From one generation to the next, only copies count that were restoring all the time, and so are
+    still not caught up at the end. None without such a copy.
     """
     ordered = sorted(generations, key=lambda one: (one.as_of_ms, one.generation))
     rates: list[float] = []
@@ -88,7 +88,7 @@ def observed_rate(generations: Sequence[RecordedGeneration]) -> float | None:
 
 
 def _gained(before: RecordedGeneration, after: RecordedGeneration) -> Iterator[int]:
-    """Return the offsets by which each copy that is still behind has come further."""
+    """Yield the offsets that each copy has restored that is still behind."""
     acceptable = after.scenario["config"]["acceptable.recovery.lag"]
     for process in sorted(after.scenario["clients"]):
         earlier, later = (one.offset_sums.get(process, {}) for one in (before, after))
@@ -100,7 +100,7 @@ def _gained(before: RecordedGeneration, after: RecordedGeneration) -> Iterator[i
 
 
 def _change(before: RecordedGeneration | None, after: RecordedGeneration) -> str | None:
-    """Describe how the members changed: processes that came and went, or have other threads."""
+    """Return how the members changed: processes that joined or left, or have other threads."""
     if before is None:
         return FIRST
     earlier, later = (_capacities(one) for one in (before, after))
@@ -117,3 +117,18 @@ def _change(before: RecordedGeneration | None, after: RecordedGeneration) -> str
 
 def _capacities(generation: RecordedGeneration) -> dict[str, int]:
     return {process: one["capacity"] for process, one in generation.scenario["clients"].items()}
+
+
+def greatest_lags(scenario: Mapping[str, Any]) -> Mapping[str, int]:
+    """Return the lag, by task, of clients that don't list their own."""
+    lags: Mapping[str, int] = scenario.get("greatest_lags", NO_LAGS)
+    return lags
+
+
+def lag_of(scenario: Mapping[str, Any], process: str, task: str) -> int | None:
+    """Return a client's lag of a task in offsets, or Kafka's sentinel.
+
+    None for a stateless task.
+    """
+    lag: int | None = scenario["clients"][process]["lags"].get(task)
+    return greatest_lags(scenario).get(task) if lag is None else lag

@@ -1,4 +1,4 @@
-"""What is asked of a replay: an assignor, and configs other than those that were recorded."""
+"""The settings of a replay: an assignor, and configs other than the recorded ones."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from caughtup.models.assignors.registry import ASSIGNORS
 from caughtup.models.errors import ScenarioError
 from caughtup.models.parameters import MINIMUMS
 
-#: The assignor that applications run unless they say otherwise.
+#: Kafka's default assignor.
 KAFKAS = "high_availability"
-#: More would be a slip of the pen, and each is a whole replay.
+#: Each setting is a whole replay, and more are probably a mistake.
 MOST_SETTINGS = 100
 _INT_MAX, _LONG_MAX = (1 << 31) - 1, (1 << 63) - 1
 _GREATEST = {"max.warmup.replicas": _INT_MAX, "num.standby.replicas": _INT_MAX}
 
 
-class Setting(NamedTuple):
-    """An assignor by its name in a scenario, and the configs that take the recorded ones' place."""
+class ReplaySetting(NamedTuple):
+    """An assignor by its name in scenarios, and the configs that replace the recorded ones."""
 
     assignor: str
     config: tuple[tuple[str, int], ...] = ()
@@ -28,17 +28,18 @@ class Setting(NamedTuple):
         return ", ".join([self.assignor, *(f"{name}={value}" for name, value in self.config)])
 
     def of(self, scenario: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a scenario as it is under this setting; everything else in it stays."""
+        """Return a scenario under this setting, otherwise unchanged."""
         config = {**scenario.get("config", {}), **dict(self.config)}
         return {**scenario, "assignor": self.assignor, "config": config}
 
 
-def replay_settings(what: Sequence[str], assignors: Sequence[str]) -> tuple[Setting, ...]:
-    """Make every combination of what is given; each assignor as recorded comes first.
+def replay_settings(what: Sequence[str], assignors: Sequence[str]) -> tuple[ReplaySetting, ...]:
+    """Return every combination of assignors and configs, with the recorded configs first.
 
-    ``what``: texts such as ``max.warmup.replicas=2,4,8``; ``assignors``: names, Kafka's own if
-    there are none. Raises ScenarioError ``unsupported``, ``unknown_config``, ``bad_field``,
-    ``duplicate`` or ``too_many``, naming what is wrong.
+    Each assignor with the recorded configs first. ``what``: texts such as
+    ``max.warmup.replicas=2,4,8``; ``assignors``: names, Kafka's default if empty. Raises
+    ScenarioError ``unsupported``, ``unknown_config``, ``bad_field``, ``duplicate`` or ``too_many``,
+    whose message names the cause.
     """
     for assignor in assignors:
         if assignor not in ASSIGNORS:
@@ -53,7 +54,7 @@ def replay_settings(what: Sequence[str], assignors: Sequence[str]) -> tuple[Sett
     combined = [tuple(one) for one in product(*choices.values())]
     configs = [(), *combined] if choices else [()]
     settings = tuple(
-        Setting(assignor, config)
+        ReplaySetting(assignor, config)
         for assignor in dict.fromkeys(assignors or (KAFKAS,))
         for config in configs
     )

@@ -1,4 +1,4 @@
-"""Rows of a replay summed up, for each group and setting or for a whole fleet."""
+"""Sums of a replay's rows, for each group and setting or for a whole fleet."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from caughtup.models.replay.outcome import RECORDED, ReplayRow
 
 @dataclass(slots=True)
 class Summary:
-    """What a setting takes, over all changes of membership of the groups in it.
+    """The cost of a setting, over all changes of membership of the groups in it.
 
-    Sums, but for the imbalances, which are the greatest. ``undecided`` generations count
-    nowhere else, ``doubtful`` ones do. ``offsets_copied`` counts the ``changes`` that it is known
-    of, the others are in ``offsets_unknown``. ``unbalanced``: changes after which the group
-    wasn't balanced before the next one, or ever. ``seconds_still`` sums the changes of which
-    that is known, the others are in ``still_unknown``; ``longest_still_seconds`` is the greatest.
+    Sums, except the imbalances, which are the greatest. ``undecided`` generations count nowhere
+    else, ``doubtful`` ones do. ``offsets_copied`` is of the ``changes`` for which it is known, the
+    others are in ``offsets_unknown``. ``unbalanced``: changes after which the group wasn't balanced
+    before the next one, or ever. ``seconds_still`` sums the changes for which it is known, the
+    others are in ``still_unknown``; ``longest_still_seconds`` is the greatest.
     """
 
     setting: str
@@ -43,7 +43,7 @@ class Summary:
 
     @property
     def recorded(self) -> bool:
-        """Whether this is what happened, and not what would have."""
+        """Whether this is what was recorded."""
         return self.setting == RECORDED
 
     def add(self, row: ReplayRow) -> None:
@@ -75,7 +75,7 @@ class Summary:
 
 
 def summarise(rows: Iterable[ReplayRow], *, by_group: bool) -> list[Summary]:
-    """Sum rows up by setting, and by group too if asked: in the order in which they come first."""
+    """Return the sums of rows by setting, and by group if asked, in order of first rows."""
     found: dict[tuple[str, str], Summary] = {}
     for row in rows:
         key = (row.group if by_group else "", row.setting)

@@ -1,7 +1,7 @@
-"""Decides which client can honour which security property; what one can't is refused by name.
+"""The security properties that each client can honour; others are refused by name.
 
-An operator writes librdkafka's names once, and several clients connect with them. A property that
-one of them doesn't know would leave that one without it, without a word: so it is an error.
+An operator writes librdkafka's names once, and several clients connect with them. A client that
+doesn't know a property would silently go without it: so it is an error.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from caughtup.models.security.logins import (
 
 _USE_PEM = "use ssl.certificate.location and ssl.key.location (openssl pkcs12 makes PEM of PKCS#12)"
 _USE_AUTHORITY = "use ssl.ca.location or ssl.ca.pem"
-#: What every client gets, each in its own form.
+#: The properties that every client supports, each in its own form.
 _EVERYBODY = names(
     """
     security.protocol sasl.mechanism sasl.mechanisms sasl.username sasl.password
@@ -44,12 +44,12 @@ _EVERYBODY = names(
     """
 )
 _USE_PROVIDER = f"use a client's id and secret, or {TOKEN_PROVIDER}"
-#: What opens keys and restricts TLS, beyond that.
+#: Further properties of keys and TLS that aiokafka supports.
 _TLS_TOO = names("ssl.cipher.suites ssl.crl.location ssl.keystore.location ssl.keystore.password")
 _KERBEROS = frozenset(name for name in LIBRDKAFKA if name.startswith("sasl.kerberos."))
-#: Of tokens: Java calls no function of Python's, and has other settings for what speaks HTTPS.
+#: Token properties that Java lacks: it calls no Python function, and has other settings for HTTPS.
 _NOT_JAVAS = frozenset({TOKEN_PROVIDER, f"{OAUTH}config", "https.ca.location", "https.ca.pem"})
-#: Two names of one thing: of both set, each client would take one by rules of its own.
+#: Pairs with one meaning: if both are set, each client chooses one by its own rules.
 _EXCLUSIVE = (
     ("sasl.mechanism", "sasl.mechanisms"),
     ("ssl.certificate.location", "ssl.certificate.pem"),
@@ -64,19 +64,19 @@ _EXCLUSIVE = (
 )
 
 
-#: Nothing of this leaves the machine.
+#: Addresses on this machine, to which nothing crosses the network.
 _LOOPBACK = tuple(f"http://{host}" for host in ("127.", "localhost:", "localhost/", "[::1]"))
 
 
 class _Rules(NamedTuple):
     label: str
     honoured: frozenset[str]
-    #: By prefix, the first that fits: what to do instead.
+    #: Prefix → what to do instead; the first matching prefix counts.
     instead: Mapping[str, str]
 
 
-class Client(Enum):
-    """Who connects to Kafka: each with a form of its own for the same properties."""
+class KafkaClient(Enum):
+    """A library that connects to Kafka, with its own form of the same properties."""
 
     LIBRDKAFKA = _Rules(
         "librdkafka",
@@ -113,21 +113,21 @@ class Client(Enum):
     )
 
 
-#: Those of ``caughtup run`` and of the commands that do a part of what it does.
-SERVICE = (Client.LIBRDKAFKA, Client.AIOKAFKA)
+#: The clients of ``caughtup run`` and of the commands that do a part of its work.
+SERVICE = (KafkaClient.LIBRDKAFKA, KafkaClient.AIOKAFKA)
 
 
-def check_properties(properties: Mapping[str, object], clients: Iterable[Client]) -> None:
-    """Refuse what one of the clients can't honour.
+def check_properties(properties: Mapping[str, object], clients: Iterable[KafkaClient]) -> None:
+    """Raise CaughtupError ``bad_kafka_property`` if one of the clients can't honour a property.
 
-    Raises CaughtupError ``bad_kafka_property``, whose message begins with the property.
+    The message begins with the property.
     """
     for problem in problems(properties, clients):
         raise bad_property(problem)
 
 
-def problems(properties: Mapping[str, object], clients: Iterable[Client]) -> Iterator[str]:
-    """Yield a line for each thing that one of the clients can't honour, beginning with its name."""
+def problems(properties: Mapping[str, object], clients: Iterable[KafkaClient]) -> Iterator[str]:
+    """Yield a line, with its name first, for each property that one of the clients can't honour."""
     told = set[str]()
     for problem in _problems(properties, clients):
         name = problem.partition(":")[0]
@@ -136,10 +136,10 @@ def problems(properties: Mapping[str, object], clients: Iterable[Client]) -> Ite
             yield problem
 
 
-def _problems(properties: Mapping[str, object], clients: Iterable[Client]) -> Iterator[str]:
+def _problems(properties: Mapping[str, object], clients: Iterable[KafkaClient]) -> Iterator[str]:
     for client in clients:
         given = properties
-        if client is Client.SPARK:
+        if client is KafkaClient.SPARK:
             given = {spelling(name): value for name, value in properties.items()}
             yield from complaints(_check_for_java, given)
         for name in sorted(given):
@@ -155,9 +155,9 @@ def _problems(properties: Mapping[str, object], clients: Iterable[Client]) -> It
 
 
 def verifies(properties: Mapping[str, object]) -> bool:
-    """Return whether a broker's certificate is verified: everywhere, or by nobody.
+    """Return whether the brokers' certificates are verified, which holds for all clients.
 
-    Raises CaughtupError ``bad_kafka_property`` for what librdkafka doesn't take for a boolean.
+    Raises CaughtupError ``bad_kafka_property`` for a value that isn't one of librdkafka's booleans.
     """
     name = "enable.ssl.certificate.verification"
     text = str(properties.get(name, True)).lower()
@@ -167,13 +167,13 @@ def verifies(properties: Mapping[str, object]) -> bool:
 
 
 def verifies_names(properties: Mapping[str, object]) -> bool:
-    """Return whether a broker's certificate has to be of the name that was connected to."""
+    """Return whether a broker's certificate must have the name of the connection."""
     algorithm = properties.get("ssl.endpoint.identification.algorithm", "https")
     return str(algorithm).lower() not in ("none", "")
 
 
 def exposures(properties: Mapping[str, object]) -> Iterator[str]:
-    """Yield in a line each what is not safe although it is meant to be."""
+    """Yield a line for each setting that is less safe than it seems."""
     protocol = protocol_of(properties)
     if protocol == "SASL_PLAINTEXT":
         yield (
@@ -200,13 +200,13 @@ def exposures(properties: Mapping[str, object]) -> Iterator[str]:
         )
 
 
-def _logs_in_as_told(client: Client, given: Mapping[str, object]) -> bool:
-    """Return whether a client logs in as ``login_of`` says: librdkafka and Java have more ways."""
-    if client is Client.LIBRDKAFKA:
+def _logs_in_as_told(client: KafkaClient, given: Mapping[str, object]) -> bool:
+    """Return whether a client logs in as by ``login_of``: librdkafka and Java have more ways."""
+    if client is KafkaClient.LIBRDKAFKA:
         return not complaints(mechanism_of, given) and (
             mechanism_of(given) == TOKEN_MECHANISM and not has_own_way(given)
         )
-    if client is Client.SPARK:
+    if client is KafkaClient.SPARK:
         told = "sasl.username" in given or f"{OAUTH}method" in given
         return told and "sasl.jaas.config" not in given
     return True
@@ -226,12 +226,12 @@ def _check_for_java(properties: Mapping[str, object]) -> None:
         )
 
 
-def _refusal(client: Client, name: str) -> str:
+def _refusal(client: KafkaClient, name: str) -> str:
     label, honoured, by_prefix = client.value
     prefix, instead = next(given for given in by_prefix.items() if name.startswith(given[0]))
     if name in LIBRDKAFKA:
         return f"{name}: {label} cannot honour it; {instead}"
     meant = get_close_matches(name, sorted(honoured), 1, 0.8)
-    if meant and not (prefix and client is Client.LIBRDKAFKA):
+    if meant and not (prefix and client is KafkaClient.LIBRDKAFKA):
         instead = f"did you mean {meant[0]}?"
     return f"{name}: {label} has no such property; {instead}"

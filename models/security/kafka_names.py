@@ -1,17 +1,17 @@
-"""The names of Kafka clients' security properties, as librdkafka and Kafka's Java client have them.
+"""The names of Kafka clients' security properties, in librdkafka and in Kafka's Java client.
 
-Tests compare both lists with what the installed library and Spark's jar say of themselves.
+Tests compare both lists with the installed library and with Spark's jar.
 """
 
 from __future__ import annotations
 
 
 def names(text: str) -> frozenset[str]:
-    """Return the names in a text, between which there is white space."""
+    """Return the whitespace-separated names in a text."""
     return frozenset(text.split())
 
 
-#: librdkafka's, those aside that only a program can set.
+#: librdkafka's properties, except those that only a program can set.
 LIBRDKAFKA = names(
     """
     security.protocol
@@ -44,10 +44,10 @@ LIBRDKAFKA = names(
     """
 )
 
-#: Ours, for every client of the service: who returns tokens, as MODULE:FUNCTION.
+#: caughtup's own property, for every client of the service: the function that returns tokens.
 TOKEN_PROVIDER = "sasl.oauthbearer.token.provider"
 
-#: Those of Kafka's Java client 3.9, which Spark's connector brings.
+#: The properties of Kafka's Java client 3.9, which is in Spark's connector.
 JAVA = names(
     """
     security.protocol security.providers
@@ -78,9 +78,9 @@ _FAMILIES = ("ssl.", "sasl.", "security.", "https.", "enable.ssl.", "enable.sasl
 
 
 def is_security(name: str) -> bool:
-    """Return whether a property is about security, whether or not a client has it.
+    """Return whether a property is about security, whether or not any client has it.
 
-    aiokafka spells with underscores, and so does librdkafka what only a program can set.
+    aiokafka's names have underscores, and so do librdkafka's that only a program can set.
     """
     return name.replace("_", ".").startswith(_FAMILIES)
 
@@ -102,7 +102,7 @@ def spelling(name: str) -> str:
     return _ALIASES.get(dotted, dotted)
 
 
-#: Whoever has the value of one of these can act in our name.
+#: Properties whose values are credentials.
 SECRETS = names(
     """
     sasl.password ssl.key.password ssl.key.pem ssl.keystore.password
@@ -114,5 +114,5 @@ SECRETS = names(
 
 
 def is_secret(name: str) -> bool:
-    """Return whether a property's value is to be kept from others, in any client's spelling."""
+    """Return whether a property's value must be kept secret, in any client's spelling."""
     return spelling(name) in SECRETS

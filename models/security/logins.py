@@ -1,4 +1,4 @@
-"""How a client logs in: with a password, a token or a ticket of Kerberos, as its properties say."""
+"""A client's login by its properties: with a password, a token or a Kerberos ticket."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from caughtup.models.errors import CaughtupError
 from caughtup.models.security.kafka_names import TOKEN_PROVIDER, names
 
-#: Mechanisms of a user name and a password, which every client has.
+#: Mechanisms with a user name and a password, which every client has.
 PASSWORD_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 TOKEN_MECHANISM, TICKET_MECHANISM = "OAUTHBEARER", "GSSAPI"
 USE_ANOTHER = (
@@ -17,14 +17,14 @@ USE_ANOTHER = (
     "GSSAPI"
 )
 OAUTH = "sasl.oauthbearer."
-#: Two names for each of the credentials that a token endpoint takes.
+#: Both of the credentials for a token endpoint have two names.
 _CLIENT_ID = (f"{OAUTH}client.id", f"{OAUTH}client.credentials.client.id")
 _CLIENT_SECRET = (f"{OAUTH}client.secret", f"{OAUTH}client.credentials.client.secret")
 _ENDPOINT = f"{OAUTH}token.endpoint.url"
 _EXTENSIONS = f"{OAUTH}extensions"
 _GRANT = f"{OAUTH}grant.type"
 _USE_PROVIDER = f"set {TOKEN_PROVIDER} to a function that does"
-#: What says how a token is had, with a client id and its secret or by a function.
+#: The properties of getting a token, with a client id and its secret or from a function.
 TOKEN_PROPERTIES = frozenset({*_CLIENT_ID, *_CLIENT_SECRET, TOKEN_PROVIDER}) | names(
     """
     sasl.oauthbearer.method sasl.oauthbearer.grant.type sasl.oauthbearer.token.endpoint.url
@@ -32,7 +32,7 @@ TOKEN_PROPERTIES = frozenset({*_CLIENT_ID, *_CLIENT_SECRET, TOKEN_PROVIDER}) | n
     sasl.oauthbearer.sub.claim.name https.ca.location https.ca.pem
     """
 )
-#: librdkafka's alone: other ways to a token.
+#: Properties of further ways to get a token, which only librdkafka has.
 _OWN_WAYS = (
     f"{OAUTH}assertion.",
     f"{OAUTH}metadata.authentication.type",
@@ -51,8 +51,8 @@ class Password(NamedTuple):
     password: str
 
 
-class Endpoint(NamedTuple):
-    """Where a client id and its secret get a token (OAuth's client credentials)."""
+class ClientCredentials(NamedTuple):
+    """A token endpoint with a client id and its secret (OAuth's client credentials)."""
 
     url: str
     client_id: str
@@ -61,21 +61,21 @@ class Endpoint(NamedTuple):
 
 
 class Provider(NamedTuple):
-    """A function that returns a token, as ``MODULE:FUNCTION``, and what it is called with."""
+    """A function that returns a token, as ``MODULE:FUNCTION``, and its argument."""
 
     function: str
     config: str
 
 
 class Bearer(NamedTuple):
-    """A token, and what is sent beside it."""
+    """A token's source, and the extensions that are sent with it."""
 
-    source: Endpoint | Provider
+    source: ClientCredentials | Provider
     extensions: Mapping[str, str]
 
 
 class Ticket(NamedTuple):
-    """A ticket of Kerberos for the brokers' service."""
+    """A Kerberos ticket for the brokers' service."""
 
     service: str
 
@@ -84,7 +84,7 @@ Login = Password | Bearer | Ticket
 
 
 def bad_property(message: str) -> CaughtupError:
-    """Return the error of a property, with which its message begins."""
+    """Return the error of a property; the message begins with its name."""
     return CaughtupError("bad_kafka_property", message)
 
 
@@ -97,22 +97,22 @@ def protocol_of(properties: Mapping[str, object]) -> str:
 
 
 def mechanism_of(properties: Mapping[str, object]) -> str | None:
-    """Return the mechanism of SASL, None where there is no login.
+    """Return the SASL mechanism, None for a protocol without a login.
 
-    Raises CaughtupError ``bad_kafka_property`` where none is set.
+    Raises CaughtupError ``bad_kafka_property`` if none is set.
     """
     if not protocol_of(properties).startswith("SASL"):
         return None
     mechanism = properties.get("sasl.mechanism", properties.get("sasl.mechanisms"))
-    if mechanism is None:  # each client has a default of its own
+    if mechanism is None:  # the clients' defaults differ
         raise bad_property(f"sasl.mechanism: it is not set; {USE_ANOTHER}")
     return str(mechanism)
 
 
 def login_of(properties: Mapping[str, object]) -> Login | None:
-    """Return how a client logs in, None where the protocol has no login.
+    """Return a client's login, None for a protocol without one.
 
-    Raises CaughtupError ``bad_kafka_property`` where something of it is missing or unsupported.
+    Raises CaughtupError ``bad_kafka_property`` for a missing or unsupported property.
     """
     mechanism = mechanism_of(properties)
     if mechanism is None:
@@ -127,7 +127,7 @@ def login_of(properties: Mapping[str, object]) -> Login | None:
 
 
 def has_own_way(properties: Mapping[str, object]) -> bool:
-    """Return whether tokens are had in a way that librdkafka alone has."""
+    """Return whether tokens come in a way that only librdkafka has."""
     return any(name.startswith(_OWN_WAYS) for name in properties) or _grant(properties) != (
         "client_credentials"
     )
@@ -167,7 +167,7 @@ def _bearer(properties: Mapping[str, object]) -> Bearer:
     url = _needed(properties, TOKEN_MECHANISM, _ENDPOINT)
     if not re.fullmatch(r"https?://[\x21-\x7e]+", url):
         raise bad_property(f"{_ENDPOINT}: it is no address that begins with https://")
-    endpoint = Endpoint(
+    endpoint = ClientCredentials(
         url,
         _needed(properties, TOKEN_MECHANISM, *_CLIENT_ID),
         _needed(properties, TOKEN_MECHANISM, *_CLIENT_SECRET),
@@ -188,7 +188,7 @@ def _needed(properties: Mapping[str, object], mechanism: str, *either: str) -> s
 
 
 def _extensions(text: str) -> dict[str, str]:
-    """Read ``name=value,name=value``. ``auth`` would take the place of the token."""
+    """Read ``name=value,name=value``; ``auth`` is refused, since it would replace the token."""
     found = {}
     for part in text.split(",") if text.strip() else ():
         pair = _EXTENSION.fullmatch(part)
@@ -201,7 +201,7 @@ def _extensions(text: str) -> dict[str, str]:
 def complaints(
     check: Callable[[Mapping[str, object]], object], properties: Mapping[str, object]
 ) -> list[str]:
-    """Return what a check of properties says is wrong: nothing, or a line."""
+    """Return the error message of a check in a list; empty without an error."""
     try:
         check(properties)
     except CaughtupError as error:

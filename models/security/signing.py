@@ -10,12 +10,12 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from caughtup.models.assignors.following.objection import Objection
+from caughtup.models.assignors.following.recommendation import Objection
 from caughtup.models.errors import CaughtupError
 
 #: The record header that carries a signature: ``hmac-sha256:KEY-ID:HEX``.
 HEADER = "caughtup-signature"
-#: What is signed begins with its purpose, so that it is good for nothing else.
+#: The signed bytes begin with their purpose, so that a signature is valid for no other purpose.
 _PURPOSE = b"caughtup recommended-assignments 1"
 _LEAST_BYTES = 32
 _LENGTH = struct.Struct(">I")
@@ -23,14 +23,14 @@ _KEY = re.compile(
     r"([A-Za-z0-9._-]{1,64})[ \t]+"
     r"((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)"
 )
-#: Returns why a record isn't one of the service's, by its group, value and HEADER; None if it is.
+#: Group, value and HEADER of a record → why it isn't one of the service's; None if it is.
 FindForgery = Callable[[str, bytes, bytes | None], Objection | None]
 _SIGNATURE = re.compile(rb"hmac-sha256:([A-Za-z0-9._-]{1,64}):([0-9a-f]{64})")
 
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """A key and what it is called; the secret is never shown."""
+    """A key and its id; the secret is never shown."""
 
     name: str
     secret: bytes = field(repr=False)
@@ -39,9 +39,9 @@ class SigningKey:
 def read_keys(text: str) -> tuple[SigningKey, ...]:
     """Read a key file: a line for each key, its id and at least 32 bytes in base64.
 
-    Lines that are empty or begin with ``#`` are left out. The first key signs; all of them are
-    good. Raises CaughtupError ``bad_key_file``, which names the line and nothing that is in it.
-    Source: ``caughtup.SigningKeys``.
+    Lines that are empty or begin with ``#`` are skipped. The first key signs; all of them verify.
+    Raises CaughtupError ``bad_key_file``, whose message has the line number and nothing of its
+    contents. Source: ``caughtup.SigningKeys``.
     """
     keys: dict[str, SigningKey] = {}
     for number, line in enumerate(text.split("\n"), 1):
@@ -64,7 +64,7 @@ def read_keys(text: str) -> tuple[SigningKey, ...]:
 
 
 def sign(key: SigningKey, cluster: str, group: str, value: bytes) -> bytes:
-    """Return the header's value for a recommendation to a group in a cluster, by its id."""
+    """Return the header's value for a recommendation to a group, with the cluster's id."""
     return b"hmac-sha256:%s:%s" % (
         key.name.encode(),
         _digest(key, cluster, group, value).hex().encode(),
@@ -74,7 +74,7 @@ def sign(key: SigningKey, cluster: str, group: str, value: bytes) -> bytes:
 def find_forgery(
     keys: Sequence[SigningKey], cluster: str, group: str, value: bytes, header: bytes | None
 ) -> Objection | None:
-    """Return why a record isn't taken for the service's own, None when it is."""
+    """Return why a record isn't accepted as the service's own; None if it is."""
     if header is None:
         return Objection("not_signed", "the recommendation is not signed")
     found = _SIGNATURE.fullmatch(header)
@@ -90,7 +90,7 @@ def find_forgery(
 
 
 def _digest(key: SigningKey, cluster: str, group: str, value: bytes) -> bytes:
-    """Sign the parts, each behind its length, so that none can pass for a piece of another."""
+    """Return the HMAC of the parts, each after its length, so that parts can't be shifted."""
     mac = hmac.new(key.secret, digestmod=hashlib.sha256)
     for part in (_PURPOSE, cluster.encode(), group.encode(), value):
         mac.update(_LENGTH.pack(len(part)))

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
 from math import isfinite
 
-from caughtup.models.assignment.decision import Kind
+from caughtup.models.assignment.decision import MovementKind
 from caughtup.models.copies.catch_up_rates import SOURCES
 from caughtup.models.copies.watch import CopyWatch
 from caughtup.models.decisions.application import Application, PastGeneration
@@ -29,7 +29,9 @@ from caughtup.models.state.cluster import ClusterState
 from caughtup.models.verdicts import DECISIONS
 
 #: Movements that are over once their destination runs the task.
-_AT_ONCE = frozenset((Kind.ACTIVE, Kind.COLD, Kind.SWAP, Kind.STATELESS))
+_AT_ONCE = frozenset(
+    (MovementKind.ACTIVE, MovementKind.COLD, MovementKind.SWAP, MovementKind.STATELESS)
+)
 
 
 class ClientLine(Part):

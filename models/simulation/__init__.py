@@ -1,4 +1,4 @@
-"""Groups in virtual time, and decisions played until a group is balanced.
+"""Groups simulated in virtual time, and decisions played until a group is balanced.
 
-Imports assignors; decisions and replay import it.
+Imports assignors and models/connect; decisions and replay import it.
 """

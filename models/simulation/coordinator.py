@@ -1,8 +1,8 @@
 """The classic group coordinator in virtual time: joins, syncs, and members that fall silent.
 
-Members are told of a rebalance by their next heartbeat, and the last of them to join again, or the
-rebalance timeout, ends the waiting. A static member that starts anew within its session timeout
-takes its own place. Source: Kafka's group coordinator (``prepareRebalance``, ``completeJoin``,
+A rebalance waits for all members to join again, which they do after their next heartbeat, or for
+the rebalance timeout. A static member that restarts within its session timeout takes its own place.
+Source: Kafka's group coordinator (``prepareRebalance``, ``completeJoin``,
 ``updateStaticMemberThenRebalanceOrCompleteJoin``) and ``AbstractCoordinator`` in its clients.
 """
 
@@ -12,14 +12,19 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
-from caughtup.models.simulation.known_members import Known, take_over
-from caughtup.models.simulation.membership import Decide, Member, Timings
-from caughtup.models.simulation.session import Session
+from caughtup.models.simulation.membership import (
+    ClassicMember,
+    Decide,
+    KnownMember,
+    Session,
+    Timings,
+    take_over,
+)
 from caughtup.models.simulation.virtual_time import Event, VirtualTime
 
 
 class GroupState(StrEnum):
-    """Where the group is, in Kafka's words."""
+    """The state of the group, by Kafka's names."""
 
     EMPTY = "Empty"
     PREPARING = "PreparingRebalance"
@@ -30,8 +35,8 @@ class GroupState(StrEnum):
 class ClassicCoordinator:
     """A group's coordinator, and its members' side of joining.
 
-    ``decide`` is called with the leader's member id and what each member said. ``completed`` is
-    called with the generation and the members' ids once the leader has all subscriptions.
+    ``decide`` is called with the leader's member id and each member's subscription. ``completed``
+    is called with the generation and the members' ids once the leader has all subscriptions.
     """
 
     def __init__(
@@ -45,7 +50,7 @@ class ClassicCoordinator:
         self._decide = decide
         self._timings = timings
         self._completed = completed
-        self._members: dict[str, Known] = {}
+        self._members: dict[str, KnownMember] = {}
         self._waiting: Event | None = None
         self._initial_until_ms: int | None = None
         self.state = GroupState.EMPTY
@@ -64,26 +69,26 @@ class ClassicCoordinator:
 
     def resume(
         self,
-        members: Iterable[Member],
+        members: Iterable[ClassicMember],
         generation: int,
         leader: str,
         assignments: Mapping[str, Any] | None = None,
     ) -> None:
-        """Begin with a group that is stable: these are its members, who were just heard.
+        """Begin with a stable group of these members, all of which were heard just now.
 
-        ``assignments`` are what static members were given, by member id.
+        ``assignments`` are those of static members, by member id.
         """
         for member in members:
             known = self._add(member)
             known.generation = generation
             if member.instance_id is not None:
-                known.joined = member.subscription()
+                known.subscription = member.subscription()
                 known.assignment = (assignments or {}).get(member.member_id)
         self.generation, self.leader = generation, leader
         self.state = GroupState.STABLE
 
-    def join(self, member: Member) -> None:
-        """Send JoinGroup: as a new member, or again."""
+    def join(self, member: ClassicMember) -> None:
+        """Send JoinGroup for a new member, or for one that joins again."""
         self._time.after(self._timings.request_ms, lambda: self._join(member))
 
     def leave(self, member_id: str) -> None:
@@ -91,16 +96,17 @@ class ClassicCoordinator:
         self._time.after(self._timings.request_ms, lambda: self._remove(member_id))
 
     def falls_silent(self, member_id: str) -> None:
-        """Expire a member whose process no longer answers, its session timeout after its last word.
+        """Expire a member whose process no longer answers, once its session times out.
 
-        One that waits for the answer to its JoinGroup counts as alive until that is sent.
+        A member that waits for the answer to its JoinGroup counts as alive until the answer is
+        sent.
         """
         known = self._members.get(member_id)
         if known is not None and not known.has_joined:
             known.session.falls_silent(lambda: self._remove(member_id))
 
     def speaks_again(self, member_id: str) -> None:
-        """Let a member that was silent go on; the group still has it."""
+        """Resume a member that was silent and is still in the group."""
         known = self._members[member_id]
         known.session.speaks_again()
         if self.state is GroupState.PREPARING and not known.has_joined:
@@ -111,12 +117,12 @@ class ClassicCoordinator:
             self._give_again(known)
 
     def rejoin_now(self, member_id: str) -> None:
-        """Let a member ask for a rebalance of its own accord."""
+        """Make a member request a rebalance."""
         known = self._members.get(member_id)
         if known is not None and not known.has_joined:
             self._rejoin_after(known, 0)
 
-    def _join(self, member: Member) -> None:
+    def _join(self, member: ClassicMember) -> None:
         if not member.answers:
             return
         known = self._members.get(member.member_id) or self._take_over(member)
@@ -128,9 +134,9 @@ class ClassicCoordinator:
             if self.state is GroupState.STABLE:
                 self._give_again(known)
                 return
-        known.cancel_rejoin()  # it learned of the rebalance while this was on its way
+        known.cancel_rejoin()  # the member learned of the rebalance before this request arrived
         known.session.hear()
-        known.joined, known.has_joined = member.subscription(), True
+        known.subscription, known.has_joined = member.subscription(), True
         if self.state is GroupState.EMPTY:
             self._initial_until_ms = self._time.now_ms + self._timings.rebalance_timeout_ms
             self.state = GroupState.PREPARING
@@ -143,13 +149,13 @@ class ClassicCoordinator:
         else:
             self._prepare()
 
-    def _add(self, member: Member) -> Known:
-        known = Known(member, Session(self._time, self._timings))
+    def _add(self, member: ClassicMember) -> KnownMember:
+        known = KnownMember(member, Session(self._time, self._timings))
         self._members[member.member_id] = known
         return known
 
-    def _take_over(self, member: Member) -> Known | None:
-        """Let a static member that starts anew take its own place, and return what is known of it."""
+    def _take_over(self, member: ClassicMember) -> KnownMember | None:
+        """Let a static member that restarts take its own place, and return its entry, or None."""
         taken = take_over(self._members, member)
         if taken is None:
             return None
@@ -158,10 +164,10 @@ class ClassicCoordinator:
             self.leader = member.member_id
         return known
 
-    def _give_again(self, known: Known) -> None:
-        """Answer a static member in a stable group: its own assignment again, and no rebalance."""
+    def _give_again(self, known: KnownMember) -> None:
+        """Answer a static member in a stable group with its own assignment, without a rebalance."""
         known.session.hear()
-        known.joined = known.member.subscription()
+        known.subscription = known.member.subscription()
         member, generation, assignment = known.member, self.generation, known.assignment
 
         def synced() -> None:
@@ -172,7 +178,7 @@ class ClassicCoordinator:
         self._time.after(2 * self._timings.request_ms, synced)
 
     def _wait_for_more(self) -> None:
-        """Wait the initial delay once more, as each new member makes an empty group do."""
+        """Wait the initial delay once more, as after each new member of an empty group."""
         if self._waiting is not None:
             self._waiting.cancel()
         until_ms = self._time.now_ms + self._timings.initial_rebalance_delay_ms
@@ -181,9 +187,10 @@ class ClassicCoordinator:
         )
 
     def _prepare(self) -> None:
-        """Begin a rebalance: who has not joined again learns of it by its next heartbeat.
+        """Begin a rebalance, of which members learn by their next heartbeat.
 
-        Who waits for the leader's decision learns of it at once: its SyncGroup is answered so.
+        Members that wait for the leader's decision learn of it at once, from the answer to
+        SyncGroup.
         """
         in_sync = self.state is GroupState.COMPLETING
         self.state = GroupState.PREPARING
@@ -200,13 +207,13 @@ class ClassicCoordinator:
                 self._rejoin_after(known, beat_in_ms + self._timings.poll_ms)
         self._complete_if_all_joined()
 
-    def _rejoin_after(self, known: Known, delay_ms: int) -> None:
+    def _rejoin_after(self, known: KnownMember, delay_ms: int) -> None:
         due_ms = self._time.now_ms + delay_ms
         if known.rejoin is None or known.rejoin.at_ms > due_ms:
             known.cancel_rejoin()
             known.rejoin = self._time.at(due_ms, lambda: self._rejoin(known))
 
-    def _rejoin(self, known: Known) -> None:
+    def _rejoin(self, known: KnownMember) -> None:
         known.rejoin = None
         if known.member.answers:
             known.member.prepare()
@@ -217,7 +224,7 @@ class ClassicCoordinator:
             self._complete()
 
     def _complete(self) -> None:
-        """End the waiting: who has not joined is out, unless static, and the leader decides."""
+        """End the wait: remove the missing members, unless static, and let the leader decide."""
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None
@@ -229,7 +236,7 @@ class ClassicCoordinator:
             self.state, self.leader = GroupState.EMPTY, None
             return
         joined = [name for name, known in self._members.items() if known.has_joined]
-        if not joined:  # static members only, until their sessions end
+        if not joined:  # only static members are left, until their sessions expire
             self._waiting = self._time.after(self._timings.rebalance_timeout_ms, self._complete)
             return
         self.state = GroupState.COMPLETING
@@ -247,15 +254,16 @@ class ClassicCoordinator:
         self._await_decision()
 
     def _await_decision(self) -> None:
-        """Wait for the leader: it hears who is there, decides, and says what it decided."""
+        """Wait for the leader, which gets the subscriptions, decides, and sends SyncGroup."""
         generation, leader = self.generation, self.leader or ""
-        said = {name: known.joined for name, known in self._members.items()}
+        subscriptions = {name: known.subscription for name, known in self._members.items()}
         timings = self._timings
         self._time.after(
-            2 * timings.request_ms + timings.decide_ms, lambda: self._sync(generation, leader, said)
+            2 * timings.request_ms + timings.decide_ms,
+            lambda: self._sync(generation, leader, subscriptions),
         )
 
-    def _sync(self, generation: int, leader: str, said: Mapping[str, Any]) -> None:
+    def _sync(self, generation: int, leader: str, subscriptions: Mapping[str, Any]) -> None:
         """Adopt the leader's decision, unless another rebalance has begun or the leader is gone."""
         known = self._members.get(leader)
         if (
@@ -266,7 +274,7 @@ class ClassicCoordinator:
         ):
             return
         self.state = GroupState.STABLE
-        assignments = self._decide(leader, said)
+        assignments = self._decide(leader, subscriptions)
         for name, known in list(self._members.items()):
             known.assignment = assignments.get(name)
             if name in assignments and known.member.answers:

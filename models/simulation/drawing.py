@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from string import ascii_uppercase
 
 from caughtup.models.ids import natural_order
-from caughtup.models.simulation.time_line import Activity, Span
+from caughtup.models.simulation.time_line import Activity, TimeSpan
 
-#: Which of several things is drawn that happen within one step: what says more of a task.
+#: Of several activities within one step, the one with the greatest weight is drawn.
 _WEIGHT = {
     Activity.PROCESSING: 0,
     Activity.FOLLOWING: 1,
@@ -21,7 +21,7 @@ NOBODY = "."
 
 
 def letters_of(clients: Iterable[str]) -> dict[str, str]:
-    """Return a letter for each client, in their order; beyond 26 they begin anew."""
+    """Return a letter for each client, in their order; after 26 the letters repeat."""
     return {
         client: ascii_uppercase[number % len(ascii_uppercase)]
         for number, client in enumerate(sorted(clients, key=natural_order))
@@ -29,7 +29,7 @@ def letters_of(clients: Iterable[str]) -> dict[str, str]:
 
 
 def draw(
-    spans: Sequence[Span],
+    spans: Sequence[TimeSpan],
     tasks: Iterable[str],
     letters: Mapping[str, str],
     *,
@@ -37,10 +37,10 @@ def draw(
     until_ms: int,
     step_ms: int,
 ) -> list[str]:
-    """Draw who has each task: ``A`` processes it, ``a`` restores it or waits, ``.`` is nobody.
+    """Draw who has each task: ``A`` processes it, ``a`` restores it or waits, ``.`` is no client.
 
-    Standbys and warm-ups follow in a row of their own where there are any: ``a`` is behind, ``A``
-    is caught up. A step shows what of it stands still the longest, so that no pause is hidden.
+    Standbys and warm-ups follow in a row of their own, if there are any: ``a`` is behind, ``A`` is
+    caught up. Each step shows the longest standstill within it, so that no pause is hidden.
     """
     names = list(tasks)
     width = max(map(len, names), default=0)
@@ -62,14 +62,14 @@ def draw(
 
 
 def _at(
-    spans: Sequence[Span],
+    spans: Sequence[TimeSpan],
     start_ms: int,
     end_ms: int,
     letters: Mapping[str, str],
     *,
     gaps: bool = True,
 ) -> str:
-    """Return the sign of one step: of nobody, if that took any of it and ``gaps`` are shown."""
+    """Return the character of one step; with ``gaps``, ``.`` if no client had it for long."""
     within = [
         (min(span.end_ms, end_ms) - max(span.start_ms, start_ms), span)
         for span in spans

@@ -1,4 +1,4 @@
-"""What a person asks of a time line: how long tasks stood still, what was copied, when it was calm."""
+"""Figures of a time line: how long tasks stood still, what was copied, and when it came to rest."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from caughtup.models.histories.trend import median
-from caughtup.models.simulation.time_line import Activity, Mark, Span, standing_still
+from caughtup.models.simulation.time_line import Activity, Mark, TimeSpan, standing_still
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class TimeLineFigures:
     """Figures of a time line between two moments.
 
-    ``still_ms``: for each task how long nobody processed it, in ms, in all. ``calm_ms``: when the
-    last thing changed, in ms after the first moment; None if something was still going on.
+    ``still_ms``: for each task the total time, in ms, in which no client processed it. ``calm_ms``:
+    the time of the last change, in ms after the first moment; None if something was still going on.
     ``copies_built`` are states that an instance restored from nothing, ``rebalances`` completed
     generations, ``probing`` those that a probing rebalance began.
     """
@@ -27,29 +27,29 @@ class Figures:
 
     @property
     def longest_still_ms(self) -> int:
-        """How long the task stood still that stood still longest."""
+        """The longest total standstill of any task, in ms."""
         return max(self.still_ms.values(), default=0)
 
     @property
     def median_still_ms(self) -> float:
-        """The median of how long tasks stood still, those that never did among them."""
+        """The median standstill of all tasks, in ms, those that never stood still included."""
         return median(list(self.still_ms.values())) if self.still_ms else 0.0
 
     @property
     def all_still_ms(self) -> int:
-        """How long all tasks stood still together."""
+        """The standstill of all tasks together, in ms."""
         return sum(self.still_ms.values())
 
 
 def figures(
-    spans: Sequence[Span],
+    spans: Sequence[TimeSpan],
     marks: Sequence[Mark],
     tasks: Iterable[str],
     *,
     from_ms: int,
     until_ms: int,
-) -> Figures:
-    """Count what a time line shows between two moments."""
+) -> TimeLineFigures:
+    """Return the figures of a time line between two moments."""
     still = standing_still(
         (span for span in spans if span.end_ms > from_ms), tasks, from_ms, until_ms
     )
@@ -62,7 +62,7 @@ def figures(
     changes = [span.start_ms for span in spans if span.start_ms >= from_ms]
     changes += [span.end_ms for span in spans if from_ms <= span.end_ms < until_ms]
     changes += [mark.at_ms for mark in within]
-    return Figures(
+    return TimeLineFigures(
         still_ms={
             task: sum(end - start for start, end in pauses) for task, pauses in still.items()
         },

@@ -1,4 +1,4 @@
-"""What a group's coordinator needs to know of its members, and how long things take in it."""
+"""A classic group's members, their sessions with the coordinator, and its timings."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from caughtup.models.simulation.virtual_time import Event, VirtualTime
+
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """How long things take in a group, in ms; the first five are Kafka's own configs.
+    """The times that things take in a group, in ms; the first four are Kafka's own configs.
 
-    ``request_ms`` is one request and its answer, ``poll_ms`` how long a member that has learned of
-    a rebalance goes on before it joins again, and ``decide_ms`` what the leader's decision takes.
+    ``request_ms`` is one request and its answer, ``poll_ms`` the time from when a member learns of
+    a rebalance until it joins again, and ``decide_ms`` the time of the leader's decision.
     """
 
     heartbeat_interval_ms: int = 3_000
@@ -24,11 +26,11 @@ class Timings:
     decide_ms: int = 5
 
 
-class Member(Protocol):
-    """What the coordinator needs of a member.
+class ClassicMember(Protocol):
+    """The interface of a member to the coordinator.
 
     ``answers`` is whether its process runs, so that it sends heartbeats. ``instance_id`` is its
-    ``group.instance.id``, None of a member that isn't static.
+    ``group.instance.id``, None if it isn't static.
     """
 
     member_id: str
@@ -36,17 +38,98 @@ class Member(Protocol):
 
     @property
     def answers(self) -> bool:
-        """Whether heartbeats are sent."""
+        """Whether the member sends heartbeats."""
 
     def prepare(self) -> None:
-        """Get ready to join again, just before the member says what it has."""
+        """Get ready to join again, just before the subscription is read."""
 
     def subscription(self) -> Any:
-        """Return what the member says of itself in JoinGroup."""
+        """Return the member's subscription for JoinGroup."""
 
     def assigned(self, generation: int, assignment: Any) -> None:
-        """Adopt what the leader decided for it."""
+        """Adopt the member's assignment."""
 
 
-#: What the leader decides: subscriptions in their members' order → assignments by member id.
+#: Decides for a leader: its member id, and subscriptions by member id → assignments by member id.
 Decide = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
+
+
+class Session:
+    """A session, which lasts as long as its member is heard.
+
+    ``heard_ms`` is when the member was last certainly heard; from then on a heartbeat follows every
+    interval. Heartbeats are no events of their own: only their end is.
+    """
+
+    def __init__(self, time: VirtualTime, timings: Timings) -> None:
+        self._time = time
+        self._timings = timings
+        self._expiry: Event | None = None
+        self.heard_ms = time.now_ms
+
+    def hear(self) -> None:
+        """Record that the member is heard now."""
+        self.heard_ms = self._time.now_ms
+
+    def falls_silent(self, expired: Callable[[], None]) -> None:
+        """Call ``expired`` a session timeout after the last heartbeat, which has just been sent."""
+        self.end()
+        interval = self._timings.heartbeat_interval_ms
+        beats = (self._time.now_ms - self.heard_ms) // interval
+        last_ms = self.heard_ms + beats * interval
+        self._expiry = self._time.at(last_ms + self._timings.session_timeout_ms, expired)
+
+    def speaks_again(self) -> None:
+        """Continue the session of a member that was silent and not yet removed."""
+        self.end()
+        self.hear()
+
+    def end(self) -> None:
+        """Cancel the expiry, if there is one."""
+        if self._expiry is not None:
+            self._expiry.cancel()
+            self._expiry = None
+
+
+@dataclass(slots=True)
+class KnownMember:
+    """A member as its coordinator knows it.
+
+    ``subscription`` is that of its last JoinGroup, and ``assignment`` the leader's last decision
+    for it, which is sent again to a static member, or to one that was paused. ``generation`` is the
+    last that the member knows.
+    """
+
+    member: ClassicMember
+    session: Session
+    subscription: Any = None
+    assignment: Any = None
+    generation: int = 0
+    has_joined: bool = False
+    rejoin: Event | None = None
+
+    def cancel_rejoin(self) -> None:
+        """Cancel the member's next JoinGroup, if there is one."""
+        if self.rejoin is not None:
+            self.rejoin.cancel()
+            self.rejoin = None
+
+
+def take_over(
+    members: dict[str, KnownMember], member: ClassicMember
+) -> tuple[str, KnownMember] | None:
+    """Put a static member that restarts in the place of the one with its instance id.
+
+    Returns the id that it had and what is known of it; None if the group has no such member, or the
+    member isn't static. The coordinator has its members in a hash table: the new id, which comes
+    last here, has another place there.
+    """
+    if member.instance_id is None:
+        return None
+    for former_id, known in members.items():
+        if known.member.instance_id == member.instance_id:
+            known.session.end()
+            del members[former_id]
+            members[member.member_id] = known
+            return former_id, known
+    return None

@@ -12,22 +12,22 @@ from caughtup.models.assignment.scenario import Client, Scenario
 from caughtup.models.assignors.registry import decide
 from caughtup.models.ids import ProcessId, TaskId
 
-#: So many rounds are played at most, unless told otherwise.
+#: The default for the most rounds that are played.
 MOST_ROUNDS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a group got on.
+class PlayedRounds:
+    """The result of playing a group's rebalances.
 
-    ``rounds`` counts decisions, the last one included, which needs no probing rebalance if the
-    group ``converged``. A copy is built when a client is assigned a task of which it has nothing,
-    be it as the active, a standby or a warm-up; ``offsets_restored`` is what all copies restored,
-    and None where a lag was unknown. A hand-over is cold when a client that isn't caught up gets
-    the active from another client or from nobody; it was avoidable when some client was caught
-    up. Extra copies are those beyond one and its standbys for each task, the most of any round.
-    A warm-up is wasted when its client loses the copy in the next round. The spreads are the
-    most minus the fewest tasks a stream thread, in the end: actives with state, and all copies.
+    ``rounds`` is the number of decisions, the last one included, which needs no probing rebalance
+    if the group ``converged``. A copy is built when a client is assigned a task of which it has no
+    state, as the active, a standby or a warm-up; ``offsets_restored`` is the total of all copies,
+    None if a lag was unknown. A hand-over is cold if a client that isn't caught up gets the active;
+    it was avoidable if another client was caught up. Extra copies are those beyond the active and
+    its standbys of each task; the greatest number of any round counts. A warm-up is wasted if its
+    client loses the copy in the next round. The spreads are the greatest minus the least number of
+    tasks per stream thread, in the end: of stateful actives, and of all copies.
     """
 
     converged: bool
@@ -51,24 +51,24 @@ def play(
     decide: Callable[[Scenario], Decision] = decide,
     offsets_a_round: int | None = None,
     most_rounds: int = MOST_ROUNDS,
-) -> Outcome:
+) -> PlayedRounds:
     """Play rounds, from a scenario on, until a decision needs no probing rebalance.
 
-    Each is decided by the scenario's assignor, or by ``decide``, and carried out. By the next one
-    every copy is caught up; with ``offsets_a_round``, it has restored so many offsets at most.
-    Nothing is written meanwhile, and clients keep no state of what they are no longer assigned.
-    The scenario in the result is the group after the last decision was carried out.
-    Raises ScenarioError where the assignor does.
+    Each round is decided by the scenario's assignor, or by ``decide``, and carried out. By the next
+    one every copy is caught up; with ``offsets_a_round``, it has restored at most this many
+    offsets. Nothing is written meanwhile, and clients keep no state of tasks that they are no
+    longer assigned. The scenario in the result is the group after the last decision was carried
+    out. Raises ScenarioError as the assignor does.
     """
     ends = end_offsets(scenario)
     counts = _Counts(scenario, ends)
     for _ in range(most_rounds):
         decision = decide(scenario)
         counts.add(scenario, decision)
-        scenario = after(scenario, decision, ends, offsets_a_round)
+        scenario = next_scenario(scenario, decision, ends, offsets_a_round)
         if not decision.probing_rebalance_needed:
             break
-    return Outcome(
+    return PlayedRounds(
         converged=not decision.probing_rebalance_needed,
         rounds=counts.rounds,
         copies_built=counts.built,
@@ -86,22 +86,23 @@ def play(
 
 
 def end_offsets(scenario: Scenario) -> dict[TaskId, int]:
-    """Return each task's end offset sum: the most that any client lags."""
+    """Return each task's end offset sum: the greatest lag of any client."""
     return {
         task: max(0, *(client.lags[task] for client in scenario.clients))
         for task in scenario.stateful
     }
 
 
-def after(
+def next_scenario(
     scenario: Scenario,
     decision: Decision,
     ends: Mapping[TaskId, int],
     offsets_a_round: int | None = None,
 ) -> Scenario:
-    """Carry a decision out: the scenario of the next round. See ``play``.
+    """Return the scenario of the next round, in which a decision is carried out. See ``play``.
 
-    ``ends`` is what a client with nothing lags, which has nothing of what it isn't assigned.
+    ``ends`` are the lags of a client without state, which is what it has of a task it isn't
+    assigned.
     """
     clients = tuple(
         replace(
@@ -117,9 +118,9 @@ def after(
 
 
 def spread(scenario: Scenario, *, standbys: bool) -> float:
-    """Return the most minus the fewest tasks with state that any two clients have a stream thread.
+    """Return the greatest minus the least number of stateful tasks per stream thread of any client.
 
-    Of what they ran, and stood by for if ``standbys``.
+    Counts the tasks that clients ran, and their standbys if ``standbys``.
     """
     stateful = frozenset(scenario.stateful)
     loads = []
@@ -147,7 +148,7 @@ def _lags(
 
 
 class _Counts:
-    """Counts, round by round, what an outcome tells."""
+    """Counts the figures of a PlayedRounds, round by round."""
 
     def __init__(self, scenario: Scenario, ends: Mapping[TaskId, int]) -> None:
         self._ends = ends

@@ -1,4 +1,4 @@
-"""What each task and copy did, and when: spans, and the moments that explain them."""
+"""What each copy of a task did, and when: spans of time, and the events that explain them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from typing import NamedTuple
 class Activity(StrEnum):
     """What a copy of a task does on a client.
 
-    ``processing``: the active runs. ``restoring``: the active restores and stands still.
-    ``waiting``: the active is assigned and restored, but its thread restores others first.
-    ``warming``: a standby or a warm-up that isn't caught up yet. ``following``: one that is.
+    - ``processing``: the active runs.
+    - ``restoring``: the active restores and stands still.
+    - ``waiting``: the active is assigned and restored, but its thread restores others first.
+    - ``warming``: a standby or a warm-up that isn't caught up yet.
+    - ``following``: a standby or a warm-up that is caught up.
     """
 
     PROCESSING = "processing"
@@ -23,8 +25,8 @@ class Activity(StrEnum):
     FOLLOWING = "following"
 
 
-class Span(NamedTuple):
-    """A copy of a task did one thing on a client from a moment to another (ms)."""
+class TimeSpan(NamedTuple):
+    """One activity of a copy of a task on a client, between two moments (ms)."""
 
     task: str
     client: str
@@ -34,7 +36,7 @@ class Span(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """Something happened at a moment (ms): ``kind`` is one of a few words, ``what`` a sentence."""
+    """An event at a moment (ms): ``kind`` is one of a few words, ``what`` a sentence."""
 
     at_ms: int
     kind: str
@@ -43,33 +45,39 @@ class Mark(NamedTuple):
 
 @dataclass(slots=True)
 class TimeLine:
-    """Records what copies do as they change it. A copy does one thing at a time on a client."""
+    """Records what copies do, whenever that changes.
+
+    A copy does one thing at a time on a client.
+    """
 
     marks: list[Mark] = field(default_factory=list)
-    _spans: list[Span] = field(default_factory=list)
+    _spans: list[TimeSpan] = field(default_factory=list)
     _doing: dict[tuple[str, str], tuple[Activity, int]] = field(default_factory=dict)
 
     def mark(self, at_ms: int, kind: str, what: str) -> None:
-        """Note that something happened."""
+        """Record an event."""
         self.marks.append(Mark(at_ms, kind, what))
 
     def does(self, at_ms: int, task: str, client: str, activity: Activity | None) -> None:
-        """Note what a client's copy does from now on; None: it has none, or it rests on disk."""
+        """Record what a client's copy does from now on.
+
+        None if it has none, or only state on disk.
+        """
         before = self._doing.get((task, client))
         if before is not None:
             if before[0] is activity:
                 return
             if at_ms > before[1]:
-                self._spans.append(Span(task, client, before[0], before[1], at_ms))
+                self._spans.append(TimeSpan(task, client, before[0], before[1], at_ms))
         if activity is None:
             self._doing.pop((task, client), None)
         else:
             self._doing[task, client] = activity, at_ms
 
-    def spans(self, until_ms: int) -> list[Span]:
+    def spans(self, until_ms: int) -> list[TimeSpan]:
         """Return all spans, cut off at a moment, sorted by task, start and client."""
         running = (
-            Span(task, client, activity, start_ms, until_ms)
+            TimeSpan(task, client, activity, start_ms, until_ms)
             for (task, client), (activity, start_ms) in self._doing.items()
             if start_ms < until_ms
         )
@@ -79,9 +87,9 @@ class TimeLine:
 
 
 def standing_still(
-    spans: Iterable[Span], tasks: Iterable[str], from_ms: int, until_ms: int
+    spans: Iterable[TimeSpan], tasks: Iterable[str], from_ms: int, until_ms: int
 ) -> Mapping[str, list[tuple[int, int]]]:
-    """Return, for each task, when nobody processed it between two moments: pairs of ms, in order."""
+    """Return when no client processed each task between two moments, as pairs of ms, in order."""
     still: dict[str, list[tuple[int, int]]] = {task: [] for task in tasks}
     reached = dict.fromkeys(still, from_ms)
     for span in sorted(spans, key=lambda one: (one.start_ms, one.end_ms)):

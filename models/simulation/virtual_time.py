@@ -1,16 +1,16 @@
-"""Virtual time: what is due happens in its order, at once, and nothing waits."""
+"""Virtual time: events happen in the order of their times, and nothing waits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heappop, heappush
 
-#: So many events are run at most, unless told otherwise: a story that goes round ends here.
+#: The default for the most events of a run: a simulation that never comes to rest ends here.
 MOST_EVENTS = 5_000_000
 
 
 class Event:
-    """Something due at ``at_ms``; nothing happens then once it is cancelled."""
+    """A call that is due at ``at_ms``; nothing happens then if it was cancelled."""
 
     __slots__ = ("_call", "at_ms")
 
@@ -19,11 +19,11 @@ class Event:
         self._call: Callable[[], None] | None = call
 
     def cancel(self) -> None:
-        """Keep it from happening; one that happened or was cancelled stays as it is."""
+        """Cancel the event; without effect once it happened."""
         self._call = None
 
     def happen(self) -> bool:
-        """Do what is due, and return whether it was not cancelled."""
+        """Make the call; return whether it was not cancelled."""
         call, self._call = self._call, None
         if call is None:
             return False
@@ -32,13 +32,14 @@ class Event:
 
 
 class EndlessError(Exception):
-    """So many events happened that the story goes round: its message says at which moment."""
+    """There were so many events that the simulation can't end; the message has the moment."""
 
 
 class VirtualTime:
-    """A clock that jumps to what is due next. Two events of one moment happen as they were planned.
+    """A clock that jumps to the next event.
 
-    ``now_ms``: milliseconds since the story's start.
+    Events of one moment happen in the order of their planning. ``now_ms``: milliseconds since the
+    start of the simulation.
     """
 
     def __init__(self) -> None:
@@ -59,7 +60,7 @@ class VirtualTime:
         return self.at(self.now_ms + delay_ms, call)
 
     def run(self, until_ms: int, most_events: int = MOST_EVENTS) -> None:
-        """Let happen what is due until a moment, and set the clock to it. Raises EndlessError."""
+        """Run the events up to a moment, and set the clock to it. Raises EndlessError."""
         while self._due and self._due[0][0] <= until_ms:
             at_ms, _, event = heappop(self._due)
             self.now_ms = at_ms

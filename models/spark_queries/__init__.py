@@ -1,4 +1,4 @@
-"""Spark Structured Streaming queries by their checkpoints: what a look at one tells, and all of them.
+"""Spark Structured Streaming queries, by their checkpoints.
 
 Imports records, clocks and ids; state and agents.checkpoints import it.
 """

@@ -1,33 +1,36 @@
-"""Where checkpoints are, as a setting names it: ``[NAME=]URI``."""
+"""A setting's entry for a checkpoint, or a folder of them: ``[NAME=]URI``."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-#: Stores that are read by pyarrow, which the extra ``spark`` brings, by the schemes of URIs.
+#: The URI schemes of stores that are read by pyarrow, which is in the extra ``spark``.
 ARROW_SCHEMES = ("s3", "s3a", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 
 
 class Entry(NamedTuple):
-    """A checkpoint, or a folder of them; ``name`` is what its queries are called by, None: the folder."""
+    """A checkpoint, or a folder of them.
+
+    ``name`` is the name of its queries, None for the folder's.
+    """
 
     name: str | None
     uri: str
 
     @property
     def scheme(self) -> str:
-        """The URI's scheme; ``file`` where it is a path."""
+        """The URI's scheme; ``file`` for a path."""
         return "file" if self.uri.startswith("/") else self.uri.partition(":")[0]
 
     @property
     def place(self) -> str:
-        """The URI without what stands behind it for pyarrow: what the places below begin with."""
+        """The URI without its options for pyarrow; the paths of checkpoints begin with it."""
         return self.uri if self.scheme == "file" else self.uri.partition("?")[0].rstrip("/")
 
     @property
     def is_s3(self) -> bool:
-        """Whether it is in an S3."""
+        """Whether it is in an S3 store."""
         return self.scheme in ("s3", "s3a")
 
     @property
@@ -40,7 +43,7 @@ class Entry(NamedTuple):
 
 
 def read_entry(text: str) -> Entry:
-    """Read an entry. Raises ValueError, which says what is expected and quotes no password."""
+    """Read an entry. Raises ValueError, whose message has no password in it."""
     name, equals, uri = text.partition("=")
     if not equals or "/" in name or ":" in name:
         name, uri = "", text

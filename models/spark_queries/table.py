@@ -1,4 +1,4 @@
-"""Every query whose checkpoint is read, as a group, and what is wrong with checkpoints."""
+"""Every query with a checkpoint, as a group, and the problems with checkpoints."""
 
 from __future__ import annotations
 
@@ -8,18 +8,25 @@ from itertools import islice
 from typing import NamedTuple
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.spark_queries.look import BEGINNING, Batch, Known, Look, Looks, Problem
+from caughtup.models.spark_queries.look import (
+    BEGINNING,
+    CommittedBatch,
+    KnownCheckpoint,
+    Look,
+    Looks,
+    Problem,
+)
 
-#: Partitions that are applied in one step: some milliseconds' work.
+#: The partitions that are applied in one step: some milliseconds' work.
 _STEP = 500
-#: Of a query with more partitions, the first look takes the last batch alone.
+#: Of a query with more partitions, only the last batch of a look is applied.
 _LARGE = 2_000
-#: Problems of a checkpoint by which there is none.
+#: Problems that mean that the checkpoint is gone.
 GONE = ("not_found", "name_taken")
 
 
-class Commits(NamedTuple):
-    """What a query committed at a moment (ms); None for a partition that it doesn't read any more."""
+class QueryCommits(NamedTuple):
+    """A query's commits at a time (ms); None for a partition that it doesn't read any more."""
 
     offsets: Mapping[TopicPartition, int | None]
     at_ms: int
@@ -27,9 +34,9 @@ class Commits(NamedTuple):
 
 @dataclass(slots=True)
 class SparkQuery:
-    """A query: where its checkpoint is, what was seen of it last, and when (ms).
+    """A query: its checkpoint, the last look at it, and the time of that look (ms).
 
-    ``committed_ms`` is when the last batch was committed.
+    ``committed_ms`` is the time of the last batch's commit.
     """
 
     checkpoint: str
@@ -49,20 +56,20 @@ class SparkQuery:
         return None if self.batch is None else self.committed_ms
 
     @property
-    def known(self) -> Known:
+    def known(self) -> KnownCheckpoint:
         """What needn't be read again."""
-        return Known(self.last.query_id, self.last.newest)
+        return KnownCheckpoint(self.last.query_id, self.last.newest)
 
 
 class SparkQueries:
-    """Queries by the group that each is shown as, and problems by the checkpoint."""
+    """Queries by their group, and problems by checkpoint."""
 
     def __init__(self) -> None:
         self.queries: dict[str, SparkQuery] = {}
         self.problems: dict[str, Problem] = {}
 
-    def known(self) -> dict[str, Known]:
-        """Return what was seen of each query, by its group."""
+    def known(self) -> dict[str, KnownCheckpoint]:
+        """Return what is known of each query, by its group."""
         return {group: query.known for group, query in self.queries.items()}
 
     def commits(
@@ -72,11 +79,12 @@ class SparkQueries:
         look: Look,
         watched: Callable[[str], bool],
         now_ms: int,
-    ) -> Iterator[Commits]:
-        """Yield what a look at a checkpoint says that its query committed, in order.
+    ) -> Iterator[QueryCommits]:
+        """Yield the commits of a query since the last look at its checkpoint, in order.
 
-        ``watched`` tells which topics count. What went back, since the checkpoint was made anew or
-        cut by hand, is committed again now: from there the query goes on.
+        ``watched`` returns whether a topic is watched. If the checkpoint went back, because it was
+        created again or edited by hand, its last batch is committed again now: the query goes on
+        from there.
         """
         before = self.queries.get(group)
         batches = look.batches
@@ -96,9 +104,9 @@ class SparkQueries:
         after.last, after.looked_ms = look._replace(batches=()), now_ms
 
     def gone(self, looks: Looks) -> list[str]:
-        """Name the groups whose checkpoints are gone by these looks, sorted.
+        """Return the groups whose checkpoints are gone by these looks, sorted.
 
-        One that can't be read, or is in a folder that can't be listed, may still be there.
+        A checkpoint that is unreadable, or in an unreadable folder, may still exist.
         """
         unread = [path for path, of in looks.problems.items() if of.reason not in GONE]
         return [
@@ -109,7 +117,7 @@ class SparkQueries:
         ]
 
     def forget(self, group: str) -> None:
-        """Forget a query."""
+        """Remove a query."""
         self.queries.pop(group, None)
 
 
@@ -118,7 +126,7 @@ def _is_at(checkpoint: str, path: str) -> bool:
     return checkpoint == path or checkpoint.startswith(f"{path.rstrip('/')}/")
 
 
-def _went_back(known: Known, look: Look) -> bool:
+def _went_back(known: KnownCheckpoint, look: Look) -> bool:
     if look.query_id != known.query_id:
         return True
     return known.newest is not None and (look.newest is None or look.newest < known.newest)
@@ -126,19 +134,19 @@ def _went_back(known: Known, look: Look) -> bool:
 
 def _in_steps(
     query: SparkQuery,
-    batches: tuple[Batch, ...],
+    batches: tuple[CommittedBatch, ...],
     watched: Callable[[str], bool],
     now_ms: int,
     *,
     gone: bool,
-) -> Iterator[Commits]:
+) -> Iterator[QueryCommits]:
     for batch in batches:
         offsets = ((one, offset) for one, offset in batch.offsets.items() if watched(one.topic))
         while some := dict(islice(offsets, _STEP)):
             query.partitions.update(some)
-            yield Commits(some, batch.at_ms)
+            yield QueryCommits(some, batch.at_ms)
     if batches or gone:
         left = query.partitions - (batches[-1].offsets.keys() if batches else set())
         if left:
             query.partitions -= left
-            yield Commits(dict.fromkeys(sorted(left)), now_ms)
+            yield QueryCommits(dict.fromkeys(sorted(left)), now_ms)

@@ -1,4 +1,4 @@
-"""All that is known of a cluster, and what is to be forgotten of it.
+"""The state of a cluster: all that the service knows of it, and the removal of what is gone.
 
 Imports everything in models; only the shell imports it.
 """

@@ -45,9 +45,9 @@ from caughtup.models.wire.record_keys import RecordType
 
 
 class ClusterState:
-    """Everything known of one cluster. ``apply_*`` take events; the rest only reads.
+    """Everything known of one cluster. ``apply_*`` take events; all other methods only read.
 
-    What ``watching`` leaves out of groups and topics is as if it weren't there.
+    Groups and topics that ``watching`` leaves out are treated as if they didn't exist.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class ClusterState:
         self.groups = GroupTable(
             self.topics.names, self.ends.partition_counts, self.watching.membership
         )
-        #: The racks of replicas, where a leader may have decided by them: replaced as a whole.
+        #: The racks of replicas, if a leader may have assigned by rack; only replaced as a whole.
         self.replicas: Mapping[TopicPartition, Sequence[str | None]] = {}
         self.applications = Applications(parameters, self.faults)
         self.connect = ConnectClusters()
@@ -92,11 +92,11 @@ class ClusterState:
         *,
         past: bool = False,
     ) -> None:
-        """Apply what a poll of ``__consumer_offsets`` brought; ``seen_ms`` is when it was read.
+        """Apply a poll of ``__consumer_offsets``; ``seen_ms`` is when it was read.
 
-        ``read`` are its classic groups and ``connect`` the Connect groups among them, if another
-        thread has read them already. ``past``: these are from before the service began, and it
-        hasn't read to the end of that yet.
+        ``read`` are its classic groups and ``connect`` its Connect groups, if another thread has
+        decoded them already. ``past``: the records are from before the service started, and it has
+        not yet read to the log's end.
         """
         self.counts.records.update(batch.records)
         self.counts.skipped.update(batch.skipped)
@@ -107,7 +107,7 @@ class ClusterState:
             self.commits.note_all()
         else:
             self.apply_commits(commits, seen_ms)
-        if self.topics.learn_of(commits, self.commits.topics()):
+        if self.topics.learn_from_commits(commits, self.commits.topics()):
             self.groups.forget_owners()
         classic = read_classic_groups(batch.groups) if read is None else read
         for group, found in watching.classic(classic).items():
@@ -115,16 +115,18 @@ class ClusterState:
                 self._apply_classic(group, found, seen_ms)
         if connect is None:
             connect = read_connect_groups(batch.groups)
-        generations = {group: found for group, found in connect.items() if watching.takes(group)}
+        generations = {
+            group: found for group, found in connect.items() if watching.is_watched(group)
+        }
         for group, apply in self.connect.apply_groups(batch.groups, generations, seen_ms):
             with self._isolated(group, seen_ms):
                 apply()
         for consumer_key, consumer_record in batch.consumer_group_records.items():
-            if watching.takes(consumer_key.group, gone=is_end(consumer_key, consumer_record)):
+            if watching.is_watched(consumer_key.group, gone=is_end(consumer_key, consumer_record)):
                 with self._isolated(consumer_key.group, seen_ms):
                     self.groups.apply_consumer(consumer_key, consumer_record)
         for streams_key, streams_record in batch.streams_group_records.items():
-            if watching.takes(streams_key.group, gone=is_end(streams_key, streams_record)):
+            if watching.is_watched(streams_key.group, gone=is_end(streams_key, streams_record)):
                 with self._isolated(streams_key.group, seen_ms):
                     self.groups.apply_streams(streams_key, streams_record)
 
@@ -137,7 +139,7 @@ class ClusterState:
             self.counts.errors[RecordType.GROUP_METADATA, error.code] += 1
 
     def _isolated(self, group: str, now_ms: int) -> Isolation:
-        """Have a group whose records can't be applied forgotten, but for what it committed."""
+        """Return a context in which an error removes the group, except its commits."""
 
         def forget(_: Exception) -> None:
             self.groups.forget(group)
@@ -153,17 +155,19 @@ class ClusterState:
         topic_id: bytes | None = None,
         now_ms: int | None = None,
     ) -> None:
-        """Apply a partition's end offsets, or None when it is gone; its topic's id where known."""
+        """Apply a partition's end offsets, or None if it is gone; and its topic's id, if known."""
         before = self.ends.latest(partition)
         self.ends.apply(partition, ends, now_ms)
         if ends is None:
             self.topics.forget(partition.topic)
-        renamed = topic_id is not None and self.topics.learn(partition.topic, topic_id, told=True)
+        renamed = topic_id is not None and self.topics.learn(
+            partition.topic, topic_id, confirmed=True
+        )
         if renamed or (before is None) != (ends is None):
             self.groups.forget_owners()
 
     def apply_commits(self, commits: CommitColumns, now_ms: int) -> None:
-        """Apply commits as they are made; one that fails is forgotten and counted."""
+        """Apply new commits; one that fails is removed and counted."""
 
         def forget(group: str, partition: TopicPartition, error: Exception) -> None:
             self.faults.note("commits", group, error, now_ms)
@@ -174,7 +178,7 @@ class ClusterState:
     def due(self, now_ms: int) -> Iterator[tuple[GenerationLife, DecisionContext]]:
         """Yield every generation that may be due, each once the one before it is settled.
 
-        With all that it may have to be decided from: ``decide_if_due`` may run on any thread.
+        Each comes with all inputs of its decision: ``decide_if_due`` may run on any thread.
         """
         for life, known in self.applications.due(self.ends, self.commits, self.positions, now_ms):
             watch = self.watches.get(life.generation.group)
@@ -184,7 +188,7 @@ class ClusterState:
             yield life, replace(known, replicas=replicas, worthwhile_at_ms=at_ms, rates=rates)
 
     def decide(self, now_ms: int) -> Iterator[RecommendationRecord]:
-        """Decide all that is due, here and now, and yield what is recommended by it."""
+        """Decide all that is due on this thread, and yield the recommendations."""
         for life, known in self.due(now_ms):
             recommended, generation = None, life.generation
             with self.applications.deciding(generation.group, now_ms, generation):
@@ -196,18 +200,19 @@ class ClusterState:
     def wanted_topics(self) -> Callable[[str], bool]:
         """Return a test for the topics whose end offsets matter to any group as of now.
 
-        The test holds on to nothing of the state: another thread may call it while events come.
+        The test keeps no reference to the state: another thread may call it while events are
+        applied.
         """
         return wanted_topics(set(self.commits.topics()), self.groups, self.applications)
 
     def racked_topics(self) -> Callable[[str], bool] | None:
-        """Return a test for the topics of which ``replicas`` is to be asked for now, if any."""
+        """Return a test for the topics whose ``replicas`` have to be looked up now, or None."""
         return racked_topics(self.applications)
 
     def unnamed_topics(self) -> set[str]:
-        """Name topics of groups on the new protocol whose ids aren't known.
+        """Return the topics of groups on the new protocol whose ids are unknown.
 
-        Their assignments name topics by ids only.
+        Their assignments have topic ids only.
         """
         topics: set[str] = set()
         for group in self.groups.consumer.values():
@@ -215,26 +220,26 @@ class ClusterState:
         return self.topics.unknown(topics)
 
     def group_names(self) -> list[str]:
-        """Every group that has members or commits, sorted."""
+        """Return every group that has members or commits, sorted."""
         return sorted(self.commits.groups() | self.groups.names())
 
     def group_type(self, group: str) -> str | None:
-        """Name the kind of a group; None when only its commits are known."""
+        """Return the kind of a group; None if only its commits are known."""
         if group in self.spark.queries:
             return "spark"
         membership = self.groups.membership(group)
         return None if membership is None else membership.group_type
 
     def partition_rows(self, group: str) -> Iterator[PartitionRow]:
-        """Return every partition that a group committed or was assigned, sorted, with its lag."""
+        """Yield every partition that a group committed or was assigned, sorted, with its lag."""
         return partition_rows(self.commits.last(group), self.groups.membership(group), self.ends)
 
     def assess(self, group: str, now_ms: int, read_ms: int | None = None) -> Iterator[object]:
-        """Work out anew how a group and its copies fare, a step at a time.
+        """Assess a group and its copies again, a step at a time.
 
-        ``read_ms`` as in ``Assessments.assess``; of a query of Spark's its checkpoint counts. The
-        caller may let others have their turn between two steps. A group that can't be worked out is
-        unknown, and its copies aren't watched.
+        ``read_ms`` as in ``Assessments.assess``; for a Spark query it is the time of its
+        checkpoint's look. The caller may do other work between two steps. A group whose assessment
+        fails is unknown, and its copies aren't watched.
         """
         if (query := self.spark.queries.get(group)) is not None:
             read_ms = query.looked_ms
@@ -259,12 +264,11 @@ class ClusterState:
         return self.assessments.at_rest(group, self.commits, membership, self.ends)
 
     def watch_copies(self, group: str, now_ms: int) -> Iterator[None]:
-        """Work out anew how the copies of a Streams application fare.
+        """Assess the copies of a Streams application again, in steps between which others may work.
 
-        In steps, between which others may have their turn. Any other group has none, nor has one
-        without a decision.
+        Any other group has none, nor has one without a decision.
         """
-        brokers = group in self.groups.streams  # who assigns its tasks, as in task_rows
+        brokers = group in self.groups.streams  # the coordinator assigns its tasks, as in task_rows
         application = None if brokers else self.applications.get(group)
         decided = None if application is None else application.decided
         if decided is None and not brokers:
@@ -274,14 +278,14 @@ class ClusterState:
         return self.watches.watch(group, decided, self.task_rows(group), parameters, now_ms)
 
     def forget_all_but(self, groups: set[str]) -> None:
-        """Forget what was worked out of groups that are gone."""
+        """Remove the assessments of groups that are gone."""
         self.assessments.keep_only(groups)
         self.watches.keep_only(groups)
 
     def task_rows(self, group: str) -> list[TaskCopy]:
-        """Every copy of every task of a Streams application.
+        """Return every copy of every task of a Streams application.
 
-        Of one whose leader assigns, once its generation is decided.
+        If its leader assigns, only once its generation is decided.
         """
         positions = self.positions.of(group)
         if (assigned_by_broker := self.groups.streams.get(group)) is not None:

@@ -1,7 +1,7 @@
-"""Forgets what is told of groups that are gone, or never were, and of movements that there aren't.
+"""Removes reports about groups and movements that are gone, or never existed.
 
-Applications, jobs and anybody else write of groups by name. What they write of one that the log of
-groups doesn't have stays for a while, since that log may be read late, and no longer.
+Applications, jobs and others write records about groups by name. Records about a group that isn't
+in the log of groups are kept for a while, since that log may be read late.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Generic, TypeVar
 from caughtup.models.ids import TopicPartition
 from caughtup.models.state.cluster import ClusterState
 
-#: How long, in ms, what is absent is still waited for.
+#: The time, in ms, after which an absent subject counts as gone.
 GRACE_MS = 10 * 60_000
 
 Subject = TypeVar("Subject", bound=Hashable)
 
 
 class Absences(Generic[Subject]):
-    """Since when each subject that something is known of has been absent (ms)."""
+    """The time (ms) since which each known subject has been absent."""
 
     def __init__(self) -> None:
         self._since_ms: dict[Subject, int] = {}
@@ -27,9 +27,9 @@ class Absences(Generic[Subject]):
     def gone(
         self, known: Collection[Subject], present: Collection[Subject], now_ms: int
     ) -> list[Subject]:
-        """Return those of the known that have been absent for too long, in no order.
+        """Return those of the known subjects that have been absent for too long, in no order.
 
-        A time that is yet to come is from before the clock was set back: it begins anew.
+        A time that is later than now is from before the clock was set back: it starts again.
         """
         since_ms = self._since_ms
         self._since_ms = {
@@ -41,7 +41,7 @@ class Absences(Generic[Subject]):
 
 
 class Forgetting:
-    """What is told of groups and of partitions' movements, without those that there aren't."""
+    """Removes reports about groups, and about partitions' movements, that don't exist."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
@@ -49,9 +49,9 @@ class Forgetting:
         self._movements = Absences[TopicPartition]()
 
     def forget(self, now_ms: int) -> list[str]:
-        """Forget what is gone by now (ms), once the log of groups was read to its end.
+        """Remove what is gone by now (ms), once the log of groups was read to its end.
 
-        Names the groups whose recommendation is to be withdrawn, sorted.
+        Returns the groups whose recommendation has to be withdrawn, sorted.
         """
         state = self._state
         told = {

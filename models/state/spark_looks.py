@@ -1,22 +1,22 @@
-"""Looks at Spark's checkpoints applied to the state: a query is a group like any other."""
+"""Applies the looks at Spark's checkpoints to the state: a query is a group like any other."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
 
-from caughtup.models.commits.made import made_commits
+from caughtup.models.commits.live import made_commits
 from caughtup.models.faults.isolation import Isolation
 from caughtup.models.spark_queries.look import Look, Looks
 from caughtup.models.state.cluster import ClusterState
 
-#: What a checkpoint is called where it is refused.
+#: The name of checkpoints among refused records.
 CHECKPOINT = "spark checkpoint"
 
 
 def apply_looks(state: ClusterState, looks: Looks, now_ms: int) -> Generator[None, None, None]:
-    """Apply what was found at a moment (ms), a step at a time.
+    """Apply the looks of one time (ms), a step at a time.
 
-    The group of a query whose checkpoint is gone goes; a problem counts once while it lasts.
+    The group of a query whose checkpoint is gone is removed; a problem counts once while it lasts.
     """
     for group in state.spark.gone(looks):
         with _isolated(state, group, now_ms):
@@ -35,11 +35,11 @@ def apply_looks(state: ClusterState, looks: Looks, now_ms: int) -> Generator[Non
 def apply_look(
     state: ClusterState, group: str, checkpoint: str, look: Look, now_ms: int
 ) -> Generator[None, None, None]:
-    """Apply what a checkpoint holds to the group of its query, a step at a time.
+    """Apply a checkpoint's commits to the group of its query, a step at a time.
 
-    Nothing of a group that isn't watched; one that fails is forgotten.
+    A group that isn't watched is skipped; one that fails is removed.
     """
-    if not state.watching.made(group):
+    if not state.watching.is_query_watched(group):
         return
     with _isolated(state, group, now_ms):
         topics = state.watching.topic
@@ -50,7 +50,7 @@ def apply_look(
 
 
 def forget_query(state: ClusterState, group: str, now_ms: int) -> None:
-    """Forget a query, and all that it committed."""
+    """Remove a query and its commits."""
     state.spark.forget(group)
     gone = made_commits(group, dict.fromkeys(state.commits.last(group).partitions), 0)
     state.apply_commits(gone, now_ms)

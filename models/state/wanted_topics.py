@@ -1,4 +1,4 @@
-"""Which topics' end offsets matter to any group, and of which the racks of replicas do."""
+"""The topics whose end offsets matter to any group, and those whose replicas' racks do."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def wanted_topics(
 ) -> Callable[[str], bool]:
     """Return a test for the topics whose end offsets matter to any group as of now.
 
-    ``committed`` are the topics with commits. The test holds on to nothing of the others: another
-    thread may call it while events come.
+    ``committed`` are the topics with commits. The test keeps no reference to the other arguments:
+    another thread may call it while events are applied.
     """
     topics = set(committed)
     for group in groups.names():
@@ -31,10 +31,10 @@ def wanted_topics(
 
 
 def racked_topics(applications: Applications) -> Callable[[str], bool] | None:
-    """Return a test for the topics by whose replicas' racks a leader may have decided.
+    """Return a test for the topics by whose replicas' racks a leader may have assigned.
 
-    Those of generations that aren't decided yet and in which every member has a rack; None where
-    there is none of these. The test holds on to nothing of the applications.
+    They are those of undecided generations in which every member has a rack; None if there are
+    none. The test keeps no reference to the applications.
     """
     tests = [
         may_depend_on(application.newest, applications.parameters(group))
@@ -47,9 +47,9 @@ def racked_topics(applications: Applications) -> Callable[[str], bool] | None:
 def known_replicas(
     replicas: Mapping[TopicPartition, Sequence[str | None]], generation: StreamsGeneration
 ) -> Mapping[TopicPartition, Sequence[str | None]] | None:
-    """Return the racks of replicas by which a leader may have decided.
+    """Return the racks of replicas by which a leader may have assigned.
 
-    None where it can't have, and where they aren't looked up yet.
+    None if it can't have, or if they aren't looked up yet.
     """
     if not generation.is_racked:
         return None

@@ -1,4 +1,4 @@
-"""Tasks of Kafka Streams: their changelogs, the ends of these, positions reported of copies.
+"""Tasks of Kafka Streams: their changelogs, the ends of these, and reported positions.
 
 Imports models.histories; decisions and copies import it.
 """

@@ -1,4 +1,4 @@
-"""Values of copies of tasks, by group: no more than there may be, since anybody may report some."""
+"""A bounded table of values of copies of tasks, by group."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _NONE: Mapping[CopyKey, object] = MappingProxyType({})
 
 
 class CopyTable(Generic[Value]):
-    """The newest value of each copy, of all groups together at most ``most`` by their sizes."""
+    """The newest value of each copy; the sizes of all groups' values add up to at most ``most``.
+
+    Anyone who may write to the topics can report values, so that the bound is needed.
+    """
 
     def __init__(self, most: int, size: Callable[[Value], int] = lambda _: 1) -> None:
         self._groups: dict[str, dict[CopyKey, Value]] = {}
@@ -42,11 +45,11 @@ class CopyTable(Generic[Value]):
         return True
 
     def groups(self) -> KeysView[str]:
-        """Name the groups that there are values of."""
+        """Return the groups that have values."""
         return self._groups.keys()
 
     def forget(self, group: str) -> None:
-        """Forget a group's values."""
+        """Remove a group's values."""
         self._sizes -= sum(map(self._size, self._groups.pop(group, {}).values()))
 
     def of(self, group: str) -> Mapping[CopyKey, Value]:

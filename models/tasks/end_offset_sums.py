@@ -15,11 +15,11 @@ from caughtup.models.tasks.topology import CHANGELOG, Changelogs
 
 @dataclass(frozen=True, slots=True)
 class SourceCommits:
-    """What the application committed of its own sources: topics, and the commits by partition.
+    """The application's commits on its own source topics: the topics, and the commits by partition.
 
-    A source that serves as a changelog ends for the leader where the application has committed,
-    since nothing beyond that is in a store (KAFKA-10085). ``clock_allowance_ms`` is how far the
-    coordinator's clock, by which commits are dated, may be ahead of ours.
+    For the leader, a source that serves as a changelog ends at the committed offset, since nothing
+    beyond that is in a store (KAFKA-10085). ``clock_allowance_ms`` is how far the coordinator's
+    clock, which dates commits, may be ahead of ours.
     """
 
     topics: frozenset[str] = frozenset()
@@ -27,9 +27,9 @@ class SourceCommits:
     clock_allowance_ms: int = 0
 
     def bounds(self, partition: TopicPartition, before_ms: int, after_ms: int) -> tuple[int, int]:
-        """Bound the committed offset of a moment between two (ms); without a commit it is 0.
+        """Return bounds of the committed offset at a moment between two (ms).
 
-        What was committed before the oldest known step counts as 0, too.
+        Without a commit it is 0. The offset before the oldest known commit counts as 0, too.
         """
         history = self.histories.get(partition)
         if history is None:
@@ -41,10 +41,10 @@ class SourceCommits:
 def changelog_partitions(
     task: TaskId, changelogs: Changelogs, partition_counts: Mapping[str, int]
 ) -> list[TopicPartition]:
-    """Name the changelog partitions of a task; none for a stateless one.
+    """Return the changelog partitions of a task; none for a stateless one.
 
-    A store's changelog has one for every task, those that weren't seen yet too. A source topic
-    that serves as a changelog may have fewer.
+    A store's changelog has one for every task, even if it hasn't been seen yet. A source topic that
+    serves as a changelog may have fewer.
     """
     return [
         TopicPartition(topic, task.partition)
@@ -63,13 +63,13 @@ def end_offset_sums(
     after_ms: int,
     committed: SourceCommits | None = None,
 ) -> dict[TaskId, EndOffsetSum | None]:
-    """Bound every stateful task's end offset sum at a moment between two (ms).
+    """Return bounds of every stateful task's end offset sum at a moment between two (ms).
 
-    ``reported`` is the greatest offset sum that any client reported for a task: the end can't
-    have been below it, unless it reports on a changelog that was recreated since. ``committed``
-    has the application's sources, in case one of them serves as a changelog. None for a task of
-    which no sample was taken since ``after_ms``. Stateless tasks are left out.
-    Source: StreamsPartitionAssignor.populateClientStatesMap, log end offsets of the changelogs
+    ``reported`` is the greatest offset sum that any client reported for a task: the end is no less,
+    unless the report is on a changelog that was recreated since. ``committed`` has the
+    application's sources, in case one of them serves as a changelog. None for a task without a
+    sample since ``after_ms``. Stateless tasks are left out. Source:
+    StreamsPartitionAssignor.populateClientStatesMap, log end offsets of the changelogs
     (read_uncommitted).
     """
     sources = committed or SourceCommits()

@@ -1,4 +1,4 @@
-"""Changelogs that names and widths leave open: where each can belong, by what copies have of them."""
+"""Changelogs whose subtopology is ambiguous: where each may belong, by the positions of copies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.tasks.topology import Changelogs, widths_of
 
-#: Ways to place changelogs that are looked at; of more of them nothing is said.
+#: The most combinations that are tried; with more the changelogs stay unplaced.
 MOST_WAYS = 256
 
 
@@ -23,13 +23,13 @@ def possible_changelogs(
     before_ms: int,
     after_ms: int,
 ) -> tuple[Changelogs, ...]:
-    """Return every way to place what is unplaced that agrees with what copies have.
+    """Return every placement of the unplaced changelogs that agrees with the copies' positions.
 
-    What was placed earlier is unplaced again where it doesn't.
-    ``reported`` is the greatest offset sum that any client reported of a task: it doesn't lie
-    beyond the end of the task's changelogs, at a moment between two (ms). Each subtopology of
-    which state is reported has one. The changelogs as they are, where nothing is unplaced, there
-    are too many ways or none, or these differ in which subtopologies have state.
+    Earlier placements that no longer agree are undone. ``reported`` is the greatest offset sum that
+    any client reported for a task: it is at most the end of the task's changelogs, at a moment
+    between two (ms). Each subtopology with reported state has a changelog. Returns the changelogs
+    unchanged if none is unplaced, if there are too many combinations or none that agrees, or if
+    these differ in which subtopologies are stateful.
     """
     if changelogs.placed and not _holds(
         changelogs, {*changelogs.placed.values()}, ends, reported, before_ms, after_ms
@@ -60,10 +60,13 @@ def possible_changelogs(
     return tuple(_with_reason(changelogs, found))
 
 
-def either(
+def widest_bounds(
     bounds: Sequence[Mapping[TaskId, EndOffsetSum | None]],
 ) -> dict[TaskId, EndOffsetSum | None]:
-    """Bound each task's end offset sum by all of several; None where one of them doesn't."""
+    """Return bounds of each task's end offset sum that include all the given ones.
+
+    A task with None in one of them has None.
+    """
     found = dict(bounds[0])
     for other in bounds[1:]:
         for task, known in found.items():
@@ -77,7 +80,7 @@ def either(
 
 
 def _taken_back(changelogs: Changelogs) -> Changelogs:
-    """Return changelogs of which those that what copies had had placed are unplaced."""
+    """Return changelogs without the placements that the copies' positions had determined."""
     of = {
         subtopology: left
         for subtopology, topics in changelogs.of.items()
@@ -107,7 +110,7 @@ def _holds(
     before_ms: int,
     after_ms: int,
 ) -> bool:
-    """Return whether no copy has more than its changelogs have, as far as their ends are known."""
+    """Return whether no copy is beyond the end of its changelogs, if the ends are known."""
     for task, restored in reported.items():
         if task.subtopology not in subtopologies or restored <= 0:
             continue
@@ -122,7 +125,7 @@ def _holds(
 
 
 def _with_reason(before: Changelogs, found: Sequence[Changelogs]) -> Iterator[Changelogs]:
-    """Explain why changelogs are where they are, or that it may be otherwise."""
+    """Yield the changelogs, each with the reason for its placements, or that they are ambiguous."""
     for one in found:
         lines = tuple(
             f"{topic} belongs to subtopology {subtopology}: copies have more than any other's has"

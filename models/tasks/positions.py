@@ -1,4 +1,4 @@
-"""How far applications say that their copies are, between rebalances."""
+"""The positions of copies that applications report between rebalances."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from caughtup.models.tasks.copy_table import CopyTable
 
 #: Roles that a report may name.
 ROLES = ("active", "restoring", "standby")
-#: Copies and lags of their changelogs that are kept, of all groups: anybody may report of groups
-#: that there aren't.
+#: The most copies and lags of changelogs that are kept, of all groups: reports may be of groups
+#: that don't exist.
 MOST_FIGURES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class TaskPosition:
-    """What a process said of one of its copies.
+    """A process's report of one of its copies.
 
-    ``role`` is among ``ROLES``, None if it didn't tell. ``lag`` is in offsets, over all of the
-    task's changelogs, None if it isn't known of one of them; ``changelogs`` has it for each topic
-    as far as it is. ``at_ms`` is when the broker wrote the report down: the clock of whoever sent
-    it may be wrong.
+    ``role`` is one of ``ROLES``, None if it isn't reported. ``lag`` is in offsets, over all of the
+    task's changelogs, None if one of them is unknown; ``changelogs`` has it for each topic, if
+    known. ``at_ms`` is the broker's timestamp: the sender's clock may be wrong.
     """
 
     role: str | None
@@ -42,13 +41,13 @@ def reported_position(record: PositionRecord, at_ms: int) -> TaskPosition:
 
 
 class TaskPositions(CopyTable[TaskPosition]):
-    """The newest report of every copy, by group; those that are gone may be among them."""
+    """The newest report of every copy, by group; copies that no longer exist may be included."""
 
     def __init__(self, most_figures: int = MOST_FIGURES) -> None:
         super().__init__(most_figures, _figures)
 
     def find(self, group: str, process: str, task: TaskId, since_ms: int) -> TaskPosition | None:
-        """Return the report of a copy if it is of this moment (ms) or later."""
+        """Return the report of a copy if it is of ``since_ms`` or later."""
         position = self.of(group).get(CopyKey(process, task))
         return position if position is not None and position.at_ms >= since_ms else None
 

@@ -1,23 +1,23 @@
-"""Which changelog topics belong to which subtopology: given, or inferred and marked so."""
+"""The changelog topics of each subtopology: from the settings, or inferred and marked so."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-#: How the changelog topic of a store of its own ends.
+#: The suffix of a store's own changelog topic.
 CHANGELOG = "-changelog"
 _REPARTITION = "-repartition"
 
 
 @dataclass(frozen=True, slots=True)
 class Changelogs:
-    """Subtopology → changelog topics, how each was found, and what could not be placed.
+    """The changelog topics of each subtopology, how they were found, and those that are ambiguous.
 
-    ``unplaced`` names changelog topics of the application that fit several subtopologies: while
-    there is one, the state of no task is fully known. ``tentative`` as long as a topic that nobody
-    has looked at yet may make another of it. ``placed`` are those that fit several, but of which
-    what copies have tells the subtopology.
+    ``unplaced`` are changelog topics of the application that fit several subtopologies: while there
+    is one, the state of no task is fully known. ``tentative``: a topic that hasn't been read yet
+    may change the result. ``placed`` are topics that fit several subtopologies by their names and
+    widths, but only one by the copies' positions.
     """
 
     of: Mapping[int, tuple[str, ...]]
@@ -36,16 +36,17 @@ def find_changelogs(
     reported: Collection[int] = (),
     placed: Mapping[str, int] | None = None,
 ) -> Changelogs:
-    """Map subtopologies to their changelog topics.
+    """Return the changelog topics of each subtopology.
 
-    What the operator gave is taken as it is. Otherwise topics named ``<group>-<store>-changelog``
-    are placed in turn: by a repartition topic of the same store name (the DSL names both after
-    the store), by a partition count that only one subtopology has, and the last one left over to
-    the last subtopology left over. Where state is reported and nothing is left that could be its
-    changelog, a table's source topic serves as one (KAFKA-3522), if there is just one source.
-    ``source_topics``: source topic → subtopology; ``partition_counts``: topic → number of
-    partitions, of all topics seen; ``reported``: subtopologies of which somebody reports state;
-    ``placed``: topic → subtopology, as what copies had told it earlier.
+    The operator's settings (``given``) are taken as they are. Otherwise topics named
+    ``<group>-<store>-changelog`` are placed in turn: by a repartition topic of the same store name
+    (the DSL names both after the store), by a partition count that only one subtopology has, and
+    the last topic without a subtopology to the last subtopology without a topic. If state is
+    reported and no topic is left that could be its changelog, a table's source topic serves as one
+    (KAFKA-3522), if there is just one source. ``source_topics``: source topic → subtopology;
+    ``partition_counts``: topic → number of partitions, of all topics seen; ``reported``:
+    subtopologies of which a client reports state; ``placed``: topic → subtopology, as the copies'
+    positions showed earlier.
     """
     if given is not None:
         return Changelogs({s: tuple(t) for s, t in sorted(given.items())}, "settings")
@@ -103,7 +104,7 @@ def find_changelogs(
 
 
 def widths_of(source_topics: Mapping[str, int], counts: Mapping[str, int]) -> dict[int, int]:
-    """Return each subtopology's number of tasks: the most partitions that a source topic has."""
+    """Return each subtopology's number of tasks: the partitions of its widest source topic."""
     widths: dict[int, int] = {}
     for topic, subtopology in sorted(source_topics.items()):
         widths[subtopology] = max(widths.get(subtopology, 0), counts.get(topic, 0))

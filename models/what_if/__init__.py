@@ -1,4 +1,4 @@
-"""What somebody asks before doing something to a group, answered by playing it.
+"""Questions about a planned change of a group, answered by simulating it.
 
 Imports state and simulation; commands and the page import it.
 """

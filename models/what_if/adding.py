@@ -1,4 +1,4 @@
-"""What more instances would cost a group: the copies and rebalances until it is balanced again."""
+"""The cost of additional instances: the copies and rebalances until a group is balanced again."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from caughtup.models.decisions.plan_cost import plan_cost
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.records.fields import Part
 from caughtup.models.records.recommendations import CostRecord
-from caughtup.models.what_if.question import Group
+from caughtup.models.what_if.question import LeaderAssignedGroup
 
-#: The last of all process ids, in the order in which assignors walk them.
+#: The greatest process id in the order in which assignors iterate over them.
 _LAST = (1 << 127) - 1
 
 
 class CostOfAdding(Part):
-    """What it takes until a group is balanced with ``add`` more instances: the answer of the API.
+    """The cost until a group is balanced with ``add`` more instances: the answer of the API.
 
-    ``generation``: the group's; ``instances``: those it has now. ``cost``: as recommended,
-    ``kafka_cost``: by Kafka's assignor. What is under way already is in both.
+    ``generation`` is the group's; ``instances`` is its present number. ``cost``: as recommended,
+    ``kafka_cost``: by Kafka's assignor. Movements that are under way already are included in both.
     """
 
     group: str
@@ -36,14 +36,14 @@ class CostOfAdding(Part):
 
 
 def cost_of_adding(
-    group: Group, add: int, between_steps: Callable[[], None] = lambda: None
+    group: LeaderAssignedGroup, add: int, between_steps: Callable[[], None] = lambda: None
 ) -> CostOfAdding:
-    """Compute the cost of instances that join with nothing, each like the group's last one.
+    """Return the cost of instances that join without state, each like the group's last one.
 
-    ``between_steps`` is called now and then, and may raise to end it. Raises ScenarioError where
-    nothing can be decided from what is known of the group.
+    ``between_steps`` is called from time to time, and may raise to end the computation. Raises
+    ScenarioError if the group's inputs are no valid scenario.
     """
-    scenario = _joined(_as_it_is(group), add).expanded()
+    scenario = _joined(_as_of_now(group), add).expanded()
     costs = []
     for one in (scenario, replace(scenario, assignor=KAFKAS)):
         between_steps()
@@ -53,8 +53,8 @@ def cost_of_adding(
     return CostOfAdding(group.name, group.epoch, add, len(group.clients), *costs)
 
 
-def _as_it_is(group: Group) -> CompactScenario:
-    """Return what a rebalance would be decided from now: who has what, and how far it is."""
+def _as_of_now(group: LeaderAssignedGroup) -> CompactScenario:
+    """Return the scenario of a rebalance now, with the present copies and their lags."""
     scenario = group.decided.inputs.scenario
     stateful = {task for task, one in scenario.tasks.items() if one.stateful}
     active: dict[str, set[TaskId]] = {}
@@ -79,7 +79,7 @@ def _as_it_is(group: Group) -> CompactScenario:
 
 
 def _joined(scenario: CompactScenario, add: int) -> CompactScenario:
-    """Add instances that have nothing."""
+    """Return a scenario with additional instances that have no state."""
     like = scenario.clients[max(scenario.clients)]
     nothing: frozenset[TaskId] = frozenset()
     added = {

@@ -1,4 +1,4 @@
-"""A story's beginning from what is known of a group: who has what, how far, and how fast it goes."""
+"""The start of a simulation from what is known of a group: copies, positions, speeds."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Key = TypeVar("Key")
 
 @dataclass(frozen=True, slots=True)
 class Speeds:
-    """How fast things go, in offsets a second.
+    """The speeds of an application, in offsets a second.
 
-    ``restore``: the least and the greatest that copies were seen to restore, None where none was;
-    ``writes``: what each task writes to its changelogs, as far as that was seen.
+    ``restore``: the least and the greatest observed restore rate of a copy, None without any;
+    ``writes``: what each task writes to its changelogs, if observed.
     """
 
     restore: tuple[float, float] | None
@@ -28,7 +28,7 @@ class Speeds:
 
 
 def speeds(copies: Iterable[CopyAssessment]) -> Speeds:
-    """Gather how fast copies were seen to restore, and their changelogs to grow."""
+    """Return the observed restore rates of copies, and the growth of their changelogs."""
     rates: list[float] = []
     writes: dict[TaskId, float] = {}
     for copy in copies:
@@ -47,11 +47,11 @@ def running_instances(
     now_ms: int,
     restore_per_second: float,
 ) -> tuple[RunningInstance, ...]:
-    """Return the instances of a generation, with how far their copies are by the task table.
+    """Return the instances of a generation, with the positions of their copies from the task table.
 
-    The table may have them as they were when the generation began: since then each thread has
-    restored what it can, ``restore_per_second`` offsets of its copies together, up to their
-    ``ends``. They have their clients' names; where two have one name, a number is added.
+    The table may show them as of the start of the generation: since then each thread has restored
+    ``restore_per_second`` offsets of its copies together, up to their ``ends``. Instances are named
+    after their clients; a number is added to a name that two clients have.
     """
     sums: dict[str, dict[TaskId, int]] = {}
     table: dict[str, dict[TaskId, TaskCopy]] = {}
@@ -64,7 +64,9 @@ def running_instances(
         for thread in _threads(client):
             copies = table.get(str(process), {})
             sums.get(str(process), {}).update(
-                _by_now(thread, copies, ends, generation.as_of_ms, now_ms, restore_per_second)
+                _restored_by_now(
+                    thread, copies, ends, generation.as_of_ms, now_ms, restore_per_second
+                )
             )
     names = instance_names(generation)
     return tuple(
@@ -81,12 +83,12 @@ def running_instances(
 
 
 def instance_names(generation: StreamsGeneration) -> dict[ProcessId, str]:
-    """Return a name for each instance: its client's, with a number where that isn't its own."""
+    """Return a name for each instance: its client's, with a number if another one has it."""
     return distinct_names((process, client.name) for process, client in generation.clients.items())
 
 
 def distinct_names(wanted: Iterable[tuple[Key, str]]) -> dict[Key, str]:
-    """Return a name for each key: the one that it wants, with a number where another one has it."""
+    """Return a name for each key: the one given, with a number if another key has it."""
     names: dict[Key, str] = {}
     taken: set[str] = set()
     for key, first in wanted:
@@ -109,7 +111,7 @@ def _threads(client: StreamsClient) -> tuple[RunningThread, ...]:
     )
 
 
-def _by_now(
+def _restored_by_now(
     thread: RunningThread,
     copies: Mapping[TaskId, TaskCopy],
     ends: Mapping[TaskId, int],
@@ -117,7 +119,7 @@ def _by_now(
     now_ms: int,
     restore_per_second: float,
 ) -> dict[TaskId, int]:
-    """Return how far a thread's copies are by now: its actives come first, the rest share alike."""
+    """Return the positions of a thread's copies by now: actives first, the rest at equal rates."""
     found = {}
     seen_ms = [copies[task].as_of_ms or as_of_ms for task in thread.tasks if task in copies]
     left = restore_per_second * max(now_ms - max(seen_ms, default=now_ms), 0) / 1_000
@@ -136,7 +138,7 @@ def _by_now(
 
 
 def reached(row: TaskCopy) -> int | None:
-    """Return the offset sum that a copy has reached; None if nobody knows."""
+    """Return the offset sum that a copy has reached; None if unknown."""
     if row.offset_sum is not None and row.offset_sum >= 0:
         return row.offset_sum
     if row.lag is not None and row.end_offset_sum is not None:

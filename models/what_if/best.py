@@ -1,26 +1,26 @@
-"""Which way of doing something costs least: configs and orders tried, and those worth choosing."""
+"""The best ways to carry out a plan: configs and orders are tried, and the best are returned."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from caughtup.models.simulation.streams.plan import Plan
-from caughtup.models.what_if.question import Answer, ask
-from caughtup.models.what_if.setting import Playable, Setting
+from caughtup.models.simulation.streams.plan import PlannedActions
+from caughtup.models.what_if.question import WhatIfAnswer, ask
+from caughtup.models.what_if.setting import Playable, WhatIfSetting
 
 _STANDBYS = "num.standby.replicas"
 _WARMUPS = "max.warmup.replicas"
 _LAG = "acceptable.recovery.lag"
 
 
-def best_plans(group: Playable, plan: Plan, setting: Setting) -> list[Answer]:
-    """Play a plan under the configs and in the orders that matter, and return the frontier.
+def best_plans(group: Playable, plan: PlannedActions, setting: WhatIfSetting) -> list[WhatIfAnswer]:
+    """Simulate a plan with the configs and in the orders that matter; return the Pareto frontier.
 
-    The frontier: nothing else stands still for less time with as few offsets copied. The plan as
-    it was asked for comes first, then the frontier by the longest time that a task stands still.
-    Standbys that there aren't yet would have to be built first: what that costs isn't counted
-    here, and a config that changes them is played as if they were to come with the plan.
-    Raises UnknownClientError, and ScenarioError for a config that Kafka refuses.
+    On the frontier, no other way has a shorter standstill with as few offsets copied. The plan as
+    asked comes first, then the frontier by the longest standstill of a task. A config that changes
+    the number of standbys is simulated as if it came with the plan: the cost of building standbys
+    beforehand doesn't count. Raises UnknownClientError, and ScenarioError for a config that Kafka
+    refuses.
     """
     asked = ask(group, plan, setting)
     tried = [asked] + [
@@ -32,7 +32,7 @@ def best_plans(group: Playable, plan: Plan, setting: Setting) -> list[Answer]:
     rest = [one for one in tried if one.slow.endless is None]
     frontier = [one for one in rest if not any(_beats(other, one) for other in rest)]
     seen: set[tuple[int, int]] = set()
-    best: list[Answer] = []
+    best: list[WhatIfAnswer] = []
     for one in sorted(frontier, key=_cost):
         if _cost(one) not in seen and one is not asked:
             seen.add(_cost(one))
@@ -40,16 +40,16 @@ def best_plans(group: Playable, plan: Plan, setting: Setting) -> list[Answer]:
     return [asked, *best]
 
 
-def _plans(plan: Plan) -> list[Plan]:
-    """Return the orders in which it can be done, and with the group told or not."""
+def _plans(plan: PlannedActions) -> list[PlannedActions]:
+    """Return the possible orders of a plan, each with and without leaving the group."""
     orders = [plan, replace(plan, leave_group=not plan.leave_group)]
     if len(plan.restart) > 1:
         orders += [replace(one, at_once=not plan.at_once) for one in orders]
     return orders
 
 
-def _configs(group: Playable, setting: Setting) -> list[tuple[tuple[str, int], ...]]:
-    """Return the configs to try, those that somebody set fixed."""
+def _configs(group: Playable, setting: WhatIfSetting) -> list[tuple[tuple[str, int], ...]]:
+    """Return the configs to try; those in the setting are fixed."""
     now = group.config
     fixed = dict(setting.config)
     lag = now.get(_LAG, 10_000)
@@ -69,10 +69,10 @@ def _int(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _cost(answer: Answer) -> tuple[int, int]:
+def _cost(answer: WhatIfAnswer) -> tuple[int, int]:
     return answer.slow.figures.longest_still_ms, answer.slow.offsets_restored
 
 
-def _beats(one: Answer, other: Answer) -> bool:
+def _beats(one: WhatIfAnswer, other: WhatIfAnswer) -> bool:
     (still, offsets), (other_still, other_offsets) = _cost(one), _cost(other)
     return still <= other_still and offsets <= other_offsets and (still, offsets) != _cost(other)

@@ -1,4 +1,4 @@
-"""A group of consumers, played as one whose coordinator assigns (KIP-848)."""
+"""A group of consumers, simulated as one whose coordinator assigns (KIP-848)."""
 
 from __future__ import annotations
 
@@ -9,24 +9,29 @@ from typing import Any
 from caughtup.models.errors import ScenarioError
 from caughtup.models.groups.membership import Member, Membership
 from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.partition_assignor.rebalance import Subtopology
+from caughtup.models.partition_assignor.rebalance import TopicsInfo
 from caughtup.models.simulation.streams.run import RunningInstance, RunningThread
-from caughtup.models.simulation.streams.topology import CONSUMER_TIMINGS, Application, Protocol
+from caughtup.models.simulation.streams.topology import (
+    CONSUMER_TIMINGS,
+    AssignmentProtocol,
+    SimulatedApplication,
+)
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.what_if.beginning import Speeds, distinct_names
-from caughtup.models.what_if.setting import Setting
+from caughtup.models.what_if.setting import WhatIfSetting
 
-#: What coordinators have, the first by default.
+#: The assignors of coordinators, the default first.
 ASSIGNORS = ("uniform", "range")
 #: The kinds of groups whose members are plain consumers.
 _KINDS = frozenset({"consumer", "classic"})
 
 
 @dataclass(frozen=True, slots=True)
-class ConsumerGroup:
-    """A group of consumers as it is now. What Kafka Streams calls a task is a partition here.
+class SimulatedConsumerGroup:
+    """A group of consumers as it is now.
 
-    ``partitions`` has the number of partitions of each topic that it reads.
+    Each of its partitions is simulated like a task of Streams. ``partitions`` has the number of
+    partitions of each topic that it reads.
     """
 
     name: str
@@ -36,7 +41,7 @@ class ConsumerGroup:
 
     @property
     def speeds(self) -> Speeds:
-        """Consumers restore nothing."""
+        """No speeds: consumers restore nothing."""
         return Speeds(None, {})
 
     @property
@@ -46,7 +51,7 @@ class ConsumerGroup:
 
     @property
     def leaves(self) -> bool:
-        """A consumer leaves its group when it is closed."""
+        """True: a consumer leaves its group when it is closed."""
         return True
 
     @property
@@ -56,17 +61,17 @@ class ConsumerGroup:
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """A consumer group has none that decide."""
+        """Empty: no config of a consumer group affects the assignment."""
         return {}
 
     @property
     def open_configs(self) -> Mapping[str, str]:
-        """None: the coordinator has those by which it assigns."""
+        """Empty: the coordinator has the configs of the assignment."""
         return {}
 
-    def running(self, application: Application) -> tuple[RunningInstance, ...]:
-        """Return its members as they are."""
-        del application  # nobody said when it was so
+    def running(self, application: SimulatedApplication) -> tuple[RunningInstance, ...]:
+        """Return its members with their partitions."""
+        del application  # nothing is restored, so that its rate doesn't matter
         numbers = {topic: number for number, topic in enumerate(sorted(self.partitions))}
         tasks: dict[str, list[TaskId]] = {}
         for partition, member in self.membership.owners.items():
@@ -80,11 +85,13 @@ class ConsumerGroup:
             for number, (member, name) in enumerate(sorted(_names(self.membership).items()))
         )
 
-    def application(self, setting: Setting, restore_per_second: float) -> Application:
-        """Describe it as it is to be played. Raises ScenarioError for what there isn't."""
-        del restore_per_second  # of what has no state
+    def application(
+        self, setting: WhatIfSetting, restore_per_second: float
+    ) -> SimulatedApplication:
+        """Return it as a simulated application. Raises ScenarioError for an unsupported setting."""
+        del restore_per_second  # consumers have no state
         assignor = setting.assignor or ASSIGNORS[0]
-        if assignor not in ASSIGNORS or setting.protocol not in {None, Protocol.CONSUMER}:
+        if assignor not in ASSIGNORS or setting.protocol not in {None, AssignmentProtocol.CONSUMER}:
             raise ScenarioError(
                 "unsupported",
                 f"{self.name} has consumers: it is played on the consumer protocol, whose "
@@ -93,14 +100,14 @@ class ConsumerGroup:
         if setting.config or setting.static_members or setting.eager:
             raise ScenarioError("unsupported", f"{self.name} has consumers, and no such configs")
         topics = sorted(self.partitions)
-        return Application(
-            subtopologies={number: Subtopology((topic,)) for number, topic in enumerate(topics)},
+        return SimulatedApplication(
+            subtopologies={number: TopicsInfo((topic,)) for number, topic in enumerate(topics)},
             partitions=self.partitions,
             changelogs={},
             restore_per_second=1.0,
             assignor=assignor,
             timings=CONSUMER_TIMINGS,
-            protocol=Protocol.CONSUMER,
+            protocol=AssignmentProtocol.CONSUMER,
             task_names={
                 TaskId(number, partition): f"{topic}-{partition}"
                 for number, topic in enumerate(topics)
@@ -111,10 +118,10 @@ class ConsumerGroup:
 
 def consumer_group_of(
     state: ClusterState, name: str, now_ms: int, *, as_if: bool
-) -> ConsumerGroup | None:
-    """Return a group of consumers as it is known now; None if there is none of that name.
+) -> SimulatedConsumerGroup | None:
+    """Return a group of consumers as it is now; None if there is none of that name.
 
-    ``as_if``: one on the classic protocol, too, as if it were on the new one.
+    ``as_if``: return a group on the classic protocol, too, as if it were on the new one.
     """
     membership = state.groups.membership(name)
     if membership is None or membership.group_type not in _KINDS or not membership.members:
@@ -126,11 +133,11 @@ def consumer_group_of(
     for partition in membership.owners:
         widths[partition.topic] = max(widths.get(partition.topic, 0), partition.partition + 1)
     known = {topic: width for topic, width in widths.items() if width}
-    return ConsumerGroup(name, membership, known, now_ms) if known else None
+    return SimulatedConsumerGroup(name, membership, known, now_ms) if known else None
 
 
 def _names(membership: Membership) -> dict[str, str]:
-    """Return each member's name: its client id, with a number where several have it."""
+    """Return each member's name: its client id, with a number if several have it."""
     members = sorted(membership.members, key=_by_id)
     return distinct_names((member.member_id, member.client_id) for member in members)
 

@@ -1,4 +1,4 @@
-"""What somebody asks before doing something to a group: one plan, played for the least and the most."""
+"""The result of a planned change to a group, at the least and the greatest restore rate."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.errors import CaughtupError
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.simulation.membership import Timings
-from caughtup.models.simulation.streams.plan import Plan, Simulated, simulate
+from caughtup.models.simulation.streams.plan import PlannedActions, SimulationResult, simulate
 from caughtup.models.simulation.streams.run import RunningInstance
 from caughtup.models.simulation.streams.scenarios import AT_ONCE, application_of
-from caughtup.models.simulation.streams.topology import Application
+from caughtup.models.simulation.streams.topology import SimulatedApplication
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.what_if.beginning import (
     Speeds,
@@ -26,18 +26,19 @@ from caughtup.models.what_if.beginning import (
     running_instances,
     speeds,
 )
-from caughtup.models.what_if.setting import AS_IT_IS, Playable, Setting, as_played
+from caughtup.models.what_if.setting import AS_IT_IS, Playable, WhatIfSetting, with_setting
+from caughtup.models.what_if.streams_group import BrokerAssignedGroup, streams_group_of
 
-#: Assignors as scenarios call them, by what exact mode calls them; a follower moves as recommended.
+#: Assignors' names in scenarios, by their names in exact mode; a follower does as recommended.
 _ASSIGNORS = {**{kafkas: ours for ours, kafkas in CLASSES.items()}, FOLLOWER: RECOMMENDED}
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """A Kafka Streams application as it is now, ready to be played.
+class LeaderAssignedGroup:
+    """A Kafka Streams application as it is now, on the classic protocol, ready to be simulated.
 
-    ``speeds.restore`` is None where nobody saw a copy restore: seconds of restoring are unknown
-    then, and every figure of them is a least one.
+    ``speeds.restore`` is None if no copy was seen restoring: the seconds of restoring are unknown
+    then, and every time is a lower bound.
     """
 
     name: str
@@ -52,8 +53,8 @@ class Group:
         """The names of its instances, sorted."""
         return sorted(instance_names(self.generation).values())
 
-    def running(self, application: Application) -> tuple[RunningInstance, ...]:
-        """Return its instances as they are by now, restoring as fast as ``application`` does."""
+    def running(self, application: SimulatedApplication) -> tuple[RunningInstance, ...]:
+        """Return its instances as they are now, restored at the rate of ``application``."""
         ends = {task: one.end for task, one in application.changelogs.items()}
         return running_instances(
             self.generation, self.rows, ends, self.now_ms, application.restore_per_second
@@ -66,7 +67,7 @@ class Group:
 
     @property
     def leaves(self) -> bool:
-        """Kafka Streams doesn't leave its group when it is closed."""
+        """False: Kafka Streams doesn't leave its group when it is closed."""
         return False
 
     @property
@@ -76,7 +77,7 @@ class Group:
 
     @property
     def open_configs(self) -> Mapping[str, str]:
-        """The configs that aren't known for certain, with the values that are left."""
+        """The configs that aren't known for certain, with the possible values."""
         return {one.name: one.values for one in self.decided.inputs.configs if one.would_tell}
 
     @property
@@ -92,8 +93,10 @@ class Group:
             return Timings()
         return Timings(session_timeout_ms=max(one.session_timeout_ms for one in members))
 
-    def application(self, setting: Setting, restore_per_second: float) -> Application:
-        """Describe it as it is to be played. Raises ScenarioError for what Kafka refuses."""
+    def application(
+        self, setting: WhatIfSetting, restore_per_second: float
+    ) -> SimulatedApplication:
+        """Return it as a simulated application. Raises ScenarioError for what Kafka refuses."""
         scenario = self.decided.inputs.scenario
         follows = setting.assignor is None and self.decided.exact.leader.assignor == FOLLOWER
         application = application_of(
@@ -111,30 +114,31 @@ class Group:
             static_members=self.static_members,
             follower=Patience() if follows else None,
         )
-        return as_played(own, setting)
+        return with_setting(own, setting)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """A plan's end for the fastest and the slowest restoring that was seen.
+class WhatIfAnswer:
+    """The results of a plan at the fastest and the slowest observed restore rate.
 
-    ``restoring_known``: whether any was seen. Where none was, both are without restoring.
+    ``restoring_known``: whether any rate was observed. Without one, restoring takes no time in
+    both.
     """
 
-    plan: Plan
-    setting: Setting
-    fast: Simulated
-    slow: Simulated
+    plan: PlannedActions
+    setting: WhatIfSetting
+    fast: SimulationResult
+    slow: SimulationResult
     restoring_known: bool
 
 
 def group_of(
     state: ClusterState, name: str, now_ms: int, restore: tuple[float, float] | None = None
-) -> Group | None:
-    """Return an application as it is known now; None if none of that name has been decided.
+) -> LeaderAssignedGroup | None:
+    """Return an application as it is now; None if none of that name has been decided.
 
-    ``restore``: the least and the greatest that a thread restores, in offsets a second, where
-    somebody says so; else what copies were seen to.
+    ``restore``: the least and the greatest restore rate of a thread, in offsets a second, if given;
+    else the observed rates of copies.
     """
     application = state.applications.get(name)
     if application is None or application.decided is None:
@@ -142,7 +146,7 @@ def group_of(
     watch = state.watches.get(name)
     seen = speeds(watch.copies.values() if watch else ())
     decided = application.decided
-    return Group(
+    return LeaderAssignedGroup(
         name,
         decided.generation,
         decided,
@@ -158,25 +162,30 @@ class UnknownClientError(CaughtupError):
 
 def ask(
     group: Playable,
-    plan: Plan,
-    setting: Setting = AS_IT_IS,
+    plan: PlannedActions,
+    setting: WhatIfSetting = AS_IT_IS,
     between_steps: Callable[[], None] = lambda: None,
-) -> Answer:
-    """Play a plan on a group.
+) -> WhatIfAnswer:
+    """Simulate a plan on a group.
 
-    ``between_steps`` is called now and then, and may raise to end it. Raises UnknownClientError, and ScenarioError for a config that Kafka refuses.
+    ``between_steps`` is called from time to time, and may raise to end it. Raises
+    UnknownClientError, and ScenarioError for a config that Kafka refuses.
     """
     _refuse_unknown(plan, group.clients)
     rates = group.speeds.restore or (AT_ONCE, AT_ONCE)
-    slow = fast = _played(group, plan, setting, rates[0], between_steps)
+    slow = fast = _simulated(group, plan, setting, rates[0], between_steps)
     if rates[1] != rates[0]:
-        fast = _played(group, plan, setting, rates[1], between_steps)
-    return Answer(plan, setting, fast, slow, group.speeds.restore is not None)
+        fast = _simulated(group, plan, setting, rates[1], between_steps)
+    return WhatIfAnswer(plan, setting, fast, slow, group.speeds.restore is not None)
 
 
-def _played(
-    group: Playable, plan: Plan, setting: Setting, rate: float, between_steps: Callable[[], None]
-) -> Simulated:
+def _simulated(
+    group: Playable,
+    plan: PlannedActions,
+    setting: WhatIfSetting,
+    rate: float,
+    between_steps: Callable[[], None],
+) -> SimulationResult:
     between_steps()
     application = group.application(setting, rate)
     return simulate(
@@ -189,9 +198,19 @@ def _played(
     )
 
 
-def _refuse_unknown(plan: Plan, clients: Sequence[str]) -> None:
+def _refuse_unknown(plan: PlannedActions, clients: Sequence[str]) -> None:
     for name in (*plan.stop, *plan.kill, *plan.restart):
         if name not in clients:
             raise UnknownClientError(
                 "unknown_client", f"{name!r:.120} is not among {', '.join(sorted(clients)[:20])}"
             )
+
+
+def application_of_group(
+    state: ClusterState, name: str, now_ms: int, restore: tuple[float, float] | None = None
+) -> LeaderAssignedGroup | BrokerAssignedGroup | None:
+    """Return an application as it is now, whoever assigns; None if there is none of that name.
+
+    ``restore`` as in ``group_of``.
+    """
+    return group_of(state, name, now_ms, restore) or streams_group_of(state, name, now_ms, restore)

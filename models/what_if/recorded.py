@@ -1,4 +1,4 @@
-"""A Kafka Streams application as a scenario has it: one of ``caughtup assign``, or a recorded one."""
+"""A Kafka Streams application from a scenario of ``caughtup assign``, or from a recorded one."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from caughtup.models.simulation.streams.scenarios import (
     instances_of,
     sources_of,
 )
-from caughtup.models.simulation.streams.topology import Application
+from caughtup.models.simulation.streams.topology import SimulatedApplication
 from caughtup.models.what_if.beginning import Speeds
-from caughtup.models.what_if.setting import Setting, as_played
+from caughtup.models.what_if.setting import WhatIfSetting, with_setting
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedGroup:
-    """An application as a scenario has it. Its threads share what their process had.
+    """An application of a scenario. Its threads share the tasks of their process.
 
-    A copy of which nobody knows how far it is counts as one that is yet to be built, but for an
-    active, which runs. ``speeds.restore`` is None unless somebody says how fast threads restore.
+    A copy with an unknown position counts as yet to be built, except an active, which runs.
+    ``speeds.restore`` is None unless the restore rate of threads is given.
     """
 
     scenario: CompactScenario
@@ -40,17 +40,17 @@ class RecordedGroup:
 
     @property
     def now_ms(self) -> int:
-        """A scenario has no time: its story begins at 0."""
+        """0: a scenario has no time."""
         return 0
 
     @property
     def epoch(self) -> int:
-        """A scenario has no generation: its story begins with the first one."""
+        """1: a scenario has no generation."""
         return 1
 
     @property
     def leaves(self) -> bool:
-        """Kafka Streams doesn't leave its group when it is closed."""
+        """False: Kafka Streams doesn't leave its group when it is closed."""
         return False
 
     @property
@@ -65,16 +65,18 @@ class RecordedGroup:
 
     @property
     def open_configs(self) -> Mapping[str, str]:
-        """A scenario says all of its configs."""
+        """Empty: a scenario has all of its configs."""
         return {}
 
-    def running(self, application: Application) -> tuple[RunningInstance, ...]:
+    def running(self, application: SimulatedApplication) -> tuple[RunningInstance, ...]:
         """Return its instances as they are."""
-        del application  # nobody said when it was so
+        del application  # a scenario has no time since which copies could have restored
         return instances_of(self.scenario)
 
-    def application(self, setting: Setting, restore_per_second: float) -> Application:
-        """Describe it as it is to be played. Raises ScenarioError for what Kafka refuses."""
+    def application(
+        self, setting: WhatIfSetting, restore_per_second: float
+    ) -> SimulatedApplication:
+        """Return it as a simulated application. Raises ScenarioError for what Kafka refuses."""
         assignor = setting.assignor or self.scenario.assignor
         if assignor not in ASSIGNORS:
             raise ScenarioError("unsupported", f"assignor: {assignor!r:.80} can't be played")
@@ -91,4 +93,4 @@ class RecordedGroup:
         missing = sorted(application.tasks().sources.keys() - self.scenario.tasks.keys())
         if missing:
             raise ScenarioError("missing_field", f"tasks.{missing[0]}: is missing")
-        return as_played(application, setting)
+        return with_setting(application, setting)

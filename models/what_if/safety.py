@@ -1,4 +1,4 @@
-"""Whether an instance can go now without a task standing still for long, and when it can."""
+"""Whether an instance can stop now without a long standstill of any task, and when it can."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import Literal
 from caughtup.models.durations import duration
 from caughtup.models.ids import TaskId
 from caughtup.models.records.fields import ABSENT, Absent, Part
-from caughtup.models.simulation.streams.plan import Plan
+from caughtup.models.simulation.streams.plan import PlannedActions
 from caughtup.models.simulation.streams.run import RunningInstance
 from caughtup.models.what_if.question import ask
-from caughtup.models.what_if.setting import Playable, Setting
+from caughtup.models.what_if.setting import Playable, WhatIfSetting
 
 #: How long a task may stand still, in ms, where no limit is given and no service has seen how long
 #: the application's tasks do: a session timeout and a rebalance.
 WITHIN_MS = 60_000
-_AS_IT_IS = Setting()
+_AS_IT_IS = WhatIfSetting()
 _NO_ETAS: Mapping[tuple[str, TaskId], int | None] = MappingProxyType({})
 
 
 class Safety(Part):
     """Whether stopping an instance is safe: the answer of ``caughtup safe`` and of the service.
 
-    ``still_ms`` is for how long the task that stands still longest would (the slowest restoring
-    that was seen), ``task`` is that task, None if none would. ``known`` is False where no copy was
-    seen to restore and something would have to: then it isn't safe. ``safe_in_ms``: when the
-    copies that it lacks are caught up, by their ETAs; None if that isn't known, or never.
-    ``within_ms`` is for how long a task may stand still: what was asked, or the default.
-    ``open_configs``: the configs of which other values are possible, too. ``within_from``: where a
-    service has ``within_ms`` from; ``record``: the longest that a task stood still of late.
+    ``still_ms`` is the longest standstill of a task, at the slowest observed restore rate, and
+    ``task`` is that task, None if none would stand still. ``known`` is False if a state has to be
+    restored and no restore rate is known: then stopping isn't safe. ``safe_in_ms``: the time until
+    the missing copies are caught up, by their ETAs; None if unknown, or never. ``within_ms`` is the
+    longest acceptable standstill. ``open_configs``: the configs of which other values are possible.
+    ``within_from``: where a service has ``within_ms`` from; ``record``: the longest standstill of
+    the last hours.
     """
 
     safe: bool
@@ -50,17 +50,19 @@ def safe_to_stop(
     *,
     within_ms: int,
     leave_group: bool,
-    setting: Setting = _AS_IT_IS,
+    setting: WhatIfSetting = _AS_IT_IS,
     etas_ms: Mapping[tuple[str, TaskId], int | None] = _NO_ETAS,
     between_steps: Callable[[], None] = lambda: None,
 ) -> Safety:
-    """Return whether an instance can be stopped without a task standing still longer than that.
+    """Return whether an instance can be stopped without a standstill longer than ``within_ms``.
 
-    ``etas_ms``: by process and task, in how many ms copies that are behind are caught up; None
-    where unknown. ``leave_group``: it tells the group that it goes. ``between_steps`` is called
-    now and then, and may raise to end it. Raises UnknownClientError.
+    ``etas_ms``: by process and task, the ms until copies that are behind are caught up; None if
+    unknown. ``leave_group``: the instance leaves the group. ``between_steps`` is called from time
+    to time, and may raise to end it. Raises UnknownClientError.
     """
-    answer = ask(group, Plan(stop=(client,), leave_group=leave_group), setting, between_steps)
+    answer = ask(
+        group, PlannedActions(stop=(client,), leave_group=leave_group), setting, between_steps
+    )
     still = answer.slow.figures.still_ms
     worst = max(still, key=still.__getitem__, default=None)
     still_ms = 0 if worst is None else still[worst]
@@ -70,7 +72,7 @@ def safe_to_stop(
         reason = f"the group never reaches a stable assignment: {answer.slow.endless}"
         return Safety(False, known, reason, still_ms, worst, None, within_ms, group.open_configs)
     if known and still_ms <= within_ms:
-        longer = f" for longer than {_said(still_ms)}" if still_ms else ""
+        longer = f" for longer than {_in_words(still_ms)}" if still_ms else ""
         reason = f"no task stands still{longer}"
         return Safety(True, True, reason, still_ms, worst, 0, within_ms, group.open_configs)
     lacking, waits_ms = _lacking(group, client, setting, etas_ms)
@@ -79,17 +81,17 @@ def safe_to_stop(
     elif not known:
         reason = "a state would have to be restored, and no restore rate is known: no copy was seen restoring"
     else:
-        reason = f"{worst} would stand still for {_said(still_ms)}"
+        reason = f"{worst} would stand still for {_in_words(still_ms)}"
     return Safety(False, known, reason, still_ms, worst, waits_ms, within_ms, group.open_configs)
 
 
 def _lacking(
     group: Playable,
     client: str,
-    setting: Setting,
+    setting: WhatIfSetting,
     etas_ms: Mapping[tuple[str, TaskId], int | None],
 ) -> tuple[str | None, int | None]:
-    """Name the first task whose only caught-up copy is here, and when another one is there."""
+    """Return why a task would lack a caught-up copy, and in how many ms another one has it."""
     slowest = group.speeds.restore[0] if group.speeds.restore else 0.0
     application = group.application(setting, slowest)
     instances = group.running(application)
@@ -98,7 +100,7 @@ def _lacking(
     worst: tuple[int, TaskId] | None = None
     for task in sorted(task for one in instances if one.name == client for task in _active(one)):
         if task not in application.changelogs:
-            continue  # without state
+            continue  # stateless
         end = application.changelogs[task].end
         reached = [at for one in others if (at := one.offset_sums.get(task)) is not None]
         if reached and end - max(reached) <= acceptable:
@@ -117,7 +119,7 @@ def _lacking(
         return None, None
     eta_ms, task = worst
     return (
-        f"{task}'s only caught-up copy is here; its standby is caught up in {_said(eta_ms)}",
+        f"{task}'s only caught-up copy is here; its standby is caught up in {_in_words(eta_ms)}",
         eta_ms,
     )
 
@@ -126,5 +128,5 @@ def _active(instance: RunningInstance) -> list[TaskId]:
     return [task for thread in instance.threads for task in thread.active]
 
 
-def _said(ms: int) -> str:
+def _in_words(ms: int) -> str:
     return duration(ms / 1_000)

@@ -1,4 +1,4 @@
-"""How a plan is played, and what of a group it takes to play it."""
+"""The setting of a simulation, and the interface of a group that can be simulated."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from typing import Any, Protocol
 
 from caughtup.models.errors import ScenarioError
 from caughtup.models.simulation.streams.run import RunningInstance
-from caughtup.models.simulation.streams.topology import STREAMS_TIMINGS, Application
-from caughtup.models.simulation.streams.topology import Protocol as GroupProtocol
+from caughtup.models.simulation.streams.topology import (
+    STREAMS_TIMINGS,
+    AssignmentProtocol,
+    SimulatedApplication,
+)
 from caughtup.models.what_if.beginning import Speeds
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
-    """How a plan is played: what is other than it is, and by which protocol.
+class WhatIfSetting:
+    """What differs from the group as it is, and the protocol.
 
-    ``static_members``: as if every thread had a ``group.instance.id``; else as the group is.
+    ``static_members``: as if every thread had a ``group.instance.id``; else as in the group.
     ``protocol``: as if the group were on that one; None: as it is.
     """
 
@@ -26,18 +29,19 @@ class Setting:
     eager: bool = False
     waits_for_thread: bool = False
     static_members: bool = False
-    protocol: GroupProtocol | None = None
+    protocol: AssignmentProtocol | None = None
 
 
-AS_IT_IS = Setting()
+AS_IT_IS = WhatIfSetting()
 
 
 class Playable(Protocol):
-    """A group as it is, ready to be played.
+    """A group as it is now, ready to be simulated.
 
-    ``speeds.restore`` is None where nobody saw a copy restore: seconds of restoring are unknown
-    then, and every figure of them is a least one. ``now_ms`` is when it was like that (epoch ms),
-    ``epoch`` its generation. ``leaves``: who stops in order tells the group unless asked not to.
+    ``speeds.restore`` is None if no copy was seen restoring: the seconds of restoring are unknown
+    then, and every time is a lower bound. ``now_ms`` is the time of this state (epoch ms),
+    ``epoch`` its generation. ``leaves``: an instance that stops in order leaves the group by
+    default.
     """
 
     @property
@@ -46,11 +50,11 @@ class Playable(Protocol):
 
     @property
     def speeds(self) -> Speeds:
-        """How fast things go."""
+        """The speeds of the application."""
 
     @property
     def now_ms(self) -> int:
-        """When it was like that."""
+        """The time of this state (epoch ms)."""
 
     @property
     def epoch(self) -> int:
@@ -58,7 +62,7 @@ class Playable(Protocol):
 
     @property
     def leaves(self) -> bool:
-        """Whether who stops in order leaves the group."""
+        """Whether an instance that stops in order leaves the group."""
 
     @property
     def clients(self) -> list[str]:
@@ -70,27 +74,29 @@ class Playable(Protocol):
 
     @property
     def open_configs(self) -> Mapping[str, str]:
-        """The configs that aren't known for certain, with the values that are left."""
+        """The configs that aren't known for certain, with the possible values."""
 
-    def running(self, application: Application) -> tuple[RunningInstance, ...]:
-        """Return its instances as they are by now, restoring as fast as ``application`` does."""
+    def running(self, application: SimulatedApplication) -> tuple[RunningInstance, ...]:
+        """Return its instances as they are now, restored at the rate of ``application``."""
 
-    def application(self, setting: Setting, restore_per_second: float) -> Application:
-        """Describe it as it is to be played. Raises ScenarioError for what Kafka refuses."""
+    def application(
+        self, setting: WhatIfSetting, restore_per_second: float
+    ) -> SimulatedApplication:
+        """Return it as a simulated application. Raises ScenarioError for what Kafka refuses."""
 
 
-def as_played(application: Application, setting: Setting) -> Application:
-    """Return a Kafka Streams application as a setting has it played.
+def with_setting(application: SimulatedApplication, setting: WhatIfSetting) -> SimulatedApplication:
+    """Return a Kafka Streams application under a setting.
 
-    Raises ScenarioError ``unsupported`` for what there isn't on a protocol.
+    Raises ScenarioError ``unsupported`` for a setting that its protocol doesn't have.
     """
-    if setting.protocol is GroupProtocol.CONSUMER:
+    if setting.protocol is AssignmentProtocol.CONSUMER:
         raise ScenarioError(
             "unsupported",
             "Kafka Streams' tasks have no consumer group: its protocols are cooperative, eager "
             "and streams",
         )
-    if setting.protocol is GroupProtocol.STREAMS:
+    if setting.protocol is AssignmentProtocol.STREAMS:
         if setting.assignor is not None or setting.static_members:
             raise ScenarioError(
                 "unsupported",
@@ -98,13 +104,13 @@ def as_played(application: Application, setting: Setting) -> Application:
             )
         return replace(
             application,
-            protocol=GroupProtocol.STREAMS,
+            protocol=AssignmentProtocol.STREAMS,
             timings=STREAMS_TIMINGS,
             static_members=False,
             waits_for_thread=False,
             follower=None,
         )
-    if application.protocol is GroupProtocol.CLASSIC:
+    if application.protocol is AssignmentProtocol.CLASSIC:
         application = replace(application, eager=setting.eager)
     return replace(
         application,

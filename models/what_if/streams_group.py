@@ -15,18 +15,18 @@ from caughtup.models.groups.streams import StreamsGroup
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.offsets import sum_offsets
-from caughtup.models.partition_assignor.rebalance import Subtopology
+from caughtup.models.partition_assignor.rebalance import TopicsInfo
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions, group_partitions
 from caughtup.models.simulation.streams.run import RunningInstance, RunningThread
 from caughtup.models.simulation.streams.topology import (
     STREAMS_TIMINGS,
-    Application,
+    AssignmentProtocol,
     Changelog,
-    Protocol,
+    SimulatedApplication,
 )
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.what_if.beginning import Speeds, distinct_names, reached, speeds
-from caughtup.models.what_if.setting import Setting, as_played
+from caughtup.models.what_if.setting import WhatIfSetting, with_setting
 
 _STANDBYS = "num.standby.replicas"
 _COUNT = re.compile(r"[0-9]{1,4}")
@@ -36,8 +36,8 @@ _COUNT = re.compile(r"[0-9]{1,4}")
 class BrokerAssignedGroup:
     """An application in a streams group.
 
-    ``changelogs``: the end offset sum of each task with state. A standby of which nobody said how
-    far it is counts as caught up: only its application knows, and its coordinator.
+    ``changelogs``: the end offset sum of each stateful task. A standby with an unknown position
+    counts as caught up: only its application and its coordinator know the position.
     """
 
     name: str
@@ -55,7 +55,7 @@ class BrokerAssignedGroup:
 
     @property
     def leaves(self) -> bool:
-        """Kafka Streams doesn't leave its group when it is closed."""
+        """False: Kafka Streams doesn't leave its group when it is closed."""
         return False
 
     @property
@@ -65,18 +65,18 @@ class BrokerAssignedGroup:
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """The only config by which the coordinator assigns, as it was last."""
+        """The only config of the coordinator's assignment, as last seen."""
         standbys = self.group.configs.get(_STANDBYS, "")
         return {_STANDBYS: int(standbys)} if _COUNT.fullmatch(standbys) else {}
 
     @property
     def open_configs(self) -> Mapping[str, str]:
-        """None: the coordinator has those by which it assigns."""
+        """Empty: the coordinator has the configs of the assignment."""
         return {}
 
-    def running(self, application: Application) -> tuple[RunningInstance, ...]:
-        """Return its instances as they are."""
-        del application  # nobody said when it was so
+    def running(self, application: SimulatedApplication) -> tuple[RunningInstance, ...]:
+        """Return its instances with their tasks."""
+        del application  # the time of the copies' positions is unknown
         threads: dict[str, dict[str, tuple[list[TaskId], list[TaskId]]]] = {}
         for member_id, read in sorted(self.group.members.items()):
             threads.setdefault(read.process_id, {})[member_id] = ([], [])
@@ -98,14 +98,16 @@ class BrokerAssignedGroup:
             for number, (process, own) in enumerate(sorted(threads.items()))
         )
 
-    def application(self, setting: Setting, restore_per_second: float) -> Application:
-        """Describe it as it is to be played. Raises ScenarioError for what Kafka refuses."""
-        if setting.protocol not in {None, Protocol.STREAMS} or setting.eager:
+    def application(
+        self, setting: WhatIfSetting, restore_per_second: float
+    ) -> SimulatedApplication:
+        """Return it as a simulated application. Raises ScenarioError for what Kafka refuses."""
+        if setting.protocol not in {None, AssignmentProtocol.STREAMS} or setting.eager:
             raise ScenarioError(
                 "unsupported",
                 f"{self.name} is on the streams protocol: its configs of the classic one aren't known",
             )
-        application = Application(
+        application = SimulatedApplication(
             subtopologies=_subtopologies(self.group),
             partitions=self.partitions,
             changelogs={
@@ -115,12 +117,12 @@ class BrokerAssignedGroup:
             restore_per_second=restore_per_second,
             configs=read_configs({**self.config, **dict(setting.config)}),
             timings=STREAMS_TIMINGS,
-            protocol=Protocol.STREAMS,
+            protocol=AssignmentProtocol.STREAMS,
         )
-        return as_played(application, replace(setting, protocol=Protocol.STREAMS))
+        return with_setting(application, replace(setting, protocol=AssignmentProtocol.STREAMS))
 
     def _reached(self) -> dict[str, dict[TaskId, int]]:
-        """Return how far each process's copies are that don't run."""
+        """Return the positions of each process's copies that don't run."""
         sums: dict[str, dict[TaskId, int]] = {}
         for row in self.rows:
             if row.role == "active" or row.task not in self.changelogs:
@@ -132,7 +134,7 @@ class BrokerAssignedGroup:
         return sums
 
     def _names(self) -> dict[str, str]:
-        """Return a name for each process: its client's, with a number where that isn't its own."""
+        """Return a name for each process: its client's, with a number if another one has it."""
         wanted: dict[str, str] = {}
         for _, read in sorted(self.group.members.items()):
             name = client_name(read.client_id) or read.process_id
@@ -143,10 +145,10 @@ class BrokerAssignedGroup:
 def streams_group_of(
     state: ClusterState, name: str, now_ms: int, restore: tuple[float, float] | None = None
 ) -> BrokerAssignedGroup | None:
-    """Return an application in a streams group as it is known now.
+    """Return an application in a streams group as it is now.
 
-    None if there is none of that name, or nobody is in it, or a topic that it reads isn't known, or
-    a member has a task that its topology hasn't: it gets another one, or finds its topics by a
+    None if there is none of that name, it has no members, a topic that it reads is unknown, or a
+    member has a task that isn't in its topology: then the topology changes, or its topics match a
     pattern. ``restore`` as in ``group_of``.
     """
     group = state.groups.streams.get(name)
@@ -173,16 +175,19 @@ def streams_group_of(
     )
 
 
-def _subtopologies(group: StreamsGroup) -> dict[int, Subtopology]:
+def _subtopologies(group: StreamsGroup) -> dict[int, TopicsInfo]:
     sources = group.source_topics()
     return {
-        number: Subtopology(tuple(sorted(sources.get(str(number), ()))), changelogs)
+        number: TopicsInfo(tuple(sorted(sources.get(str(number), ()))), changelogs)
         for number, changelogs in sorted(group.changelogs().items())
     }
 
 
 def _ends(tasks: TaskPartitions, ends: EndOffsetTable) -> dict[TaskId, int]:
-    """Return the end offset sum of each task with state; 0 of a changelog nobody knows the end of."""
+    """Return the end offset sum of each stateful task.
+
+    A changelog with an unknown end counts as 0.
+    """
     known = {task: map(ends.latest, own) for task, own in tasks.changelogs.items()}
     return {
         task: sum_offsets([one.end_offset for one in latest if one is not None])
@@ -191,7 +196,7 @@ def _ends(tasks: TaskPartitions, ends: EndOffsetTable) -> dict[TaskId, int]:
 
 
 def _process_id(process: str, number: int) -> ProcessId:
-    """Return a process's id; Kafka Streams' is a UUID, another client's may be anything."""
+    """Return a process's id: a UUID from Kafka Streams, which another client's id need not be."""
     try:
         return ProcessId.parse(process)
     except CaughtupError:

@@ -1,4 +1,4 @@
-"""What a Kafka Streams leader puts into a member's assignment: tasks, hosts, the next probe."""
+"""The user data in an assignment by a Kafka Streams leader: tasks, hosts, the next probe."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from caughtup.models.offsets import LONG_MAX
 from caughtup.models.wire.bounds import LATEST_MS, partition, task_id, time_ms
 from caughtup.models.wire.reader import Reader
 
-#: The versions read here, which is all: Kafka Streams has written 11 since 3.2.
+#: The versions that are decoded, which are all: Kafka Streams has written 11 since 3.2.
 VERSIONS = range(1, 12)
 
 _UNKNOWN_VERSION = -1
@@ -34,7 +34,7 @@ _HOST_BYTES = 10  # a name's length, the port and a count
 
 
 class HostInfo(NamedTuple):
-    """Where an instance answers queries (``application.server``)."""
+    """The address at which an instance answers queries (``application.server``)."""
 
     host: str
     port: int
@@ -44,11 +44,12 @@ class HostInfo(NamedTuple):
 class AssignmentInfo:
     """A Kafka Streams member's assignment.
 
-    ``active`` stands in the order of the member's partitions sorted by topic and partition.
-    ``standby`` holds every standby task, warm-ups included, with its source partitions.
-    ``next_rebalance_ms`` is when this member has to ask for the next rebalance, by its leader's
-    clock in milliseconds since the epoch: 0 for at once, None for not at all; after the year 9999,
-    which a long interval leads to, is given as its end. What a version lacks is -1 (``commonly_supported_version``), 0 (``error_code``), None or empty.
+    ``active`` is in the order of the member's partitions sorted by topic and partition. ``standby``
+    has every standby task, warm-ups included, with its source partitions. ``next_rebalance_ms`` is
+    when this member has to request the next rebalance, by its leader's clock in ms since the epoch:
+    0 for at once, None for never; times after the year 9999, from a long interval, are given as its
+    end. Fields that a version lacks are -1 (``commonly_supported_version``), 0 (``error_code``),
+    None or empty.
     """
 
     version: int
@@ -62,12 +63,11 @@ class AssignmentInfo:
 
 
 def decode_assignment_info(data: bytes) -> AssignmentInfo:
-    """Read a member's assignment, versions 1 to 11.
+    """Decode a member's assignment, versions 1 to 11.
 
-    Raises DecodeError: ``unknown_version`` for another version, ``named_topology`` for tasks of
-    a named topology, ``bad_reference`` for a topic that the dictionary lacks, ``out_of_range`` for
-    a task or a partition that nobody has, ``bad_time``. Source: Kafka Streams'
-    ``AssignmentInfo``.
+    Raises DecodeError: ``unknown_version`` for another version, ``named_topology`` for tasks of a
+    named topology, ``bad_reference`` for a topic that the dictionary lacks, ``out_of_range`` for an
+    impossible task or partition, ``bad_time``. Source: Kafka Streams' ``AssignmentInfo``.
     """
     reader = Reader(data)
     version = reader.int32()

@@ -1,7 +1,7 @@
-"""What numbers on the wire may be: anything else is nobody's offset, time or task.
+"""Bounds of the numbers in records: numbers outside are no offset, time or task.
 
-Whoever may write to the log can write any number there. Bounded here, sums of offsets and spans of
-time fit where they are kept, and a task has a name.
+Any number can be written to the log. With these bounds, sums of offsets and differences of times
+fit where they are stored, and a task has a name.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from caughtup.models.offsets import LONG_MAX
 
 #: The last millisecond of the year 9999, since the epoch.
 LATEST_MS = 253_402_300_799_999
-#: What a version without a time has, or a coordinator that knows none.
+#: The time of a record without one, or of a coordinator that knows none.
 NO_TIME_MS = -1
 #: A static member that left for a while has the epoch -2, one that leaves has -1.
 LEAST_EPOCH = -2
 
 
 def bounded(what: str, number: int, least: int, most: int = LONG_MAX) -> int:
-    """Return a number that lies within its bounds. Raises DecodeError ``out_of_range``."""
+    """Return a number within its bounds. Raises DecodeError ``out_of_range``."""
     if not least <= number <= most:
         raise DecodeError("out_of_range", f"{what} {number}")
     return number
@@ -39,7 +39,10 @@ def partitions(numbers: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def task_id(subtopology: int, partition: int) -> TaskId:
-    """Return the id of a task. Raises DecodeError ``out_of_range`` where it has no name."""
+    """Return the id of a task that can be written as a name.
+
+    Raises DecodeError ``out_of_range``.
+    """
     if not 0 <= subtopology <= NUMBER_MAX or not 0 <= partition <= NUMBER_MAX:
         raise DecodeError("out_of_range", f"task {subtopology}_{partition}")
     return TaskId(subtopology, partition)
@@ -51,12 +54,12 @@ def epoch(number: int) -> int:
 
 
 def time_ms(number: int) -> int:
-    """Return a time in ms since the epoch. Raises DecodeError ``bad_time`` if it is none."""
+    """Return a time in ms since the epoch, up to the year 9999. Raises DecodeError ``bad_time``."""
     if not 0 <= number <= LATEST_MS:
         raise DecodeError("bad_time", f"{number} ms is no time since 1970")
     return number
 
 
 def known_time_ms(number: int) -> int:
-    """Return a time that may not be known, which is -1. Raises DecodeError ``bad_time``."""
+    """Return a time in ms since the epoch, or -1 for unknown. Raises DecodeError ``bad_time``."""
     return number if number == NO_TIME_MS else time_ms(number)

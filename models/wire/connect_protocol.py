@@ -1,4 +1,4 @@
-"""What Connect's workers and their leader send each other: what each has, is given, and lets go."""
+"""The messages between Connect's workers and their leader: work owned, assigned, revoked."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from caughtup.models.ids import NUMBER_MAX, ConnectorTaskId
 from caughtup.models.wire.bounds import bounded
 from caughtup.models.wire.reader import Reader
 
-#: The protocol type of a group of Connect workers, which is how one is told from others.
+#: The protocol type of a group of Connect workers.
 PROTOCOL_TYPE = "connect"
 #: By version: 0 eager, 1 compatible, 2 sessioned (KIP-507), which is written as 1 is.
 PROTOCOLS = ("default", "compatible", "sessioned")
 EAGER = PROTOCOLS[0]
 
-_CONNECTOR = -1  # stands among the numbers of tasks for the connector itself
-_NO_OFFSET = -1  # of a config topic that nothing was read from
+_CONNECTOR = -1  # in place of a task's number: the connector itself
+_NO_OFFSET = -1  # nothing was read from the config topic
 _TASK = struct.Struct(">i")
 _CONNECTOR_BYTES = 6  # a name's length and the count of its tasks
 _NULL_ARRAY = b"\xff\xff\xff\xff"
@@ -26,7 +26,7 @@ _INT_MAX = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class ConnectorsAndTasks:
-    """Connectors and tasks, each in the order of the wire."""
+    """Connectors and tasks, each in the order of the message."""
 
     connectors: tuple[str, ...] = ()
     tasks: tuple[ConnectorTaskId, ...] = ()
@@ -40,12 +40,12 @@ NOTHING = ConnectorsAndTasks()
 
 @dataclass(frozen=True, slots=True)
 class WorkerAssignment:
-    """What the leader told a worker.
+    """A leader's assignment for a worker.
 
-    ``assigned`` is all that the worker shall run in version 0, and from 1 on what it shall start
-    beside what it has. ``error`` 1 means that the leader had not read the config topic as far as
-    ``config_offset``, which some worker had: everybody joins again. ``delay_ms`` is how long to
-    wait before joining again, 0 for not at all. Before version 1 nothing is ``revoked``.
+    ``assigned`` is the worker's whole work in version 0, and from version 1 on the work to start in
+    addition. ``error`` 1 means that the leader had not read the config topic up to
+    ``config_offset``, which some worker had: all workers join again. ``delay_ms`` is the time to
+    wait before joining again, 0 for not joining again. Before version 1 ``revoked`` is empty.
     """
 
     version: int
@@ -60,11 +60,11 @@ class WorkerAssignment:
 
 @dataclass(frozen=True, slots=True)
 class WorkerState:
-    """What a worker said when it joined.
+    """A worker's subscription.
 
-    ``config_offset`` is how far it had read the config topic, -1 if not at all. ``assignment`` has
-    as ``assigned`` what it ran then, beside what its last leader told it; None in version 0, for
-    one that joins for the first time, and for one that gave everything up.
+    ``config_offset`` is the position in the config topic, -1 if nothing was read. ``assignment`` is
+    the worker's last assignment, with the work that it ran then as ``assigned``; None in version 0,
+    for a worker that joins for the first time, and for one that gave up all work.
     """
 
     version: int
@@ -74,15 +74,15 @@ class WorkerState:
 
     @property
     def owned(self) -> ConnectorsAndTasks:
-        """What the worker ran when it joined."""
+        """The work that the worker ran when it joined."""
         return NOTHING if self.assignment is None else self.assignment.assigned
 
 
 def decode_worker_state(data: bytes) -> WorkerState:
-    """Read what a worker said when it joined (its subscription), versions 0 to 2.
+    """Decode a worker's subscription, versions 0 to 2.
 
-    Bytes left over are tolerated, as Connect tolerates them. Raises DecodeError:
-    ``unknown_version`` for a later version, ``out_of_range``. Source: Connect's
+    Trailing bytes are tolerated, as Connect tolerates them. Raises DecodeError: ``unknown_version``
+    for a later version, ``out_of_range``. Source: Connect's
     ``IncrementalCooperativeConnectProtocol``.
     """
     reader = Reader(data)
@@ -94,10 +94,10 @@ def decode_worker_state(data: bytes) -> WorkerState:
 
 
 def decode_worker_assignment(data: bytes) -> WorkerAssignment:
-    """Read what the leader told a worker, versions 0 to 2; bytes left over are tolerated.
+    """Decode a worker's assignment, versions 0 to 2; trailing bytes are tolerated.
 
-    Raises DecodeError: ``unknown_version`` for a later version, ``out_of_range`` for a number that
-    no task has, a negative delay or an offset below -1. Source: Connect's ``ExtendedAssignment``.
+    Raises DecodeError: ``unknown_version`` for a later version, ``out_of_range`` for an impossible
+    task number, a negative delay or an offset below -1. Source: Connect's ``ExtendedAssignment``.
     """
     reader = Reader(data)
     version = _version(reader, "assignment")
@@ -133,7 +133,7 @@ def _nullable_connectors_and_tasks(reader: Reader) -> ConnectorsAndTasks:
 
 
 def _by_connector(reader: Reader) -> ConnectorsAndTasks:
-    """Read an array of connectors, each with numbers of tasks, -1 being the connector itself."""
+    """Read an array of connectors, each with task numbers, of which -1 is the connector itself."""
     connectors: list[str] = []
     tasks: list[ConnectorTaskId] = []
     for _ in range(reader.array_length(_CONNECTOR_BYTES)):

@@ -1,7 +1,7 @@
-"""What the coordinator writes about a consumer group on the new protocol (KIP-848).
+"""The coordinator's records of a consumer group on the new protocol (KIP-848).
 
-A group's state is the last value of each of its records: its epoch, its members, what each of
-them should have and what each of them has. Every value is of version 0 and flexible.
+A group's state is the last value of each of its records: its epoch, its members, their target
+assignments and their current assignments. Every value is of version 0 and flexible.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CLASSIC_PROTOCOL_BYTES = 3  # two lengths and tagged fields
 class ConsumerGroupMetadata:
     """A group (type 3).
 
-    ``metadata_hash``, of its topics, is 0 where it has none or the hash is unknown (before 4.1).
+    ``metadata_hash``, of its topics, is 0 if there is none or it is unknown (before 4.1).
     """
 
     epoch: int
@@ -38,9 +38,9 @@ class ConsumerGroupMetadata:
 
 @dataclass(frozen=True, slots=True)
 class ClassicMemberMetadata:
-    """What a member still on the classic protocol joined with.
+    """The subscriptions of a member that is still on the classic protocol.
 
-    ``supported_protocols``: the bytes of its subscription, by the protocol's name.
+    ``supported_protocols``: the subscription's bytes, by the protocol's name.
     """
 
     session_timeout_ms: int
@@ -49,7 +49,7 @@ class ClassicMemberMetadata:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupMemberMetadata:
-    """A member and what it subscribes to (type 5).
+    """A member and its subscription (type 5).
 
     ``classic_member_metadata`` is None unless the member is on the classic protocol.
     """
@@ -67,9 +67,9 @@ class ConsumerGroupMemberMetadata:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupTargetAssignmentMetadata:
-    """The epoch that the members' target assignments are of (type 6).
+    """The epoch of the members' target assignments (type 6).
 
-    ``assignment_timestamp_ms`` is when they were there, 0 where unknown (before 4.3).
+    ``assignment_timestamp_ms`` is when they were computed, 0 if unknown (before 4.3).
     """
 
     assignment_epoch: int
@@ -78,9 +78,9 @@ class ConsumerGroupTargetAssignmentMetadata:
 
 @dataclass(frozen=True, slots=True)
 class TopicPartitions:
-    """Partitions of a topic, which is named by its id alone: 16 bytes.
+    """Partitions of a topic, which is given by its id only: 16 bytes.
 
-    ``assignment_epochs`` holds the epoch of each one's assignment, empty where unknown.
+    ``assignment_epochs`` are the epochs of their assignments, empty if unknown.
     """
 
     topic_id: bytes
@@ -90,14 +90,14 @@ class TopicPartitions:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupTargetAssignmentMember:
-    """What a member should have (type 7)."""
+    """A member's target assignment (type 7)."""
 
     topic_partitions: tuple[TopicPartitions, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupCurrentMemberAssignment:
-    """What a member has, and what of it the member must let go of (type 8).
+    """A member's current assignment, and the partitions that it must revoke (type 8).
 
     ``state``: 0 stable, 1 has partitions to revoke, 2 waits for partitions of others, 127 unknown.
     """
@@ -111,7 +111,7 @@ class ConsumerGroupCurrentMemberAssignment:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupRegularExpression:
-    """The topics that a regular expression stands for (type 16)."""
+    """The topics that match a regular expression (type 16)."""
 
     topics: tuple[str, ...]
     version: int
@@ -130,12 +130,12 @@ ConsumerGroupRecord = (
 
 
 def decode_consumer_group_record(record_type: RecordType, data: bytes) -> ConsumerGroupRecord:
-    """Read a value of types 3 to 8 or 16.
+    """Decode a value of types 3 to 8 or 16.
 
-    Tagged fields that aren't known, and bytes left over, are tolerated, as Kafka's coordinator
-    tolerates them. Raises DecodeError (``unknown_version`` for a later version than 0, and
-    ``out_of_range`` or ``bad_time`` for numbers that are none of theirs), and KeyError for another
-    type. Source: the ``ConsumerGroup…Value`` messages of Kafka's group coordinator.
+    Unknown tagged fields and trailing bytes are tolerated, as Kafka's coordinator tolerates them.
+    Raises DecodeError (``unknown_version`` for a later version than 0, and ``out_of_range`` or
+    ``bad_time`` for impossible numbers), and KeyError for another type. Source: the
+    ``ConsumerGroup…Value`` messages of Kafka's group coordinator.
     """
     return _DECODERS[record_type](data)
 

@@ -13,7 +13,7 @@ from caughtup.models.wire.bounds import partition as bounded_partition
 from caughtup.models.wire.reader import Reader
 from caughtup.models.wire.record_keys import NewGroupKey, RecordType, read_new_group_key
 
-#: Key types of a committed offset; plain numbers, which are quicker to compare.
+#: Key types of a committed offset; as plain ints, which compare faster.
 OFFSET_COMMIT_TYPES = (int(RecordType.LEGACY_OFFSET_COMMIT), int(RecordType.OFFSET_COMMIT))
 
 _NEWEST_OFFSET_COMMIT = 4
@@ -36,11 +36,10 @@ _ONE_TOPIC_ID = bytes((1, _TOPIC_ID_TAG, _TOPIC_ID_BYTES))
 _PLAIN_V4 = struct.Struct(">hqiBq3s16s")
 _NO_METADATA = 1
 
-# What keys begin with up to the partition, and the group and topic that it says. Only a shortcut:
-# forgotten when there are too many.
+# A cache: the start of a key, up to the partition → its group and topic. Cleared when it is full.
 _NAMES: dict[bytes, tuple[str, str]] = {}
 _NAMES_KEPT = 8_192
-# Half the time of a named tuple's own constructor, which is a step of Python's.
+# Takes half the time of a named tuple's own constructor.
 _new = tuple.__new__
 
 
@@ -59,7 +58,7 @@ class GroupKey(NamedTuple):
 
 
 class OtherKey(NamedTuple):
-    """A key of a type that isn't known here."""
+    """A key of an unknown type."""
 
     key_type: int
 
@@ -67,8 +66,8 @@ class OtherKey(NamedTuple):
 class OffsetCommit(NamedTuple):
     """A committed offset.
 
-    ``leader_epoch`` and ``expire_timestamp_ms`` are -1 where there is none (before version 3; in
-    all but 1). Timestamps are milliseconds since the epoch. ``topic_id`` is 16 bytes, or None.
+    ``leader_epoch`` and ``expire_timestamp_ms`` are -1 if absent (before version 3; in all but 1).
+    Timestamps are milliseconds since the epoch. ``topic_id`` is 16 bytes, or None.
     """
 
     offset: int
@@ -83,17 +82,17 @@ Key = OffsetKey | GroupKey | NewGroupKey | OtherKey
 
 
 def decode_key(data: bytes) -> Key:
-    """Read a record's key.
+    """Decode a record's key.
 
-    A key has one form: bytes left over are refused, so that equal keys have equal bytes (save
-    for types 0 and 1, which name the same thing). Raises DecodeError (``out_of_range`` for a
-    partition that no topic has). Source: Kafka's ``CoordinatorRecordType``.
+    A key has only one form: trailing bytes are refused, so that equal keys have equal bytes (except
+    for types 0 and 1, which mean the same). Raises DecodeError (``out_of_range`` for an impossible
+    partition). Source: Kafka's ``CoordinatorRecordType``.
     """
     return quick_offset_key(data) or _any_key(data)
 
 
 def quick_offset_key(data: bytes) -> OffsetKey | None:
-    """Read a committed offset's key; None for anything else. Much faster than field by field."""
+    """Decode a committed offset's key, much faster than field by field; None for anything else."""
     names = _NAMES.get(data[:-4])
     if names is None:
         names = _learn_names(data[:-4])
@@ -107,7 +106,7 @@ def quick_offset_key(data: bytes) -> OffsetKey | None:
 
 
 def _learn_names(head: bytes) -> tuple[str, str] | None:
-    """Read and remember the names in a committed offset's key, all of it but the partition."""
+    """Decode and cache the names in a committed offset's key without its partition."""
     names = head_names(head)
     if names is not None:
         if len(_NAMES) >= _NAMES_KEPT:
@@ -117,10 +116,10 @@ def _learn_names(head: bytes) -> tuple[str, str] | None:
 
 
 def head_names(head: bytes) -> tuple[str, str] | None:
-    """Return the group and the topic in a committed offset's key, all of it but the partition.
+    """Return the group and the topic in a committed offset's key without its partition.
 
-    They are the same in the keys of all of a topic's partitions, and interned: state is looked up
-    by them. None if it is anything else.
+    They are the same in the keys of all of a topic's partitions, and interned, since the state is
+    looked up by them. None for anything else.
     """
     try:
         key_type, length = _KEY_HEAD.unpack_from(head)
@@ -159,19 +158,19 @@ def _any_key(data: bytes) -> Key:
 
 
 def decode_offset_commit(data: bytes) -> OffsetCommit:
-    """Read a committed offset, versions 0 to 4 of ``OffsetCommitValue``.
+    """Decode a committed offset, versions 0 to 4 of ``OffsetCommitValue``.
 
-    Bytes left over are tolerated, as Kafka's coordinator tolerates them. Raises DecodeError:
+    Trailing bytes are tolerated, as Kafka's coordinator tolerates them. Raises DecodeError:
     ``unknown_version`` for a later version, ``out_of_range`` for an offset below 0 or an epoch
     below -1, ``bad_time`` for a commit before 1970 or after the year 9999. A broker checks none of
-    these numbers, and a consumer takes an offset below 0 for none. Source: Kafka's
+    these numbers, and a consumer treats an offset below 0 as none. Source: Kafka's
     ``OffsetCommitValue``.
     """
     return quick_offset_commit(data) or _any_offset_commit(data)
 
 
 def quick_offset_commit(data: bytes) -> OffsetCommit | None:
-    """Read the two forms that brokers have written since 2.1; None for anything else.
+    """Decode the two forms that brokers have written since 2.1; None for anything else.
 
     Nearly all records have one of them, and this takes a third of the time or less.
     """
@@ -221,7 +220,7 @@ def _any_offset_commit(data: bytes) -> OffsetCommit:
     leader_epoch = bounded("leader epoch", reader.int32(), -1) if version >= 3 else -1
     metadata = reader.string()
     commit_timestamp_ms = time_ms(reader.int64())
-    # Now plus a retention that somebody chose, which may have overflowed.
+    # The time of the commit plus a retention set by the client, which may have overflowed.
     expire_timestamp_ms = max(reader.int64(), -1) if version == 1 else -1
     topic_id = reader.tagged_fields().get(_TOPIC_ID_TAG)
     if topic_id is not None and len(topic_id) != _TOPIC_ID_BYTES:

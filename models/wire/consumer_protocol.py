@@ -1,4 +1,4 @@
-"""The envelope that consumers of classic groups put around what they subscribe to and are given."""
+"""The envelope of subscriptions and assignments of consumers in classic groups."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _PARTITION_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class ConsumerSubscription:
-    """What a consumer sent the group when it joined.
+    """A consumer's subscription, which it sends when it joins.
 
-    ``generation`` is -1 where the version has none (before 2) or the member had none; ``owned``
-    is empty before version 1, ``rack`` (``client.rack``) None before version 3.
+    ``generation`` is -1 if the version lacks it (before 2) or the member had none; ``owned`` is
+    empty before version 1, ``rack`` (``client.rack``) None before version 3.
     """
 
     version: int
@@ -34,7 +34,7 @@ class ConsumerSubscription:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerAssignment:
-    """What the leader gave a consumer. ``partitions`` stand in the order of the wire."""
+    """A leader's assignment for a consumer. ``partitions`` are in the order of the message."""
 
     version: int
     partitions: tuple[TopicPartition, ...]
@@ -42,11 +42,11 @@ class ConsumerAssignment:
 
 
 def decode_subscription(data: bytes) -> ConsumerSubscription:
-    """Read a subscription; a version after 3 is read as 3.
+    """Decode a subscription; a version after 3 is decoded as 3.
 
-    Later versions only append, so bytes left over are tolerated: that is how Kafka's own
-    ``ConsumerProtocol`` reads members that are newer than itself. Raises DecodeError
-    (``out_of_range`` for a partition that no topic has or a generation below -1).
+    Later versions only append fields, so trailing bytes are tolerated, as Kafka's own
+    ``ConsumerProtocol`` does for newer members. Raises DecodeError (``out_of_range`` for an
+    impossible partition or a generation below -1).
     """
     reader = Reader(data)
     version = _version(reader, "subscription")
@@ -62,9 +62,9 @@ def decode_subscription(data: bytes) -> ConsumerSubscription:
 
 
 def decode_assignment(data: bytes) -> ConsumerAssignment:
-    """Read an assignment; a version after 3 is read as 3, with bytes left over tolerated.
+    """Decode an assignment; a version after 3 is decoded as 3, with trailing bytes tolerated.
 
-    Raises DecodeError (``out_of_range`` for a partition that no topic has). Source: Kafka's
+    Raises DecodeError (``out_of_range`` for an impossible partition). Source: Kafka's
     ``ConsumerProtocol``.
     """
     reader = Reader(data)

@@ -1,4 +1,4 @@
-"""Reads the values of the newer protocols' records, which have been flexible from the start."""
+"""Reads the values of the newer protocols' records, all of which are flexible."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Element = TypeVar("Element")
 
 
 class FlexibleReader(Reader):
-    """A reader of flexible messages (KIP-482), with what their structures are put together from.
+    """A reader of flexible messages (KIP-482), with methods for their structures.
 
-    Each method reads one field and raises DecodeError. Counts are checked against the bytes left
-    before anything is made of them.
+    Each method reads one field and raises DecodeError. Counts are checked against the remaining
+    bytes before memory is allocated.
     """
 
     __slots__ = ()
@@ -72,15 +72,15 @@ class FlexibleReader(Reader):
         return self.int8() < 0
 
     def is_tagged_null(self) -> bool:
-        """Read the same of one that is a tagged field, where it is an unsigned varint: 0 or 1."""
+        """Read whether a nullable structure in a tagged field is null, an unsigned varint."""
         return self.uvarint() == 0
 
     def nullable_int32s(self) -> tuple[int, ...]:
-        """Read an array of signed 32-bit integers that may be null: empty then."""
+        """Read an array of signed 32-bit integers; empty for null."""
         return () if self._null_array() else self.int32s()
 
     def nullable_entries(self) -> dict[str, str]:
-        """Read what ``entries`` reads, empty where the wire says null."""
+        """Read an array as in ``entries``; empty for null."""
         return {} if self._null_array() else self.entries()
 
     def _null_array(self) -> bool:
@@ -93,12 +93,12 @@ class FlexibleReader(Reader):
 def tagged_field(
     fields: dict[int, bytes], tag: int, read: Callable[[FlexibleReader], Element]
 ) -> Element | None:
-    """Read one of a structure's tagged fields; None where it isn't there.
+    """Read one of a structure's tagged fields; None if it is absent.
 
-    Kafka leaves a field out when it has its default, which is empty for one whose schema says null:
-    for such a field null, empty and not there all mean that it wasn't set.
+    Kafka omits a field with its default, which is empty for one whose schema says null: for such a
+    field null, empty and absent all mean that it wasn't set.
 
-    Raises DecodeError, ``trailing`` where the field is longer than what is read of it.
+    Raises DecodeError, ``trailing`` if the field is longer than what is read of it.
     """
     raw = fields.get(tag)
     if raw is None:
@@ -110,9 +110,9 @@ def tagged_field(
 
 
 def open_value(data: bytes, what: str) -> FlexibleReader:
-    """Return a reader of a record's value of version 0, the only one of its kind so far.
+    """Return a reader of a record's value of version 0, the only version so far.
 
-    Raises DecodeError: ``unknown_version`` for another, which the message calls ``what``.
+    Raises DecodeError: ``unknown_version`` for another one, whose message names ``what``.
     """
     reader = FlexibleReader(data)
     version = reader.int16()

@@ -1,4 +1,4 @@
-"""The value of a classic group's metadata: one completed generation, member by member."""
+"""The value of a classic group's metadata: one completed generation with its members."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _SMALLEST_MEMBER_BYTES = 15
 class GroupMember:
     """A member of a classic group.
 
-    ``subscription`` and ``assignment`` are the embedded protocol's bytes (consumer protocol where
-    the group's protocol type is ``consumer``). ``rebalance_timeout_ms`` is -1 in version 0.
+    ``subscription`` and ``assignment`` are the embedded protocol's bytes (consumer protocol if the
+    group's protocol type is ``consumer``). ``rebalance_timeout_ms`` is -1 in version 0.
     """
 
     member_id: str
@@ -35,7 +35,10 @@ class GroupMember:
 
 @dataclass(frozen=True, slots=True)
 class GroupMetadata:
-    """A classic group's generation. ``state_timestamp_ms`` is -1 if unknown, and before version 2."""
+    """A classic group's generation.
+
+    ``state_timestamp_ms`` is -1 if unknown, as before version 2.
+    """
 
     protocol_type: str
     generation: int
@@ -50,11 +53,11 @@ class GroupMetadata:
 
 
 def decode_group_metadata(data: bytes) -> GroupMetadata:
-    """Read a group's metadata, versions 0 to 4 of ``GroupMetadataValue``.
+    """Decode a group's metadata, versions 0 to 4 of ``GroupMetadataValue``.
 
-    Bytes left over are tolerated, as Kafka's coordinator tolerates them. Raises DecodeError:
+    Trailing bytes are tolerated, as Kafka's coordinator tolerates them. Raises DecodeError:
     ``unknown_version`` for a later version, ``out_of_range`` for a generation below -1,
-    ``bad_time``. A timeout may be any number: one that isn't above 0 is none. Source: Kafka's
+    ``bad_time``. A timeout may be any number: only one above 0 is a timeout. Source: Kafka's
     ``GroupMetadataValue``.
     """
     reader = Reader(data)

@@ -1,4 +1,4 @@
-"""The topics that a group read, as its coordinator knew them before it kept a hash of them instead.
+"""The topics that a group reads, which coordinators wrote before they kept a hash of them instead.
 
 Brokers up to 4.0 wrote this for consumer groups (type 4), early ones of KIP-1071 for streams groups
 (type 18); both have one layout, and a later broker's tombstone usually follows.
@@ -17,9 +17,9 @@ _PARTITION_BYTES = 6  # a number, a count and tagged fields
 
 @dataclass(frozen=True, slots=True)
 class TopicMetadata:
-    """A topic as the coordinator knew it: ``topic_id`` is 16 bytes.
+    """A topic in the coordinator's metadata: ``topic_id`` is 16 bytes.
 
-    ``partition_racks`` names, by partition, the racks of its replicas; empty where none was known.
+    ``partition_racks`` has, by partition, the racks of its replicas; empty if unknown.
     """
 
     topic_id: bytes

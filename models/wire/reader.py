@@ -1,8 +1,8 @@
-"""A bounds-checked reader of the primitive types that Kafka's formats are made of.
+"""A bounds-checked reader of the primitive types of Kafka's formats.
 
 Integers are big-endian. A message is either classic (16-bit string lengths, 32-bit counts) or
-flexible (KIP-482: unsigned varints, one more than the length, and tagged fields); a reader is told
-which, so that a message's fields are read by the same lines in both.
+flexible (KIP-482: unsigned varints, one more than the length, and tagged fields); a reader has this
+as a flag, so that the same code reads a message's fields in both.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _VARINT_BYTES = 5  # an unsigned varint of 32 bits
 
 
 class Reader:
-    """Reads fields one after the other; every method raises DecodeError and nothing else.
+    """Reads fields one after the other; every method raises only DecodeError.
 
     Codes: ``truncated`` (the bytes end too early), ``bad_length`` (a length or count that is
-    negative or exceeds the bytes left, refused before anything of that size is made),
-    ``bad_utf8``, ``trailing``. ``position`` counts bytes from the start of ``data``.
+    negative or exceeds the remaining bytes, refused before memory is allocated for it),
+    ``bad_utf8``, ``trailing``. ``position`` is in bytes from the start of ``data``.
     """
 
     __slots__ = ("data", "flexible", "position")
@@ -37,7 +37,7 @@ class Reader:
         self.flexible = flexible
 
     def remaining(self) -> int:
-        """Bytes not read yet."""
+        """Return the number of bytes that are not read yet."""
         return len(self.data) - self.position
 
     def expect_end(self) -> None:
@@ -90,7 +90,7 @@ class Reader:
         return self.text(self._present(self._string_length(), "a string"))
 
     def nullable_string(self) -> str | None:
-        """Read a string, None where the wire says null."""
+        """Read a string, or None for null."""
         length = self._string_length()
         return None if length < 0 else self.text(length)
 
@@ -99,12 +99,12 @@ class Reader:
         return self.take(self._present(self._count(), "a byte string"))
 
     def nullable_byte_string(self) -> bytes | None:
-        """Read a byte string, None where the wire says null."""
+        """Read a byte string, or None for null."""
         length = self._count()
         return None if length < 0 else self.take(length)
 
     def array_length(self, element_bytes: int) -> int:
-        """Read how many elements follow, each of at least ``element_bytes`` bytes."""
+        """Read the number of elements that follow, each of at least ``element_bytes`` bytes."""
         count = self._present(self._count(), "an array")
         if count * element_bytes > self.remaining():
             raise DecodeError(
@@ -118,10 +118,10 @@ class Reader:
         return layout.iter_unpack(self.take(count * layout.size))
 
     def modified_utf(self) -> str:
-        """Read what Java's ``DataOutputStream.writeUTF`` wrote.
+        """Read a string from Java's ``DataOutputStream.writeUTF``.
 
-        It writes U+0000 as two bytes and characters beyond U+FFFF as two surrogates of three
-        bytes each, neither of which is UTF-8.
+        It encodes U+0000 as two bytes and characters beyond U+FFFF as two surrogates of three bytes
+        each, neither of which is UTF-8.
         """
         raw = self.take(int(self.unpack(_UINT16)[0]))
         if raw.isascii():
@@ -144,7 +144,7 @@ class Reader:
         return {self.uvarint(): self.take(self.uvarint()) for _ in range(count)}
 
     def take(self, length: int) -> bytes:
-        """Read ``length`` bytes, which a length field of the message claimed to be there."""
+        """Read ``length`` bytes, a length that comes from the message."""
         start, end = self.position, self.position + length
         if end > len(self.data):
             raise DecodeError(

@@ -13,7 +13,7 @@ CONSUMER_OFFSETS = "__consumer_offsets"
 
 
 class RecordType(IntEnum):
-    """A record's type, with which its key begins, by Kafka's own name for it.
+    """A record's type, with which its key begins, by Kafka's name.
 
     SHARE_GROUP_PARTITION_METADATA and STREAMS_GROUP_PARTITION_METADATA are of early releases of
     their protocols, STREAMS_GROUP_TARGET_ASSIGNMENT_RESOLVED_TOPIC_IDS isn't released yet. Source:
@@ -66,7 +66,7 @@ class ConsumerGroupMemberKey(NamedTuple):
 
 
 class ConsumerGroupRegularExpressionKey(NamedTuple):
-    """The key of the topics that a regular expression stands for (type 16)."""
+    """The key of the topics that match a regular expression (type 16)."""
 
     record_type: RecordType
     group: str
@@ -142,7 +142,7 @@ _WITHIN_GROUP: dict[int, type[_WithinGroup]] = {
 
 
 def read_new_group_key(reader: Reader, key_type: int) -> NewGroupKey | None:
-    """Read what follows the type in a key of one of the newer protocols' groups.
+    """Read the rest, after the type, of a key of one of the newer protocols' groups.
 
     None, with nothing read, for any other type. Raises DecodeError. Source: the ``…Key`` messages
     of Kafka's group coordinator.
@@ -155,5 +155,5 @@ def read_new_group_key(reader: Reader, key_type: int) -> NewGroupKey | None:
 
 
 def _group(reader: Reader) -> str:
-    # Interned: one group's name stands in the keys of all its members' records.
+    # Interned: one group's name is in the keys of all its members' records.
     return sys.intern(reader.string())

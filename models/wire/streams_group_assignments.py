@@ -1,4 +1,7 @@
-"""Which tasks the members of a streams group should have and have (KIP-1071; types 20 to 22, 24)."""
+"""The target and current assignments of a streams group's members (KIP-1071.
+
+Types 20 to 22, 24).
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,9 @@ _RESOLVED_TOPIC_IDS_BYTES = 3  # likewise
 
 @dataclass(frozen=True, slots=True)
 class StreamsGroupTargetAssignmentMetadata:
-    """The epoch that the members' target assignments are of (type 20).
+    """The epoch of the members' target assignments (type 20).
 
-    ``assignment_timestamp_ms`` is when they were there, 0 where unknown (before 4.3).
+    ``assignment_timestamp_ms`` is when they were computed, 0 if unknown (before 4.3).
     """
 
     assignment_epoch: int
@@ -28,8 +31,8 @@ class StreamsGroupTargetAssignmentMetadata:
 class TaskIds:
     """Tasks of a subtopology, by their partitions.
 
-    ``assignment_epochs`` holds the epoch of each one's assignment, empty where unknown; only
-    active tasks that a member has are given one.
+    ``assignment_epochs`` are the epochs of their assignments, empty if unknown; only the active
+    tasks of a current assignment have them.
     """
 
     subtopology_id: str
@@ -39,7 +42,7 @@ class TaskIds:
 
 @dataclass(frozen=True, slots=True)
 class StreamsGroupTargetAssignmentMember:
-    """Which tasks a member should have (type 21)."""
+    """A member's target assignment (type 21)."""
 
     active_tasks: tuple[TaskIds, ...]
     standby_tasks: tuple[TaskIds, ...]
@@ -48,7 +51,7 @@ class StreamsGroupTargetAssignmentMember:
 
 @dataclass(frozen=True, slots=True)
 class StreamsGroupCurrentMemberAssignment:
-    """Which tasks a member has, and which of others it must still let go of (type 22).
+    """A member's current assignment, and the tasks that it must revoke (type 22).
 
     ``state``: 1 stable, 2 has tasks to revoke, 3 waits for tasks of others, 127 unknown.
     """
@@ -66,7 +69,7 @@ class StreamsGroupCurrentMemberAssignment:
 
 @dataclass(frozen=True, slots=True)
 class StreamsGroupTargetAssignmentResolvedTopicIds:
-    """The topics that each subtopology's assignment was computed for, by id: 16 bytes (type 24)."""
+    """The topics of each subtopology at the assignment's computation, by id: 16 bytes (type 24)."""
 
     assignment_epoch: int
     topic_ids: dict[str, tuple[bytes, ...]]

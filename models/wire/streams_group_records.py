@@ -1,8 +1,8 @@
-"""What the coordinator writes about a Kafka Streams application on the new protocol (KIP-1071).
+"""The coordinator's records of a Kafka Streams application on the new protocol (KIP-1071).
 
 A streams group's state is the last value of each of its records: its epoch and topology, its
-members, which tasks each of them should have and which each of them has. Every value is of version
-0 and flexible.
+members, their target assignments and their current assignments. Every value is of version 0 and
+flexible.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _PORT = struct.Struct(">H")
 class StreamsGroupMetadata:
     """A group (type 17).
 
-    Epochs are -1 where none was written: ``validated_topology_epoch`` is the topology's whose
-    topics were found in order, ``stored…`` and ``failed_description_topology_epoch`` what a
-    broker's plugin took or refused a description of (KIP-1331). ``last_assignment_configs`` are
-    the configs that the last target assignment was computed with, empty where unknown.
+    Epochs are -1 if absent: ``validated_topology_epoch`` is that of the topology whose topics were
+    validated, ``stored…`` and ``failed_description_topology_epoch`` those whose description a
+    broker's plugin stored or refused (KIP-1331). ``last_assignment_configs`` are the configs of the
+    last target assignment, empty if unknown.
     """
 
     epoch: int
@@ -61,7 +61,7 @@ class StreamsGroupMetadata:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a process answers queries (``application.server``)."""
+    """The address at which a process answers queries (``application.server``)."""
 
     host: str
     port: int
@@ -95,12 +95,12 @@ StreamsGroupRecord = (
 
 
 def decode_streams_group_record(record_type: RecordType, data: bytes) -> StreamsGroupRecord:
-    """Read a value of types 17 to 24.
+    """Decode a value of types 17 to 24.
 
-    Tagged fields that aren't known, and bytes left over, are tolerated, as Kafka's coordinator
-    tolerates them. Raises DecodeError (``unknown_version`` for a later version than 0, and
-    ``out_of_range`` or ``bad_time`` for numbers that are none of theirs), and KeyError for another
-    type. Source: the ``StreamsGroup…Value`` messages of Kafka's group coordinator.
+    Unknown tagged fields and trailing bytes are tolerated, as Kafka's coordinator tolerates them.
+    Raises DecodeError (``unknown_version`` for a later version than 0, and ``out_of_range`` or
+    ``bad_time`` for impossible numbers), and KeyError for another type. Source: the
+    ``StreamsGroup…Value`` messages of Kafka's group coordinator.
     """
     return _DECODERS[record_type](data)
 

@@ -1,4 +1,4 @@
-"""A streams group's topology (KIP-1071, type 23): which topics each subtopology reads and keeps."""
+"""A streams group's topology (KIP-1071, type 23): source topics and changelogs."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _COPARTITION_GROUP_BYTES = 4  # three counts and tagged fields
 
 @dataclass(frozen=True, slots=True)
 class TopicInfo:
-    """An internal topic as the application asked for it.
+    """An internal topic as the application requested it.
 
-    ``partitions`` is 0 where the source topics decide, as for every changelog;
+    ``partitions`` is 0 if the source topics determine it, as for every changelog;
     ``replication_factor`` is 0 or -1 for the broker's default.
     """
 
@@ -37,7 +37,7 @@ class CopartitionGroup:
 
 @dataclass(frozen=True, slots=True)
 class Subtopology:
-    """A subtopology: what it reads, what it writes to repartition, and its stores' changelogs."""
+    """A subtopology: its source topics, its repartition sinks, and its changelogs."""
 
     subtopology_id: str
     source_topics: tuple[str, ...]

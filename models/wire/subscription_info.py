@@ -1,4 +1,4 @@
-"""What a Kafka Streams member puts into its subscription: who it is and what it has on disk."""
+"""The user data in a Kafka Streams member's subscription: its process and its state on disk."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from caughtup.models.offsets import LATEST_OFFSET, UNKNOWN_OFFSET_SUM
 from caughtup.models.wire.bounds import task_id
 from caughtup.models.wire.reader import Reader
 
-#: The versions read here: 1 is the oldest, 7 brought the offset sums (Kafka Streams 2.6), 11 is today's.
+#: The versions that are decoded: 1 is the oldest, 7 added offset sums (2.6), 11 is the current one.
 VERSIONS = range(1, 12)
 
 _FIRST_WITH_OFFSET_SUMS = 7
@@ -31,13 +31,13 @@ _TAG_BYTES = 8  # two lengths
 class SubscriptionInfo:
     """A Kafka Streams member's user data.
 
-    ``offset_sums``: per task that the process has state of, the sum of its stores' offsets, each
-    plus one; -2 for a running active task, -3 for unknown (models/lag/partition_lag.py). Before version 7 members
-    only named their active and their other tasks, which are given -2 and -3 here, as Kafka does.
-    ``user_end_point`` is ``application.server``, empty without one (and before version 2).
-    ``latest_supported_version`` is -1 before version 3. ``unique_field`` changes with every join,
-    and is 0 before version 8; ``error_code`` is 0 before version 9, ``client_tags`` empty before
-    version 11.
+    ``offset_sums``: for each task that the process has state of, the sum of its stores' offsets,
+    each plus one; -2 for a running active task, -3 for unknown (models/lag/partition_lag.py).
+    Before version 7 members listed only their active and their other tasks, which have -2 and -3
+    here, as in Kafka. ``user_end_point`` is ``application.server``, empty without one (and before
+    version 2). ``latest_supported_version`` is -1 before version 3. ``unique_field`` changes with
+    every join, and is 0 before version 8; ``error_code`` is 0 before version 9, ``client_tags``
+    empty before version 11.
     """
 
     version: int
@@ -51,12 +51,12 @@ class SubscriptionInfo:
 
 
 def decode_subscription_info(data: bytes) -> SubscriptionInfo:
-    """Read a member's user data, versions 1 to 11.
+    """Decode a member's user data, versions 1 to 11.
 
-    Raises DecodeError: ``unknown_version`` for another version (a newer member says then only
-    who it is), ``named_topology`` for tasks of a named topology, whose ids TaskId can't hold,
-    ``out_of_range`` for a sum that is neither an offset nor a sentinel, and for a task that nobody
-    has. Source: Kafka Streams' ``SubscriptionInfoData``, and ``TaskManager`` for the sums.
+    Raises DecodeError: ``unknown_version`` for another version (of which only the process id could
+    be read), ``named_topology`` for tasks of a named topology, which TaskId can't express,
+    ``out_of_range`` for a sum that is neither an offset nor a sentinel, and for an impossible task.
+    Source: Kafka Streams' ``SubscriptionInfoData``, and ``TaskManager`` for the sums.
     """
     reader = Reader(data)
     version = reader.int32()
@@ -95,7 +95,7 @@ def _offset_sums(reader: Reader) -> Iterator[tuple[TaskId, int]]:
 
 
 def _task_offset_sums(reader: Reader) -> Iterator[tuple[TaskId, int]]:
-    # Rows have one width unless a name follows, and a name ends the reading anyway.
+    # Rows have one width unless a name follows, and a name is an error anyway.
     for subtopology, partition, offset_sum, name_length in reader.rows(_TASK_OFFSET_SUM):
         task = task_id(subtopology, partition)
         if name_length > 0:

@@ -1,6 +1,6 @@
-"""What a Kafka Streams member and its leader send each other, written as Kafka Streams writes it.
+"""Encoders of the user data of Kafka Streams' members and leaders.
 
-Followers in Python speak it, so that whoever reads a Kafka Streams group can read theirs.
+Followers in Python write it, so that a reader of Kafka Streams groups can read their groups.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.offsets import LONG_MAX
 
-#: The version that is written, which is Kafka Streams 4.3's.
+#: The version that is written, that of Kafka Streams 4.3.
 VERSION = 11
 
 _HEAD = struct.Struct(">iiqq")  # version, latest supported version, process id
@@ -27,10 +27,10 @@ _NO_NAME = -1
 def encode_subscription_info(
     process: ProcessId, offset_sums: Mapping[TaskId, int], unique_field: int
 ) -> bytes:
-    """Write a member's user data: who it is, and an offset sum or sentinel of each task it has.
+    """Encode a member's user data: its process, and an offset sum or sentinel of each of its tasks.
 
-    Of ``unique_field`` the lowest eight bits are written; the coordinator rebalances when a member
-    joins with other bytes than before, so it changes with every join. Source: Kafka Streams'
+    Only the lowest eight bits of ``unique_field`` are written; the coordinator rebalances when a
+    member joins with other bytes than before, so it changes with every join. Source: Kafka Streams'
     ``SubscriptionInfoData``, version 11.
     """
     unique = (unique_field + 128) % 256 - 128
@@ -53,11 +53,11 @@ def encode_assignment_info(
     standby: Mapping[TaskId, Iterable[TopicPartition]],
     next_rebalance_ms: int | None,
 ) -> bytes:
-    """Write a member's assignment: its tasks, and when it shall ask for the next rebalance.
+    """Encode a member's assignment: its tasks, and when it shall request the next rebalance.
 
-    ``active`` stands in the order of the member's partitions, ``standby`` has the source
-    partitions of each task; ``next_rebalance_ms`` is 0 for at once and None for never. Source:
-    Kafka Streams' ``AssignmentInfo``, version 11.
+    ``active`` is in the order of the member's partitions, ``standby`` has the source partitions of
+    each task; ``next_rebalance_ms`` is 0 for at once and None for never. Source: Kafka Streams'
+    ``AssignmentInfo``, version 11.
     """
     return b"".join(
         (
@@ -75,7 +75,7 @@ def encode_assignment_info(
 
 
 def _partition(one: TopicPartition) -> bytes:
-    # Kafka's topic names are ASCII, of which Java's modified UTF-8 is no other than UTF-8.
+    # Kafka's topic names are ASCII, for which Java's modified UTF-8 equals UTF-8.
     name = one.topic.encode("ascii")
     return struct.pack(">H", len(name)) + name + _COUNT.pack(one.partition)
 

@@ -21,7 +21,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from caughtup.models.errors import CaughtupError
 from caughtup.models.replay.outcome import ReplayRow
-from caughtup.models.replay.settings import Setting
+from caughtup.models.replay.settings import ReplaySetting
 from caughtup.pipelines.delta.files import read_rows
 from caughtup.pipelines.delta.store import Store, store_for
 from caughtup.pipelines.delta.table import find_table
@@ -105,7 +105,7 @@ def _delta_table(
 
 
 def replay(
-    spark: SparkSession, generations: DataFrame, settings: Sequence[Setting | None]
+    spark: SparkSession, generations: DataFrame, settings: Sequence[ReplaySetting | None]
 ) -> DataFrame:
     """Return the rows of a replay, generation_schema.REPLAY_ROW; None stands for what was recorded.
 
@@ -211,7 +211,7 @@ def _failed(error: Exception) -> CaughtupError:
 
 
 def _replay(
-    settings: Sequence[Setting | None], batches: Iterable[pyarrow.RecordBatch]
+    settings: Sequence[ReplaySetting | None], batches: Iterable[pyarrow.RecordBatch]
 ) -> Iterator[pyarrow.RecordBatch]:
     arrow = to_arrow_schema(REPLAY_ROW)
     rows: list[dict[str, Any]] = []
@@ -225,7 +225,7 @@ def _replay(
 
 
 def _rows(
-    settings: Sequence[Setting | None], batches: Iterable[pyarrow.RecordBatch]
+    settings: Sequence[ReplaySetting | None], batches: Iterable[pyarrow.RecordBatch]
 ) -> Iterator[dict[str, Any]]:
     recorded = (row for batch in batches for row in batch.to_pylist())
     for _, of_unit in groupby(recorded, key=itemgetter("unit")):

@@ -9,17 +9,17 @@ from typing import Any
 import msgspec
 
 from caughtup.models.errors import CaughtupError
-from caughtup.models.replay.figures import Figures
+from caughtup.models.replay.figures import ReplayFigures
 from caughtup.models.replay.outcome import RECORDED, ReplayRow, replay_group
 from caughtup.models.replay.recorded import RecordedGeneration
-from caughtup.models.replay.settings import Setting
+from caughtup.models.replay.settings import ReplaySetting
 from caughtup.pipelines.generations.recorded import read_recorded
 
-_FIGURES = tuple(field.name for field in fields(Figures))
+_FIGURES = tuple(field.name for field in fields(ReplayFigures))
 
 
 def replay_rows(
-    rows: Iterable[Mapping[str, Any]], settings: Sequence[Setting | None]
+    rows: Iterable[Mapping[str, Any]], settings: Sequence[ReplaySetting | None]
 ) -> Iterator[dict[str, Any]]:
     """Replay rows of one group, as they stand in the table of generations, in their order.
 
@@ -67,7 +67,7 @@ def read_flat(row: Mapping[str, Any]) -> ReplayRow:
     """Read a row back, without its decision."""
     figures = None
     if row["copies_built"] is not None:
-        figures = Figures(**{name: row[name] for name in _FIGURES})
+        figures = ReplayFigures(**{name: row[name] for name in _FIGURES})
     return ReplayRow(
         row["group"],
         row["generation"],

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from caughtup.models.errors import CaughtupError
-from caughtup.models.security.kafka import Client, check_properties, verifies_names
+from caughtup.models.security.kafka import KafkaClient, check_properties, verifies_names
 from caughtup.models.security.kafka_names import JAVA, spelling
 from caughtup.models.security.logins import (
     TOKEN_MECHANISM,
     TOKEN_PROPERTIES,
     Bearer,
-    Endpoint,
+    ClientCredentials,
     Password,
     login_of,
 )
@@ -52,7 +52,7 @@ def source_options(bootstrap_servers: str, properties: Mapping[str, str]) -> dic
 
 def java_properties(properties: Mapping[str, str]) -> dict[str, str]:
     """Convert client properties to the Java client's. Raises as source_options does."""
-    check_properties(properties, (Client.SPARK,))
+    check_properties(properties, (KafkaClient.SPARK,))
     given = {spelling(name): properties[name] for name in sorted(properties)}
     java = _credentials(given) | _certificates(given)
     if "security.protocol" in given:
@@ -101,7 +101,7 @@ def _credentials(given: dict[str, str]) -> dict[str, str]:
                 _LOGIN_MODULES[login.mechanism],
                 {"username": login.username, "password": login.password},
             )
-        case Bearer(source=Endpoint() as endpoint):
+        case Bearer(source=ClientCredentials() as endpoint):
             options = {"clientId": endpoint.client_id, "clientSecret": endpoint.client_secret}
             options |= {"scope": endpoint.scope} if endpoint.scope else {}
             options |= {f"extension_{name}": value for name, value in login.extensions.items()}

@@ -89,8 +89,8 @@ def test_a_variables_patterns_are_separated_by_commas_or_a_json_list(
 def test_the_services_own_group_is_folded_away_whatever_its_name_is() -> None:
     Path("caughtup.toml").write_text('application_id = "lag.service"')
     found = Watching(load_settings().watching())
-    assert not found.takes("lag.service")
-    assert found.takes("lag-service")
+    assert not found.is_watched("lag.service")
+    assert found.is_watched("lag-service")
 
 
 @pytest.mark.parametrize(
@@ -114,9 +114,9 @@ def test_checkpoints_that_cannot_be_read_are_refused(entry: str, line: str) -> N
 
 def test_names_of_queries_are_reserved_where_there_are_checkpoints() -> None:
     Path("caughtup.toml").write_text("")
-    assert Watching(load_settings().watching()).takes("spark:orders")
+    assert Watching(load_settings().watching()).is_watched("spark:orders")
     Path("caughtup.toml").write_text('spark_checkpoints = ["orders=/data/orders"]')
     found = Watching(load_settings().watching())
-    assert not found.takes("spark:orders")
-    assert found.made("spark:orders")
-    assert found.takes("spark-orders")
+    assert not found.is_watched("spark:orders")
+    assert found.is_query_watched("spark:orders")
+    assert found.is_watched("spark-orders")

@@ -19,8 +19,7 @@ from caughtup.followers.python.topology import TopicGroup, Topology
 from caughtup.models.assignment.compact import CompactScenario, scenario_record
 from caughtup.models.assignors.following.follow_ups import FollowerInputs
 from caughtup.models.assignors.following.follower import FOLLOWED, GIVEN_UP, Patience
-from caughtup.models.assignors.following.objection import Objection
-from caughtup.models.assignors.following.recommendation import read_followed
+from caughtup.models.assignors.following.recommendation import Objection, read_followed
 from caughtup.models.decisions.exact.follower import read_published, recompute_follower
 from caughtup.models.decisions.generation import DueGeneration, decide_generation
 from caughtup.models.decisions.inputs.application_state import (

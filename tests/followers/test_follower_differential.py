@@ -10,9 +10,9 @@ import pytest
 
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.following.follower import FollowerDecision, Patience, follow
-from caughtup.models.assignors.following.objection import Objection
 from caughtup.models.assignors.following.recommendation import (
     MOST_RECOMMENDATION_BYTES,
+    Objection,
     read_followed,
     require_bounded,
 )

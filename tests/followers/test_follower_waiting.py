@@ -14,8 +14,8 @@ from caughtup.models.assignors.following.follow_ups import FollowUpCounter
 from caughtup.models.assignors.following.follower import (
     FollowerDecision,
     Patience,
+    backoff_ms,
     follow,
-    later_ms,
 )
 from caughtup.models.ids import ProcessId, TaskId
 from tests.models.assignors.following.test_follower import one_runs_all, recommended
@@ -125,7 +125,7 @@ def test_a_rebalance_that_others_brought_before_the_follow_up_is_not_counted() -
 def test_times_are_doubled_to_the_probing_interval(
     first_ms: int, repeated: int, later: int
 ) -> None:
-    assert later_ms(first_ms, INTERVAL_MS, repeated) == later
+    assert backoff_ms(first_ms, INTERVAL_MS, repeated) == later
 
 
 def generated_rebalances(seed: int) -> dict[str, Any]:

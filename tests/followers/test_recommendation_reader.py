@@ -14,8 +14,7 @@ from aiokafka.errors import TopicAuthorizationFailedError
 
 from caughtup.followers.python.kafka import recommendations as module
 from caughtup.followers.python.kafka.recommendations import RecommendationReader
-from caughtup.models.assignors.following.objection import Objection
-from caughtup.models.assignors.following.recommendation import FollowedRecommendation
+from caughtup.models.assignors.following.recommendation import FollowedRecommendation, Objection
 from caughtup.models.security.signing import HEADER, sign
 from tests.models.assignors.following.test_follower import one_runs_all, record
 from tests.models.security.test_signing import KEY, line

@@ -60,18 +60,20 @@ def test_what_a_pattern_asks_for_is_not_folded_away() -> None:
 def test_what_is_ignored_is_so_whatever_else_asks_for_it_but_a_name_on_the_command_line() -> None:
     patterns = WatchPatterns(groups=("orders.*", "clicks"), ignored_groups=("orders-test",))
     found = Watching(patterns, ["orders-test"])
-    assert [name for name in ("orders", "orders-test", "clicks", "plain") if found.takes(name)] == [
+    assert [
+        name for name in ("orders", "orders-test", "clicks", "plain") if found.is_watched(name)
+    ] == [
         "orders",
         "orders-test",
         "clicks",
     ]
-    assert not Watching(patterns).takes("orders-test")
+    assert not Watching(patterns).is_watched("orders-test")
 
 
 def test_a_pattern_is_for_the_whole_name() -> None:
     found = Watching(WatchPatterns(ignored_groups=("orders",), ignored_topics=("in|out",)))
-    assert found.takes("orders-2")
-    assert not found.takes("orders")
+    assert found.is_watched("orders-2")
+    assert not found.is_watched("orders")
     assert [topic for topic in ("in", "out", "inner", "about") if found.topic(topic)] == [
         "inner",
         "about",

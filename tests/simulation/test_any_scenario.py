@@ -9,9 +9,9 @@ import pytest
 
 from caughtup.models.assignment.decision import Decision
 from caughtup.models.assignment.scenario import Scenario, parse_scenario
-from caughtup.models.assignors.minimal.copies import Copies
+from caughtup.models.assignors.minimal.copies import ExistingCopies
 from caughtup.models.assignors.registry import decide
-from caughtup.models.simulation.rounds import after, end_offsets
+from caughtup.models.simulation.rounds import end_offsets, next_scenario
 from tests.oracle.generated.racks import generate_racked
 from tests.oracle.generated.scenarios import generate, generate_uneven
 from tests.oracle.generated.tags import generate_tagged, generate_tagged_and_racked
@@ -24,7 +24,7 @@ SEEDS = (*range(40), 50, 85, 88, 677, 1285)
 
 
 def assert_valid(scenario: Scenario, decision: Decision) -> None:
-    configs, copies = scenario.configs, Copies(scenario)
+    configs, copies = scenario.configs, ExistingCopies(scenario)
     given = [decision.clients[client.process_id] for client in scenario.clients]
     actives = sorted(task for one in given for task in one.active)
     assert actives == sorted((*scenario.stateful, *scenario.stateless))
@@ -62,7 +62,7 @@ def test_any_scenario_is_decided_validly_and_comes_to_rest(
             assert len({(m.task, m.destination, m.kind) for m in decision.movements}) == len(
                 decision.movements
             )
-            scenario = after(scenario, decision, ends)
+            scenario = next_scenario(scenario, decision, ends)
             if not decision.probing_rebalance_needed:
                 break
         assert not decision.probing_rebalance_needed, f"seed {seed}"

@@ -15,7 +15,7 @@ from caughtup.models.assignment.scenario import Client, Scenario, parse_scenario
 from caughtup.models.assignors.minimal.assignor import remaining
 from caughtup.models.assignors.registry import decide
 from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.simulation.rounds import after, play, spread
+from caughtup.models.simulation.rounds import next_scenario, play, spread
 
 END = 100_000
 ENDS = st.sampled_from([0, 50, END, 3 * END])
@@ -178,7 +178,7 @@ def test_a_group_gets_balanced_after_whatever_befalls_it(
         for played in range(1, most_rounds(scenario) + 1):
             decision = decide(scenario)
             assert_valid(scenario, decision)
-            scenario = after(scenario, decision, ends)
+            scenario = next_scenario(scenario, decision, ends)
             if not decision.probing_rebalance_needed:
                 break
             assert played < most_rounds(scenario), "it goes on for ever"

@@ -15,7 +15,7 @@ from caughtup.bench.movement.changes import CHANGES, VARIETIES, Change, Variety,
 from caughtup.bench.movement.command import broken_promises, measure_movement
 from caughtup.bench.movement.fewest import fewest_copies
 from caughtup.models.assignment.scenario import parse_scenario
-from caughtup.models.simulation.rounds import Outcome, play
+from caughtup.models.simulation.rounds import PlayedRounds, play
 from tests.models.assignors.building import client, described, scenario
 from tests.support.sizes import daily
 
@@ -88,7 +88,7 @@ def test_the_fewest_copies_are_counted_with_the_tags_that_standbys_are_spread_ov
 def test_a_promise_that_is_not_kept_is_named_and_gives_exit_status_1(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def worse(*arguments: Any, **options: Any) -> Outcome:
+    def worse(*arguments: Any, **options: Any) -> PlayedRounds:
         outcome = play(*arguments, **options)
         return replace(outcome, copies_built=outcome.copies_built * 2, active_spread=1.5)
 

@@ -7,16 +7,16 @@ from typing import Any
 
 from caughtup.models.assignment import fields
 from caughtup.models.assignment.configs import read_configs
-from caughtup.models.assignment.placement import read_replicas
+from caughtup.models.assignment.racks import read_replicas
 from caughtup.models.assignors.registry import ASSIGNORS
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.partition_assignor.hosts import parse_end_point
 from caughtup.models.partition_assignor.rebalance import (
     LATEST_VERSION,
-    Member,
+    MemberSubscription,
     Rebalance,
-    Subtopology,
+    TopicsInfo,
 )
 
 _INT_MAX = (1 << 31) - 1
@@ -60,9 +60,9 @@ def parse_rebalance(data: Mapping[str, Any]) -> Rebalance:
     )
 
 
-def _subtopologies(given: Mapping[str, Any]) -> dict[int, Subtopology]:
+def _subtopologies(given: Mapping[str, Any]) -> dict[int, TopicsInfo]:
     """Read the subtopologies. A topic is read by one of them only, as in any Kafka topology."""
-    subtopologies: dict[int, Subtopology] = {}
+    subtopologies: dict[int, TopicsInfo] = {}
     readers: dict[str, str] = {}
     for text, value in given.items():
         place = f"subtopologies.{text:.80}"
@@ -84,13 +84,13 @@ def _subtopologies(given: Mapping[str, Any]) -> dict[int, Subtopology]:
                 raise ScenarioError(
                     "bad_field", f"{place}: {topic:.80} is read by {readers[topic]}, too"
                 )
-        subtopologies[int(text)] = Subtopology(
+        subtopologies[int(text)] = TopicsInfo(
             tuple(sorted(sources)), _strings(topics, "changelogs", place), from_sources
         )
     return subtopologies
 
 
-def _member(member_id: str, value: object) -> Member:
+def _member(member_id: str, value: object) -> MemberSubscription:
     place = f"members.{member_id:.80}"
     member = fields.mapping(value, place)
     version = fields.integer(
@@ -106,7 +106,7 @@ def _member(member_id: str, value: object) -> Member:
         for key, tag in fields.mapping(member.get("tags", {}), f"{place}.tags").items()
     }
     process = fields.required(member, "process", place)
-    return Member(
+    return MemberSubscription(
         member_id=member_id,
         process=fields.parse(ProcessId.parse, process, f"{place}.process"),
         owned=tuple(_owned(member, place)),

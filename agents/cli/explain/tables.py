@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from caughtup.models.assignment.explanation import says
+from caughtup.models.assignment.explanation import lag_clause
 from caughtup.models.decisions.exact.generation import ASSIGNOR
 from caughtup.models.decisions.life import DecidedGeneration
 from caughtup.models.decisions.task_table import TaskCopy
@@ -156,7 +156,7 @@ def _print_task(
         table.add_row(
             names.get(process, process),
             copy.role if copy else "",
-            says(lag) if stateful and lag is not None else "",
+            lag_clause(lag) if stateful and lag is not None else "",
             f"{copy.lag:,}" if copy and copy.lag is not None else "",
             copy.provenance if copy else "",
         )

@@ -16,7 +16,7 @@ from caughtup.agents.topics.definitions import topic_name
 from caughtup.models.durations import counted
 from caughtup.models.errors import CaughtupError
 from caughtup.models.records.topics import END_OFFSETS
-from caughtup.models.security.kafka import Client
+from caughtup.models.security.kafka import KafkaClient
 
 
 @click.command(
@@ -34,7 +34,7 @@ def generations(output: str, master: str | None, **connection: Any) -> None:
     Each row has the members, what they reported and were assigned, and the scenario from which the
     leader decided. The log of groups is compacted: run the command often enough to miss none.
     """
-    settings = settings_of(connection, (Client.SPARK,))
+    settings = settings_of(connection, (KafkaClient.SPARK,))
     set_up_logging(settings.log_level)
     try:
         count = _write(settings, output, master)

@@ -19,7 +19,7 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.topics.definitions import topic_name
 from caughtup.models.errors import CaughtupError
 from caughtup.models.records.topics import PIPELINE_PROGRESS
-from caughtup.models.security.kafka import Client
+from caughtup.models.security.kafka import KafkaClient
 from caughtup.pipelines.schema import RECORDS_PER_BATCH, TABLE_TOPICS
 
 
@@ -74,7 +74,7 @@ def history(
     movement, decision and look at a reassignment; what can't be decoded is in the table
     quarantine. Started again with the same checkpoint it goes on where it was.
     """
-    settings = settings_of(connection, (Client.SPARK,))
+    settings = settings_of(connection, (KafkaClient.SPARK,))
     set_up_logging(settings.log_level)
     trigger = None if once else trigger_seconds
     try:

@@ -21,7 +21,7 @@ from caughtup.models.records.topics import (
     PIPELINE_PROGRESS,
     TASK_POSITIONS,
 )
-from caughtup.models.security.kafka import Client
+from caughtup.models.security.kafka import KafkaClient
 
 
 @click.command(
@@ -50,7 +50,7 @@ def rates(
     catch-up rates: the service takes its estimates from there while this runs. Started again with
     the same checkpoint it goes on where it was.
     """
-    settings = settings_of(connection, (Client.SPARK,))
+    settings = settings_of(connection, (KafkaClient.SPARK,))
     set_up_logging(settings.log_level)
     try:
         _measure(settings, checkpoint, master, trigger_seconds, once=once)

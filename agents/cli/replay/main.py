@@ -18,7 +18,7 @@ from caughtup.agents.configuration.s3_access import store_environment
 from caughtup.agents.errors import UserError
 from caughtup.models.errors import CaughtupError
 from caughtup.models.replay.outcome import ReplayRow
-from caughtup.models.replay.settings import Setting, replay_settings
+from caughtup.models.replay.settings import ReplaySetting, replay_settings
 
 
 @click.command(
@@ -114,7 +114,7 @@ def _replay(
     source: str,
     environment: Mapping[str, str],
     groups: Sequence[str],
-    settings: Sequence[Setting | None],
+    settings: Sequence[ReplaySetting | None],
     output: str | None,
     master: str | None,
 ) -> list[ReplayRow]:

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from caughtup.models.durations import counted, duration, size
 from caughtup.models.replay.outcome import RECORDED, ReplayRow
-from caughtup.models.replay.settings import Setting
+from caughtup.models.replay.settings import ReplaySetting
 from caughtup.models.replay.summary import Summary, summarise
 
 
@@ -74,7 +74,7 @@ def _bytes_copied(part: Part, one: Summary) -> str:
 
 def parts(
     rows: Sequence[ReplayRow],
-    settings: Sequence[Setting | None],
+    settings: Sequence[ReplaySetting | None],
     *,
     by_group: bool,
     bytes_per_offset: int | None = None,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from caughtup.models.durations import duration
-from caughtup.models.simulation.streams.plan import Simulated
-from caughtup.models.what_if.question import Answer
+from caughtup.models.simulation.streams.plan import SimulationResult
+from caughtup.models.what_if.question import WhatIfAnswer
 from caughtup.models.what_if.setting import Playable
 
 #: The columns beside what was played.
@@ -22,7 +22,7 @@ FIGURES = (
 )
 
 
-def cells(group: Playable, answer: Answer) -> list[str]:
+def cells(group: Playable, answer: WhatIfAnswer) -> list[str]:
     """Return a played plan as a row: what it was, then its figures."""
     fast, slow = answer.fast.figures, answer.slow.figures
     known = answer.restoring_known or not answer.slow.offsets_restored
@@ -40,7 +40,7 @@ def cells(group: Playable, answer: Answer) -> list[str]:
     ]
 
 
-def named(group: Playable, answer: Answer) -> str:
+def named(group: Playable, answer: WhatIfAnswer) -> str:
     """Describe in a few words what was played."""
     plan, setting = answer.plan, answer.setting
     words = [f"+{plan.add}"] if plan.add else []
@@ -61,7 +61,7 @@ def named(group: Playable, answer: Answer) -> str:
     return ", ".join(words)
 
 
-def remarks(answers: Sequence[Answer]) -> list[str]:
+def remarks(answers: Sequence[WhatIfAnswer]) -> list[str]:
     """Return the sentences that belong under a table: what isn't known, and what goes round."""
     found = []
     if any(not one.restoring_known and one.slow.offsets_restored for one in answers):
@@ -77,7 +77,7 @@ def remarks(answers: Sequence[Answer]) -> list[str]:
     return found
 
 
-def answer_fields(group: Playable, answer: Answer) -> dict[str, Any]:
+def answer_fields(group: Playable, answer: WhatIfAnswer) -> dict[str, Any]:
     """Return a played plan as one JSON object."""
     return {
         "group": group.name,
@@ -91,7 +91,7 @@ def answer_fields(group: Playable, answer: Answer) -> dict[str, Any]:
     }
 
 
-def _fields(end: Simulated) -> dict[str, Any]:
+def _fields(end: SimulationResult) -> dict[str, Any]:
     figures = end.figures
     return {
         "longest_still_ms": figures.longest_still_ms,

@@ -12,9 +12,9 @@ from caughtup.agents.cli.columns import printable
 from caughtup.agents.cli.simulate.answers import named
 from caughtup.models.durations import counted, duration
 from caughtup.models.simulation.drawing import draw, letters_of
-from caughtup.models.simulation.streams.plan import Simulated
+from caughtup.models.simulation.streams.plan import SimulationResult
 from caughtup.models.simulation.time_line import Activity
-from caughtup.models.what_if.question import Answer
+from caughtup.models.what_if.question import WhatIfAnswer
 from caughtup.models.what_if.setting import Playable
 
 #: So many tasks are drawn in the terminal: those that stand still longest.
@@ -26,7 +26,7 @@ _CALM_MS = 10_000
 _STEPS_SECONDS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200)
 
 
-def terminal_drawing(end: Simulated, step_seconds: float | None) -> Iterator[str]:
+def terminal_drawing(end: SimulationResult, step_seconds: float | None) -> Iterator[str]:
     """Draw a time line as wide as the terminal, with what its letters mean."""
     still = end.figures.still_ms
     worst = set(sorted(end.tasks, key=lambda task: -still.get(task, 0))[:_MOST_TASKS])
@@ -48,7 +48,7 @@ def terminal_drawing(end: Simulated, step_seconds: float | None) -> Iterator[str
     yield from (f"  {letter} = {printable(client)}" for client, letter in letters.items())
 
 
-def html_page(group: Playable, answers: Sequence[Answer]) -> str:
+def html_page(group: Playable, answers: Sequence[WhatIfAnswer]) -> str:
     """Return a page with the time line of each played plan, tasks by time."""
     page = files("caughtup.agents.cli.simulate").joinpath("page.html").read_text("utf-8")
     data = [

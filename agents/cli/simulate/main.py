@@ -24,20 +24,20 @@ from caughtup.agents.cli.simulate.scenario_file import read_recorded_group
 from caughtup.agents.columns import Column
 from caughtup.models.assignors.registry import ASSIGNORS
 from caughtup.models.errors import CaughtupError
-from caughtup.models.simulation.streams.plan import Plan
-from caughtup.models.simulation.streams.topology import Protocol
+from caughtup.models.simulation.streams.plan import PlannedActions
+from caughtup.models.simulation.streams.topology import AssignmentProtocol
 from caughtup.models.what_if.best import best_plans
 from caughtup.models.what_if.consumer_group import ASSIGNORS as CONSUMER_ASSIGNORS
-from caughtup.models.what_if.question import Answer, ask
-from caughtup.models.what_if.setting import Playable, Setting
+from caughtup.models.what_if.question import WhatIfAnswer, ask
+from caughtup.models.what_if.setting import Playable, WhatIfSetting
 
 _ROLLING = "rolling"
 #: Protocols by the names that people give, and who assigns on them; None: as the group is.
 _PROTOCOLS = {
     "cooperative": None,
     "eager": None,
-    "streams": Protocol.STREAMS,
-    "consumer": Protocol.CONSUMER,
+    "streams": AssignmentProtocol.STREAMS,
+    "consumer": AssignmentProtocol.CONSUMER,
 }
 
 
@@ -174,7 +174,7 @@ def simulate(  # the options of one command
         found = read_playable(group, connection, restore_rate, assigned_by)
     else:
         raise click.UsageError("name a GROUP, or a file with --scenario")
-    plan = Plan(
+    plan = PlannedActions(
         add or 0,
         stop,
         kill,
@@ -185,7 +185,7 @@ def simulate(  # the options of one command
         leave_group or found.leaves,
     )
     settings = [
-        Setting(
+        WhatIfSetting(
             one,
             changed,
             protocol == "eager",
@@ -221,8 +221,8 @@ def _restarted(given: Sequence[str], clients: Sequence[str]) -> tuple[str, ...]:
 
 
 def _answers(
-    group: Playable, plan: Plan, settings: Sequence[Setting], *, best: bool
-) -> list[Answer]:
+    group: Playable, plan: PlannedActions, settings: Sequence[WhatIfSetting], *, best: bool
+) -> list[WhatIfAnswer]:
     try:
         if best:
             return [answer for setting in settings for answer in best_plans(group, plan, setting)]
@@ -231,7 +231,7 @@ def _answers(
         refuse(error.message)
 
 
-def _print(group: Playable, answers: Sequence[Answer], step: float | None) -> None:
+def _print(group: Playable, answers: Sequence[WhatIfAnswer], step: float | None) -> None:
     columns = [Column("PLAYED", name=True), *(Column(name, right=True) for name in FIGURES)]
     rows = [cells(group, answer) for answer in answers]
     for line in lines(columns, rows, Output.of_stdout(wide=False)):

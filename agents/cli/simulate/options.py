@@ -16,9 +16,9 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.progress import Progress
 from caughtup.models.assignment.configs import read_configs
 from caughtup.models.errors import ScenarioError
-from caughtup.models.simulation.streams.topology import Protocol
-from caughtup.models.what_if.application import application_of_group
+from caughtup.models.simulation.streams.topology import AssignmentProtocol
 from caughtup.models.what_if.consumer_group import consumer_group_of
+from caughtup.models.what_if.question import application_of_group
 from caughtup.models.what_if.setting import Playable
 
 _WHOLE = re.compile(r"-?[0-9]{1,19}")
@@ -70,7 +70,7 @@ def read_playable(
     name: str,
     connection: dict[str, Any],
     restore: tuple[float, float] | None,
-    protocol: Protocol | None,
+    protocol: AssignmentProtocol | None,
 ) -> Playable:
     """Read a group from the cluster: an application, or consumers that their coordinator assigns.
 
@@ -79,7 +79,7 @@ def read_playable(
     state = read_snapshot(settings_of(connection), Progress(), [name])
     moment_ms = now_ms()
     found = application_of_group(state, name, moment_ms, restore) or consumer_group_of(
-        state, name, moment_ms, as_if=protocol is Protocol.CONSUMER
+        state, name, moment_ms, as_if=protocol is AssignmentProtocol.CONSUMER
     )
     if found is None:
         refuse(

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from caughtup.agents.kafka.tokens.token import Token, TokenError, checked_token, expiry_claim
-from caughtup.models.security.logins import Endpoint
+from caughtup.models.security.logins import ClientCredentials
 
 #: For an endpoint to take a connection, and for each part of its answer.
 _TIMEOUT_SECONDS = 5.0
@@ -31,7 +31,7 @@ class _Unredirected(urllib.request.HTTPRedirectHandler):
         """Return nothing: an answer that redirects is an error."""
 
 
-def fetch_token(endpoint: Endpoint, kafka: Mapping[str, Any]) -> Token:
+def fetch_token(endpoint: ClientCredentials, kafka: Mapping[str, Any]) -> Token:
     """Ask an endpoint for a token. Raises TokenError, which names the endpoint."""
     credentials = base64.b64encode(f"{endpoint.client_id}:{endpoint.client_secret}".encode())
     form = {"grant_type": "client_credentials"}

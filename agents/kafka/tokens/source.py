@@ -14,7 +14,7 @@ from aiokafka.errors import SaslAuthenticationFailed
 from caughtup.agents.kafka.tokens.endpoint import fetch_token
 from caughtup.agents.kafka.tokens.provider import provided_token
 from caughtup.agents.kafka.tokens.token import Token, TokenError
-from caughtup.models.security.logins import Bearer, Endpoint, Provider, login_of
+from caughtup.models.security.logins import Bearer, ClientCredentials, Provider, login_of
 
 #: Of a token's time, after which there has to be another one: before librdkafka asks, at 0.8.
 _SHARE = 0.75
@@ -78,7 +78,7 @@ class TokenSource:
 
 
 _lock = Lock()
-_sources: dict[Endpoint | Provider, TokenSource] = {}
+_sources: dict[ClientCredentials | Provider, TokenSource] = {}
 
 
 def source_of(kafka: Mapping[str, Any]) -> TokenSource:
@@ -92,8 +92,8 @@ def source_of(kafka: Mapping[str, Any]) -> TokenSource:
         return _sources[place]
 
 
-def _asking(place: Endpoint | Provider, kafka: Mapping[str, Any]) -> Callable[[], Token]:
-    if isinstance(place, Endpoint):
+def _asking(place: ClientCredentials | Provider, kafka: Mapping[str, Any]) -> Callable[[], Token]:
+    if isinstance(place, ClientCredentials):
         return lambda: fetch_token(place, kafka)
     return lambda: provided_token(place.function, place.config)
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from caughtup.followers.python.topology import TopicGroup, Topology
 from caughtup.models.ids import TaskId, TopicPartition
-from caughtup.models.partition_assignor.rebalance import Subtopology
+from caughtup.models.partition_assignor.rebalance import TopicsInfo
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions, group_partitions
 
 
@@ -53,7 +53,7 @@ class CountedTopology(Topology):
         for number in sorted(set(there.values()) - {0}):
             group = self._group(number, there)
             changelogs = tuple(group.tables.values())
-            subtopologies[number] = Subtopology(sources=group.topics, changelogs=changelogs)
+            subtopologies[number] = TopicsInfo(sources=group.topics, changelogs=changelogs)
         return group_partitions(subtopologies, there)
 
     def stateful(self, task: TaskId) -> bool:

@@ -20,9 +20,9 @@ from caughtup.followers.python.kafka.connection import (
     partition_counts,
 )
 from caughtup.followers.python.kafka.signatures import find_forgery
-from caughtup.models.assignors.following.objection import Objection
 from caughtup.models.assignors.following.recommendation import (
     FollowedRecommendation,
+    Objection,
     read_followed,
     require_bounded,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from caughtup.models.assignors.following.objection import Objection
+from caughtup.models.assignors.following.recommendation import Objection
 from caughtup.models.errors import CaughtupError
 from caughtup.models.security import signing
 

@@ -1,4 +1,4 @@
-"""How a follower balances an application once nobody has recommended anything for long enough."""
+"""How a follower balances an application after too long without a recommendation."""
 
 from __future__ import annotations
 
@@ -14,28 +14,30 @@ from caughtup.models.assignors.following.placement import (
 )
 from caughtup.models.ids import ProcessId, TaskId
 
-#: Greater lags are alike.
+#: All lags above this count as equal.
 _MOST = 1 << 61
 
 
-class Step(NamedTuple):
-    """A balanced placement or a step towards it, and how many tasks wait to be handed over."""
+class BalanceStep(NamedTuple):
+    """A balanced placement or a step towards it, and how many tasks wait for a hand-over."""
 
     placement: Placement
     waiting: int
 
 
-def balance_step(states: ClientStates) -> Step:
-    """Balance from where everything is, handing over what is caught up and warming up the rest.
+def balance_step(states: ClientStates) -> BalanceStep:
+    """Return the next step towards balance, starting from the present assignment.
 
-    Tasks go one by one from the most to the least loaded process, per thread, until none would
-    gain, first those that the destination rather than others has. At most ``max.warmup.replicas`` copies are there beyond ``num.standby.replicas``.
+    Caught-up tasks are handed over and the others get warm-ups. Tasks move one by one from the most
+    to the least loaded process, per thread, until no move helps; those come first for which the
+    destination lags least compared with the other processes. At most ``max.warmup.replicas`` copies
+    exist beyond ``num.standby.replicas``.
     """
     active = keep_actives(states)
     stateful = {task: process for task, process in active.items() if task in states.stateful}
     target = dict(stateful)
     loads = _loads(states, stateful)
-    _level(states, target, loads)
+    _level_loads(states, target, loads)
     warming: list[TaskId] = []
     for task, destination in target.items():
         if destination == active[task]:
@@ -46,7 +48,7 @@ def balance_step(states: ClientStates) -> Step:
         else:
             warming.append(task)
     stateless = {task: process for task, process in active.items() if task not in states.stateful}
-    _level(states, stateless, _loads(states, active))
+    _level_loads(states, stateless, _loads(states, active))
     active |= stateless
     standby = _standbys(states, active)
     budget = states.scenario.configs.max_warmup_replicas
@@ -54,7 +56,7 @@ def balance_step(states: ClientStates) -> Step:
         if budget and task not in standby[target[task]]:
             standby[target[task]].add(task)
             budget -= 1
-    return Step(Placement(active, standby), len(warming))
+    return BalanceStep(Placement(active, standby), len(warming))
 
 
 def _loads(states: ClientStates, active: dict[TaskId, ProcessId]) -> dict[ProcessId, int]:
@@ -64,10 +66,10 @@ def _loads(states: ClientStates, active: dict[TaskId, ProcessId]) -> dict[Proces
     return loads
 
 
-def _level(
+def _level_loads(
     states: ClientStates, movable: dict[TaskId, ProcessId], loads: dict[ProcessId, int]
 ) -> None:
-    """Move tasks until the most loaded process with a movable one has none to spare."""
+    """Move tasks, in place, until the most loaded process with a movable task has none to spare."""
     clients = states.clients
     queues: dict[tuple[ProcessId, ProcessId], Iterator[TaskId]] = {}
     having: dict[ProcessId, set[TaskId]] = {process: set() for process in clients}
@@ -87,8 +89,8 @@ def _level(
             return
         if (source, destination) not in queues:
             queues[source, destination] = _in_order(states, having[source], source, destination)
-        # Others may have taken some since they were sorted. Nothing was added: who receives had
-        # the least load with one more, so that it is never a source in the same pass.
+        # Moves to other destinations may have taken tasks since they were sorted. None was added:
+        # the destination has the least load with one more, so it is never a source in this pass.
         task = next(one for one in queues[source, destination] if one in having[source])
         having[source].remove(task)
         having[destination].add(task)
@@ -100,11 +102,11 @@ def _level(
 def _in_order(
     states: ClientStates, tasks: set[TaskId], source: ProcessId, destination: ProcessId
 ) -> Iterator[TaskId]:
-    """Sort tasks: first those for which the destination lags least, compared with others."""
+    """Sort tasks: those come first for which the destination lags least compared with others."""
 
     def order(task: TaskId) -> tuple[int, int, TaskId]:
         rank = _rank(states, destination, task)
-        # Of the three nearest one is neither.
+        # At least one of the three nearest is neither the source nor the destination.
         nearest = heapq.nsmallest(3, states.clients, key=lambda p: _rank(states, p, task))
         elsewhere = [_rank(states, p, task) for p in nearest if p not in (source, destination)]
         return min(_MOST, rank) - min([_MOST, *elsewhere]), rank, task
@@ -119,10 +121,10 @@ def _rank(states: ClientStates, process: ProcessId, task: TaskId) -> int:
 def _standbys(
     states: ClientStates, active: dict[TaskId, ProcessId]
 ) -> dict[ProcessId, set[TaskId]]:
-    """Keep the standbys there are, and build those that are missing.
+    """Return the standbys: those that exist are kept, missing ones are built.
 
-    Who hands a task over has its state and is a standby at once. A new one is built where most of
-    the state is, else on the process with the fewest copies per thread.
+    A process that hands a task over has its state, and so is a standby at once. A new one is built
+    where most of the state is, or else on the process with the fewest copies per thread.
     """
     wanted = states.scenario.configs.num_standby_replicas
     standby: dict[ProcessId, set[TaskId]] = {process: set() for process in states.clients}

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from caughtup.models.assignors.following.follower import FOLLOWED, FollowerDecision, Patience
-from caughtup.models.assignors.following.objection import Objection
-from caughtup.models.assignors.following.recommendation import FollowedRecommendation
+from caughtup.models.assignors.following.recommendation import FollowedRecommendation, Objection
 from caughtup.models.ids import ProcessId, TaskId
 
 
 @dataclass(frozen=True, slots=True)
 class FollowerInputs:
-    """A decision's inputs besides the group: the newest recommendation, or why there is none.
+    """The inputs of a decision besides the group: the newest recommendation, or why there is none.
 
-    It is at least ``age_ms`` old. ``waited`` and ``repeated`` count follow-ups, as for ``follow``.
+    The recommendation is at least ``age_ms`` old. ``waited`` and ``repeated`` are as for
+    ``follow``.
     """
 
     newest: FollowedRecommendation | Objection
@@ -25,30 +25,30 @@ class FollowerInputs:
 
 
 class FollowUpCounter:
-    """Counts the rebalances that waiting brought, and not those that others brought at once.
+    """Counts the follow-up rebalances that a follower asked for.
 
-    Nothing that a record says counts here, only what the leader sees itself: a recommendation with
-    a new name, or one that moves tasks to and fro, is no news. Times are in ms on a clock
-    that never goes back. Source: ``caughtup.FollowUpCounter``.
+    Rebalances that come sooner, for another reason, don't count. Nor do a recommendation's
+    contents: a new name, or one that moves tasks to and fro, is no news; only what the leader sees
+    itself counts. Times are in ms on a monotonic clock. Source: ``caughtup.FollowUpCounter``.
     """
 
     def __init__(self, patience: Patience) -> None:
         self._patience = patience
         self._processes: frozenset[ProcessId] = frozenset()
-        #: The copies that were ever caught up, since these processes are the ones there are.
+        #: The copies that have been caught up at any time since the set of processes last changed.
         self._ready: dict[ProcessId, set[TaskId]] = {}
         self._counted_ms = 0.0
-        #: When the follow-up was half-way that a recommendation asked for; None without one.
+        #: The time half-way to the follow-up that a recommendation asked for; None without one.
         self._asked_ms: float | None = None
-        #: Follow-ups that passed without a recommendation that holds.
+        #: Follow-ups without a recommendation that holds.
         self.waited = 0
         self._fruitless = 0
 
     def begin(self, ready: Mapping[ProcessId, Iterable[TaskId]], now_ms: float) -> None:
         """Begin a rebalance with the copies that are caught up now, by process.
 
-        With other processes than before counting starts anew. A copy that is caught up for the
-        first time is news.
+        Counting starts again if the processes are others than before. A copy that is caught up for
+        the first time is news.
         """
         processes = frozenset(ready)
         if processes != self._processes:
@@ -70,14 +70,15 @@ class FollowUpCounter:
 
     @property
     def repeated(self) -> int:
-        """Return how many follow-ups in a row recommendations asked for that found nothing new.
+        """The number of requested follow-ups in a row that found nothing new.
 
-        The first isn't counted: when a copy is caught up is an estimate, and may be short by little.
+        The first doesn't count: the time at which a copy is caught up is an estimate, maybe a
+        little early.
         """
         return max(0, self._fruitless - 1)
 
     def count(self, decision: FollowerDecision, now_ms: float) -> None:
-        """Count a rebalance by its decision."""
+        """Count a rebalance by the follower's decision."""
         followed = decision.reason == FOLLOWED
         due = now_ms - self._counted_ms >= self._patience.follow_up_ms / 2
         if followed:

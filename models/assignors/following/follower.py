@@ -1,7 +1,7 @@
-"""What a follower inside an application makes of a recommendation, decided as it decides.
+"""How a follower inside an application decides a rebalance.
 
-``followers/kafka_streams`` decides the same in Java, on the leader's poll thread. Here it is a
-function, by which the service knows what a leader will do and can check what it did.
+``followers/kafka_streams`` does the same in Java, on the leader's poll thread. With this function
+the service knows what a leader will do, and checks what it did.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from caughtup.models.assignment.configs import Configs
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.following.balance import balance_step
-from caughtup.models.assignors.following.objection import Objection
 from caughtup.models.assignors.following.placement import ClientStates, Placement, in_place
-from caughtup.models.assignors.following.recommendation import FollowedRecommendation
+from caughtup.models.assignors.following.recommendation import FollowedRecommendation, Objection
 from caughtup.models.assignors.following.rules import find_objection, recommended
 from caughtup.models.ids import ProcessId, TaskId
 
@@ -25,10 +24,10 @@ _MOST_DOUBLINGS = 20
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How a follower is configured: ms, and follow-ups that it waits for a recommendation.
+    """A follower's configuration: times in ms, and the follow-ups without a recommendation.
 
-    The defaults are ``caughtup.follow.up.ms``, ``caughtup.recommendation.max.age.ms`` and
-    ``caughtup.follow.ups`` when an application doesn't set them.
+    The defaults are those of ``caughtup.follow.up.ms``, ``caughtup.recommendation.max.age.ms`` and
+    ``caughtup.follow.ups``.
     """
 
     follow_up_ms: int = 5_000
@@ -38,11 +37,11 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class FollowerDecision:
-    """What a rebalance comes to.
+    """A follower's decision.
 
-    ``reason`` is ``followed``, ``given_up``, or the code of the objection for which everything is
-    kept where it is. ``follow_up_ms`` is how long after it the next rebalance is wanted; None
-    where it isn't.
+    ``reason`` is ``followed``, ``given_up``, or the code of the objection because of which all
+    tasks stay in place. ``follow_up_ms`` is the delay until the next wanted rebalance; None without
+    one.
     """
 
     reason: str
@@ -63,10 +62,10 @@ def follow(
 ) -> FollowerDecision:
     """Decide a rebalance as the follower does.
 
-    ``scenario`` is what the leader knows; ``newest`` the newest recommendation, at least
-    ``age_ms`` old, or why there is none. ``waited`` follow-ups passed without one that holds, and
-    ``repeated`` in a row that recommendations asked for brought nothing new.
-    Source: ``caughtup.Following``.
+    ``scenario`` is the group as the leader knows it; ``newest`` is the newest recommendation, at
+    least ``age_ms`` old, or why there is none. ``waited`` is the number of follow-ups without a
+    recommendation that holds, ``repeated`` the number of follow-ups in a row that recommendations
+    asked for and that brought nothing new. Source: ``caughtup.Following``.
     """
     states = ClientStates(scenario)
     objection = newest
@@ -83,7 +82,7 @@ def follow(
     interval = scenario.configs.probing_rebalance_interval_ms
     if waited < patience.follow_ups:
         kept = in_place(states)
-        again = later_ms(patience.follow_up_ms, interval, repeated)
+        again = backoff_ms(patience.follow_up_ms, interval, repeated)
         return _decision(states, objection.code, None, kept, max(patience.follow_up_ms, again))
     step = balance_step(states)
     return _decision(states, GIVEN_UP, None, step.placement, interval if step.waiting else None)
@@ -95,11 +94,11 @@ def _probe_after_ms(
     """Return the delay until the next probing rebalance, in ms."""
     after = recommendation.worthwhile_after_ms
     first = max(patience.follow_up_ms, 2 * patience.follow_up_ms if after is None else after)
-    return later_ms(first, configs.probing_rebalance_interval_ms, repeated)
+    return backoff_ms(first, configs.probing_rebalance_interval_ms, repeated)
 
 
-def later_ms(first_ms: int, most_ms: int, repeated: int) -> int:
-    """Double a time for each follow-up that brought nothing, whatever was recommended by then."""
+def backoff_ms(first_ms: int, most_ms: int, repeated: int) -> int:
+    """Return a delay, doubled for each follow-up that brought nothing new, up to ``most_ms``."""
     return min(first_ms << min(repeated, _MOST_DOUBLINGS), most_ms)
 
 

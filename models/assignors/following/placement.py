@@ -1,4 +1,4 @@
-"""Where a follower leaves tasks while it waits, and how it balances them when nobody recommends."""
+"""Where the tasks of an application are, and where a follower keeps them while it waits."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _FARTHEST = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Each task's active, and what each process stands by for, warm-ups included."""
+    """Each task's active process, and each process's standbys, warm-ups included."""
 
     active: dict[TaskId, ProcessId]
     standby: dict[ProcessId, set[TaskId]]
 
     def extra_copies(self, num_standby_replicas: int) -> int:
-        """Count the copies beyond ``num.standby.replicas`` of each task: its warm-ups."""
+        """Return the number of copies beyond ``num.standby.replicas``, which are warm-ups."""
         counts: dict[TaskId, int] = {}
         for tasks in self.standby.values():
             for task in tasks:
@@ -31,7 +31,7 @@ class Placement:
 
 
 class ClientStates:
-    """The states of all of a scenario's clients: owners, ranks of lags, who is caught up."""
+    """The states of all of a scenario's clients: owners, ranks by lag, and who is caught up."""
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
@@ -43,7 +43,7 @@ class ClientStates:
             for task in client.previous_active:
                 if task in owners:
                     owners[task].append(client.process_id)
-        #: The processes that ran a task; none while it is in transit.
+        #: The processes that ran each task; an empty list while the task is in transit.
         self.owners: Mapping[TaskId, list[ProcessId]] = owners
 
     def rank(self, process: ProcessId, task: TaskId) -> int:
@@ -58,7 +58,7 @@ class ClientStates:
         return lag == RUNNING or acceptable == _FARTHEST or 0 <= lag <= acceptable
 
     def may_run(self, task: TaskId) -> list[ProcessId]:
-        """List who may be active: the caught up ones, or those that lag least if nobody is."""
+        """Return the processes that may run a task: the caught-up ones, or else the nearest."""
         if task not in self.stateful:
             return list(self.clients)
         caught_up = [process for process in self.clients if self.caught_up(process, task)]
@@ -68,7 +68,7 @@ class ClientStates:
         return [process for process in self.clients if self.rank(process, task) == least]
 
     def is_empty(self, process: ProcessId, task: TaskId) -> bool:
-        """Return whether a copy is as far behind as a process that has nothing of the task."""
+        """Return whether a copy lags as much as a process without any state of the task."""
         rank = self.rank(process, task)
         return rank != _FARTHEST and any(
             self.rank(other, task) <= rank
@@ -77,30 +77,30 @@ class ClientStates:
         )
 
     def by_rank(self, processes: Iterable[ProcessId], task: TaskId) -> list[ProcessId]:
-        """Sort processes by their lag, the smaller id first of equal ones."""
+        """Sort processes by their lag, then by their id."""
         return sorted(processes, key=lambda process: (self.rank(process, task), process))
 
 
 def per_thread(client: Client, tasks: int) -> Fraction:
-    """Return a client's load per thread with so many tasks."""
+    """Return the load per thread of a client that has this number of tasks."""
     return Fraction(tasks, client.capacity)
 
 
 def in_place(states: ClientStates) -> Placement:
-    """Return the placement as it is.
+    """Return the placement in which everything stays where it is.
 
-    A task that is nowhere goes to the least loaded process that is caught up, or, if none is, to
-    the one that lags least. Standbys stay as far as the configs have room for them, and as many
-    warm-ups as there may be, those of the least loaded processes first; nothing new is built, so a
-    copy that is left over with nothing in it doesn't stay, unless its process has so few tasks that
-    the copy was just begun for it to take one over.
+    A task without a process goes to the least loaded process that is caught up, or, if none is, to
+    the one that lags least. Standbys stay as far as the configs have room for them, and at most
+    ``max.warmup.replicas`` warm-ups, those of the least loaded processes first. Nothing new is
+    built: a copy without any state doesn't stay, unless its process has so few tasks that the copy
+    was begun so that the process can take a task over.
     """
     active = keep_actives(states)
     loads = Counter(process for task, process in active.items() if task in states.stateful)
     configs = states.scenario.configs
     standby: dict[ProcessId, set[TaskId]] = {process: set() for process in states.clients}
-    # A former owner's copy is caught up and left over: copies come first that are built where there
-    # are few tasks.
+    # A former owner's copy is caught up and no longer needed: first come the copies that are built
+    # on processes with few tasks.
     warmups: list[tuple[Fraction, int, TaskId, int, ProcessId]] = []
     for task in states.scenario.stateful:
         holders = states.by_rank(
@@ -127,12 +127,12 @@ def in_place(states: ClientStates) -> Placement:
 
 
 def keep_actives(states: ClientStates) -> dict[TaskId, ProcessId]:
-    """Keep each active with its owner; one that is nowhere goes to who may run it."""
+    """Keep each active with its owner; a task without a process goes to one that may run it."""
     active: dict[TaskId, ProcessId] = {}
     loads = dict.fromkeys(states.clients, 0)
     for task, owners in states.owners.items():
         if owners:
-            # Two can say so after a session timed out; the one that is further has it.
+            # After a session timed out, two processes can report the task; the nearer one keeps it.
             active[task] = states.by_rank(owners, task)[0]
             loads[active[task]] += 1
     for task, owners in states.owners.items():

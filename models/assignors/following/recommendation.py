@@ -1,4 +1,4 @@
-"""What a follower reads of a recommendation record; everything else it ignores."""
+"""The fields of a recommendation record that a follower reads; it ignores all others."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from caughtup.models.records.topics import MOST_RECOMMENDATION_BYTES
 
 T = TypeVar("T")
 
-#: Each value but the first comes after one of these, and takes some 100 bytes of memory.
+#: One of these bytes precedes every JSON value but the first; a value takes about 100 bytes.
 _SEPARATORS = b",[{"
 _MOST_SEPARATORS = 1 << 20
 _LONG_MAX = (1 << 63) - 1
-#: Names go into log lines.
+#: Decision ids are written into log lines.
 _NAME = re.compile("[!-~]{1,100}")
 
 
@@ -25,9 +25,9 @@ _NAME = re.compile("[!-~]{1,100}")
 class FollowedRecommendation:
     """A recommendation as a follower keeps it; the keys of ``standby`` are its processes.
 
-    ``found`` is where each task was active when it was decided, ``config`` what it was decided
-    with, under Kafka's names. ``worthwhile_after_ms`` is how long after the decision a probing
-    rebalance is worthwhile; None when it doesn't say.
+    ``found`` has the processes on which each task was active at the decision, and ``config`` the
+    configs of the decision, under Kafka's names. ``worthwhile_after_ms`` is how long after the
+    decision a probing rebalance is worthwhile; None if the record doesn't say.
     """
 
     decision_id: str
@@ -40,9 +40,9 @@ class FollowedRecommendation:
 
 
 def require_bounded(value: bytes) -> None:
-    """Refuse a record's value, before it is read, that would take too much memory to be read.
+    """Raise CaughtupError ``malformed`` for a value that would take too much memory to parse.
 
-    Raises CaughtupError ``malformed``. Source: ``caughtup.Recommendation``.
+    Source: ``caughtup.Recommendation``.
     """
     if len(value) > MOST_RECOMMENDATION_BYTES:
         raise _malformed(f"{len(value)} bytes")
@@ -53,13 +53,13 @@ def require_bounded(value: bytes) -> None:
 def read_followed(record: object, group: str) -> FollowedRecommendation:
     """Read a record of ``recommended-assignments``, as decoded from JSON.
 
-    Raises CaughtupError ``malformed`` for whatever a follower refuses to read. Source:
+    Raises CaughtupError ``malformed`` for every record that a follower refuses. Source:
     ``caughtup.Recommendation``.
     """
-    # Not by the struct of models/records, by which the service reads its own topic: that one wants
-    # every field, those that no follower reads, too, refuses a time that followers go without, and
-    # knows tasks only as the service writes them. Followers in Java and in Python have to refuse
-    # the same records for the same reasons.
+    # Not by the struct of models/records, with which the service reads its own topic: that one
+    # requires fields that no follower reads, refuses a missing time that followers don't need, and
+    # accepts task ids only as the service writes them. Followers in Java and in Python have to
+    # refuse the same records for the same reasons.
     root = _take(record, dict, "the record")
     if type(root.get("schema")) is not int or root["schema"] != 1:
         raise _malformed("schema is not 1")
@@ -154,3 +154,11 @@ def _time(value: object) -> int | None:
 
 def _malformed(message: str) -> CaughtupError:
     return CaughtupError("malformed", message)
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """Why a recommendation isn't followed, or why there is none: a code and a clause."""
+
+    code: str
+    message: str

@@ -1,18 +1,27 @@
-"""Whether a recommendation holds for an application as its leader sees it now."""
+"""Whether a recommendation holds for an application as its leader sees it now.
+
+Bounds protect the application from any recommendation, whoever wrote it: caught-up copies stay, and
+no process gets too many actives. The recommendations of ``minimal_movement`` are staged within
+these bounds; on the way to balance it leaves actives where they are, but assigns no process more
+than balance allows.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
+from caughtup.models.assignment.active_bound import most_actives
 from caughtup.models.assignment.configs import Configs
-from caughtup.models.assignors.following.bounds import find_broken_bound
-from caughtup.models.assignors.following.objection import Objection
-from caughtup.models.assignors.following.placement import ClientStates, Placement
-from caughtup.models.assignors.following.recommendation import FollowedRecommendation
+from caughtup.models.assignors.following.placement import UNKNOWN, ClientStates, Placement
+from caughtup.models.assignors.following.recommendation import FollowedRecommendation, Objection
+from caughtup.models.ids import ProcessId, TaskId
 
 
 def find_objection(
     states: ClientStates, recommendation: FollowedRecommendation, age_ms: int, max_age_ms: int
 ) -> Objection | None:
-    """Return why a recommendation doesn't hold for an application; None when it does."""
+    """Return why a recommendation doesn't hold for an application; None if it holds."""
     found = _names(states, recommendation) or _configs(states.scenario.configs, recommendation)
     if found:
         return found
@@ -43,7 +52,7 @@ def find_objection(
 
 
 def _names(states: ClientStates, recommendation: FollowedRecommendation) -> Objection | None:
-    """Hold the recommendation's processes and tasks against those there are."""
+    """Return an objection if the recommendation is for other processes or tasks than exist."""
     if recommendation.standby.keys() != states.clients.keys():
         return Objection("other_processes", "it is for other processes than the live ones")
     for task in recommendation.active:
@@ -81,7 +90,7 @@ def _configs(configs: Configs, recommendation: FollowedRecommendation) -> Object
 
 
 def recommended(recommendation: FollowedRecommendation) -> Placement:
-    """Return a recommendation's placement."""
+    """Return a recommendation's placement, sorted by task and by process."""
     standby = {p: set(tasks) for p, tasks in sorted(recommendation.standby.items())}
     return Placement(dict(sorted(recommendation.active.items())), standby)
 
@@ -89,7 +98,7 @@ def recommended(recommendation: FollowedRecommendation) -> Placement:
 def _changes_anything(
     states: ClientStates, recommendation: FollowedRecommendation, placement: Placement
 ) -> bool:
-    """Return whether tasks move, copies are built, or another rebalance is wanted."""
+    """Return whether the recommendation moves tasks, builds copies, or wants another rebalance."""
     if recommendation.probing_needed:
         return True
     if any(
@@ -102,3 +111,82 @@ def _changes_anything(
         for process, tasks in placement.standby.items()
         for task in tasks
     )
+
+
+def find_broken_bound(states: ClientStates, placement: Placement) -> Objection | None:
+    """Return the first bound that a placement of exactly the application's tasks breaks, or None.
+
+    Each task keeps its standbys, as far as there are processes; only caught-up copies that are
+    spare may be dropped; and no process is assigned actives beyond ``most_actives``, except those
+    that no process with room can run. Source: ``caughtup.Bounds``.
+    """
+    return _standbys(states, placement) or _actives(states, placement)
+
+
+def _standbys(states: ClientStates, placement: Placement) -> Objection | None:
+    wanted = states.scenario.configs.num_standby_replicas
+    least = min(wanted, len(states.clients) - 1)
+    copies: dict[TaskId, list[ProcessId]] = {task: [] for task in states.stateful}
+    for process, tasks in placement.standby.items():
+        for task in tasks:
+            copies[task].append(process)
+    for task in states.scenario.stateful:
+        standbys = copies[task]
+        if len(standbys) < least:
+            return Objection("too_few_standbys", f"task {task} has {len(standbys)} standbys")
+        had = [
+            process
+            for process, client in states.clients.items()
+            if task in client.previous_active or task in client.previous_standby
+        ]
+        ready = _ready(states, had, task)
+        if _ready(states, (placement.active[task], *standbys), task) < min(ready, 1 + wanted):
+            return Objection("loses_standby", f"it drops a caught-up copy of task {task}")
+    return None
+
+
+def _ready(states: ClientStates, processes: Iterable[ProcessId], task: TaskId) -> int:
+    """Return the number of caught-up copies.
+
+    The one that ran the task counts with an unknown lag, too.
+    """
+    return sum(
+        states.caught_up(process, task)
+        or (
+            task in states.clients[process].previous_active
+            and states.clients[process].lags.get(task, UNKNOWN) == UNKNOWN
+        )
+        for process in processes
+    )
+
+
+def _actives(states: ClientStates, placement: Placement) -> Objection | None:
+    """Check the bound on actives, stateful and stateless apart, for processes that gain any."""
+    threads = sum(client.capacity for client in states.clients.values())
+    for tasks in (states.scenario.stateful, states.scenario.stateless):
+        most = {
+            process: most_actives(client.capacity, len(tasks), threads)
+            for process, client in states.clients.items()
+        }
+        counts = Counter(placement.active[task] for task in tasks)
+        room = frozenset(process for process in states.clients if counts[process] < most[process])
+        for process in states.clients:
+            if counts[process] <= most[process]:
+                continue
+            given = [
+                task
+                for task in tasks
+                if placement.active[task] == process and process not in states.owners[task]
+            ]
+            needless = sum(_could_be_elsewhere(states, room, task) for task in given)
+            if needless and counts[process] - (len(given) - needless) > most[process]:
+                return Objection(
+                    "too_many_actives",
+                    f"it gives {process} more actives than {most[process]}: {counts[process]}",
+                )
+    return None
+
+
+def _could_be_elsewhere(states: ClientStates, room: frozenset[ProcessId], task: TaskId) -> bool:
+    able = states.may_run(task)
+    return any(process in room or process in states.owners[task] for process in able)

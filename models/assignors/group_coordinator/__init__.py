@@ -1,4 +1,4 @@
-"""Assignors that brokers run: uniform and range of consumer groups, sticky of streams groups.
+"""Assignors that run in brokers: uniform and range of consumer groups, sticky of streams groups.
 
 Imports java; simulation imports it.
 """

@@ -1,7 +1,7 @@
-"""The assignors of consumer groups (KIP-848) where all members subscribe to the same topics.
+"""The assignors of consumer groups (KIP-848) if all members subscribe to the same topics.
 
-Source: UniformHomogeneousAssignmentBuilder and RangeAssignor of Kafka 4.3.1, which walk members and
-topics as hash tables have them; here they come in the order in which they are given.
+Source: UniformHomogeneousAssignmentBuilder and RangeAssignor of Kafka 4.3.1. Kafka iterates over
+members and topics in the order of its hash tables; here they come in the order given.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Partitions = Mapping[str, AbstractSet[TopicPartition]]
 def assign_uniform(
     members: Partitions, topics: Mapping[str, int]
 ) -> dict[str, set[TopicPartition]]:
-    """Assign partitions evenly, leaving members what they have as far as that is even.
+    """Assign partitions evenly; members keep what they have, as far as that is even.
 
-    ``members`` have what their target assignments have; ``topics`` are names and numbers of
-    partitions. Whoever has one more than the least share may keep it, as long as there is one too
-    many for somebody.
+    ``members`` have the partitions of their target assignments; ``topics`` maps names to numbers of
+    partitions. If the number of partitions is no multiple of the number of members, a member may
+    keep one more than the least share while there are such extra partitions.
     """
     owned = frozenset(one for own in members.values() for one in own)
     everything = [TopicPartition(topic, n) for topic, count in topics.items() for n in range(count)]
@@ -58,7 +58,7 @@ def assign_uniform(
 def assign_range(members: Partitions, topics: Mapping[str, int]) -> dict[str, set[TopicPartition]]:
     """Assign each topic's partitions in ranges to members in the order of their ids.
 
-    What they have counts for nothing. None of them is static.
+    Their previous partitions don't matter. No member is static.
     """
     given: dict[str, set[TopicPartition]] = {member: set() for member in members}
     for topic, count in topics.items():
@@ -72,6 +72,6 @@ def assign_range(members: Partitions, topics: Mapping[str, int]) -> dict[str, se
 
 
 def _in_set_order(partitions: Iterable[int]) -> list[int]:
-    """Order partitions as a HashSet walks them that was made of them in ascending order."""
+    """Return partitions in the order of a HashSet to which they were added in ascending order."""
     numbers = sorted(partitions)
     return list(JavaHashMap[int](int, copied_table(len(numbers)), numbers))

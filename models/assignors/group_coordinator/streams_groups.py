@@ -1,6 +1,6 @@
-"""The sticky task assignor of streams groups (KIP-1071): it knows of no lag and of no warm-ups.
+"""The sticky task assignor of streams groups (KIP-1071), which knows neither lags nor warm-ups.
 
-Source: StickyTaskAssignor of the group coordinator of Kafka 4.3.1, the only one that it has.
+Source: StickyTaskAssignor of the group coordinator of Kafka 4.3.1, its only task assignor.
 """
 
 from __future__ import annotations
@@ -9,15 +9,60 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from caughtup.models.assignors.group_coordinator.process_state import ProcessState
 from caughtup.models.assignors.java.priority_queue import JavaPriorityQueue
 from caughtup.models.assignors.java.strings import in_hash_map_order
 from caughtup.models.ids import TaskId
 
 
+class ProcessState:
+    """The tasks of a process's members during an assignment. ``load`` is tasks per member.
+
+    Source: ProcessState of the group coordinator of Kafka 4.3.1.
+    """
+
+    def __init__(self, members: Iterable[str]) -> None:
+        self.counts = dict.fromkeys(members, 0)
+        self.active: dict[str, set[TaskId]] = {member: set() for member in self.counts}
+        self.standby: dict[str, set[TaskId]] = {member: set() for member in self.counts}
+        self._tasks: set[TaskId] = set()
+        self._by_load: JavaPriorityQueue[str] | None = None
+
+    @property
+    def load(self) -> float:
+        """Tasks per member."""
+        return sum(self.counts.values()) / len(self.counts)
+
+    def has(self, task: TaskId) -> bool:
+        """Return whether any member has a copy of the task."""
+        return task in self._tasks
+
+    def add(self, member: str, task: TaskId, *, active: bool) -> int:
+        """Assign a task to a member, and return its number of tasks."""
+        self._by_load = None
+        return self._add(member, task, active=active)
+
+    def add_to_least_loaded(self, task: TaskId, *, active: bool) -> int:
+        """Assign a task to the member with the fewest tasks, and return its new number of tasks."""
+        if len(self.counts) == 1:
+            return self._add(next(iter(self.counts)), task, active=active)
+        if self._by_load is None:
+            self._by_load = JavaPriorityQueue(self.counts)
+            self._by_load.offer_all(in_hash_map_order(self.counts))
+        member = self._by_load.poll()
+        count = self._add(member, task, active=active)
+        self._by_load.offer(member)
+        return count
+
+    def _add(self, member: str, task: TaskId, *, active: bool) -> int:
+        self._tasks.add(task)
+        (self.active if active else self.standby)[member].add(task)
+        self.counts[member] += 1
+        return self.counts[member]
+
+
 @dataclass(frozen=True, slots=True)
 class MemberTasks:
-    """A member's process and its tasks: those it was to have, or those it is to have."""
+    """A member's process and its tasks, in its previous or in its new target assignment."""
 
     process: str
     active: AbstractSet[TaskId] = frozenset()
@@ -26,18 +71,18 @@ class MemberTasks:
 
 @dataclass(slots=True)
 class _Quota:
-    """How many tasks a member may have, while members are filled up one after the other."""
+    """The number of tasks that a member may have, while members fill up one after the other."""
 
     tasks: int
     members: int
 
     @property
     def share(self) -> int:
-        """Tasks a member, rounded up, of those that aren't full yet."""
+        """Tasks per member that isn't full yet, rounded up."""
         return -(-self.tasks // self.members) if self.members else 0
 
     def note(self, count: int) -> None:
-        """Remove a member that has its share now."""
+        """Take a member out of the quota once its ``count`` of tasks has reached its share."""
         if count == self.share:
             self.members -= 1
             self.tasks -= count
@@ -49,7 +94,10 @@ def assign_sticky(
     stateful: AbstractSet[TaskId],
     standbys: int,
 ) -> dict[str, MemberTasks]:
-    """Assign tasks to members, by member id. ``members`` have what their target assignments have."""
+    """Return each member's tasks by member id.
+
+    ``members`` have those of their target assignments.
+    """
     return _Sticky(members, list(tasks), stateful, standbys).assigned()
 
 
@@ -95,7 +143,7 @@ class _Sticky:
         }
 
     def _assign_actives(self) -> None:
-        """Leave actives where they were, then where standbys were, and deal the rest by load."""
+        """Assign actives to previous members, then to previous standbys, and the rest by load."""
         waiting = sorted(self._tasks, key=_by_partition)
         for previous in (self._was_active.get, self._least_loaded_standby):
             rest = []
@@ -113,7 +161,7 @@ class _Sticky:
             queue.offer(place)
 
     def _assign_standbys(self) -> None:
-        """Leave standbys where a copy was, and deal the rest by load, the last task first."""
+        """Assign standbys to members that had a copy, and the rest by load, the last task first."""
         waiting = sorted(
             (task for task in self._tasks if task in self._stateful),
             key=_by_partition,
@@ -135,7 +183,7 @@ class _Sticky:
                     break
 
     def _standby_again(self, task: TaskId) -> str | None:
-        """Return who had a copy and has room for one: the former active, or the standby."""
+        """Return a member that had a copy and has room: the former active, or a standby."""
         member = self._was_active.get(task)
         if (
             member is not None
@@ -163,10 +211,10 @@ class _Sticky:
         return found
 
     def _least_loaded_standby(self, task: TaskId, *, without: bool = False) -> str | None:
-        """Return the former standby whose process and itself have least to do.
+        """Return the former standby with the least load, both of its process and its own.
 
-        ``without``: of those whose process has no copy of the task yet; Kafka looks at the first
-        one of all whatever the candidate became.
+        ``without``: only of those whose process has no copy of the task yet. Kafka checks this for
+        the first former standby at the end, whichever member became the candidate.
         """
         members = self._were_standby.get(task)
         if not members:
@@ -190,7 +238,7 @@ class _Sticky:
         return self._state_of[member].counts[member]
 
     def _by_load(self) -> JavaPriorityQueue[int]:
-        """Queue the processes, named by their places, by their loads."""
+        """Return a queue of the processes, as places in ``_states``, by load."""
         queue = JavaPriorityQueue[int](_Loads(self._states))
         queue.offer_all(range(len(self._states)))
         return queue

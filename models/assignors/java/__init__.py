@@ -1,4 +1,4 @@
-"""The orders in which Java's collections give their elements, ties included.
+"""The iteration orders of Java's collections, including those of equal elements.
 
 Imports ids; Kafka's assignors import it.
 """

@@ -1,4 +1,4 @@
-"""java.util.HashMap, as far as the order is concerned in which it hands out its keys."""
+"""java.util.HashMap: the order in which it iterates over its keys."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ _WORD, _SIGN = 1 << 32, 1 << 31
 class JavaHashMap(Generic[K]):
     """Keys in the buckets of a hash table that doubles when it is three quarters full.
 
-    Within a bucket the keys come as they were added, until there are nine of them and the bucket
-    becomes a tree. ``hash_code`` gives what Java's ``hashCode`` gives, as a signed or unsigned
-    number of 32 bits; keys must be comparable to Java, and compare here as they do there.
-    ``table`` is the number of buckets to begin with, a power of two; ``keys``, all different, are
-    added in their order.
+    Within a bucket the keys are in the order in which they were added, until there are nine and the
+    bucket becomes a tree. ``hash_code`` returns Java's ``hashCode`` as a signed or unsigned number
+    of 32 bits; keys must be Comparable in Java, and compare here as they do there. ``table`` is the
+    initial number of buckets, a power of two; ``keys``, all different, are added in their order.
 
     Source: java.util.HashMap of Java 8 to 25 (putVal, treeifyBin, resize, TreeNode.split).
     """
@@ -55,11 +54,11 @@ class JavaHashMap(Generic[K]):
         return self._size
 
     def __iter__(self) -> Iterator[K]:
-        """Walk the keys in Java's order."""
+        """Iterate over the keys in Java's order."""
         return (key for _, key in chain.from_iterable(map(_in_order, self._buckets)))
 
     def add(self, key: K) -> None:
-        """Add a key that isn't there."""
+        """Add a key that the map doesn't have."""
         entry = self._entry(key)
         place = entry[0] & len(self._buckets) - 1
         bucket = self._buckets[place]
@@ -77,7 +76,7 @@ class JavaHashMap(Generic[K]):
             self._double()
 
     def remove(self, key: K) -> None:
-        """Remove a key that is there. The table stays as large as it is."""
+        """Remove a key that the map has. The table doesn't shrink."""
         entry = self._entry(key)
         place = entry[0] & len(self._buckets) - 1
         bucket = self._buckets[place]
@@ -88,11 +87,11 @@ class JavaHashMap(Generic[K]):
         self._size -= 1
 
     def _entry(self, key: K) -> tuple[int, K]:
-        """Pair a key with its hash as the table uses it: signed, its halves folded together."""
+        """Return the key with its hash as the table uses it: signed, its halves folded together."""
         return _spread(self._hash_code(key) % _WORD), key
 
     def _double(self) -> None:
-        """Split each bucket in two: what stays, and what goes to the upper half of the table."""
+        """Double the table: each bucket is split in two, by the next bit of the hash."""
         bit = len(self._buckets)
         halves = [
             (
@@ -105,7 +104,7 @@ class JavaHashMap(Generic[K]):
 
 
 def grown_table(size: int) -> int:
-    """Return the number of buckets of a map after so many keys were added, none being crowded."""
+    """Return the number of buckets after ``size`` keys were added, if no bucket became a tree."""
     table = 16
     while size > table * 3 // 4:
         table *= 2
@@ -113,9 +112,9 @@ def grown_table(size: int) -> int:
 
 
 def copied_table(size: int) -> int:
-    """Return the number of buckets that a HashSet made of so many elements begins with.
+    """Return the initial number of buckets of a HashSet that is made of ``size`` elements.
 
-    This is Java 17's; for 12 elements, 24, 48 and so on, Java 25 takes half as many buckets.
+    This is Java 17's; for 12 elements, 24, 48 and so on, Java 25 has half as many buckets.
     """
     least = size * 4 // 3 + 1
     return max(16, 1 << (least - 1).bit_length())
@@ -132,25 +131,26 @@ def subtopology_hash_code(subtopology: int) -> int:
 
 
 def task_hash_code_of(release: Release) -> Callable[[TaskId], int]:
-    """Return TaskId.hashCode as a release has it: before 3.0 the sum of both numbers."""
+    """Return TaskId.hashCode of a release: before 3.0 it is the sum of both numbers."""
     return task_hash_code if release >= Release.V3_0 else sum
 
 
 def subtopology_hash_code_of(release: Release) -> Callable[[int], int]:
-    """Return the hash code of what subtopologies are kept by: before 3.0 their numbers."""
+    """Return the hash code of the keys of subtopologies in a release: before 3.0 their numbers."""
     return subtopology_hash_code if release >= Release.V3_0 else int
 
 
 def _spread(unsigned: int) -> int:
-    """Return a hash as the table uses it, of a hash code of 32 bits without a sign."""
+    """Return the hash that the table uses, signed, of an unsigned hash code of 32 bits."""
     spread = unsigned ^ unsigned >> 16
     return spread - _WORD if spread >= _SIGN else spread
 
 
 def _table_without_crowds(table: int, hashes: Sequence[int]) -> int | None:
-    """Return how large a table is in the end if no bucket ever becomes a tree; None if one may.
+    """Return the final number of buckets if no bucket ever becomes a tree; None if one may.
 
-    Then keys stand in each bucket in the order in which they were added, however often it doubled.
+    Without trees, each bucket has its keys in the order in which they were added, however often the
+    table doubled.
     """
     while True:
         room = table * 3 // 4
@@ -172,7 +172,7 @@ def _in_order(bucket: list[tuple[int, K]] | JavaTreeBin[K]) -> list[tuple[int, K
 def _half(
     bucket: list[tuple[int, K]] | JavaTreeBin[K], entries: list[tuple[int, K]]
 ) -> list[tuple[int, K]] | JavaTreeBin[K]:
-    """Make a bucket of some of the entries of another: a tree only where that one was."""
+    """Return a bucket with some of another bucket's entries: a tree only if that one was."""
     if not isinstance(bucket, JavaTreeBin) or len(entries) <= _LIST_UP_TO:
         return entries
     return bucket if len(entries) == len(bucket.in_order) else JavaTreeBin(entries)

@@ -1,4 +1,4 @@
-"""java.lang.String, as far as its order and its hash code decide about members."""
+"""java.lang.String: its order and its hash code, on which the order of members depends."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from operator import mul
 from caughtup.models.assignors.java.hash_map import JavaHashMap, copied_table
 
 _WORD = (1 << 32) - 1
-#: 31 to the power of 0, 1, 2 and so on: what a character of a string counts, from its end.
+#: Powers of 31: the factor of each character in the hash code, counted from the string's end.
 _POWERS = tuple(pow(31, exponent, _WORD + 1) for exponent in range(256))
-#: Ids of members are no longer, as a rule.
+#: Member ids are rarely longer.
 _SHORT = 128
-#: A bucket of as many keys may become a tree, and then its order is another one.
+#: A bucket with this many keys may become a tree, which changes the order of its keys.
 _CROWDED = 9
 
 
 def utf16(text: str) -> bytes:
     """Encode a string so that bytes compare as String.compareTo does: by UTF-16 code units.
 
-    Python compares by code points, which differs for characters beyond U+FFFF.
+    Python compares by code points, whose order differs beyond U+FFFF.
     """
     return text.encode("utf-16-be", "surrogatepass")
 
 
 def in_hash_map_order(texts: Iterable[str], maps: int = 1, capacity: int = 16) -> list[str]:
-    """Order different strings as a HashMap walks its keys, to which they were added like that.
+    """Return different strings, added in this order, in the order of a HashMap's keys.
 
-    Of several ``maps`` each was filled by a walk through the one before. ``capacity`` is the
-    initial one that they were made with.
+    ``maps`` is the number of maps, each filled by iterating over the one before. ``capacity`` is
+    their initial capacity.
     """
     order = list(texts)
     codes = {text: hash_code(text) for text in order}
@@ -40,7 +40,7 @@ def in_hash_map_order(texts: Iterable[str], maps: int = 1, capacity: int = 16) -
 
 
 def in_hash_set_order(texts: Sequence[str]) -> list[str]:
-    """Order strings as a HashSet walks them that is made of a collection of them."""
+    """Return strings in the order of a HashSet that is made of a collection of them."""
     order = list(dict.fromkeys(texts))
     codes = {text: hash_code(text) for text in order}
     return _walk(order, codes, copied_table(len(texts)))
@@ -49,7 +49,7 @@ def in_hash_set_order(texts: Sequence[str]) -> list[str]:
 def hash_code(text: str) -> int:
     """Return String.hashCode, as an unsigned number of 32 bits.
 
-    Java's strings keep theirs. Here those of short ones are kept, which come again each round.
+    Those of short strings are cached, since they recur in each rebalance.
     """
     return _kept_hash_code(text) if len(text) <= _SHORT else _hash_code(text)
 
@@ -72,7 +72,7 @@ _kept_hash_code = lru_cache(maxsize=4096)(_hash_code)
 
 
 def _walk(texts: list[str], codes: Mapping[str, int], table: int) -> list[str]:
-    """Order strings as a table of so many buckets does that they are added to."""
+    """Return strings, added in this order, in the order of a table of first ``table`` buckets."""
     spread = [codes[text] ^ codes[text] >> 16 for text in texts]
     if _crowds(spread, table):
         by_key = {utf16(text): text for text in texts}

@@ -1,4 +1,4 @@
-"""A crowded bucket of a java.util.HashMap: a list whose order a red-black tree decides."""
+"""A crowded bucket of a java.util.HashMap: a list whose order a red-black tree determines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LEFT, _RIGHT = 0, 1
 
 
 class _Node(Generic[K]):
-    """A node of the tree; ``children`` are the one to its left and the one to its right."""
+    """A node of the tree; ``children`` are its left and its right child."""
 
     __slots__ = ("children", "entry", "parent", "red")
 
@@ -24,11 +24,11 @@ class _Node(Generic[K]):
 
 
 class JavaTreeBin(Generic[K]):
-    """The entries of one bucket; ``in_order`` has them as an iterator of Java's HashMap sees them.
+    """The entries of one bucket; ``in_order`` has them in the order of Java's iterator.
 
-    A new entry comes right after the one that it hangs below in the tree, and after each change
-    the root of the tree comes to the front: so the order follows only from the tree. Entries are
-    (hash, key) with the hash as a signed number; no two are equal.
+    A new entry is inserted right after its parent in the tree, and after each change the root of
+    the tree moves to the front: so the order depends on the tree. Entries are (hash, key) with a
+    signed hash; no two are equal.
 
     Source: java.util.HashMap.TreeNode of Java 9 to 25 (treeify, putTreeVal, removeTreeNode).
     """
@@ -43,14 +43,14 @@ class JavaTreeBin(Generic[K]):
         self._root_to_front()
 
     def add(self, entry: tuple[int, K]) -> None:
-        """Add an entry that isn't there."""
+        """Add an entry that the bucket doesn't have."""
         parent = self._hang(entry)
         after = self.in_order.index(parent.entry) + 1 if parent else 0
         self.in_order.insert(after, entry)
         self._root_to_front()
 
     def remove(self, entry: tuple[int, K]) -> bool:
-        """Remove an entry that is there; return False if Java makes a list of the rest."""
+        """Remove an entry; return False if Java turns the rest into a list."""
         self.in_order.remove(entry)
         if self._is_small():
             return False
@@ -68,7 +68,7 @@ class JavaTreeBin(Generic[K]):
         return True
 
     def _is_small(self) -> bool:
-        """Return whether Java gives the tree up at a removal; it goes by a few nodes only."""
+        """Return whether Java turns the tree into a list at a removal, by a few of its nodes."""
         root = self._root
         if root is None or root.children[_RIGHT] is None:
             return True
@@ -101,7 +101,7 @@ class JavaTreeBin(Generic[K]):
         return parent
 
     def _settle_red(self, node: _Node[K]) -> None:
-        """Balance after a red node was hung: no red one may be below a red one."""
+        """Rebalance after a red node was added: no red node may have a red child."""
         while (parent := node.parent) is not None and parent.red:
             above = parent.parent
             assert above is not None, "a root is black"
@@ -123,7 +123,7 @@ class JavaTreeBin(Generic[K]):
         self._root.red = False
 
     def _settle_shortened(self, node: _Node[K]) -> None:
-        """Balance before a black leaf goes: its side would have one black node too few."""
+        """Rebalance before a black leaf goes, whose side would have one black node too few."""
         while (parent := node.parent) is not None:
             side = _side(node)
             sibling = _below(parent, 1 - side)

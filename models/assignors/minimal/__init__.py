@@ -1,4 +1,4 @@
-"""The recommendation: the fewest movements within Kafka's bounds.
+"""The assignor whose decisions caughtup recommends: the fewest movements within Kafka's bounds.
 
 Imports models.assignment and kafka.racks; the registry imports it.
 """

@@ -1,4 +1,4 @@
-"""Balance with the fewest new copies of state, staged through warm-ups: what caughtup recommends."""
+"""The assignor of caughtup's recommendations: balance with the fewest new copies, in stages."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ from typing import NamedTuple
 
 from caughtup.models.assignment.decision import ClientDecision, Decision
 from caughtup.models.assignment.scenario import Scenario
-from caughtup.models.assignors.minimal.copies import Copies
+from caughtup.models.assignors.minimal.copies import ExistingCopies
 from caughtup.models.assignors.minimal.explanation import explain_minimal
 from caughtup.models.assignors.minimal.plan import Plan
-from caughtup.models.assignors.minimal.settling import staged_plan
-from caughtup.models.assignors.minimal.staging import Stage
+from caughtup.models.assignors.minimal.staging import StagedAssignment, staged_plan
 from caughtup.models.assignors.minimal.stateless import place_stateless
 from caughtup.models.ids import ProcessId, TaskId
 
 
 class CopyToBuild(NamedTuple):
-    """A copy that a plan has where there is none, or none that is caught up.
+    """A copy of a plan that does not exist yet, or isn't caught up.
 
-    ``offsets`` are to be restored, None where the lag is unknown. ``new``: the client
-    has nothing of it yet.
+    ``offsets`` are those to restore; None if the lag is unknown. ``new``: the client has no state
+    of the task yet.
     """
 
     task: TaskId
@@ -33,14 +32,14 @@ class CopyToBuild(NamedTuple):
 def decide_minimal_movement(scenario: Scenario) -> Decision:
     """Decide what to assign now, on the way to balance with the fewest new copies of state.
 
-    Like HighAvailabilityTaskAssignor: actives are within one of each other for each stream
-    thread, each task has its standbys, at most max.warmup.replicas copies are built beyond those,
-    and a client that is caught up takes an active over, unless nobody is. Unlike it: what can
-    stay where it is stays there. A probing rebalance is needed until all is as planned; with
-    every copy caught up then, the same is decided again. Raises ScenarioError where racks count
-    and what a task reads is missing.
+    Like HighAvailabilityTaskAssignor: the numbers of actives per stream thread differ by at most
+    one, each task has its standbys, at most max.warmup.replicas copies are built beyond those, and
+    only a client that is caught up takes an active over, unless none is. Unlike it: copies stay
+    where they are if they can. A probing rebalance is needed until everything is as planned; once
+    every copy is caught up, the same decision is made again. Raises ScenarioError if racks count
+    and the partitions of a task are missing.
     """
-    copies = Copies(scenario)
+    copies = ExistingCopies(scenario)
     plan, now = staged_plan(scenario, copies)
     stateless = place_stateless(scenario, [own[0] for own in plan.clients])
     return Decision(
@@ -51,16 +50,16 @@ def decide_minimal_movement(scenario: Scenario) -> Decision:
 
 
 def remaining(scenario: Scenario) -> tuple[CopyToBuild, ...]:
-    """List the copies that are left to build for a group to be balanced, in TaskId order.
+    """Return the copies that are left to build until a group is balanced, in TaskId order.
 
-    Those that are being built already are among them, but aren't new.
+    Copies that are being built are included, but are not ``new``.
     """
-    copies = Copies(scenario)
+    copies = ExistingCopies(scenario)
     plan, _ = staged_plan(scenario, copies)
     return tuple(_remaining(scenario, copies, plan))
 
 
-def _remaining(scenario: Scenario, copies: Copies, plan: Plan) -> Iterable[CopyToBuild]:
+def _remaining(scenario: Scenario, copies: ExistingCopies, plan: Plan) -> Iterable[CopyToBuild]:
     for number, task in enumerate(scenario.stateful):
         for place in sorted(plan.clients[number]):
             lag = copies.lags[place][number]
@@ -76,9 +75,9 @@ def _remaining(scenario: Scenario, copies: Copies, plan: Plan) -> Iterable[CopyT
 
 
 def _given(
-    scenario: Scenario, now: Stage, stateless: Sequence[int]
+    scenario: Scenario, now: StagedAssignment, stateless: Sequence[int]
 ) -> dict[ProcessId, ClientDecision]:
-    """Write down what each client has, and which of it are warm-ups, in TaskId order."""
+    """Return each client's tasks, and which of them are warm-ups, in TaskId order."""
     clients = range(len(scenario.clients))
     actives: list[list[TaskId]] = [[] for _ in clients]
     standbys: list[list[TaskId]] = [[] for _ in clients]

@@ -1,4 +1,4 @@
-"""Who has which copy of state before a decision, and how near it is to caught up."""
+"""The copies of state that exist before a decision, and how far each is from caught up."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from caughtup.models.assignment.catch_up import RUNNING, UNKNOWN, is_caught_up
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.ids import TaskId
 
-#: In the place of a client: there is none.
-NOBODY = -1
+#: Stands for the place of a client if there is no client.
+NO_CLIENT = -1
 _FARTHEST = 1 << 64
 
 
-class Copies:
-    """The copies of each task with state, tasks and clients named by their places in a scenario.
+class ExistingCopies:
+    """The existing copies of each stateful task; tasks and clients are places in a scenario.
 
-    A client has a copy if it ran the task, stood by for it, runs it by its lag, or lags less than
-    a client with nothing does; where there is nothing to restore, everybody has one. ``roles``
-    are what each client was assigned, ``owner`` is who ran each task. Of several that say so, it
-    is the one nearest to caught up, then the first.
+    A client has a copy if it ran the task, had its standby, reports it as running, or lags less
+    than a client without state; if there is nothing to restore, every client has one. ``roles`` are
+    the tasks that each client was assigned, ``owner`` is the client that ran each task: of several
+    that report it, the one nearest to caught up, then the first.
     """
 
     __slots__ = ("_acceptable", "_nothing", "_ran", "holders", "lags", "number", "owner", "roles")
@@ -39,9 +39,9 @@ class Copies:
         self._take(lags, ran, roles)
 
     def assigned(self, size: int) -> list[list[int]] | None:
-        """Return each task's clients, the active's first, if all have their number of copies.
+        """Return each task's clients, the active's first, if each task has exactly ``size`` copies.
 
-        None if one has more or fewer, or isn't run by somebody who is caught up.
+        None if a task has more or fewer, or if no caught-up client runs it.
         """
         clients = []
         for task, owner in enumerate(self.owner):
@@ -52,10 +52,10 @@ class Copies:
         return clients
 
     def trimmed(self, size: int, values: Callable[[Iterable[int]], int]) -> list[list[int]] | None:
-        """Return each task's clients, the active's first, without those beyond its copies' number.
+        """Return each task's clients, the active's first, with at most ``size`` of them.
 
-        The ones go whose going leaves the most ``values``. None if a task has fewer copies, or
-        isn't run by somebody who is caught up.
+        Those copies are dropped whose absence leaves the most ``values``. None if a task has fewer
+        than ``size`` copies, or if no caught-up client runs it.
         """
         clients = []
         for task, owner in enumerate(self.owner):
@@ -67,8 +67,8 @@ class Copies:
             clients.append([owner, *others])
         return clients
 
-    def carried_out(self, clients: Sequence[Sequence[int]]) -> Copies:
-        """Return the copies once they are built at these clients, the active's first."""
+    def carried_out(self, clients: Sequence[Sequence[int]]) -> ExistingCopies:
+        """Return the copies once all of these are built; each task's first is the active."""
         lags = [self._nothing.copy() for _ in self.lags]
         ran: list[set[int]] = [set() for _ in self.lags]
         roles: list[set[int]] = [set() for _ in self.lags]
@@ -85,46 +85,46 @@ class Copies:
     def _take(self, lags: list[list[int]], ran: list[set[int]], roles: list[set[int]]) -> None:
         self.lags, self._ran, self.roles = lags, ran, roles
         self.holders = self._find_holders()
-        self.owner = [NOBODY] * len(self._nothing)
+        self.owner = [NO_CLIENT] * len(self._nothing)
         for place, own in enumerate(ran):
             for task in own:
                 known = self.owner[task]
-                if known == NOBODY or self.distance(task, place) < self.distance(task, known):
+                if known == NO_CLIENT or self.distance(task, place) < self.distance(task, known):
                     self.owner[task] = place
 
     def runs(self, task: int, client: int) -> bool:
-        """Return whether the client, if there is one, can go on with the task at once."""
-        return client != NOBODY and (
+        """Return whether the client, if there is one, can run the task without restoring."""
+        return client != NO_CLIENT and (
             self.lags[client][task] == RUNNING or self.caught_up(task, client)
         )
 
     def caught_up(self, task: int, client: int) -> bool:
         """Return whether the client can take the task over at once.
 
-        Who ran a task is caught up on it even where its lag is unknown.
+        The client that ran a task counts as caught up on it even with an unknown lag.
         """
         lag = self.lags[client][task]
         return is_caught_up(lag, self._acceptable) or (lag == UNKNOWN and task in self._ran[client])
 
     def distance(self, task: int, client: int) -> int:
-        """Return what is left to restore, in offsets; 0 once caught up, an unknown lag last."""
+        """Return the offsets left to restore: 0 once caught up; an unknown lag is the greatest."""
         if self.caught_up(task, client):
             return 0
         lag = self.lags[client][task]
         return _FARTHEST if lag == UNKNOWN else lag
 
     def nearest(self, task: int, clients: Iterable[int]) -> int:
-        """Choose who is nearest to caught up; of equals who ran the task, then the first."""
+        """Return the client nearest to caught up, then the owner, then the first."""
         owner = self.owner[task]
         return min(clients, key=lambda one: (self.distance(task, one), one != owner, one))
 
     def _numbers(self, tasks: Iterable[TaskId]) -> set[int]:
-        """Return tasks' numbers; without stateless tasks, and those that are no longer there."""
+        """Return the numbers of those tasks that are stateful and still in the topology."""
         numbers = set(map(self.number.get, tasks))
         return {number for number in numbers if number is not None}
 
     def _find_holders(self) -> list[list[int]]:
-        """List the clients with a copy of each task."""
+        """Return the clients with a copy of each task."""
         nothing = self._nothing
         holders: list[list[int]] = [[] for _ in nothing]
         for place, lags in enumerate(self.lags):

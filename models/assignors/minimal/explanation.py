@@ -1,24 +1,28 @@
-"""What moves for the least movement, and why, in sentences for operators."""
+"""The movements of a minimal-movement decision, with their reasons as sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from caughtup.models.assignment.decision import Kind, Movement, Rule
-from caughtup.models.assignment.explanation import new_standby, no_warm_up_left, says
+from caughtup.models.assignment.decision import Movement, MovementKind, Rule
+from caughtup.models.assignment.explanation import lag_clause, new_standby, no_warm_up_left
 from caughtup.models.assignment.scenario import Scenario
-from caughtup.models.assignors.minimal.copies import NOBODY, Copies
+from caughtup.models.assignors.minimal.copies import NO_CLIENT, ExistingCopies
 from caughtup.models.assignors.minimal.plan import Plan
-from caughtup.models.assignors.minimal.staging import Replacement, Stage
+from caughtup.models.assignors.minimal.staging import Replacement, StagedAssignment
 from caughtup.models.ids import ProcessId, TaskId
 
-_ORDER = {kind: place for place, kind in enumerate(Kind)}
+_ORDER = {kind: place for place, kind in enumerate(MovementKind)}
 
 
 def explain_minimal(
-    scenario: Scenario, copies: Copies, plan: Plan, now: Stage, stateless: Sequence[int]
+    scenario: Scenario,
+    copies: ExistingCopies,
+    plan: Plan,
+    now: StagedAssignment,
+    stateless: Sequence[int],
 ) -> tuple[Movement, ...]:
-    """List what is new compared with what each client had, and what has yet to come."""
+    """Return the movements from what each client had to what it has now, or will have later."""
     movements = [
         *_Explanation(scenario, copies, plan, now).movements(),
         *_stateless(scenario, stateless),
@@ -28,7 +32,9 @@ def explain_minimal(
 
 
 class _Explanation:
-    def __init__(self, scenario: Scenario, copies: Copies, plan: Plan, now: Stage) -> None:
+    def __init__(
+        self, scenario: Scenario, copies: ExistingCopies, plan: Plan, now: StagedAssignment
+    ) -> None:
         self._tasks = scenario.stateful
         self._processes = [client.process_id for client in scenario.clients]
         self._configs = scenario.configs
@@ -52,19 +58,19 @@ class _Explanation:
 
     def _hand_over(self, task: int, active: int) -> Movement:
         copies, owner = self._copies, self._copies.owner[task]
-        state = says(copies.lags[active][task])
+        state = lag_clause(copies.lags[active][task])
         if copies.caught_up(task, active):
-            kind = Kind.ACTIVE
+            kind = MovementKind.ACTIVE
             reason = f"the destination {state}, so it can take the task over at once"
             if active != self._plan.clients[task][0]:
                 belongs = self._processes[self._plan.clients[task][0]]
                 reason = f"{reason}, until {belongs} is caught up"
         else:
-            kind = Kind.COLD
+            kind = MovementKind.COLD
             reason = f"no client is caught up and none lags less than this one, which {state}"
-        if owner == NOBODY:
+        if owner == NO_CLIENT:
             reason = f"nobody ran it; {reason}"
-        return self._movement(task, None if owner == NOBODY else owner, active, kind, reason)
+        return self._movement(task, None if owner == NO_CLIENT else owner, active, kind, reason)
 
     def _replacement(self, one: Replacement) -> Movement:
         copies, most = self._copies, self._configs.max_warmup_replicas
@@ -74,43 +80,43 @@ class _Explanation:
         else:
             why = "the destination has a copy already, so that moving there builds no other one"
         reason = (
-            f"{why}; the destination {says(copies.lags[one.client][one.task])} "
+            f"{why}; the destination {lag_clause(copies.lags[one.client][one.task])} "
             f"({self._configs.acceptable_recovery_lag:,} accepted), "
-            f"and the source {says(copies.lags[one.stand_in][one.task])} and "
+            f"and the source {lag_clause(copies.lags[one.stand_in][one.task])} and "
             f"{'serves' if one.active else 'stands by'} meanwhile"
         )
         if one.warm_up is None:
-            kind, reason = Kind.WAITING, f"{reason}; {no_warm_up_left(most)}"
+            kind, reason = MovementKind.WAITING, f"{reason}; {no_warm_up_left(most)}"
         else:
-            kind, reason = Kind.WARMUP, f"{reason}: warm-up {one.warm_up:,} of {most:,}"
+            kind, reason = MovementKind.WARMUP, f"{reason}: warm-up {one.warm_up:,} of {most:,}"
         return self._movement(one.task, one.stand_in, one.client, kind, reason, deferred=True)
 
     def _swap(self, task: int) -> Movement:
         server, active = self._now.actives[task], self._plan.clients[task][0]
         reason = (
             f"the active belongs on the destination, which has the standby and "
-            f"{says(self._copies.lags[active][task])} "
+            f"{lag_clause(self._copies.lags[active][task])} "
             f"({self._configs.acceptable_recovery_lag:,} accepted); "
-            f"the source {says(self._copies.lags[server][task])} and serves meanwhile"
+            f"the source {lag_clause(self._copies.lags[server][task])} and serves meanwhile"
         )
-        return self._movement(task, server, active, Kind.SWAP, reason, deferred=True)
+        return self._movement(task, server, active, MovementKind.SWAP, reason, deferred=True)
 
     def _standby(self, task: int, client: int) -> Movement:
-        lag = says(self._copies.lags[client][task])
+        lag = lag_clause(self._copies.lags[client][task])
         if client not in self._plan.clients[task]:
             reason = f"it stands in for a copy that isn't caught up; the destination {lag}"
         elif client == self._plan.clients[task][0]:
             reason = f"a copy was missing, and the active belongs here; the destination {lag}"
         else:
             reason = f"{new_standby(self._configs.num_standby_replicas)}; the destination {lag}"
-        return self._movement(task, None, client, Kind.STANDBY, reason)
+        return self._movement(task, None, client, MovementKind.STANDBY, reason)
 
     def _movement(
         self,
         task: int,
         source: int | None,
         destination: int,
-        kind: Kind,
+        kind: MovementKind,
         reason: str,
         *,
         deferred: bool = False,
@@ -133,7 +139,7 @@ class _Explanation:
 
 
 def _stateless(scenario: Scenario, places: Sequence[int]) -> Iterator[Movement]:
-    """Find the tasks without state that are on another client than before."""
+    """Yield the stateless tasks that are on another client than before."""
     owners: dict[TaskId, ProcessId] = {}
     for client in reversed(scenario.clients):
         owners.update(dict.fromkeys(client.previous_active, client.process_id))
@@ -144,4 +150,4 @@ def _stateless(scenario: Scenario, places: Sequence[int]) -> Iterator[Movement]:
         reason = "nobody ran it; the destination has the fewest actives for each thread"
         if owner is not None:
             reason = "the source has more actives for each thread than the destination"
-        yield Movement(task, owner, destination, Kind.STATELESS, reason)
+        yield Movement(task, owner, destination, MovementKind.STATELESS, reason)

@@ -1,4 +1,4 @@
-"""Where every copy belongs in the end: balanced, and with as few new copies as that takes."""
+"""Where every copy belongs in the end: balanced, with the fewest new copies for that."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from functools import partial
 from caughtup.models.assignment.client_state import ClientState
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs, RackAwareAssignor
-from caughtup.models.assignors.minimal.copies import Copies
-from caughtup.models.assignors.minimal.placement import Placement
+from caughtup.models.assignors.minimal.copies import ExistingCopies
+from caughtup.models.assignors.minimal.placement import CopyPlacement
 from caughtup.models.assignors.minimal.racks import exchange, traffic_of
 from caughtup.models.assignors.minimal.roles import Roles
 from caughtup.models.assignors.minimal.routes import even_out, level
@@ -24,20 +24,20 @@ _DEFAULT_COSTS = Costs(traffic=10, non_overlap=1)
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The clients of each task's copies, the active's first, tasks and clients by their places."""
+    """The clients of each task's copies, the active's first; tasks and clients are places."""
 
     clients: list[list[int]]
 
 
-def find_plan(scenario: Scenario, copies: Copies) -> Plan:
-    """Find where the copies of all tasks with state belong.
+def find_plan(scenario: Scenario, copies: ExistingCopies) -> Plan:
+    """Return where the copies of all stateful tasks belong.
 
-    Nobody's actives exceed another one's by more than one for each stream thread, nor do
-    anybody's copies, if tags and the number of clients allow it. Copies are placed first, then
-    their roles: as long as the copies are balanced, so can the actives be, at no cost. The plan
-    found from a group that is on its way to a plan builds what that one has yet to build. Where
-    tags and balance may be at odds, nothing moves unless that makes the whole better.
-    Raises ScenarioError where a task's partitions are missing that have to be assigned by rack.
+    The numbers of actives per stream thread differ by at most one, and so do the numbers of copies,
+    if tags and the number of clients allow it. Copies are placed first, then their roles: while the
+    copies are balanced, the actives can be balanced, too, at no cost. The plan of a group that is
+    on its way to a plan builds the rest of that plan. Where tags and balance may conflict, nothing
+    moves unless that improves the whole. Raises ScenarioError if racks count and the partitions of
+    a task are missing.
     """
     traffic = None if scenario.racks is None else traffic_of(scenario.racks, scenario.stateful)
     spread = spread_of(scenario)
@@ -56,29 +56,32 @@ def find_plan(scenario: Scenario, copies: Copies) -> Plan:
 
 
 def worth_in(scenario: Scenario) -> Callable[[Sequence[Sequence[int]]], tuple[int, ...]]:
-    """Return what rates the clients of each task's copies, the active's first: less is better."""
+    """Return a function that rates the clients of each task's copies: less is better.
+
+    The first client of each task has the active.
+    """
     traffic = None if scenario.racks is None else traffic_of(scenario.racks, scenario.stateful)
     return partial(_worth, scenario, spread_of(scenario), traffic)
 
 
 def spread_of(scenario: Scenario) -> TagSpread:
-    """Return how copies are spread over the clients' tags."""
+    """Return how tag values count in the scenario."""
     return TagSpread(
         [client.tags for client in scenario.clients], scenario.configs.rack_aware_assignment_tags
     )
 
 
 def _find(
-    scenario: Scenario, copies: Copies, spread: TagSpread, traffic: list[list[int]] | None
+    scenario: Scenario, copies: ExistingCopies, spread: TagSpread, traffic: list[list[int]] | None
 ) -> Plan:
     members, tasks = scenario.clients, len(scenario.stateful)
     capacities = [client.capacity for client in members]
     replicas = min(scenario.configs.num_standby_replicas, len(members) - 1)
     subtopologies = [task.subtopology for task in scenario.stateful]
-    placement = Placement(copies, capacities, subtopologies, replicas, spread, traffic)
+    placement = CopyPlacement(copies, capacities, subtopologies, replicas, spread, traffic)
     everything = Bounds(capacities, tasks * (1 + replicas), tasks)
     level(placement, everything)
-    while placement.spread_on():
+    while placement.spread_further():
         level(placement, everything)
     plan = Plan(placement.clients)
     if traffic is not None:
@@ -97,12 +100,13 @@ def _exchange_by_racks(
     scenario: Scenario,
     plan: Plan,
     traffic: Sequence[Sequence[int]],
-    copies: Copies,
+    copies: ExistingCopies,
     spread: TagSpread,
 ) -> None:
-    """Exchange roles and standbys in turn, until where standbys went lets no roles change.
+    """Exchange roles and standbys in turn, until no role changes any more.
 
-    Otherwise the next rebalance would change them: each time that roles do, less is read.
+    Otherwise the next rebalance would change roles. Each change of roles reduces what is read
+    across racks, so this ends.
     """
     _exchange_roles(plan, traffic, copies)
     while True:
@@ -119,10 +123,10 @@ def _worth(
     traffic: list[list[int]] | None,
     clients: Sequence[Sequence[int]],
 ) -> tuple[int, ...]:
-    """Rate what is assigned where tags and balance may be at odds: the less, the better.
+    """Rate an assignment where tags and balance may conflict: less is better.
 
-    Actives that are out of balance count most, then the tags' values, then copies that are out of
-    balance, then what actives read across racks.
+    Actives out of balance count most, then the tags' values, then copies out of balance, then what
+    actives read across racks.
     """
     capacities = [client.capacity for client in scenario.clients]
     actives, everything = [0] * len(capacities), [0] * len(capacities)
@@ -132,17 +136,17 @@ def _worth(
             everything[client] += 1
     tasks = len(clients)
     return (
-        *Bounds(capacities, tasks, tasks).amiss(actives),
+        *Bounds(capacities, tasks, tasks).deviation(actives),
         -sum(map(spread.values, clients)),
-        *Bounds(capacities, sum(everything), tasks).amiss(everything),
+        *Bounds(capacities, sum(everything), tasks).deviation(everything),
         sum(traffic[task][own[0]] for task, own in enumerate(clients)) if traffic else 0,
     )
 
 
 def _exchange_actives(
-    plan: Plan, traffic: Sequence[Sequence[int]], copies: Copies, spread: TagSpread
+    plan: Plan, traffic: Sequence[Sequence[int]], copies: ExistingCopies, spread: TagSpread
 ) -> None:
-    """Exchange actives between clients that have to build them, or have a copy, by racks."""
+    """Exchange actives by racks where that needs no additional copy."""
     everybody = range(len(traffic[0])) if traffic else range(0)
     cheap = []
     for own, held in zip(plan.clients, copies.holders, strict=True):
@@ -158,7 +162,7 @@ def _exchange_actives(
         own[0] = active
 
 
-def _exchange_roles(plan: Plan, traffic: Sequence[Sequence[int]], copies: Copies) -> None:
+def _exchange_roles(plan: Plan, traffic: Sequence[Sequence[int]], copies: ExistingCopies) -> None:
     """Exchange a task's active and standby where less is then read across racks."""
     actives = [own[0] for own in plan.clients]
     for own, active in zip(
@@ -168,7 +172,9 @@ def _exchange_roles(plan: Plan, traffic: Sequence[Sequence[int]], copies: Copies
         own.insert(0, active)
 
 
-def _exchange_standbys(scenario: Scenario, plan: Plan, copies: Copies, spread: TagSpread) -> None:
+def _exchange_standbys(
+    scenario: Scenario, plan: Plan, copies: ExistingCopies, spread: TagSpread
+) -> None:
     """Exchange standbys between clients that have to build them, or have a copy, by racks."""
     clients = [ClientState(client) for client in scenario.clients]
     for (active, *standbys), task in zip(plan.clients, scenario.stateful, strict=True):

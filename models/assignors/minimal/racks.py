@@ -1,4 +1,4 @@
-"""Read less across racks, where that costs no copy of state."""
+"""Read less across racks, without building any further copy of state."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from caughtup.models.ids import TaskId
 
 
 def traffic_of(racks: Racks, tasks: Iterable[TaskId]) -> list[list[int]]:
-    """Count what each task reads across racks, on each client by its place.
+    """Return how many partitions each task reads across racks on each client, by its place.
 
-    That is its source partitions of which no replica is in the client's rack. Raises
-    ScenarioError where what a task reads is missing, as Kafka fails there.
+    These are its source partitions without a replica in the client's rack. Raises ScenarioError if
+    a task's partitions are missing, as Kafka fails there.
     """
     traffic = []
     for task in tasks:
@@ -32,12 +32,12 @@ def exchange(
     cheap: Sequence[Collection[int]],
     before: Sequence[int],
 ) -> list[int]:
-    """Exchange tasks between clients so that the least is read across racks; give the new places.
+    """Return the tasks' new places after exchanges so that the least is read across racks.
 
-    ``places`` is the client of each task and ``traffic`` what each client would read across racks
-    for it. Every client keeps its number of tasks, and a task goes only to clients that are
-    ``cheap`` for it. Of exchanges that save as much, it makes those after which the most tasks
-    are where they were ``before``.
+    ``places`` is the client of each task and ``traffic`` the number of partitions that each client
+    would read across racks for it. Every client keeps its number of tasks, and a task goes only to
+    clients that are ``cheap`` for it. Of exchanges that save as much, those are made that leave the
+    most tasks where they were ``before``.
     """
     changed = list(places)
     unit = len(places) + 1
@@ -50,7 +50,7 @@ def exchange(
         return traffic[task][client] * unit + (client != before[task])
 
     def best_moves(source: int) -> dict[int, tuple[int, int]]:
-        """Find the task that each other client can have at the least cost, and that cost."""
+        """Return the task that each other client can have at the least cost, and that cost."""
         best: dict[int, tuple[int, int]] = {}
         for task in own[source]:
             stays = cost(task, source)
@@ -73,7 +73,7 @@ def exchange(
 
 
 def _negative_cycle(moves: Mapping[int, Mapping[int, tuple[int, int]]]) -> list[tuple[int, int]]:
-    """Find moves in a circle that together cost less than nothing, by Bellman and Ford."""
+    """Return moves in a circle with a negative total cost, by Bellman and Ford, if any."""
     distances = dict.fromkeys(moves, 0)
     before: dict[int, int] = {}
     last = None

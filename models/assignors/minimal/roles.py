@@ -1,23 +1,23 @@
-"""Which of a task's clients runs it: the actives balanced by changes of roles, which cost nothing."""
+"""Which of a task's clients runs it: changes of roles balance the actives and cost nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from caughtup.models.assignors.minimal.copies import Copies
+from caughtup.models.assignors.minimal.copies import ExistingCopies
 from caughtup.models.assignors.minimal.tags import TagSpread
 
 
 class Roles:
     """The actives of tasks whose copies are placed; ``clients`` has the active's first.
 
-    Changes are made in ``clients``. ``counts`` are actives.
+    Changes are made in ``clients``. ``counts`` are the actives of each client.
     """
 
     def __init__(
         self,
         clients: list[list[int]],
-        copies: Copies,
+        copies: ExistingCopies,
         capacities: Sequence[int],
         spread: TagSpread,
     ) -> None:
@@ -30,30 +30,30 @@ class Roles:
             self.counts[own[0]] += 1
 
     def tasks(self) -> Iterable[int]:
-        """List the tasks, all of which have an active."""
+        """Return the tasks, all of which have an active."""
         return range(len(self._clients))
 
     def arcs(self, task: int) -> list[tuple[int, int]]:
-        """List the standbys that the active can change places with."""
+        """Return the exchanges of a task's active with each of its standbys."""
         active, *standbys = self._clients[task]
         return [(active, standby) for standby in standbys]
 
-    def has_loose(self, _source: int) -> bool:
-        """Return False: where copies have to be built was decided before."""
+    def has_unbuilt(self, _source: int) -> bool:
+        """Return False: the copies that have to be built are already placed."""
         return False
 
-    def loose(self, _source: int, _destination: int) -> int | None:
-        """Find nothing."""
+    def unbuilt(self, _source: int, _destination: int) -> int | None:
+        """Return None."""
         return None
 
     def nearness(self, task: int, client: int) -> tuple[int, int]:
-        """Order tasks by what the client has left to restore."""
+        """Return a sort key: the offsets that the client has left to restore, then the task."""
         return self._copies.distance(task, client), task
 
     def pick(self, source: int, destination: int) -> int | None:
         """Choose the active with the least to restore on a client that has no copy of it.
 
-        One comes first whose copies stay spread over tags as well.
+        Those come first whose copies stay spread over as many tag values.
         """
         return min(
             (
@@ -69,7 +69,7 @@ class Roles:
         )
 
     def move(self, task: int, _source: int, destination: int) -> None:
-        """Change the roles; a client without a copy gets one in the place of another."""
+        """Make the destination the active; without a copy, it gets one in the place of another."""
         own = self._clients[task]
         if destination not in own:
             leaving = self._gives_way(own, destination)
@@ -78,5 +78,5 @@ class Roles:
         own.insert(0, destination)
 
     def _gives_way(self, own: Sequence[int], destination: int) -> int | None:
-        """Choose the copy without which the others are spread over tags as well as before."""
+        """Return the copy without which the others are spread over as many tag values as before."""
         return next((one for one in own if self._spread.may_move(own, one, destination)), None)

@@ -1,4 +1,4 @@
-"""Level the loads of clients by moving what costs nothing first, and then as little as needed."""
+"""Level the loads of clients: first by moves that cost nothing, then by the fewest new copies."""
 
 from __future__ import annotations
 
@@ -12,47 +12,50 @@ _START = -1
 
 
 class Units(Protocol):
-    """Placed copies, to be moved between clients; tasks and clients are named by their places."""
+    """Placed copies, or actives, that move between clients; tasks and clients are places."""
 
     #: How many units each client has.
     counts: list[int]
     capacities: Sequence[int]
 
     def tasks(self) -> Iterable[int]:
-        """List the tasks that have units."""
+        """Return the tasks that have units."""
 
     def arcs(self, task: int) -> list[tuple[int, int]]:
-        """List the moves of a task's units that build nothing new: from whom, to whom."""
+        """Return the moves of a task's units that build nothing new, as (source, destination)."""
 
-    def has_loose(self, source: int) -> bool:
-        """Return whether the client has a unit that has to be built anyway, be it here or there."""
+    def has_unbuilt(self, source: int) -> bool:
+        """Return whether the client has a unit that has to be built anyway, on whichever client."""
 
-    def loose(self, source: int, destination: int) -> int | None:
-        """Find such a unit that the destination can have as well."""
+    def unbuilt(self, source: int, destination: int) -> int | None:
+        """Return a task with such a unit that the destination can have instead.
+
+        None without one.
+        """
 
     def pick(self, source: int, destination: int) -> int | None:
-        """Choose the task of which the destination builds a copy, in the source's stead."""
+        """Choose the task whose copy the destination builds instead of the source."""
 
     def nearness(self, task: int, client: int) -> tuple[int, int]:
-        """Order tasks by how soon a client can have them: the smaller, the sooner."""
+        """Return a sort key for tasks: the sooner a client can have the task, the smaller."""
 
     def move(self, task: int, source: int, destination: int) -> None:
-        """Move a unit; the counts are not the units' to change."""
+        """Move a unit; the caller updates the counts."""
 
 
 def level(units: Units, bounds: Bounds) -> None:
-    """Move units until the loads are within one of each other, building as few copies as needed.
+    """Move units until the loads per thread differ by at most one, building the fewest copies.
 
-    Where tags or the number of clients don't allow it, it ends with what can be had.
+    If tags or the number of clients don't allow that, it stops at the best possible.
     """
-    # With each window less is amiss than with the one before, so that this comes to an end.
+    # Each window leaves fewer units to move than the one before, so this ends.
     window = bounds.within_one(units.counts)
     while not _fits(units, window) and Routes(units).follow(window, building=True):
         window = bounds.within_one(units.counts)
 
 
 def even_out(units: Units, bounds: Bounds) -> None:
-    """Move units until no single one could move for the better, without building any copy."""
+    """Move units, without building any copy, until no single move makes two clients more alike."""
     window = bounds.evenly(units.counts)
     if not _fits(units, window):
         Routes(units).follow(window, building=False)
@@ -69,12 +72,12 @@ class _Move(NamedTuple):
 
 
 class Routes:
-    """Chains of moves: a client that gets one unit gives another one away.
+    """Chains of moves: each client on the way gets one unit and gives another one away.
 
-    A chain is a path in a flow network, and always one on which the fewest copies are built: so
-    are the fewest in the end, save where a move rules out another. A client's units up to the
-    window's low are its own; those beyond it, up to high, share what all clients together have
-    beyond low, the pool.
+    A chain is a path in a flow network, always one that builds the fewest copies; so the total is
+    the fewest, too, unless one move prevents another. A client's units up to the window's low are
+    its own; those from there to high share the pool, which is what all clients together have beyond
+    low.
     """
 
     def __init__(self, units: Units) -> None:
@@ -86,9 +89,9 @@ class Routes:
             self._add(task)
 
     def follow(self, window: Window, *, building: bool) -> bool:
-        """Move along one chain after the other while any is left; return whether any was."""
+        """Move along chains until none is left; return whether any unit moved."""
         moved = False
-        while chain := _Search(self, window, building).chain():
+        while chain := _ChainSearch(self, window, building).chain():
             moved = True
             for source, destination, tasks in chain:
                 for task in tasks:
@@ -96,37 +99,39 @@ class Routes:
         return moved
 
     def free(self, source: int, destination: int) -> list[int]:
-        """List what can move for nothing, what is nearest to caught up first."""
+        """Return the tasks that can move without a new copy, the nearest to caught up first."""
         tasks = self._free[source].get(destination)
         if tasks:
             return sorted(tasks, key=lambda task: self._units.nearness(task, destination))
-        loose = self._units.loose(source, destination) if self._units.has_loose(source) else None
-        return [] if loose is None else [loose]
+        unbuilt = (
+            self._units.unbuilt(source, destination) if self._units.has_unbuilt(source) else None
+        )
+        return [] if unbuilt is None else [unbuilt]
 
     def is_free(self, source: int, destination: int) -> bool:
-        """Return whether anything can move for nothing."""
+        """Return whether any task can move without building a copy."""
         if self._free[source].get(destination):
             return True
         units = self._units
-        return units.has_loose(source) and units.loose(source, destination) is not None
+        return units.has_unbuilt(source) and units.unbuilt(source, destination) is not None
 
     def leads_somewhere(self, source: int) -> bool:
-        """Return whether anything might move from here for nothing."""
-        return any(self._free[source].values()) or self._units.has_loose(source)
+        """Return whether any task might move from this client without building a copy."""
+        return any(self._free[source].values()) or self._units.has_unbuilt(source)
 
     def picked(self, source: int, destination: int) -> list[int]:
-        """List what would be built at the destination, if anything: one task."""
+        """Return the task that would be built at the destination, in a list; empty without one."""
         task = self._units.pick(source, destination)
         return [] if task is None else [task]
 
     def by_load(self, clients: Iterable[int]) -> list[int]:
-        """Order clients from the most loaded to the least; of equals the first comes last."""
+        """Sort clients from the most loaded to the least; of equal ones the first comes last."""
         counts, capacities = self._counts, self._units.capacities
         return sorted(clients, key=lambda one: (-counts[one] / capacities[one], -one))
 
     @property
     def counts(self) -> list[int]:
-        """Count the units of each client."""
+        """The units of each client."""
         return self._counts
 
     def _move(self, task: int, source: int, destination: int) -> None:
@@ -142,8 +147,8 @@ class Routes:
             self._free[source].setdefault(destination, set()).add(task)
 
 
-class _Search:
-    """The search for one chain: what costs nothing first, then what builds one copy, and so on."""
+class _ChainSearch:
+    """The search for one chain: first without new copies, then with one, and so on."""
 
     def __init__(self, routes: Routes, window: Window, building: bool) -> None:
         counts, (low, high) = routes.counts, window
@@ -151,15 +156,15 @@ class _Search:
         self._counts, self._low, self._high = counts, low, high
         self._building = building
         self._pool = len(counts)
-        #: What of the pool is not in use; less than nothing if there is more than fits into it.
+        #: The unused part of the pool; negative if there are more units than fit into it.
         self._room = sum(counts) - sum(map(max, map(min, counts, high), low))
-        #: How each node was reached: from which, and whether by building a copy.
+        #: The node from which each node was reached, and whether that builds a copy.
         self._before: dict[int, tuple[int, bool]] = {}
         self._least_loaded = routes.by_load(range(len(counts)))[::-1]
         self._order: list[int] = []
 
     def chain(self) -> list[_Move]:
-        """Find the moves of a chain that builds the fewest copies, the shortest one of these."""
+        """Return the moves of a chain that builds the fewest copies, the shortest one of these."""
         over = [one for one, count in enumerate(self._counts) if count > self._high[one]]
         for one in self._routes.by_load(over):
             self._reach(one, _START, built=False)
@@ -185,7 +190,7 @@ class _Search:
         self._order.append(node)
 
     def _expand(self, node: int, *, building: bool) -> int | None:
-        """Visit what can be reached from a node; return the end of a chain if there is one."""
+        """Visit the nodes that a node reaches; return the end of a chain if there is one."""
         if node == self._pool:
             giving = [one for one, n in enumerate(self._counts) if n > self._low[one]]
             for one in self._routes.by_load(giving):
@@ -203,7 +208,7 @@ class _Search:
         return None
 
     def _destinations(self, source: int, building: bool) -> Iterator[int]:
-        """Name the clients that can have something of the source's, the least loaded first."""
+        """Yield the clients to which the source can give a unit, the least loaded first."""
         if not building and not self._routes.leads_somewhere(source):
             return
         can_have = self._routes.picked if building else self._routes.is_free
@@ -212,7 +217,7 @@ class _Search:
                 yield other
 
     def _moves(self, end: int) -> list[_Move]:
-        """Make moves of the way to the end of a chain, as many at once as fit through all of it."""
+        """Return the moves of the path to the end of a chain, as many units as fit."""
         counts, low, high, pool = self._counts, self._low, self._high, self._pool
         path = [end]
         while (node := self._before[path[-1]][0]) != _START:

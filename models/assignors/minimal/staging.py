@@ -1,4 +1,9 @@
-"""What of a plan can be done in this rebalance, and what is built before the rest."""
+"""The part of a plan that is done in this rebalance, and the copies that are built before the rest.
+
+Where tags and balance conflict, the plan of a group with a warm-up may differ from the plan that
+began the warm-up, and the plan after that may be the first again: copies would be built for ever.
+``staged_plan`` prevents that.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +11,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from caughtup.models.assignors.minimal.copies import Copies
-from caughtup.models.assignors.minimal.plan import Plan
-from caughtup.models.assignors.minimal.servers import choose_servers
+from caughtup.models.assignment.active_bound import most_actives
+from caughtup.models.assignment.scenario import Scenario
+from caughtup.models.assignors.minimal.copies import NO_CLIENT, ExistingCopies
+from caughtup.models.assignors.minimal.plan import Plan, find_plan, spread_of, worth_in
+
+#: The number of rebalances within which a plan has to lead to a better assignment.
+_REBALANCES = 4
 
 
 class Replacement(NamedTuple):
-    """A copy that belongs on ``client`` and isn't caught up there, and who stands in for it.
+    """A copy that belongs on ``client``, which isn't caught up, and its stand-in.
 
-    ``active``: whether it is to be the active. ``warm_up`` numbers the warm-up, from 1; None
-    while none is left for it.
+    ``active``: whether the copy is to be the active. ``warm_up`` numbers the warm-up, from 1; None
+    if none is left for it.
     """
 
     task: int
@@ -26,8 +35,8 @@ class Replacement(NamedTuple):
 
 
 @dataclass(slots=True)
-class Stage:
-    """What every client gets now: each task's active and standbys, warm-ups among these.
+class StagedAssignment:
+    """What every client gets now: each task's active and standbys, warm-ups included.
 
     ``swaps`` are the tasks whose active waits for a client that has, or gets, its standby.
     """
@@ -39,15 +48,15 @@ class Stage:
 
     @property
     def settled(self) -> bool:
-        """Return whether everything is assigned where the plan has it."""
+        """Whether everything is assigned as planned."""
         return not self.replacements and not self.swaps
 
 
 class _QueuedReplacement(NamedTuple):
     """A replacement that waits for a warm-up; the least of them comes first.
 
-    One that is being built goes on, and then it is the one with the least to restore. One that is
-    caught up and waits for room comes last: what is built makes that room.
+    A copy that is being built goes on: it is the one with the least to restore. A copy that is
+    caught up and waits for room comes last, because the other copies make that room.
     """
 
     waits: bool
@@ -58,16 +67,57 @@ class _QueuedReplacement(NamedTuple):
     stand_in: int
 
 
-def stage(copies: Copies, plan: Plan, capacities: Sequence[int], budget: int) -> Stage:
+def staged_plan(scenario: Scenario, copies: ExistingCopies) -> tuple[Plan, StagedAssignment]:
+    """Return where the copies belong, and the part of it that is done now.
+
+    If tags count, the present copies stay unless a few rebalances lead to a better assignment. Each
+    such step improves the group, so that it comes to rest. Raises ScenarioError as ``find_plan``
+    does.
+    """
+    plan = find_plan(scenario, copies)
+    now = _staged(scenario, copies, plan)
+    spread = spread_of(scenario)
+    if not spread.matters or not plan.clients:
+        return plan, now
+    kept = copies.trimmed(len(plan.clients[0]), spread.values)
+    if kept is None or kept == plan.clients or _improves(scenario, copies, now, kept):
+        return plan, now
+    return Plan(kept), _staged(scenario, copies, Plan(kept))
+
+
+def _improves(
+    scenario: Scenario, copies: ExistingCopies, now: StagedAssignment, kept: list[list[int]]
+) -> bool:
+    """Return whether a few rebalances from this stage lead to a better assignment than ``kept``."""
+    worth, values = worth_in(scenario), spread_of(scenario).values
+    bar, size = worth(kept), len(kept[0])
+    for _ in range(_REBALANCES):
+        assigned = [[active, *own] for active, own in zip(now.actives, now.standbys, strict=True)]
+        copies = copies.carried_out(assigned)
+        there = copies.trimmed(size, values)
+        if there is not None and worth(there) < bar:
+            return True
+        now = _staged(scenario, copies, find_plan(scenario, copies))
+    return False
+
+
+def _staged(scenario: Scenario, copies: ExistingCopies, plan: Plan) -> StagedAssignment:
+    capacities = [client.capacity for client in scenario.clients]
+    return stage(copies, plan, capacities, scenario.configs.max_warmup_replicas)
+
+
+def stage(
+    copies: ExistingCopies, plan: Plan, capacities: Sequence[int], budget: int
+) -> StagedAssignment:
     """Assign what can be assigned now, with at most ``budget`` copies beyond what is configured.
 
-    A task whose active isn't caught up where it belongs, or has no room there yet, is served by
-    a client that is; by the one that lags least if none is. It and any standby that exists stay
-    until the copies that take their places are caught up. Where a task lacks a copy, a new one is
-    no extra copy.
+    If a task's active isn't caught up where it belongs, or has no room there yet, a caught-up
+    client runs the task, or else the one that lags least. That copy and existing standbys stay
+    until the copies that replace them are caught up. A copy that a task lacks is built at once, and
+    is no extra copy.
     """
     servers = choose_servers(copies, plan, capacities)
-    result = Stage(servers, [own[1:] for own in plan.clients])
+    result = StagedAssignment(servers, [own[1:] for own in plan.clients])
     queued: list[_QueuedReplacement] = []
     for task in _unsettled(copies, plan, servers):
         queued += _stage_task(copies, plan, task, result)
@@ -83,12 +133,12 @@ def stage(copies: Copies, plan: Plan, capacities: Sequence[int], budget: int) ->
     return result
 
 
-def _unsettled(copies: Copies, plan: Plan, servers: Sequence[int]) -> list[int]:
-    """List the tasks that can't simply be assigned as planned."""
+def _unsettled(copies: ExistingCopies, plan: Plan, servers: Sequence[int]) -> list[int]:
+    """Return the tasks that can't be assigned just as planned."""
     tasks = []
     for task, (own, holders) in enumerate(zip(plan.clients, copies.holders, strict=True)):
         if not holders and servers[task] == own[0]:
-            continue  # everybody has nothing of it: whoever is to have it begins at once
+            continue  # no client has state of it, so its planned clients begin at once
         if (
             servers[task] != own[0]
             or len(holders) > len(own)
@@ -99,8 +149,10 @@ def _unsettled(copies: Copies, plan: Plan, servers: Sequence[int]) -> list[int]:
     return tasks
 
 
-def _stage_task(copies: Copies, plan: Plan, task: int, result: Stage) -> list[_QueuedReplacement]:
-    """Assign one task, and return the replacements that wait for a warm-up, granted so far."""
+def _stage_task(
+    copies: ExistingCopies, plan: Plan, task: int, result: StagedAssignment
+) -> list[_QueuedReplacement]:
+    """Assign one task; return its replacements that wait for a warm-up, as if each were granted."""
     belongs = plan.clients[task]
     active, server = belongs[0], result.actives[task]
     building = [one for one in belongs if one != server and not copies.caught_up(task, one)]
@@ -110,7 +162,7 @@ def _stage_task(copies: Copies, plan: Plan, task: int, result: Stage) -> list[_Q
     kept = _stand_ins(copies, task, belongs, server, building)
     assigned = [one for one in belongs if one != server]
     result.standbys[task] = assigned + [one for one in kept if one != server]
-    # What is missing is built at once; what has a stand-in takes a warm-up each.
+    # Missing copies are built at once; each copy with a stand-in takes a warm-up.
     waiting = building[len(building) - len(kept) :]
     waiting.sort(key=lambda one: one != active)
     if server != active and active not in waiting:
@@ -129,11 +181,11 @@ def _stage_task(copies: Copies, plan: Plan, task: int, result: Stage) -> list[_Q
 
 
 def _stand_ins(
-    copies: Copies, task: int, belongs: list[int], server: int, building: list[int]
+    copies: ExistingCopies, task: int, belongs: list[int], server: int, building: list[int]
 ) -> list[int]:
     """Choose the copies that stay although they belong elsewhere, one for each that is built.
 
-    A copy that lags more than the one that takes its place is of no use.
+    A copy that lags more than its replacement is of no use.
     """
     kept = [] if server in belongs else [server]
     had = [one for one in copies.holders[task] if task in copies.roles[one]]
@@ -145,3 +197,81 @@ def _stand_ins(
             break
         kept.append(other)
     return kept
+
+
+def choose_servers(copies: ExistingCopies, plan: Plan, capacities: Sequence[int]) -> list[int]:
+    """Return the client that runs each task now, as a place.
+
+    It is the planned client if that is caught up; else the owner, else another caught-up client,
+    else the one that lags least. A client that would have more actives than ``most_actives`` gets
+    fewer: owners keep theirs until there is room.
+    """
+    servers = [_server(copies, task, belongs) for task, belongs in enumerate(plan.clients)]
+    _make_room(copies, plan, capacities, servers)
+    return servers
+
+
+def _server(copies: ExistingCopies, task: int, belongs: Sequence[int]) -> int:
+    active, owner = belongs[0], copies.owner[task]
+    if copies.caught_up(task, active):
+        return active
+    if owner != NO_CLIENT and copies.caught_up(task, owner):
+        return owner
+    holders = copies.holders[task]
+    ready = [one for one in holders if copies.caught_up(task, one)]
+    if ready:
+        return min(ready, key=lambda one: (one not in belongs, one))
+    having = {active, *holders}
+    return min(
+        range(len(copies.lags)),
+        key=lambda one: (copies.distance(task, one), one != owner, one not in having, one),
+    )
+
+
+def _make_room(
+    copies: ExistingCopies, plan: Plan, capacities: Sequence[int], servers: list[int]
+) -> None:
+    """Move surplus tasks away from clients that gain any, if other clients can run them."""
+    threads = sum(capacities)
+    most = [most_actives(capacity, len(servers), threads) for capacity in capacities]
+    counts = [0] * len(capacities)
+    for server in servers:
+        counts[server] += 1
+    changed = True
+    while changed:
+        changed = False
+        for client, limit in enumerate(most):
+            if counts[client] <= limit:
+                continue
+            moves = [
+                (instead not in plan.clients[task], task)
+                for task, server in enumerate(servers)
+                if server == client != copies.owner[task]
+                and (instead := _substitute(copies, task, client, counts, most)) != NO_CLIENT
+            ]
+            # Clients that keep a copy anyway come first: any other needs one more warm-up.
+            for _, task in sorted(moves):
+                instead = _substitute(copies, task, client, counts, most)
+                if counts[client] > limit and instead != NO_CLIENT:
+                    servers[task] = instead
+                    counts[client] -= 1
+                    counts[instead] += 1
+                    changed = True
+
+
+def _substitute(
+    copies: ExistingCopies, task: int, client: int, counts: Sequence[int], most: Sequence[int]
+) -> int:
+    """Return a client that can run the task as well, its owner or one with room, or NO_CLIENT."""
+    owner = copies.owner[task]
+    if owner != NO_CLIENT and copies.caught_up(task, owner):
+        return owner
+    least = copies.distance(task, client)
+    return next(
+        (
+            one
+            for one in range(len(counts))
+            if one != client and counts[one] < most[one] and copies.distance(task, one) <= least
+        ),
+        NO_CLIENT,
+    )

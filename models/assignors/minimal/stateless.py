@@ -1,4 +1,4 @@
-"""Stateless tasks stay where they are, as far as the threads are balanced so."""
+"""Stateless tasks, which stay where they are as far as balance over the threads allows."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from collections.abc import Sequence
 from heapq import heapify, heapreplace
 
 from caughtup.models.assignment.scenario import Scenario
-from caughtup.models.assignors.minimal.copies import NOBODY
+from caughtup.models.assignors.minimal.copies import NO_CLIENT
 from caughtup.models.assignors.minimal.racks import exchange, traffic_of
 from caughtup.models.ids import TaskId
 
 
 def place_stateless(scenario: Scenario, actives: Sequence[int]) -> list[int]:
-    """Choose a client for each task without state, by their places.
+    """Return the client of each stateless task, as a place.
 
-    ``actives`` are the clients of the tasks with state, where those belong in the end. Tasks that
-    nobody ran go to the least loaded client, and then single tasks move while that makes two
-    clients more alike. Those that can't stay are exchanged where that saves traffic across racks.
+    ``actives`` are the planned clients of the stateful tasks. Tasks without an owner go to the
+    least loaded client; then single tasks move while that makes two clients more alike. Tasks that
+    can't stay are exchanged where that reduces traffic across racks.
     """
     tasks, capacities = scenario.stateless, [client.capacity for client in scenario.clients]
     if not tasks:
         return []
     owners = _owners(scenario)
     counts = [0] * len(capacities)
-    for client in (*actives, *(owner for owner in owners if owner != NOBODY)):
+    for client in (*actives, *(owner for owner in owners if owner != NO_CLIENT)):
         counts[client] += 1
-    places = _deal(owners, counts, capacities)
+    places = _place_unowned(owners, counts, capacities)
     _even_out(places, counts, capacities)
     if scenario.racks is None:
         return places
@@ -43,16 +43,18 @@ def _owners(scenario: Scenario) -> list[int]:
     for place, client in enumerate(scenario.clients):
         for task in client.previous_active:
             owner_of.setdefault(task, place)
-    return [owner_of.get(task, NOBODY) for task in scenario.stateless]
+    return [owner_of.get(task, NO_CLIENT) for task in scenario.stateless]
 
 
-def _deal(owners: Sequence[int], counts: list[int], capacities: Sequence[int]) -> list[int]:
-    """Assign each task that nobody ran to the client with the least load afterwards."""
+def _place_unowned(
+    owners: Sequence[int], counts: list[int], capacities: Sequence[int]
+) -> list[int]:
+    """Assign each task without an owner to the client that will have the least load."""
     queue = [((n + 1) / capacities[one], one) for one, n in enumerate(counts)]
     heapify(queue)
     places = list(owners)
     for task, owner in enumerate(owners):
-        if owner == NOBODY:
+        if owner == NO_CLIENT:
             client = places[task] = queue[0][1]
             counts[client] += 1
             heapreplace(queue, ((counts[client] + 1) / capacities[client], client))
@@ -60,7 +62,7 @@ def _deal(owners: Sequence[int], counts: list[int], capacities: Sequence[int]) -
 
 
 def _even_out(places: list[int], counts: list[int], capacities: Sequence[int]) -> None:
-    """Move tasks, the last ones first, while a source stays as loaded as the other becomes."""
+    """Move tasks, the last ones first, while that makes two clients more alike."""
     own: list[list[int]] = [[] for _ in counts]
     for task, place in enumerate(places):
         own[place].append(task)

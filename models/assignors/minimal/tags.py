@@ -8,10 +8,10 @@ from typing import Any
 
 
 class TagSpread:
-    """Counts the different tag values among a task's copies: the more, the better spread.
+    """Counts the distinct tag values among a task's copies: the more, the better spread.
 
-    ``tags`` are those of each client by its place; only those in ``keys`` count. Without keys
-    everybody is alike. Source of the aim: KIP-708.
+    ``tags`` are those of each client by its place; only those in ``keys`` count. Without keys all
+    clients are alike. Source of the aim: KIP-708.
     """
 
     def __init__(self, tags: Sequence[Mapping[str, str]], keys: Collection[str]) -> None:
@@ -20,11 +20,11 @@ class TagSpread:
         self._values_of_key = Counter(key for key, _ in frozenset().union(*self._tags))
 
     def values(self, clients: Iterable[int]) -> int:
-        """Count the different values of the tags of these clients."""
+        """Return the number of distinct tag values of these clients."""
         return len(frozenset().union(*map(self._tags.__getitem__, clients)))
 
     def may_move(self, copies: Collection[int], source: int, destination: int) -> bool:
-        """Return whether a task's copies are spread as well with one of them on another client."""
+        """Return whether a copy can move to another client without fewer distinct tag values."""
         if self._tags[source] == self._tags[destination]:
             return True
         moved = [one for one in copies if one != source]
@@ -37,9 +37,9 @@ class TagSpread:
         size: int,
         rank: Callable[[int], tuple[Any, ...]],
     ) -> list[int]:
-        """Choose the clients of a task's copies, of which some exist, and some are assigned.
+        """Return the clients of a task's copies; some copies exist, and some of these are assigned.
 
-        What is assigned is kept unless another existing copy adds values, and what exists unless
+        Assigned copies are kept unless another existing copy adds values, and existing ones unless
         a new one does. Of clients that add as many values, the one with the least ``rank`` comes
         first.
         """
@@ -55,7 +55,7 @@ class TagSpread:
         return self.improve(chosen, rank)
 
     def improve(self, chosen: list[int], rank: Callable[[int], tuple[Any, ...]]) -> list[int]:
-        """Choose other clients for as long as that adds values."""
+        """Return other clients for as long as that adds values."""
         most = sum(min(values, len(chosen)) for values in self._values_of_key.values())
         while True:
             if self.values(chosen) == most:
@@ -72,7 +72,10 @@ class TagSpread:
         size: int,
         rank: Callable[[int], tuple[Any, ...]],
     ) -> list[int]:
-        """Pick the client that adds the most values, again and again; preferred ones first."""
+        """Return clients, each time the one that adds the most values.
+
+        Preferred ones come first.
+        """
         left = set(candidates)
         covered: set[tuple[str, str]] = set()
         picked: list[int] = []

@@ -1,4 +1,4 @@
-"""How many tasks each client may have, so that the loads of the stream threads are balanced."""
+"""The numbers of tasks that each client may have so that the stream threads' loads are balanced."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import NamedTuple
 
 
 class Window(NamedTuple):
-    """The least and the most tasks of each client, by its place."""
+    """The least and the greatest number of tasks of each client, by its place."""
 
     low: list[int]
     high: list[int]
 
 
 class Bounds:
-    """The windows in which loads are balanced: one for each level that the loads may be at.
+    """The windows in which loads are balanced: one for each level of the loads.
 
-    ``capacities`` are stream threads, ``total`` is how many copies there are, and no client can
-    have more than ``most`` of them. Within ``within_one``, no client has more than one task a
-    thread more than another one, which is how Kafka's own tests tell a balanced assignment. With
-    ``evenly``, no single task could move so that its two clients are more alike, which is where
+    ``capacities`` are stream threads, ``total`` is the number of copies, and no client can have
+    more than ``most`` of them. In ``within_one``, no client has more than one task per thread more
+    than another one, which is how Kafka's own tests define a balanced assignment. In ``evenly``, no
+    move of a single task makes its two clients more alike, which is where
     HighAvailabilityTaskAssignor stops.
     """
 
@@ -31,7 +31,7 @@ class Bounds:
         self._steps = [self._scale // capacity for capacity in capacities]
 
     def within_one(self, counts: Sequence[int]) -> Window:
-        """Find the window in which the loads differ by one at most, nearest to these counts."""
+        """Return the window nearest to these counts in which the loads differ by at most one."""
 
         def at(level: int) -> Window:
             most, reach = self._most, level + self._scale
@@ -40,14 +40,14 @@ class Bounds:
 
         return self._nearest(at, counts)
 
-    def amiss(self, counts: Sequence[int]) -> tuple[int, int]:
-        """Count the tasks that have to move for the loads to be within one, and all amiss."""
+    def deviation(self, counts: Sequence[int]) -> tuple[int, int]:
+        """Return how many tasks have to move for loads within one, and the total deviation."""
         window = self.within_one(counts)
         many, few = too_many(counts, window), too_few(counts, window)
         return max(many, few), many + few
 
     def evenly(self, counts: Sequence[int]) -> Window:
-        """Find the window in which nothing is left to even out, nearest to these counts."""
+        """Return the window nearest to these counts in which no single move helps."""
 
         def at(level: int) -> Window:
             high = [min(-(-level // step), self._most) for step in self._steps]
@@ -56,11 +56,11 @@ class Bounds:
         return self._nearest(at, counts)
 
     def _nearest(self, at: Callable[[int], Window], counts: Sequence[int]) -> Window:
-        """Find the level at which the fewest tasks have to move; of such, the fewest are amiss.
+        """Return the window with the fewest tasks to move, and of such the least total deviation.
 
         The higher the level, the fewer tasks are too many somewhere and the more are too few. So
-        what has to move, which is the greater of the two, is least around where they cross, and
-        the lesser of the two is least at the far ends of that.
+        the number of moves, the greater of the two, is least around their crossing, and the lesser
+        of the two is least at the far ends of that range.
         """
         last = self._most * self._scale
         lowest = _first(0, last, lambda level: sum(at(level).high) >= self._total)
@@ -81,24 +81,24 @@ class Bounds:
             most = many(crossing - 1)
             levels.append(_first(lowest, crossing - 1, lambda level: many(level) <= most))
 
-        def amiss(level: int) -> tuple[int, int]:
+        def deviation(level: int) -> tuple[int, int]:
             return max(many(level), few(level)), many(level) + few(level)
 
-        return at(min(levels, key=amiss))
+        return at(min(levels, key=deviation))
 
 
 def too_many(counts: Sequence[int], window: Window) -> int:
-    """Count the tasks that some client has too many of."""
+    """Return the number of tasks that clients have beyond the window."""
     return sum(have - high for have, high in zip(counts, window.high, strict=True) if have > high)
 
 
 def too_few(counts: Sequence[int], window: Window) -> int:
-    """Count the tasks that some client has too few of."""
+    """Return the number of tasks that clients lack to reach the window."""
     return sum(low - have for have, low in zip(counts, window.low, strict=True) if have < low)
 
 
 def _first(start: int, end: int, holds: Callable[[int], bool]) -> int:
-    """Find the first level from start on at which something holds from then on; else the end."""
+    """Return the first level from which on a condition holds, or the end."""
     while start < end:
         middle = (start + end) // 2
         if holds(middle):

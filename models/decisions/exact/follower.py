@@ -9,8 +9,11 @@ from typing import NamedTuple
 from caughtup.models.assignment.decision import ClientDecision, Decision
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.following.follower import GIVEN_UP, Patience, follow
-from caughtup.models.assignors.following.objection import Objection
-from caughtup.models.assignors.following.recommendation import FollowedRecommendation, read_followed
+from caughtup.models.assignors.following.recommendation import (
+    FollowedRecommendation,
+    Objection,
+    read_followed,
+)
 from caughtup.models.decisions.exact.generation import FOLLOWER, ExactResult, compared, in_words
 from caughtup.models.decisions.exact.members import compare_members
 from caughtup.models.decisions.inputs.application_state import ApplicationState

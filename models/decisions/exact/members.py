@@ -6,16 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from caughtup.models.assignment.compact import ScenarioTask
+from caughtup.models.assignment.compact import CompactTask
 from caughtup.models.assignment.decision import ClientDecision, Decision
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.decisions.inputs.gathering import members_of
 from caughtup.models.groups.generation import StreamsClient, StreamsGeneration, StreamsMember
 from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.partition_assignor.clients import Client, clients_of
-from caughtup.models.partition_assignor.group_assignment import assign_group
-from caughtup.models.partition_assignor.member_assignment import MemberAssignment
+from caughtup.models.partition_assignor.clients import ClientMetadata, clients_of
+from caughtup.models.partition_assignor.member_assignment import MemberAssignment, assign_group
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
 
 #: What stands for the probing rebalance's time: any but 0. When it is due, the leader's clock says.
@@ -37,7 +36,7 @@ class Difference:
 def compare_members(
     generation: StreamsGeneration,
     scenario: Scenario,
-    tasks: Mapping[TaskId, ScenarioTask],
+    tasks: Mapping[TaskId, CompactTask],
     decision: Decision,
     ends: Mapping[TaskId, EndOffsetSum | None],
     *,
@@ -75,7 +74,7 @@ def compare_members(
     return differences
 
 
-def _task_partitions(tasks: Mapping[TaskId, ScenarioTask]) -> TaskPartitions:
+def _task_partitions(tasks: Mapping[TaskId, CompactTask]) -> TaskPartitions:
     return TaskPartitions(
         sources={task: one.sources for task, one in tasks.items()},
         changelogs={task: one.changelogs for task, one in tasks.items() if one.stateful},
@@ -105,7 +104,7 @@ def differs_as_a_whole(
     )
 
 
-def _lags_may_tie(client: Client, ends: Mapping[TaskId, EndOffsetSum | None]) -> bool:
+def _lags_may_tie(client: ClientMetadata, ends: Mapping[TaskId, EndOffsetSum | None]) -> bool:
     """Return whether it isn't known in which order a thread's tasks lag.
 
     A thread with too many tasks keeps those that lag least.

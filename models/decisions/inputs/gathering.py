@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from caughtup.models.assignment.compact import CompactScenario, ScenarioTask
+from caughtup.models.assignment.compact import CompactScenario, CompactTask
 from caughtup.models.assignment.scenario import Client
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.commits import CommitHistory
@@ -19,14 +19,14 @@ from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.offsets import LATEST_OFFSET, LONG_MAX, UNKNOWN_OFFSET_SUM, task_lag
 from caughtup.models.parameters import DEFAULTS, TAGS, ApplicationParameters
 from caughtup.models.partition_assignor.clients import clients_of
-from caughtup.models.partition_assignor.rebalance import Member
+from caughtup.models.partition_assignor.rebalance import MemberSubscription
 from caughtup.models.records.recommendations import KnownConfigRecord
 from caughtup.models.tasks.end_offset_sums import (
     SourceCommits,
     changelog_partitions,
     end_offset_sums,
 )
-from caughtup.models.tasks.placements import either, possible_changelogs
+from caughtup.models.tasks.placements import possible_changelogs, widest_bounds
 from caughtup.models.tasks.topology import find_changelogs
 
 #: The assignor whose decisions are recommended.
@@ -108,7 +108,7 @@ def gather_inputs(
     )
     changelogs = ways[0]
     sources = SourceCommits(frozenset(generation.source_topics), commits, CLOCK_ALLOWANCE_MS)
-    bounds = either(
+    bounds = widest_bounds(
         [end_offset_sums(tasks, way, ends, greatest, *between_ms, sources) for way in ways]
     )
     unknown = [f"member left out: {skipped}" for skipped in generation.skipped]
@@ -139,7 +139,7 @@ def gather_inputs(
             **({TAGS: list(parameters.tags)} if parameters.tags else {}),
         },
         tasks={
-            task: ScenarioTask(
+            task: CompactTask(
                 task in bounds,
                 tuple(generation.sources(task)),
                 tuple(changelog_partitions(task, changelogs, counts)),
@@ -180,11 +180,11 @@ def gather_inputs(
     )
 
 
-def members_of(generation: StreamsGeneration) -> tuple[Member, ...]:
+def members_of(generation: StreamsGeneration) -> tuple[MemberSubscription, ...]:
     """Return the members as the leader read them, in the order in which it was told of them."""
     by_id = {member.member_id: member for member in generation.members()}
     return tuple(
-        Member(
+        MemberSubscription(
             member_id=member_id,
             process=by_id[member_id].process,
             owned=by_id[member_id].owned,

@@ -1,8 +1,8 @@
 """The coordinator of a streams or consumer group in virtual time, and its members' heartbeats.
 
-It computes a target whenever who is there changed, and every member is brought to it by its own
-heartbeats. Those that would change nothing don't happen here. Source: Kafka 4.3.1's
-GroupMetadataManager (``streamsGroupHeartbeat``, ``consumerGroupHeartbeat``), KIP-848 and KIP-1071.
+It computes a target whenever the members change, and each member reaches it by its own heartbeats.
+Heartbeats that would change nothing are no events here. Source: Kafka 4.3.1's GroupMetadataManager
+(``streamsGroupHeartbeat``, ``consumerGroupHeartbeat``), KIP-848 and KIP-1071.
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ from caughtup.models.simulation.heartbeats.reconciliation import (
     Tasks,
     reconcile,
 )
-from caughtup.models.simulation.membership import Timings
-from caughtup.models.simulation.session import Session
+from caughtup.models.simulation.membership import Session, Timings
 from caughtup.models.simulation.virtual_time import Event, VirtualTime
 
 
-class Member(Protocol):
-    """What the coordinator needs of a member; ``answers`` is whether it sends heartbeats."""
+class HeartbeatMember(Protocol):
+    """The interface of a member to the coordinator; ``answers`` is whether it sends heartbeats."""
 
     @property
     def member_id(self) -> str:
@@ -36,18 +35,18 @@ class Member(Protocol):
         """Whether heartbeats are sent."""
 
     def given(self, epoch: int, tasks: Tasks) -> None:
-        """Adopt what the coordinator assigns: all that it has from now on."""
+        """Adopt an assignment, which is all that the member has from now on."""
 
 
-#: Members in their order with what they were to have → what they are to have.
+#: Assigns: the previous targets by member id, in the members' order → the new targets.
 Assign = Callable[[Mapping[str, Tasks]], Mapping[str, Tasks]]
 
 
 @dataclass(slots=True)
-class _Known:
-    """A member as the coordinator has it. ``owned`` is what it said last that it has."""
+class _KnownMember:
+    """A member as the coordinator knows it. ``owned`` is what it reported last."""
 
-    member: Member
+    member: HeartbeatMember
     reconciled: Reconciled
     session: Session
     target: Tasks = NONE
@@ -59,8 +58,8 @@ class HeartbeatCoordinator:
     """A group's coordinator, and its members' side of heartbeats.
 
     ``assign`` computes a target; ``completed`` is called with each target's epoch and members.
-    ``timings``: heartbeat and session as brokers set them, ``initial_rebalance_delay_ms`` 0 where
-    there is none. ``assignment_interval_ms``: as often a target is computed at most.
+    ``timings``: heartbeat and session as brokers set them, ``initial_rebalance_delay_ms`` 0 for no
+    delay. ``assignment_interval_ms``: the least time between two targets.
     """
 
     def __init__(
@@ -76,7 +75,7 @@ class HeartbeatCoordinator:
         self._timings = timings
         self._completed = completed
         self._interval_ms = assignment_interval_ms
-        self._members: dict[str, _Known] = {}
+        self._members: dict[str, _KnownMember] = {}
         self._computed_ms: int | None = None
         self._initial: Event | None = None
         self.epoch = 0
@@ -96,17 +95,17 @@ class HeartbeatCoordinator:
             for known in self._members.values()
         )
 
-    def resume(self, members: Iterable[tuple[Member, str, Tasks]], epoch: int) -> None:
-        """Begin with a group that is stable: its members, their processes and what they have."""
+    def resume(self, members: Iterable[tuple[HeartbeatMember, str, Tasks]], epoch: int) -> None:
+        """Begin with a stable group: its members, their processes and their tasks."""
         self.epoch = self.target_epoch = epoch
         for member, process, tasks in members:
             reconciled = Reconciled(process, epoch, assigned=tasks)
             session = Session(self._time, self._timings)
-            self._members[member.member_id] = _Known(
+            self._members[member.member_id] = _KnownMember(
                 member, reconciled, session, target=tasks, owned=tasks
             )
 
-    def join(self, member: Member, process: str) -> None:
+    def join(self, member: HeartbeatMember, process: str) -> None:
         """Send the first heartbeat of a member."""
         self._time.after(self._timings.request_ms, lambda: self._join(member, process))
 
@@ -115,24 +114,24 @@ class HeartbeatCoordinator:
         self._time.after(self._timings.request_ms, lambda: self._remove(member_id))
 
     def falls_silent(self, member_id: str) -> None:
-        """Expire a member whose process no longer answers, its session timeout after its last word."""
+        """Expire a member whose process no longer answers, once its session times out."""
         known = self._members.get(member_id)
         if known is not None:
             known.session.falls_silent(lambda: self._remove(member_id))
 
     def speaks_again(self, member_id: str) -> None:
-        """Let a member that was silent go on; the group still has it."""
+        """Resume a member that was silent and is still in the group."""
         known = self._members[member_id]
         known.session.speaks_again()
         known.owned = known.reconciled.assigned
         known.member.given(known.reconciled.epoch, known.reconciled.assigned)
         self._beat_again(known)
 
-    def _join(self, member: Member, process: str) -> None:
+    def _join(self, member: HeartbeatMember, process: str) -> None:
         if not member.answers:
             return
         first = not self._members
-        known = _Known(member, Reconciled(process), Session(self._time, self._timings))
+        known = _KnownMember(member, Reconciled(process), Session(self._time, self._timings))
         self._members[member.member_id] = known
         self._changed()
         delay_ms = self._timings.initial_rebalance_delay_ms
@@ -141,13 +140,13 @@ class HeartbeatCoordinator:
         self._heard(known)
 
     def _initially(self) -> None:
-        """Compute the first target, once those that start together had time to join."""
+        """Compute the first target, once members that start together had time to join."""
         self._initial = None
         if self._members:
             self._compute()
 
     def _changed(self) -> None:
-        """Begin a new epoch: members come to it by their heartbeats."""
+        """Begin a new epoch, which members reach by their heartbeats."""
         self.epoch += 1
         for known in self._members.values():
             self._beat_again(known)
@@ -161,15 +160,15 @@ class HeartbeatCoordinator:
             known.beat.cancel()
         self._changed()
 
-    def _beat_again(self, known: _Known) -> None:
-        """Plan the next heartbeat of a member, unless it is planned."""
+    def _beat_again(self, known: _KnownMember) -> None:
+        """Plan the next heartbeat of a member, unless one is planned."""
         if known.beat is None:
             interval = self._timings.heartbeat_interval_ms
             in_ms = interval - (self._time.now_ms - known.session.heard_ms) % interval
             known.beat = self._time.after(in_ms, lambda: self._heard(known))
 
-    def _heard(self, known: _Known) -> None:
-        """Hear a heartbeat, and answer with what the member has from now on if that changed."""
+    def _heard(self, known: _KnownMember) -> None:
+        """Receive a heartbeat, and answer with the member's assignment if that changed."""
         known.beat = None
         if not known.member.answers or self._members.get(known.member.member_id) is not known:
             return
@@ -185,8 +184,8 @@ class HeartbeatCoordinator:
         elif not self._at_rest(known):
             self._beat_again(known)
 
-    def _answered(self, known: _Known, answer: Reconciled) -> None:
-        """Let a member carry out an answer, and say so in a heartbeat at once."""
+    def _answered(self, known: _KnownMember, answer: Reconciled) -> None:
+        """Let a member carry out an assignment, and report it in a heartbeat at once."""
         if not known.member.answers:
             return
         known.member.given(answer.epoch, answer.assigned)
@@ -196,7 +195,7 @@ class HeartbeatCoordinator:
             known.beat.cancel()
         known.beat = self._time.after(in_ms, lambda: self._heard(known))
 
-    def _at_rest(self, known: _Known) -> bool:
+    def _at_rest(self, known: _KnownMember) -> bool:
         reconciled = known.reconciled
         return (
             self.epoch == self.target_epoch
@@ -212,7 +211,7 @@ class HeartbeatCoordinator:
             self._compute()
 
     def _compute(self) -> None:
-        """Compute the target of the newest epoch, from what members were to have before."""
+        """Compute the target of the newest epoch from the members' previous targets."""
         self._computed_ms = self._time.now_ms
         targets = self._assign({name: known.target for name, known in self._members.items()})
         for name, known in self._members.items():

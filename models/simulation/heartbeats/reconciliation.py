@@ -1,7 +1,7 @@
-"""How a member gets from what it has to its target: it lets go first, and is given what is free.
+"""How a member gets from its assignment to its target: it revokes first, then gets what is free.
 
 Source: CurrentAssignmentBuilder of streams groups and of consumer groups, Kafka 4.3.1. A partition
-of a consumer group is here what an active task is there.
+of a consumer group is treated like an active task.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from caughtup.models.ids import TaskId
 
 
 class MemberState(StrEnum):
-    """Where a member is, in Kafka's words."""
+    """The state of a member, by Kafka's names."""
 
     STABLE = "stable"
     UNREVOKED = "unrevoked"
@@ -24,7 +24,7 @@ class MemberState(StrEnum):
 
 
 class Tasks(NamedTuple):
-    """Tasks that a member has, or is to have."""
+    """A member's tasks, present or planned."""
 
     active: frozenset[TaskId] = frozenset()
     standby: frozenset[TaskId] = frozenset()
@@ -39,7 +39,7 @@ NONE = Tasks()
 
 @dataclass(frozen=True, slots=True)
 class Reconciled:
-    """A member as the coordinator has it. ``revoking``: what it still has to let go of."""
+    """A member as the coordinator knows it. ``revoking``: the tasks that it has yet to give up."""
 
     process: str
     epoch: int = 0
@@ -50,14 +50,14 @@ class Reconciled:
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """Who has what, as the coordinator knows it: each copy with its owner's process."""
+    """The owners of all copies, as the coordinator knows them, by their processes."""
 
     active: dict[TaskId, str]
     standby: set[tuple[TaskId, str]]
 
     @classmethod
     def of(cls, members: Iterable[Reconciled]) -> Owners:
-        """Gather who has what, or still has to let go of it."""
+        """Return the owners of all tasks that members have, or have yet to give up."""
         active: dict[TaskId, str] = {}
         standby: set[tuple[TaskId, str]] = set()
         for member in members:
@@ -67,18 +67,18 @@ class Owners:
         return cls(active, standby)
 
     def active_is_free(self, task: TaskId, process: str) -> bool:
-        """Return whether an active can be given: nobody runs it, and no copy is in the process."""
+        """Return whether an active can be assigned: no owner, and no copy in the process."""
         return task not in self.active and (task, process) not in self.standby
 
     def standby_is_free(self, task: TaskId, process: str) -> bool:
-        """Return whether a standby can be given: no copy is in the process."""
+        """Return whether a standby can be assigned: the process has no copy."""
         return self.active.get(task) != process and (task, process) not in self.standby
 
 
 def reconcile(
     member: Reconciled, target_epoch: int, target: Tasks, owned: Tasks, owners: Owners
 ) -> Reconciled:
-    """Return a member after a heartbeat, in which it says what it owns. ``owners`` are everybody's."""
+    """Return a member after a heartbeat that reports what it owns; ``owners`` are all members'."""
     if member.state is MemberState.STABLE and member.epoch == target_epoch:
         return member
     epoch = member.epoch

@@ -1,4 +1,4 @@
-"""A Kafka Streams application in virtual time: instances, threads, states and their restoring.
+"""A Kafka Streams application in virtual time: instances, threads, and the restoration of states.
 
 Imports assignors and partition_assignor; commands and tests import it.
 """

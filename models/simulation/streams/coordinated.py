@@ -1,4 +1,4 @@
-"""An application's threads, or a group's consumers, whose coordinator assigns (KIP-1071, KIP-848)."""
+"""A simulated group whose coordinator assigns, of Streams (KIP-1071) or consumers (KIP-848)."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from caughtup.models.partition_assignor.member_assignment import MemberAssignmen
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
 from caughtup.models.simulation.heartbeats.coordinator import HeartbeatCoordinator
 from caughtup.models.simulation.heartbeats.reconciliation import Tasks
-from caughtup.models.simulation.streams.thread import StreamThread
-from caughtup.models.simulation.streams.topology import Application, Protocol
+from caughtup.models.simulation.streams.thread import SimulatedThread
+from caughtup.models.simulation.streams.topology import AssignmentProtocol, SimulatedApplication
 from caughtup.models.simulation.virtual_time import VirtualTime
 
 RANGE = "range"
 
 
 class CoordinatedGroup:
-    """A group's coordinator to a StreamsRun, as the classic one is."""
+    """A coordinator with the same interface to a StreamsRun as the classic one."""
 
     def __init__(
         self,
         time: VirtualTime,
-        application: Application,
+        application: SimulatedApplication,
         tasks: TaskPartitions,
         completed: Callable[[int, list[str]], None],
     ) -> None:
@@ -47,24 +47,24 @@ class CoordinatedGroup:
 
     def resume(
         self,
-        threads: Iterable[StreamThread],
+        threads: Iterable[SimulatedThread],
         epoch: int,
         _leader: str,
         assignments: Mapping[str, MemberAssignment],
     ) -> None:
-        """Begin with a group in which everybody has what was to be; nobody leads it."""
+        """Begin with a stable group, which has no leader."""
         members = []
         for thread in threads:
             has = assignments[thread.member_id]
             process = self._process_of[thread.member_id] = _process(thread)
             tasks = Tasks(frozenset(has.active), frozenset(has.standby))
-            members.append((_Member(thread, self._tasks), process, tasks))
+            members.append((_ThreadMember(thread, self._tasks), process, tasks))
         self._heartbeats.resume(members, epoch)
 
-    def join(self, thread: StreamThread) -> None:
+    def join(self, thread: SimulatedThread) -> None:
         """Let a thread join."""
         process = self._process_of[thread.member_id] = _process(thread)
-        self._heartbeats.join(_Member(thread, self._tasks), process)
+        self._heartbeats.join(_ThreadMember(thread, self._tasks), process)
 
     def leave(self, member_id: str) -> None:
         """Let a member leave."""
@@ -75,14 +75,14 @@ class CoordinatedGroup:
         self._heartbeats.falls_silent(member_id)
 
     def speaks_again(self, member_id: str) -> None:
-        """Let a member that was silent go on; the group still has it."""
+        """Resume a member that was silent and is still in the group."""
         self._heartbeats.speaks_again(member_id)
 
     def rejoin_now(self, _member_id: str) -> None:
-        """Nobody asks for a rebalance where the coordinator assigns: heartbeats do it."""
+        """Do nothing: no member requests a rebalance where the coordinator assigns."""
 
     def _assign(self, members: Mapping[str, Tasks]) -> Mapping[str, Tasks]:
-        if self._application.protocol is Protocol.STREAMS:
+        if self._application.protocol is AssignmentProtocol.STREAMS:
             return self._assign_tasks(members)
         sources = self._tasks.sources
         readers = self._tasks.readers
@@ -113,10 +113,10 @@ class CoordinatedGroup:
         }
 
 
-class _Member(NamedTuple):
-    """A thread to the coordinator."""
+class _ThreadMember(NamedTuple):
+    """A thread with the interface of a member to the coordinator."""
 
-    thread: StreamThread
+    thread: SimulatedThread
     tasks: TaskPartitions
 
     @property
@@ -147,5 +147,5 @@ def assignment_of(
     )
 
 
-def _process(thread: StreamThread) -> str:
+def _process(thread: SimulatedThread) -> str:
     return str(thread.subscription().process)

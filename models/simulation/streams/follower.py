@@ -9,24 +9,23 @@ from caughtup.models.assignment.decision import ClientDecision, Decision
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.following.follow_ups import FollowUpCounter
 from caughtup.models.assignors.following.follower import FollowerDecision, Patience, follow
-from caughtup.models.assignors.following.objection import Objection
 from caughtup.models.assignors.following.placement import ClientStates
-from caughtup.models.assignors.following.recommendation import FollowedRecommendation
+from caughtup.models.assignors.following.recommendation import FollowedRecommendation, Objection
 from caughtup.models.assignors.registry import decide
 from caughtup.models.ids import ProcessId
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.simulation.virtual_time import VirtualTime
 
-#: So long after a generation its recommendation is there: end offsets listed, decided, published.
+#: The time from a generation to its recommendation: to list end offsets, decide and publish.
 RECOMMENDED_AFTER_MS = 1_000
 _NONE_YET = Objection("other_processes", "it is for other processes than those there are")
 
 
-class Follower:
-    """Decides rebalances as the follower does that the leader is.
+class FollowingLeader:
+    """Decides rebalances as a leader that is a follower does.
 
-    The service recommends for the processes of a generation once that is there, and again once a
-    copy has caught up: so what it recommends is what its assignor decides at the rebalance.
+    The service publishes a recommendation for the processes of a generation, and again whenever a
+    copy has caught up; so the recommendation is what its assignor decides at the rebalance.
     """
 
     def __init__(self, time: VirtualTime, patience: Patience) -> None:
@@ -37,8 +36,8 @@ class Follower:
         self._known_from_ms = 0
         self._follow_up_ms: int | None = None
 
-    def knows(self, processes: Iterable[ProcessId]) -> None:
-        """Begin with a generation of these processes, for which there is a recommendation."""
+    def begin_with(self, processes: Iterable[ProcessId]) -> None:
+        """Begin with a generation of these processes, which has a recommendation."""
         self._known, self._known_from_ms = frozenset(processes), self._time.now_ms
 
     def decide(self, scenario: Scenario) -> Decision:
@@ -70,10 +69,10 @@ class Follower:
         self._follow_up_ms = decided.follow_up_ms
         return _decision(decided)
 
-    def asking(
+    def with_follow_up(
         self, assigned: Mapping[str, MemberAssignment], epoch_ms: int
     ) -> Mapping[str, MemberAssignment]:
-        """Have whoever asks for the next rebalance do so when the follower wants it."""
+        """Return assignments in which the next rebalance, if any, is at the follower's time."""
         due_ms = epoch_ms + self._time.now_ms + (self._follow_up_ms or 0)
         return {
             member_id: replace(given, next_rebalance_ms=due_ms)

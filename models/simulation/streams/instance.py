@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.simulation.streams.stage import Stage
+from caughtup.models.simulation.streams.shared_state import SharedState
 from caughtup.models.simulation.virtual_time import Event
 
 
-class Instance:
-    """One process. ``states`` are those on disk that no thread has: offset sums by task.
+class SimulatedInstance:
+    """One process. ``states`` are those on disk that no thread has open: offset sums by task.
 
-    ``flushed`` is how far those were that a thread has, when they were opened: a kill leaves that.
+    ``flushed`` is the offset sum of each open state when it was opened: a kill leaves that on disk.
     ``answers`` is whether it runs: False once stopped, killed, or while paused. ``members`` are the
-    member ids of its threads, the first of which reports what is on disk. ``restores`` is how fast
-    it restores, as a share of what others do.
+    member ids of its threads, the first of which reports the states on disk. ``restores`` is its
+    speed of restoring, as a share of the application's.
     """
 
     def __init__(
         self,
-        stage: Stage,
+        shared: SharedState,
         name: str,
         process: ProcessId,
         threads: int,
@@ -29,7 +29,7 @@ class Instance:
         rack: str | None,
         restores: float = 1.0,
     ) -> None:
-        self._stage = stage
+        self._shared = shared
         self.name = name
         self.process = process
         self.tags = tags
@@ -44,7 +44,7 @@ class Instance:
         self._cleaning: dict[TaskId, Event] = {}
 
     def start(self) -> list[str]:
-        """Run, and return the member ids of its threads, which are new each time."""
+        """Start, and return the member ids of its threads, which are new each time."""
         self._starts += 1
         self.answers = True
         self.members = [
@@ -61,22 +61,22 @@ class Instance:
         self.answers = True
 
     def renew(self, member_id: str) -> str:
-        """Return a new member id for a thread whose group doesn't know it any more."""
+        """Return a new member id for a thread that is no longer in its group."""
         new = f"{member_id}-again"
         self.members = [new if one == member_id else one for one in self.members]
         return new
 
     def end(self) -> None:
-        """Run no longer."""
+        """Stop running."""
         self.answers = False
         self.members = []
 
     def lose_states(self) -> None:
-        """Lose what is on disk."""
+        """Delete the states on disk."""
         self.states.clear()
 
     def take_state(self, task: TaskId) -> float:
-        """Open a state that is on disk or that another thread has as a standby; 0 without one."""
+        """Open a state, and return its offset sum, or 0 if there is none."""
         cleaning = self._cleaning.pop(task, None)
         if cleaning is not None:
             cleaning.cancel()
@@ -84,24 +84,24 @@ class Instance:
         return at
 
     def leave_state(self, task: TaskId, at: float, *, checkpoint: bool) -> None:
-        """Leave a state on disk, which is cleaned up if nobody opens it for a while.
+        """Close a state and leave it on disk, which is cleaned up unless it is opened in time.
 
-        Without ``checkpoint``, that is after a kill, what was in memory only is lost: where nobody
-        knows when it was opened, as much as can be.
+        Without ``checkpoint``, after a kill, the part in memory is lost: the most possible, if it
+        is unknown when the state was opened.
         """
-        every = self._stage.application.flush_offsets
+        every = self._shared.application.flush_offsets
         flushed = self.flushed.pop(task, max(at - every, 0.0))
         if not checkpoint:
             at = flushed + (at - flushed) // every * every
         if at <= 0:
             return
         self.states[task] = at
-        self._cleaning[task] = self._stage.time.after(
-            self._stage.application.cleanup_delay_ms, lambda: self._clean(task)
+        self._cleaning[task] = self._shared.time.after(
+            self._shared.application.cleanup_delay_ms, lambda: self._clean(task)
         )
 
     def unowned_states(self, member_id: str) -> dict[TaskId, float]:
-        """Return the states on disk that a thread reports: the first of them locks them all."""
+        """Return the states on disk that a thread reports: the first one locks them all."""
         return self.states if self.members[:1] == [member_id] else {}
 
     def _clean(self, task: TaskId) -> None:

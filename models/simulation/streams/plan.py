@@ -1,4 +1,4 @@
-"""What somebody is about to do to an application: add, stop, kill or restart instances."""
+"""Actions on an application, such as adding, stopping or restarting instances, and their result."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from caughtup.models.ids import ProcessId
-from caughtup.models.simulation.figures import Figures, figures
+from caughtup.models.simulation.figures import TimeLineFigures, figures
 from caughtup.models.simulation.streams.run import RunningInstance, StreamsRun
-from caughtup.models.simulation.streams.topology import Application
-from caughtup.models.simulation.time_line import Mark, Span
+from caughtup.models.simulation.streams.topology import SimulatedApplication
+from caughtup.models.simulation.time_line import Mark, TimeSpan
 from caughtup.models.simulation.virtual_time import EndlessError
 
-#: How often a rolling restart looks whether all is well again, ms.
+#: The interval at which a rolling restart checks whether all tasks are processed, in ms.
 _LOOK_MS = 1_000
-#: For so long a story goes on at most, ms, and so many events: what isn't calm then goes round.
+#: The most time, in ms, and events of a simulation: without rest by then, it never comes to rest.
 MOST_MS = 7 * 24 * 3_600_000
 MOST_EVENTS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What is done, in this order, all of it at the story's start.
+class PlannedActions:
+    """Actions, in this order, all of them at the start of the simulation.
 
     ``add`` instances like the last one are started, those of ``stop`` are stopped in order and
     those of ``kill`` killed. Those of ``restart`` are stopped and started again ``down_ms`` later:
     one after the other, each once every task is processed again and no rebalance goes on, or
-    ``at_once``. ``keep_state``: what is restarted or killed finds its states again.
-    ``leave_group``: what is stopped tells the group. ``rebalance``: somebody asks for one.
+    ``at_once``. ``keep_state``: restarted or killed instances find their states again.
+    ``leave_group``: stopped instances leave the group. ``rebalance``: a member requests one.
     """
 
     add: int = 0
@@ -42,11 +42,11 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Simulated:
-    """A story's end. ``endless`` says what went round, where it didn't come to rest."""
+class SimulationResult:
+    """The end of a simulation. ``endless`` says what repeats, if it didn't come to rest."""
 
-    figures: Figures
-    spans: tuple[Span, ...]
+    figures: TimeLineFigures
+    spans: tuple[TimeSpan, ...]
     marks: tuple[Mark, ...]
     tasks: tuple[str, ...]
     clients: tuple[str, ...]
@@ -56,56 +56,56 @@ class Simulated:
 
 
 def simulate(
-    application: Application,
+    application: SimulatedApplication,
     running: Sequence[RunningInstance],
-    plan: Plan,
+    plan: PlannedActions,
     *,
     generation: int = 1,
     epoch_ms: int = 0,
     most_ms: int = MOST_MS,
     between_steps: Callable[[], None] = lambda: None,
-) -> Simulated:
-    """Carry a plan out on an application as it runs, until it is at rest.
+) -> SimulationResult:
+    """Carry actions out on an application as it runs, until it is at rest.
 
-    ``epoch_ms``: the leader's clock when it begins. ``between_steps`` is called every ten seconds
-    of the story, and may raise to end it. Raises ScenarioError where an assignor does.
+    ``epoch_ms``: the leader's clock at the start. ``between_steps`` is called every ten simulated
+    seconds, and may raise to end the simulation. Raises ScenarioError as assignors do.
     """
     run = StreamsRun(application, epoch_ms=epoch_ms)
     run.resume(running, generation)
     carried_out = carry_out(run, plan)
     endless = None
     try:
-        run.time.run(min(_LOOK_MS, most_ms), MOST_EVENTS)  # who starts has joined by then
+        run.time.run(min(_LOOK_MS, most_ms), MOST_EVENTS)  # new instances have joined by then
         while run.time.now_ms < most_ms and not (carried_out() and settled(run)):
             between_steps()
             run.time.run(min(run.time.now_ms + 10 * _LOOK_MS, most_ms), MOST_EVENTS)
         if not settled(run):
-            endless = _what_goes_round(run)
+            endless = _what_repeats(run)
     except EndlessError as error:
-        endless = f"{error}; {_what_goes_round(run)}"
+        endless = f"{error}; {_what_repeats(run)}"
     until_ms = max(run.time.now_ms, 1)
     spans = tuple(run.line.spans(until_ms))
-    tasks = tuple(name for _, name in sorted(run.stage.names.items()))
+    tasks = tuple(name for _, name in sorted(run.shared.names.items()))
     marks = tuple(run.line.marks)
-    return Simulated(
+    return SimulationResult(
         figures=figures(spans, marks, tasks, from_ms=0, until_ms=until_ms),
         spans=spans,
         marks=marks,
         tasks=tasks,
         clients=tuple(run.instances),
         until_ms=until_ms,
-        offsets_restored=round(run.stage.to_restore),
+        offsets_restored=round(run.shared.to_restore),
         endless=endless,
     )
 
 
 def settled(run: StreamsRun) -> bool:
-    """Return whether every task is processed, nothing warms up, and no rebalance is on its way."""
+    """Return whether every task is processed, nothing warms up, and no rebalance is planned."""
     return run.quiet and run.processed == run.tasks.sources.keys() and not run.warming
 
 
-def carry_out(run: StreamsRun, plan: Plan) -> Callable[[], bool]:
-    """Begin a plan, and return what says whether all of it was done."""
+def carry_out(run: StreamsRun, plan: PlannedActions) -> Callable[[], bool]:
+    """Begin the actions; return a function that says whether all of them are done."""
     waiting = list(plan.restart)
     if plan.rebalance:
         run.rebalance()
@@ -145,9 +145,9 @@ def carry_out(run: StreamsRun, plan: Plan) -> Callable[[], bool]:
 
 
 def new_process(run: StreamsRun, number: int) -> ProcessId:
-    """Return a process id that nobody has. A real one is drawn at random: any order may come.
+    """Return an unused process id. A real one is random, so that any order is possible.
 
-    These are spread over the order of those that there are, so that one isn't always the first.
+    These are spread over the whole range, so that a new one isn't always the first.
     """
     taken = {instance.process for instance in run.instances.values()}
     candidate = (0x9E3779B97F4A7C15F39CC0605CEDC834 * number) % (1 << 128)
@@ -156,13 +156,13 @@ def new_process(run: StreamsRun, number: int) -> ProcessId:
     return ProcessId.of(candidate)
 
 
-def _what_goes_round(run: StreamsRun) -> str:
-    """Describe what the last minutes of a story that doesn't end were spent with."""
+def _what_repeats(run: StreamsRun) -> str:
+    """Return what the last minutes of an endless simulation were spent with, in words."""
     last: dict[str, int] = {}
     for mark in run.line.marks[-1_000:]:
         last[mark.kind] = last.get(mark.kind, 0) + 1
     kinds = ", ".join(f"{count} x {kind}" for kind, count in sorted(last.items()))
     without = sorted(run.tasks.sources.keys() - run.processed)
-    named = ", ".join(run.stage.names[task] for task in without[:5])
+    named = ", ".join(run.shared.names[task] for task in without[:5])
     still = f"; nobody processes {named}" if without else ""
     return f"of the last {min(len(run.line.marks), 1_000)} happenings: {kinds}{still}"

@@ -1,7 +1,7 @@
-"""A stream thread's restore consumer in virtual time: actives first, then what lags of standbys.
+"""A stream thread's restore consumer in virtual time: actives first, then standbys that lag.
 
-What it restores of several changelogs it restores of each alike. A standby gets nothing while an
-active of its thread restores (models/copies/restoration.py has the sources).
+It restores all its changelogs at equal rates. A standby gets nothing while an active of its thread
+restores (models/copies/restoration.py has the sources).
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from math import ceil
 
 from caughtup.models.ids import TaskId
-from caughtup.models.simulation.streams.ends import Ends
+from caughtup.models.simulation.streams.shared_state import ChangelogEnds
 from caughtup.models.simulation.virtual_time import Event, VirtualTime
 
-#: An offset is a whole number: less than this is lost in a float's last digits.
+#: Distances below this are rounding errors of floats: offsets are whole numbers.
 _NEAR = 1e-6
 
 
@@ -27,16 +27,17 @@ class _Copy:
 
 
 class Restoration:
-    """What one thread restores and follows. ``per_second``: offsets, of all copies together.
+    """The copies that one thread restores and follows.
 
-    ``restored`` is called with an active that has reached the end, which is no longer restored
-    then; ``caught_up`` with a standby and whether it is at the end, whenever that changes.
+    ``per_second``: offsets a second, of all copies together. ``restored`` is called with an active
+    that has reached the end, which is no longer restored then; ``caught_up`` with a standby and
+    whether it is at the end, whenever that changes.
     """
 
     def __init__(
         self,
         time: VirtualTime,
-        ends: Ends,
+        ends: ChangelogEnds,
         per_second: float,
         restored: Callable[[TaskId], None],
         caught_up: Callable[[TaskId, bool], None],
@@ -65,14 +66,14 @@ class Restoration:
         return not all(copy.at_end for copy in self._copies.values())
 
     def add(self, task: TaskId, at: float, *, active: bool, start_ms: int = 0) -> None:
-        """Begin to restore an active, or to follow with a standby, from an offset sum on."""
+        """Begin to restore an active, or to follow with a standby, from an offset sum."""
         self._move()
         self._copies[task] = _Copy(at, active, self._time.now_ms + start_ms)
         self._fall_behind()
         self._plan()
 
     def remove(self, task: TaskId) -> float:
-        """Stop, and return the offset sum that the copy has reached."""
+        """Stop a copy; return the offset sum that it has reached."""
         self._move()
         copy = self._copies.pop(task)
         self._plan()
@@ -84,13 +85,13 @@ class Restoration:
         return self._copies[task].at
 
     def replan(self) -> None:
-        """Look again at what is due: a changelog began to grow, or ceased to."""
+        """Compute the next event again: a changelog began or ceased to grow."""
         self._move()
         self._fall_behind()
         self._plan()
 
     def _fall_behind(self) -> None:
-        """Note the standbys that have to wait for actives while their changelogs grow."""
+        """Mark the standbys as behind that have to wait for actives while their changelogs grow."""
         if not self._held_up():
             return
         for task in sorted(self._copies):
@@ -100,7 +101,7 @@ class Restoration:
                 self._caught_up(task, False)
 
     def _served(self) -> list[TaskId]:
-        """Name the copies that are read now: actives, or else the standbys that are behind."""
+        """Return the copies that are read now: actives, or else the standbys that are behind."""
         now_ms = self._moved_ms
         begun = [task for task, copy in self._copies.items() if copy.starts_ms <= now_ms]
         if any(copy.active for copy in self._copies.values()):
@@ -108,7 +109,7 @@ class Restoration:
         return [task for task in begun if not self._copies[task].at_end]
 
     def _move(self) -> None:
-        """Bring every copy to where it is now."""
+        """Advance every copy to the present."""
         now_ms = self._time.now_ms
         passed_ms = now_ms - self._moved_ms
         if passed_ms <= 0:
@@ -140,7 +141,10 @@ class Restoration:
             self._next = self._time.after(due_ms, self._look)
 
     def _due_in_ms(self) -> int | None:
-        """Return in how many ms a copy that is read now reaches its end, or another begins."""
+        """Return the time in ms until a copy reaches its end, or another begins.
+
+        None without one.
+        """
         now_ms = self._time.now_ms
         served = self._served()
         dues = [
@@ -157,7 +161,7 @@ class Restoration:
         return min(dues, default=None)
 
     def _look(self) -> None:
-        """Note what has reached its end, and plan the next look."""
+        """Update the copies that have reached their end, and plan the next event."""
         self._next = None
         self._move()
         done = [

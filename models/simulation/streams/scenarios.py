@@ -1,4 +1,4 @@
-"""A Kafka Streams application as a scenario has it, at a story's beginning."""
+"""A Kafka Streams application of a scenario, as the start of a simulation."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from caughtup.models.assignment.compact import CompactScenario
 from caughtup.models.assignment.configs import Configs
 from caughtup.models.groups.generation import client_name
 from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.partition_assignor.rebalance import Subtopology
+from caughtup.models.partition_assignor.rebalance import TopicsInfo
 from caughtup.models.simulation.membership import Timings
 from caughtup.models.simulation.streams.run import RunningInstance, RunningThread
-from caughtup.models.simulation.streams.topology import Application, Changelog
+from caughtup.models.simulation.streams.topology import Changelog, SimulatedApplication
 
-#: As fast as nothing else: what restores at this rate takes no time, so that the rest shows.
+#: A rate in offsets a second at which restoring takes no time, so that all else shows.
 AT_ONCE = 1e15
 
 
@@ -28,11 +28,12 @@ def application_of(
     timings: Timings,
     writes: Mapping[TaskId, float],
     restore_per_second: float,
-) -> Application:
-    """Describe an application as a scenario and what was read of it since show it.
+) -> SimulatedApplication:
+    """Return the application of a scenario, with what was read of it since.
 
     ``sources`` are its source topics, with the subtopology of each; ``known_ends`` are end offset
-    sums that were read since. ``restore_per_second``: offsets that a stream thread restores.
+    sums that were read since. ``restore_per_second``: offsets a second that a stream thread
+    restores.
     """
     ends = {task: max(_end(scenario, task), known_ends.get(task, 0)) for task in scenario.tasks}
     topics: dict[int, set[str]] = {}
@@ -47,9 +48,9 @@ def application_of(
             stateful.setdefault(task.subtopology, set()).update(own)
         for topic in topics.get(task.subtopology, ()):
             widths[topic] = max(widths[topic], task.partition + 1)
-    return Application(
+    return SimulatedApplication(
         subtopologies={
-            number: Subtopology(
+            number: TopicsInfo(
                 tuple(sorted(own)),
                 tuple(sorted(stateful[number] or {f"changelogs of {number}"}))
                 if number in stateful
@@ -72,7 +73,7 @@ def application_of(
 
 
 def instances_of(scenario: CompactScenario) -> tuple[RunningInstance, ...]:
-    """Return a scenario's instances; the threads of each share what its process had."""
+    """Return a scenario's instances; the threads of each share the tasks of its process."""
     names = _names(scenario)
     return tuple(_instance(scenario, process, names[process]) for process in sorted(names))
 
@@ -93,7 +94,7 @@ def _instance(scenario: CompactScenario, process: ProcessId, name: str) -> Runni
 
 
 def _reached(scenario: CompactScenario, process: ProcessId, task: TaskId) -> int | None:
-    """Return the offset sum of a copy that isn't a running active, as far as there is one."""
+    """Return the offset sum of a copy that isn't a running active; None without a copy."""
     lag = scenario.lag_of(process, task)
     client = scenario.clients[process]
     end = _end(scenario, task)
@@ -105,13 +106,13 @@ def _reached(scenario: CompactScenario, process: ProcessId, task: TaskId) -> int
 
 
 def _end(scenario: CompactScenario, task: TaskId) -> int:
-    """Return a task's end offset sum: the most that any client lags."""
+    """Return a task's end offset sum: the greatest lag of any client."""
     lags = (client.lags.get(task, 0) for client in scenario.clients.values())
     return max(0, scenario.greatest_lags.get(task, 0), *lags)
 
 
 def sources_of(scenario: CompactScenario) -> dict[str, int]:
-    """Return each source topic's subtopology, with a name for those that the scenario leaves out."""
+    """Return each source topic's subtopology, with made-up topics where the scenario lacks them."""
     found: dict[str, int] = {}
     for task, one in scenario.tasks.items():
         topics = {source.topic for source in one.sources} or {f"sources of {task.subtopology}"}
@@ -120,7 +121,7 @@ def sources_of(scenario: CompactScenario) -> dict[str, int]:
 
 
 def _names(scenario: CompactScenario) -> dict[ProcessId, str]:
-    """Return a name for each process: its clients' where the scenario has it, else its own id."""
+    """Return a name for each process: its clients' if the scenario has it, else its own id."""
     names: dict[ProcessId, str] = {}
     for process in scenario.clients:
         ids = scenario.client_ids.get(process)

@@ -1,4 +1,4 @@
-"""A stream thread in virtual time: a member of the group that runs tasks and restores their states."""
+"""A stream thread in virtual time: a group member that runs tasks and restores their states."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ from collections.abc import Callable, Collection, Mapping
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.offsets import LATEST_OFFSET
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
-from caughtup.models.partition_assignor.rebalance import Member
-from caughtup.models.simulation.streams.instance import Instance
+from caughtup.models.partition_assignor.rebalance import MemberSubscription
+from caughtup.models.simulation.streams.instance import SimulatedInstance
 from caughtup.models.simulation.streams.restoration import Restoration
-from caughtup.models.simulation.streams.stage import Stage
+from caughtup.models.simulation.streams.shared_state import SharedState
 from caughtup.models.simulation.time_line import Activity
 from caughtup.models.simulation.virtual_time import Event
 
 
-class StreamThread:
+class SimulatedThread:
     """One stream thread. Its ``member_id`` is new each time that its instance starts.
 
-    ``ask`` is called with the member id where the thread wants a rebalance of its own accord.
-    ``number`` is the thread's in its instance, from 1 on.
+    ``ask`` is called with the member id when the thread requests a rebalance. ``number`` is the
+    thread's in its instance, from 1 on.
     """
 
     def __init__(
         self,
-        stage: Stage,
-        instance: Instance,
+        shared: SharedState,
+        instance: SimulatedInstance,
         number: int,
         member_id: str,
         ask: Callable[[str], None],
     ) -> None:
         self.member_id = member_id
-        static = stage.application.static_members
+        static = shared.application.static_members
         self.instance_id = f"{instance.name}-{number}" if static else None
         self._instance = instance
         self._ask = ask
-        self._stage = stage
-        self._application = stage.application
+        self._shared = shared
+        self._application = shared.application
         self.owned: tuple[TopicPartition, ...] = ()
         #: Active tasks: True once they are processed.
         self.active: dict[TaskId, bool] = {}
@@ -46,8 +46,8 @@ class StreamThread:
         self._starting: dict[TaskId, Event] = {}
         self._probing: Event | None = None
         self.restoration = Restoration(
-            self._stage.time,
-            self._stage.ends,
+            self._shared.time,
+            self._shared.ends,
             self._application.restore_per_second * instance.restores,
             self._restored,
             self._caught_up,
@@ -55,23 +55,23 @@ class StreamThread:
 
     @property
     def answers(self) -> bool:
-        """Whether heartbeats are sent: the instance runs, and was not started anew since."""
+        """Whether heartbeats are sent: the instance runs, and has not restarted since."""
         return self._instance.answers and self.member_id in self._instance.members
 
     @property
     def probes(self) -> bool:
-        """Whether the thread is to ask for a probing rebalance."""
+        """Whether the thread will request a probing rebalance."""
         return self._probing is not None
 
     @property
     def next_rebalance_ms(self) -> int | None:
-        """When the thread is to ask for a rebalance, on the leader's clock; None if it isn't."""
-        return None if self._probing is None else self._probing.at_ms + self._stage.epoch_ms
+        """When the thread will request a rebalance, on the leader's clock; None if it won't."""
+        return None if self._probing is None else self._probing.at_ms + self._shared.epoch_ms
 
     def prepare(self) -> None:
-        """Give up all partitions before joining again, where the protocol is eager.
+        """Give up all partitions before joining again, if the protocol is eager.
 
-        Tasks that run are suspended: their states stay open, and whoever is given one again goes on.
+        Running tasks are suspended: their states stay open, and a thread that keeps one goes on.
         """
         if self._application.eager:
             self.owned = ()
@@ -79,12 +79,12 @@ class StreamThread:
                 if self.active[task]:
                     self.active[task] = False
                     self._suspended.add(task)
-                    self._stage.ends.grow(task, grows=False)
-                    self._stage.does(task, self._instance.name, None)
+                    self._shared.ends.grow(task, grows=False)
+                    self._shared.does(task, self._instance.name, None)
 
-    def subscription(self) -> Member:
-        """Describe what the thread has: its partitions, and the offset sums of its states."""
-        return Member(
+    def subscription(self) -> MemberSubscription:
+        """Return the thread's partitions, and the offset sums of its states."""
+        return MemberSubscription(
             self.member_id,
             self._instance.process,
             owned=self.owned,
@@ -95,7 +95,7 @@ class StreamThread:
         )
 
     def assigned(self, generation: int, assignment: MemberAssignment) -> None:
-        """Close what is taken away, begin what is new, and join again if something was revoked."""
+        """Close revoked tasks, begin new ones, and join again if any was revoked."""
         self.generation = generation
         if self._probing is not None:
             self._probing.cancel()
@@ -118,8 +118,8 @@ class StreamThread:
         if revoked or assignment.next_rebalance_ms == 0:
             self._ask(self.member_id)
         elif assignment.next_rebalance_ms is not None:
-            self._probing = self._stage.time.at(
-                assignment.next_rebalance_ms - self._stage.epoch_ms, self._probe
+            self._probing = self._shared.time.at(
+                assignment.next_rebalance_ms - self._shared.epoch_ms, self._probe
             )
 
     def resume(
@@ -129,26 +129,26 @@ class StreamThread:
         offset_sums: Mapping[TaskId, int],
         next_rebalance_ms: int | None,
     ) -> None:
-        """Begin in the middle of a story, with tasks that it has: an active without a sum runs."""
-        sources = self._stage.tasks.sources
+        """Begin with tasks in the middle of a run: an active without an offset sum runs."""
+        sources = self._shared.tasks.sources
         self.owned = tuple(sorted(one for task in active for one in sources[task]))
         for task in sorted(active):
             self.active[task] = task not in offset_sums
             if task in offset_sums:
-                self._stage.does(task, self._instance.name, Activity.RESTORING)
+                self._shared.does(task, self._instance.name, Activity.RESTORING)
                 self.restoration.add(task, offset_sums[task], active=True)
         for task in sorted(standby):
             self.standby.add(task)
-            self._stage.does(task, self._instance.name, Activity.WARMING)
+            self._shared.does(task, self._instance.name, Activity.WARMING)
             self.restoration.add(task, offset_sums.get(task, 0), active=False)
         self._see_whether_all_run()
         if next_rebalance_ms is not None:
-            self._probing = self._stage.time.at(
-                next_rebalance_ms - self._stage.epoch_ms, self._probe
+            self._probing = self._shared.time.at(
+                next_rebalance_ms - self._shared.epoch_ms, self._probe
             )
 
     def stop(self, *, checkpoint: bool) -> None:
-        """End: close all tasks, and leave their states as far as they are, or were checkpointed."""
+        """Close all tasks; their states stay on disk, as they are or as they were checkpointed."""
         if self._probing is not None:
             self._probing.cancel()
             self._probing = None
@@ -161,17 +161,17 @@ class StreamThread:
     def _probe(self) -> None:
         self._probing = None
         if self.answers:
-            self._stage.mark("probing", f"{self._instance.name} asks for a rebalance")
+            self._shared.mark("probing", f"{self._instance.name} asks for a rebalance")
             self._ask(self.member_id)
 
     def _offset_sums(self) -> dict[TaskId, int]:
         sums: dict[TaskId, int] = {}
         for task, runs in self.active.items():
-            if task in self._stage.ends:
+            if task in self._shared.ends:
                 if task in self.restoration:
                     sums[task] = int(self.restoration.position(task))
                 else:
-                    sums[task] = LATEST_OFFSET if runs else int(self._stage.ends.end(task))
+                    sums[task] = LATEST_OFFSET if runs else int(self._shared.ends.end(task))
         for task in self.standby:
             sums[task] = int(self.restoration.position(task))
         for task, at in self._instance.unowned_states(self.member_id).items():
@@ -180,27 +180,27 @@ class StreamThread:
 
     def _begin_active(self, task: TaskId) -> None:
         self.active[task] = False
-        if task not in self._stage.ends:
+        if task not in self._shared.ends:
             self._start_after(task, self._application.task_start_ms)
             return
         at = self._instance.take_state(task)
-        if at >= self._stage.ends.end(task):
+        if at >= self._shared.ends.end(task):
             self._start_after(task, self._application.task_start_ms)
         else:
-            self._stage.does(task, self._instance.name, Activity.RESTORING)
-            self._stage.restores(task, self._instance.name, at)
+            self._shared.does(task, self._instance.name, Activity.RESTORING)
+            self._shared.restores(task, self._instance.name, at)
             self.restoration.add(task, at, active=True, start_ms=self._application.restore_start_ms)
 
     def _begin_standby(self, task: TaskId) -> None:
         self.standby.add(task)
         at = self._instance.take_state(task)
-        self._stage.does(task, self._instance.name, Activity.WARMING)
-        self._stage.restores(task, self._instance.name, at)
+        self._shared.does(task, self._instance.name, Activity.WARMING)
+        self._shared.restores(task, self._instance.name, at)
         start_ms = self._application.restore_start_ms
         self.restoration.add(task, at, active=False, start_ms=start_ms)
 
     def _start_after(self, task: TaskId, delay_ms: int) -> None:
-        self._starting[task] = self._stage.time.after(delay_ms, lambda: self._ready(task))
+        self._starting[task] = self._shared.time.after(delay_ms, lambda: self._ready(task))
 
     def _ready(self, task: TaskId) -> None:
         self._starting.pop(task, None)
@@ -211,16 +211,16 @@ class StreamThread:
         self._ready(task)
 
     def _see_whether_all_run(self) -> None:
-        """Let tasks run, or wait: until 3.7 all of a thread wait while one of them restores."""
+        """Update activities: until 3.7 all of a thread's tasks wait while any active restores."""
         waits = self._application.waits_for_thread and not all(self.active.values())
         for task in sorted(self.active):
             if self.active[task]:
                 doing = Activity.WAITING if waits else Activity.PROCESSING
-                self._stage.does(task, self._instance.name, doing)
-                self._stage.ends.grow(task, grows=not waits)
+                self._shared.does(task, self._instance.name, doing)
+                self._shared.ends.grow(task, grows=not waits)
 
     def _caught_up(self, task: TaskId, at_end: bool) -> None:
-        self._stage.does(
+        self._shared.does(
             task, self._instance.name, Activity.FOLLOWING if at_end else Activity.WARMING
         )
 
@@ -229,14 +229,14 @@ class StreamThread:
         self._suspended.discard(task)
         if task in self._starting:
             self._starting.pop(task).cancel()
-        self._stage.ends.grow(task, grows=False)
-        if task in self._stage.ends:
+        self._shared.ends.grow(task, grows=False)
+        if task in self._shared.ends:
             if task in self.restoration:
                 at = self.restoration.remove(task)
             else:
-                at = self._stage.ends.end(task)
+                at = self._shared.ends.end(task)
             self._instance.leave_state(task, at, checkpoint=checkpoint)
-        self._stage.does(task, self._instance.name, None)
+        self._shared.does(task, self._instance.name, None)
 
     def _close_standby(
         self, task: TaskId, *, recycled: bool = False, checkpoint: bool = True
@@ -245,4 +245,4 @@ class StreamThread:
         at = self.restoration.remove(task)
         self._instance.leave_state(task, at, checkpoint=checkpoint)
         if not recycled:
-            self._stage.does(task, self._instance.name, None)
+            self._shared.does(task, self._instance.name, None)

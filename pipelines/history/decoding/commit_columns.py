@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from caughtup.models.ids import NUMBER_MAX
 from caughtup.models.polls.column_reader import Rows
-from caughtup.models.polls.commit_values import TOPIC_ID_BYTES, read_commit_values
+from caughtup.models.polls.commit_columns import TOPIC_ID_BYTES, read_commit_values
 from caughtup.models.wire.consumer_offsets import OFFSET_COMMIT_TYPES
 from caughtup.pipelines.history.decoding.arrow_reader import ArrowReader
 from caughtup.pipelines.history.decoding.commit_records import decode_commit_records

@@ -13,7 +13,7 @@ from caughtup.agents.checkpoints.committer import CheckpointCommitter
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.models.ids import TopicPartition
-from caughtup.models.spark_queries.look import Batch, Look, Looks
+from caughtup.models.spark_queries.look import CommittedBatch, Look, Looks
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.state.spark_looks import apply_looks
 from tests.support.groups.records import START_MS
@@ -67,7 +67,7 @@ class Committing:
         looks = {}
         for name, offsets in queries.items():
             ends = {TopicPartition("orders", one): offset for one, offset in offsets.items()}
-            batch = Batch(number, ends, START_MS)
+            batch = CommittedBatch(number, ends, START_MS)
             looks[f"spark:{name}"] = f"/{name}", Look("id", number, (batch,))
         for _ in apply_looks(self.state, Looks(looks, {}), START_MS):
             pass

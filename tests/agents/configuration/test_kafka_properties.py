@@ -18,7 +18,7 @@ from caughtup.agents.errors import UserError
 from caughtup.agents.kafka import property_problems
 from caughtup.agents.main import main
 from caughtup.agents.settings import Settings
-from caughtup.models.security.kafka import Client
+from caughtup.models.security.kafka import KafkaClient
 
 SECRET = "hunter2-correct-horse"
 FILE = """
@@ -43,7 +43,7 @@ def written(text: str = FILE) -> None:
     Path("caughtup.toml").write_text(text)
 
 
-def given(*properties: str, clients: tuple[Client, ...] = ()) -> Settings:
+def given(*properties: str, clients: tuple[KafkaClient, ...] = ()) -> Settings:
     connection = {"bootstrap_servers": None, "config": None, "properties": properties}
     return settings_of(connection, *([clients] if clients else []))
 

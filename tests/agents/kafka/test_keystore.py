@@ -15,11 +15,11 @@ from caughtup.agents.kafka import keystore
 from caughtup.agents.kafka.diagnosis import trouble_at
 from caughtup.agents.kafka.property_problems import property_problems
 from caughtup.agents.kafka.tls import ssl_context
-from caughtup.models.security.kafka import SERVICE, Client
+from caughtup.models.security.kafka import SERVICE, KafkaClient
 from tests.support.kafka.keystores import client_forms
 from tests.support.kafka.listeners import before, listening
 
-ONLY_LIBRDKAFKA = (Client.LIBRDKAFKA,)
+ONLY_LIBRDKAFKA = (KafkaClient.LIBRDKAFKA,)
 
 
 @pytest.fixture

@@ -13,8 +13,7 @@ import pytest
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.following.follower import FOLLOWED, Patience, follow
-from caughtup.models.assignors.following.objection import Objection
-from caughtup.models.assignors.following.recommendation import read_followed
+from caughtup.models.assignors.following.recommendation import Objection, read_followed
 from caughtup.models.ids import TaskId
 from caughtup.models.records.topics import APPLICATION_STATES, TASK_POSITIONS
 from tests.support.followers.bad_recommendations import BAD, spoiled

@@ -22,8 +22,8 @@ from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.processes.closing import ClosedOnExit
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.simulation.streams.run import RunningInstance
-from caughtup.models.simulation.streams.topology import Application
-from caughtup.models.what_if.question import Group, group_of
+from caughtup.models.simulation.streams.topology import SimulatedApplication
+from caughtup.models.what_if.question import LeaderAssignedGroup, group_of
 from tests.integration.simulation.topology import STORE, Table
 
 TASKS = 24
@@ -147,7 +147,7 @@ class SlowApplication(ClosedOnExit):
         running = [one for name in self.streams.instances for one in self.streams.restored(name)]
         return [one for one in (*self._gone, *running) if one.started_ms >= since_ms]
 
-    def group(self) -> Group | None:
+    def group(self) -> LeaderAssignedGroup | None:
         """Look at the group as ``caughtup simulate`` does."""
         rate = self.restore_rate
         known = None if rate is None else (rate, rate)
@@ -158,7 +158,9 @@ class SlowApplication(ClosedOnExit):
         group = self.group()
         return 0 if group is None else len(group.generation.clients)
 
-    def running(self, group: Group, application: Application) -> list[RunningInstance]:
+    def running(
+        self, group: LeaderAssignedGroup, application: SimulatedApplication
+    ) -> list[RunningInstance]:
         """Return the group's instances with where states were when a process first opened them.
 
         By its listeners; what came since is in RocksDB's memory, as a kill shows. ``application`` is
@@ -183,10 +185,10 @@ class SlowApplication(ClosedOnExit):
         threads = [one for name in names for one in self.streams.threads(name).values()]
         return sum(len(one.active) for one in threads) == TASKS
 
-    def settle(self, seconds: float = 600.0) -> Group:
+    def settle(self, seconds: float = 600.0) -> LeaderAssignedGroup:
         """Wait until all tasks run, all copies are there and nobody asks for a rebalance."""
 
-        def settled() -> Group | None:
+        def settled() -> LeaderAssignedGroup | None:
             if not self.running_well():
                 return None
             group = self.group()

@@ -23,7 +23,7 @@ from caughtup.demo.story.connect.rows import Row
 from caughtup.models.connect.names import written
 from caughtup.models.connect.worker import owned_after
 from caughtup.models.records.connect.status import Status, decode_status
-from caughtup.models.simulation.connect.run import ConnectRun
+from caughtup.models.simulation.connect import ConnectRun
 from caughtup.models.simulation.time_line import Activity, standing_still
 from caughtup.models.wire.connect_protocol import NOTHING, ConnectorsAndTasks
 

@@ -10,7 +10,7 @@ from statistics import median
 from confluent_kafka import Consumer, TopicPartition
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.models.simulation.time_line import Mark, Span, standing_still
+from caughtup.models.simulation.time_line import Mark, TimeSpan, standing_still
 
 #: Shorter pauses are no standing still: a heartbeat's and a busy machine's, on either side.
 LEAST_MS = 2_000
@@ -37,7 +37,7 @@ class Figures:
 
 
 def of_time_line(
-    spans: Sequence[Span], marks: Sequence[Mark], tasks: Iterable[str], until_ms: int
+    spans: Sequence[TimeSpan], marks: Sequence[Mark], tasks: Iterable[str], until_ms: int
 ) -> Figures:
     """Return the figures of a simulated story, which began at 0."""
     still = {

@@ -20,7 +20,7 @@ from pathlib import Path
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.story.stage import caughtup_command
 from caughtup.models.what_if.safety import safe_to_stop
-from caughtup.models.what_if.setting import Setting
+from caughtup.models.what_if.setting import WhatIfSetting
 from tests.integration.simulation.application import (
     BROKER,
     TASKS,
@@ -88,7 +88,7 @@ def attempt(
         group,
         client,
         within_ms=within_ms,
-        setting=Setting(),
+        setting=WhatIfSetting(),
         etas_ms={},
         leave_group=leaves,
     )

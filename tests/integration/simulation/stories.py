@@ -11,10 +11,10 @@ from caughtup.models.assignors.following.follower import Patience
 from caughtup.models.simulation.membership import Timings
 from caughtup.models.simulation.streams.plan import new_process, settled
 from caughtup.models.simulation.streams.run import StreamsRun
-from caughtup.models.simulation.streams.topology import Application, Changelog
+from caughtup.models.simulation.streams.topology import Changelog, SimulatedApplication
 from caughtup.models.simulation.time_line import Mark
-from caughtup.models.what_if.question import Group
-from caughtup.models.what_if.setting import Setting
+from caughtup.models.what_if.question import LeaderAssignedGroup
+from caughtup.models.what_if.setting import WhatIfSetting
 from tests.integration.simulation.application import (
     HEARTBEAT_MS,
     NAMES,
@@ -219,9 +219,11 @@ def together(spans: Sequence[tuple[int, int]]) -> int:
     return length
 
 
-def application_of(group: Group, rates: Rates, per_second: float, of: str) -> Application:
+def application_of(
+    group: LeaderAssignedGroup, rates: Rates, per_second: float, of: str
+) -> SimulatedApplication:
     """Return an application as the simulator begins with it: as commands see it, and the rates."""
-    setting = Setting(assignor="minimal_movement" if of == FOLLOWER else "high_availability")
+    setting = WhatIfSetting(assignor="minimal_movement" if of == FOLLOWER else "high_availability")
     found = group.application(setting, rates.restore)
     return replace(
         found,

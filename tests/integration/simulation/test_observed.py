@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from caughtup.models.simulation.time_line import Activity, Mark, Span
+from caughtup.models.simulation.time_line import Activity, Mark, TimeSpan
 from tests.integration.simulation.observed import (
     LEAST_MS,
     longest_still,
@@ -24,9 +24,9 @@ def test_what_was_before_the_beginning_is_no_part_of_a_pause() -> None:
 
 def test_a_time_line_has_the_same_figures() -> None:
     spans = [
-        Span("0_0", "a", Activity.PROCESSING, 0, 1_000),
-        Span("0_0", "b", Activity.RESTORING, 4_000, 6_000),
-        Span("0_0", "b", Activity.PROCESSING, 6_000, 20_000),
+        TimeSpan("0_0", "a", Activity.PROCESSING, 0, 1_000),
+        TimeSpan("0_0", "b", Activity.RESTORING, 4_000, 6_000),
+        TimeSpan("0_0", "b", Activity.PROCESSING, 6_000, 20_000),
     ]
     marks = [Mark(4_000, "rebalance", ""), Mark(4_001, "copy", ""), Mark(4_002, "stop", "")]
     found = of_time_line(spans, marks, ["0_0"], 20_000)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from caughtup.models.assignment.decision import Kind, Movement, Rule
+from caughtup.models.assignment.decision import Movement, MovementKind, Rule
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.registry import decide
 from tests.models.assignors.building import client, scenario, task
@@ -27,7 +27,7 @@ def test_a_caught_up_standby_takes_the_active_at_once() -> None:
         task("0_1"),
         process(1),
         process(2),
-        Kind.ACTIVE,
+        MovementKind.ACTIVE,
         "the destination lags 100 offsets, so it can take the task over at once",
         lag=100,
         source_lag=-2,
@@ -41,7 +41,7 @@ def test_a_warm_up_names_who_serves_meanwhile_and_its_place_in_the_budget() -> N
         task("0_1"),
         process(1),
         process(2),
-        Kind.WARMUP,
+        MovementKind.WARMUP,
         "the active belongs on the destination, which lags 101 offsets (100 accepted); "
         "the source runs it already and serves meanwhile: warm-up 1 of 2",
         lag=101,
@@ -54,8 +54,8 @@ def test_a_movement_without_a_warm_up_waits_and_says_what_for() -> None:
     tasks = ("0_0", "0_1", "0_2", "0_3")
     given = scenario(client(active=tasks), client(), stateful=tasks, warmups=1)
     warming, waiting = decide(given).movements
-    assert (warming.task, warming.kind) == (task("0_1"), Kind.WARMUP)
-    assert (waiting.task, waiting.kind) == (task("0_3"), Kind.WAITING)
+    assert (warming.task, warming.kind) == (task("0_1"), MovementKind.WARMUP)
+    assert (waiting.task, waiting.kind) == (task("0_3"), MovementKind.WAITING)
     assert waiting.reason.endswith("; max.warmup.replicas (1) is used up")
 
 
@@ -63,9 +63,13 @@ def test_a_caught_up_standby_serves_in_the_place_of_the_active() -> None:
     """Client 1 should have the active and client 2 the standby; for now it is the other way."""
     given = scenario(client(), client(active=("0_0",)), stateful=("0_0",), standbys=1)
     swap, standby = decide(given).movements
-    assert (swap.kind, swap.rule) == (Kind.SWAP, Rule.CAUGHT_UP_STANDBY)
+    assert (swap.kind, swap.rule) == (MovementKind.SWAP, Rule.CAUGHT_UP_STANDBY)
     assert (swap.source, swap.destination) == (process(2), process(1))
-    assert (standby.kind, standby.source, standby.destination) == (Kind.STANDBY, None, process(1))
+    assert (standby.kind, standby.source, standby.destination) == (
+        MovementKind.STANDBY,
+        None,
+        process(1),
+    )
     assert standby.reason == "its standby is new here; the destination lags 100,000 offsets"
 
 
@@ -73,17 +77,17 @@ def test_a_cold_hand_over_is_called_one() -> None:
     """Nobody is caught up: client 2 lags least and gets the active, client 1 warms up."""
     given = scenario(client(), client({"0_0": 500}), stateful=("0_0",))
     cold, warming = decide(given).movements
-    assert (cold.kind, cold.source, cold.destination) == (Kind.COLD, None, process(2))
+    assert (cold.kind, cold.source, cold.destination) == (MovementKind.COLD, None, process(2))
     assert cold.reason == (
         "no client is caught up and none lags less than this one, which lags 500 offsets"
     )
-    assert (warming.kind, warming.rule) == (Kind.WARMUP, Rule.MOST_CAUGHT_UP)
+    assert (warming.kind, warming.rule) == (MovementKind.WARMUP, Rule.MOST_CAUGHT_UP)
     assert (warming.source_lag, warming.lag) == (500, 100_000)
 
 
 def test_an_unknown_lag_is_said_to_be_unknown() -> None:
     movement = only_movement(scenario(client({"0_0": -3}), stateful=("0_0",)))
-    assert movement.kind == Kind.COLD
+    assert movement.kind == MovementKind.COLD
     assert movement.reason.endswith("which has an unknown lag")
 
 
@@ -92,15 +96,15 @@ def test_a_standby_says_which_one_it_stands_in_for() -> None:
         client(active=("0_0",)), client(), client({"0_0": 5}), stateful=("0_0",), standbys=1
     )
     warming, standing_in = decide(given).movements
-    assert (warming.kind, warming.destination) == (Kind.WARMUP, process(2))
+    assert (warming.kind, warming.destination) == (MovementKind.WARMUP, process(2))
     assert warming.reason.startswith("the standby belongs on the destination")
-    assert (standing_in.kind, standing_in.destination) == (Kind.STANDBY, process(3))
+    assert (standing_in.kind, standing_in.destination) == (MovementKind.STANDBY, process(3))
     assert standing_in.reason.startswith("it stands in for a standby that isn't caught up")
 
 
 def test_a_task_without_state_moves_without_a_lag() -> None:
     movement = only_movement(scenario(client(), client(active=("1_0",)), stateless=("1_0",)))
-    assert movement.kind == Kind.STATELESS
+    assert movement.kind == MovementKind.STATELESS
     assert (movement.source, movement.destination) == (process(2), process(1))
     assert movement.lag is None
 

@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 from caughtup.models.assignment.catch_up import UNBOUNDED, CatchUp, is_caught_up
 from caughtup.models.assignment.client_state import ClientState
 from caughtup.models.assignment.scenario import Client
-from caughtup.models.assignors.java.number_queue import JavaNumberQueue
-from caughtup.models.assignors.java.priority_queue import JavaPriorityQueue
-from caughtup.models.assignors.kafka.high_availability.balance import balance_over_threads
+from caughtup.models.assignors.java.priority_queue import JavaNumberQueue, JavaPriorityQueue
+from caughtup.models.assignors.kafka.high_availability.assignor import balance_over_threads
 from caughtup.models.assignors.kafka.high_availability.constrained_priority_set import (
     ConstrainedPrioritySet,
 )
-from caughtup.models.assignors.kafka.standbys.default import assign_default_standbys
+from caughtup.models.assignors.kafka.standbys.assignor import assign_default_standbys
 from caughtup.models.ids import TaskId
 from tests.support.groups.streams import process
 

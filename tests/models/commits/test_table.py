@@ -190,7 +190,7 @@ def test_the_longest_interval_is_the_same_by_column_and_one_by_one(
     made.steps = StepBlocks(((3, 8), (6, 7)), 2)
     for (group, number), waited in histories.items():
         apply(made, group, TopicPartition("orders", number), commit(1))
-        row = made.places.row(made.places.find(group, "orders"), number)
+        row = made.row_index.row(made.row_index.find(group, "orders"), number)
         steps = [number for at, wait in enumerate(waited) for number in (at, at, wait)]
         made.keep(row, CommitHistory.of(array("q", steps), len(waited), None, None))
     monkeypatch.setattr(table_module, "_FEW", few)

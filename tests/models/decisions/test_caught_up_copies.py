@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from caughtup.models.assignment.compact import CompactScenario, ScenarioTask
+from caughtup.models.assignment.compact import CompactScenario, CompactTask
 from caughtup.models.assignment.scenario import Client
 from caughtup.models.decisions.caught_up_copies import CaughtUpCopies, caught_up_copies
 from caughtup.models.ids import CopyKey, ProcessId, TaskId
@@ -25,7 +25,7 @@ def scenario(rng: random.Random) -> CompactScenario:
         name=None,
         assignor="minimal_movement",
         config={"acceptable.recovery.lag": ACCEPTABLE},
-        tasks=dict.fromkeys(TASKS, ScenarioTask(stateful=True)),
+        tasks=dict.fromkeys(TASKS, CompactTask(stateful=True)),
         clients={
             process: Client(
                 process,

@@ -11,7 +11,7 @@ from caughtup.models.learning.ranges import (
     STANDBYS,
     WARM_UPS,
 )
-from caughtup.models.learning.told import Told
+from caughtup.models.learning.told import ToldConfigs
 from caughtup.models.parameters import TAGS
 from tests.models.learning.applications import GROUP, Application
 from tests.models.learning.truths import Truth
@@ -84,7 +84,7 @@ def test_what_was_learned_of_a_group_that_is_gone_is_withdrawn() -> None:
     list(live(state, app, 2))
     assert state.applications.groups_with_records() == {GROUP}
     assert state.applications.forget_records([GROUP]) == [GROUP]
-    assert learned(state) == Learned(Told({}))
+    assert learned(state) == Learned(ToldConfigs({}))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from caughtup.models.decisions.learned_configs import (
     learned_record,
     read_learned,
 )
-from caughtup.models.learning.learned import Learned
+from caughtup.models.learning.learned import Learned, with_settings
 from caughtup.models.learning.probing import PROBING
 from caughtup.models.learning.ranges import (
     LAG,
@@ -21,11 +21,10 @@ from caughtup.models.learning.ranges import (
     WARM_UPS,
     Algorithm,
     ConfigRange,
-    Span,
+    IntSpan,
     bounded,
 )
-from caughtup.models.learning.retold import retold
-from caughtup.models.learning.told import Told, possible
+from caughtup.models.learning.told import ToldConfigs, possible_hypotheses
 from caughtup.models.parameters import STRATEGY, ApplicationParameters
 from caughtup.models.records.keys import encode_group
 from caughtup.models.records.learned_configs import FORMAT
@@ -38,59 +37,67 @@ from tests.support.learning import (
     restarted,
 )
 
-HYPOTHESES = possible(Told({}), ("zone",))
-KNOWN = Learned(Told({}), HYPOTHESES, since=3, explained=4)
+HYPOTHESES = possible_hypotheses(ToldConfigs({}), ("zone",))
+KNOWN = Learned(ToldConfigs({}), HYPOTHESES, since=3, explained=4)
 
 
 @pytest.mark.parametrize(
     ("before", "told", "after"),
     [
-        pytest.param(KNOWN, Told({}), KNOWN, id="the same"),
+        pytest.param(KNOWN, ToldConfigs({}), KNOWN, id="the same"),
         pytest.param(
             KNOWN,
-            Told({STANDBYS: 2}),
+            ToldConfigs({STANDBYS: 2}),
             replace(
                 KNOWN,
-                told=Told({STANDBYS: 2}),
-                hypotheses=tuple(replace(one, standbys=Span(2, 2)) for one in HYPOTHESES),
+                told=ToldConfigs({STANDBYS: 2}),
+                hypotheses=tuple(replace(one, standbys=IntSpan(2, 2)) for one in HYPOTHESES),
             ),
             id="more",
         ),
         pytest.param(
-            replace(KNOWN, told=Told({STANDBYS: 2})), Told({}), Learned(Told({})), id="less"
+            replace(KNOWN, told=ToldConfigs({STANDBYS: 2})),
+            ToldConfigs({}),
+            Learned(ToldConfigs({})),
+            id="less",
         ),
         pytest.param(
-            replace(KNOWN, told=Told({STANDBYS: 2})),
-            Told({STANDBYS: 1}),
-            Learned(Told({STANDBYS: 1})),
+            replace(KNOWN, told=ToldConfigs({STANDBYS: 2})),
+            ToldConfigs({STANDBYS: 1}),
+            Learned(ToldConfigs({STANDBYS: 1})),
             id="something else",
         ),
         pytest.param(
-            replace(KNOWN, hypotheses=(ConfigRange(Algorithm("sticky"), Span(1, 1)),)),
-            Told({STANDBYS: 0}),
-            Learned(Told({STANDBYS: 0})),
+            replace(KNOWN, hypotheses=(ConfigRange(Algorithm("sticky"), IntSpan(1, 1)),)),
+            ToldConfigs({STANDBYS: 0}),
+            Learned(ToldConfigs({STANDBYS: 0})),
             id="what was ruled out",
         ),
-        pytest.param(Learned(Told({})), Told({}, ()), Learned(Told({}, ())), id="nothing yet"),
+        pytest.param(
+            Learned(ToldConfigs({})),
+            ToldConfigs({}, ()),
+            Learned(ToldConfigs({}, ())),
+            id="nothing yet",
+        ),
     ],
 )
 def test_other_settings_narrow_what_was_learned_or_begin_it_anew(
-    before: Learned, told: Told, after: Learned
+    before: Learned, told: ToldConfigs, after: Learned
 ) -> None:
-    assert retold(before, told) == after
+    assert with_settings(before, told) == after
 
 
 def test_too_many_ranges_are_taken_together() -> None:
     many = tuple(
-        ConfigRange(Algorithm(name), Span(n, n), lag=Span(n, 2 * n))
+        ConfigRange(Algorithm(name), IntSpan(n, n), lag=IntSpan(n, 2 * n))
         for name in ("sticky", "high_availability")
         for n in range(1, MOST_RANGES)
     )
     assert bounded(many[:MOST_RANGES]) == many[:MOST_RANGES]
     last = MOST_RANGES - 1
     assert bounded(many) == (
-        ConfigRange(Algorithm("sticky"), Span(1, last), lag=Span(1, 2 * last)),
-        ConfigRange(Algorithm("high_availability"), Span(1, last), lag=Span(1, 2 * last)),
+        ConfigRange(Algorithm("sticky"), IntSpan(1, last), lag=IntSpan(1, 2 * last)),
+        ConfigRange(Algorithm("high_availability"), IntSpan(1, last), lag=IntSpan(1, 2 * last)),
     )
 
 
@@ -108,20 +115,20 @@ def test_of_too_many_groups_nothing_more_is_restored(monkeypatch: pytest.MonkeyP
 
 def test_parameters_that_tell_all_numbers_tell_of_the_assignor_that_reads_them() -> None:
     numbers = {STANDBYS: 0, WARM_UPS: 2, LAG: 10_000}
-    assert Told.of(ApplicationParameters(numbers)).assignor == "high_availability"
-    assert Told.of(ApplicationParameters({STANDBYS: 0})).assignor is None
-    assert Told.of(ApplicationParameters(numbers, assignor="sticky")).assignor == "sticky"
+    assert ToldConfigs.of(ApplicationParameters(numbers)).assignor == "high_availability"
+    assert ToldConfigs.of(ApplicationParameters({STANDBYS: 0})).assignor is None
+    assert ToldConfigs.of(ApplicationParameters(numbers, assignor="sticky")).assignor == "sticky"
 
 
 def test_what_is_written_is_what_is_read_back() -> None:
-    suspected = (ConfigRange(Algorithm("high_availability", ("zone",)), Span(1, 2)),)
+    suspected = (ConfigRange(Algorithm("high_availability", ("zone",)), IntSpan(1, 2)),)
     learned = replace(
         KNOWN,
-        told=Told({PROBING: 120_000}, ("zone",), "sticky", "min_traffic", (3, None)),
+        told=ToldConfigs({PROBING: 120_000}, ("zone",), "sticky", "min_traffic", (3, None)),
         without_ends=2,
         suspected=suspected,
         suspected_since=5,
-        probing=Span(119_000, 121_000),
+        probing=IntSpan(119_000, 121_000),
     )
     for one in (
         LearnedUntil(learned, 7, 1_000, {"orders-a-changelog": 1}),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from caughtup.models.assignment.compact import CompactScenario, ScenarioTask
+from caughtup.models.assignment.compact import CompactScenario, CompactTask
 from caughtup.models.assignment.scenario import Client
 from caughtup.models.decisions.caught_up_copies import CaughtUpCopies, caught_up_copies
 from caughtup.models.decisions.projection import project
@@ -126,5 +126,5 @@ def test_a_restart_makes_no_second_recommendation_of_the_same_copies() -> None:
 @pytest.mark.parametrize("lag", [-2, -3])
 def test_neither_a_running_copy_nor_one_of_unknown_lag_is_caught_up_and_waiting(lag: int) -> None:
     client = Client(process(1), 1, frozenset(), frozenset(), {ZERO: lag})
-    scenario = CompactScenario(None, "x", {}, {ZERO: ScenarioTask(True)}, {process(1): client})
+    scenario = CompactScenario(None, "x", {}, {ZERO: CompactTask(True)}, {process(1): client})
     assert caught_up_copies(scenario) == CaughtUpCopies()

@@ -24,13 +24,13 @@ def test_what_the_brokers_told_counts_and_they_are_asked_again_where_a_commit_sa
     topics = TopicNames()
     assert topics.learn("clicks", OLD)
     assert topics.unknown(["clicks", "orders"]) == {"clicks", "orders"}
-    assert not topics.learn("clicks", OLD, told=True)
+    assert not topics.learn("clicks", OLD, confirmed=True)
     assert topics.unknown(["clicks", "orders"]) == {"orders"}
     for _ in range(2):
         assert not topics.learn("clicks", NEW)
     assert topics.names == {OLD: "clicks"}
     assert topics.unknown(["clicks"]) == {"clicks"}
-    assert topics.learn("clicks", NEW, told=True)
+    assert topics.learn("clicks", NEW, confirmed=True)
     assert topics.names == {NEW: "clicks"}
     assert topics.unknown(["clicks"]) == set()
     topics.forget("clicks")
@@ -42,7 +42,7 @@ def test_an_id_is_one_topics_and_the_brokers_say_whose() -> None:
     topics.learn("clicks", OLD)
     assert not topics.learn("orders", OLD)
     assert topics.names == {OLD: "clicks"}
-    assert topics.learn("orders", OLD, told=True)
+    assert topics.learn("orders", OLD, confirmed=True)
     assert topics.names == {OLD: "orders"}
     assert topics.unknown(["clicks", "orders"]) == {"clicks"}
     assert topics.learn("clicks", NEW)
@@ -56,11 +56,11 @@ def test_an_id_that_two_topics_are_told_to_have_is_that_of_the_last_and_the_othe
     None
 ):
     names = TopicNames()
-    assert names.learn("orders", OLD, told=True)
-    assert names.learn("forged", OLD, told=True)
+    assert names.learn("orders", OLD, confirmed=True)
+    assert names.learn("forged", OLD, confirmed=True)
     assert names.names == {OLD: "forged"}
     assert names.unknown(["orders", "forged"]) == {"orders"}
-    assert names.learn("orders", OLD, told=True)
+    assert names.learn("orders", OLD, confirmed=True)
     assert names.names == {OLD: "orders"}
     names.forget("forged")
     names.forget("orders")

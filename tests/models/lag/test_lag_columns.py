@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.histories.end_columns import NOBODYS
+from caughtup.models.histories.end_columns import UNKNOWN_ROW
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.ids import NUMBER_MAX, TopicPartition
 from caughtup.models.lag.lag_columns import lag_columns, retention_columns
@@ -67,5 +67,5 @@ def test_a_partition_of_a_number_that_somebody_made_up_takes_one_row() -> None:
         ends.apply(TopicPartition("orders", number), EndOffsets(number, LONG_MAX, LONG_MAX, 1))
     some = np.array([NUMBER_MAX, 5, 1])
     assert ends.columns.of(ends.rows("orders", some)).start.tolist() == [NUMBER_MAX, 0, 1]
-    assert ends.rows("clicks", some).tolist() == [NOBODYS] * 3
+    assert ends.rows("clicks", some).tolist() == [UNKNOWN_ROW] * 3
     assert len(ends.columns.end) < 100

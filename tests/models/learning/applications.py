@@ -15,7 +15,7 @@ from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.partition_assignor.assignment import assign_partitions
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
-from caughtup.models.partition_assignor.rebalance import Member, Rebalance, Subtopology
+from caughtup.models.partition_assignor.rebalance import MemberSubscription, Rebalance, TopicsInfo
 from caughtup.models.wire.assignment_info import AssignmentInfo
 from caughtup.models.wire.subscription_info import VERSIONS
 from tests.models.learning.processes import Process
@@ -61,13 +61,13 @@ class Application:
         self.truth = draw_truth(rng, self.keys, racked=racked, releases=releases)
         self.doubts, self.failures = doubts, failures
         self.stateful: list[TaskId] = []
-        self.subtopologies: dict[int, Subtopology] = {}
+        self.subtopologies: dict[int, TopicsInfo] = {}
         self.widths: dict[str, int] = {}
         for number in range(rng.randint(1, 3) if tasks is None else 1):
             stateful = number == 0 or rng.random() < 0.6
             width = rng.randint(2, 12) if tasks is None else tasks
             log = (f"{GROUP}-store{number}-changelog",) if stateful else ()
-            self.subtopologies[number] = Subtopology((f"in{number}",), log)
+            self.subtopologies[number] = TopicsInfo((f"in{number}",), log)
             self.widths[f"in{number}"] = width
             self.stateful += [TaskId(number, n) for n in range(width if stateful else 0)]
         self.ends = {task: rng.choice([0, 50, 200_000, 1_000_000]) for task in self.stateful}
@@ -132,7 +132,7 @@ class Application:
         return Played(generation, inputs, seen_ms, self.truth, ends)
 
     def _assign(
-        self, members: tuple[Member, ...], leader: ProcessId
+        self, members: tuple[MemberSubscription, ...], leader: ProcessId
     ) -> dict[str, MemberAssignment]:
         fails = self.rng.random() < self.failures
         ends = {self._changelog(task): end for task, end in self.ends.items()}
@@ -169,7 +169,7 @@ class Application:
 
     def _generation(
         self,
-        members: tuple[Member, ...],
+        members: tuple[MemberSubscription, ...],
         given: dict[str, MemberAssignment],
         leader: str,
         began_ms: int,
@@ -188,7 +188,7 @@ class Application:
             arrival=tuple(member.member_id for member in members),
         )
 
-    def _read(self, member: Member, given: MemberAssignment) -> StreamsMember:
+    def _read(self, member: MemberSubscription, given: MemberAssignment) -> StreamsMember:
         info = AssignmentInfo(
             11, 11, given.active, dict(given.standby), {}, {}, 0, given.next_rebalance_ms
         )

@@ -9,17 +9,17 @@ import tracemalloc
 
 from caughtup.models.learning.learned import Learned, learn
 from caughtup.models.learning.ranges import LAG, STANDBYS, WARM_UPS
-from caughtup.models.learning.told import Told
+from caughtup.models.learning.told import ToldConfigs
 from tests.models.learning.applications import Application, Played
 from tests.models.learning.playing import Tables, steps
 from tests.models.learning.test_groups import LIKELY, check_truth
 from tests.models.learning.truths import Truth
 
 
-def all_told(truth: Truth) -> Told:
+def all_told(truth: Truth) -> ToldConfigs:
     """Return settings that tell everything, so that there is one decision to make."""
     configs = {STANDBYS: truth.standbys, WARM_UPS: truth.warm_ups, LAG: truth.lag}
-    return Told(configs, truth.tags, truth.assignor)
+    return ToldConfigs(configs, truth.tags, truth.assignor)
 
 
 def tell_groups(groups: int, doubts: float, failures: float) -> None:

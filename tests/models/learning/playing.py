@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from caughtup.models.learning.contradiction import ASSIGNOR, is_open
-from caughtup.models.learning.learned import Learned, Verdict, learn
+from caughtup.models.learning.learned import Learned, LearningResult, learn
 from caughtup.models.learning.ranges import LAG, RELEASE, STANDBYS, WARM_UPS, Hypotheses, spans_of
-from caughtup.models.learning.told import Told
+from caughtup.models.learning.told import ToldConfigs
 from caughtup.models.offsets import LONG_MAX
 from caughtup.models.parameters import STRATEGY, TAGS
 from tests.models.learning.applications import Application, Played
@@ -27,7 +27,7 @@ class Step:
     played: Played
     before: Learned
     after: Learned
-    verdict: Verdict
+    verdict: LearningResult
 
 
 def steps(
@@ -48,7 +48,7 @@ def steps(
         yield Step(number, played, before, after, verdict)
 
 
-def told_of(truth: Truth, rng: random.Random, **instead: int) -> Told:
+def told_of(truth: Truth, rng: random.Random, **instead: int) -> ToldConfigs:
     """Return settings that tell some of the configs, of which some may be told wrongly."""
     configs = {
         STANDBYS: truth.standbys,
@@ -57,7 +57,7 @@ def told_of(truth: Truth, rng: random.Random, **instead: int) -> Told:
     }
     some = {name: value for name, value in configs.items() if rng.random() < 0.6}
     tells_tags = truth.assignor == "high_availability" and rng.random() < 0.5
-    return Told(
+    return ToldConfigs(
         some | instead,
         truth.tags if tells_tags else None,
         truth.assignor if rng.random() < 0.5 else None,

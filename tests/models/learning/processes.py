@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.offsets import LATEST_OFFSET
-from caughtup.models.partition_assignor.rebalance import Member
+from caughtup.models.partition_assignor.rebalance import MemberSubscription
 
 
 @dataclass
@@ -22,7 +22,7 @@ class Process:
     tasks: dict[str, tuple[TaskId, ...]] = field(default_factory=dict)
     running: set[TaskId] = field(default_factory=set)
 
-    def member(self, thread: str) -> Member:
+    def member(self, thread: str) -> MemberSubscription:
         """Return what a thread says when it joins."""
         own = self.tasks.get(thread, ())
         if thread == self.threads[0]:  # it got the locks of what nobody runs
@@ -33,7 +33,7 @@ class Process:
             for task in own
             if task in self.running or task in self.positions
         }
-        return Member(
+        return MemberSubscription(
             thread,
             self.id,
             self.owned.get(thread, ()),

@@ -12,17 +12,17 @@ from caughtup.models.learning.elimination import sift
 from caughtup.models.learning.evidence import Evidence
 from caughtup.models.learning.leaders_release import leaders_releases, under_releases
 from caughtup.models.learning.learned import tag_keys
-from caughtup.models.learning.ranges import Algorithm, ConfigRange, Hypotheses, Span
-from caughtup.models.learning.sifter import Finding
-from caughtup.models.learning.told import UNTOLD, possible
+from caughtup.models.learning.ranges import Algorithm, ConfigRange, Hypotheses, IntSpan
+from caughtup.models.learning.sifter import Judgement
+from caughtup.models.learning.told import UNTOLD, possible_hypotheses
 from tests.models.learning.applications import Application
 
 AVAILABLE = Algorithm("high_availability")
 
 
 def is_among(algorithm: Algorithm, configs: tuple[int, int, int], hypotheses: Hypotheses) -> bool:
-    standbys, warm_ups, lag = (Span(number, number) for number in configs)
-    release = Span(algorithm.release, algorithm.release)
+    standbys, warm_ups, lag = (IntSpan(number, number) for number in configs)
+    release = IntSpan(algorithm.release, algorithm.release)
     one = ConfigRange(algorithm._replace(release=NEWEST), standbys, warm_ups, lag, release)
     return any(one.meet(other) for other in hypotheses)
 
@@ -42,7 +42,7 @@ def test_what_is_left_is_what_decides_the_same(seed: int) -> None:
         by_itself = Evidence(evidence.generation, evidence._inputs)
         releases = leaders_releases(evidence.generation)
         everything = under_releases(
-            possible(UNTOLD, tag_keys(evidence.generation)), releases, releases
+            possible_hypotheses(UNTOLD, tag_keys(evidence.generation)), releases, releases
         )
         available = [
             one.algorithm._replace(release=Release(number))
@@ -51,7 +51,7 @@ def test_what_is_left_is_what_decides_the_same(seed: int) -> None:
             for number in range(releases.low, releases.high + 1)
         ]
         left = sift(everything, evidence, most=100_000).left
-        spared = Finding.UNSURE in sift(everything, evidence, most=100_000).findings
+        spared = Judgement.UNSURE in sift(everything, evidence, most=100_000).findings
         lags = sorted({lag for c in evidence._scenario.clients for lag in c.lags.values()})
         near = [lag + step for lag in lags for step in (-1, 0, 1) if lag + step >= 0]
         for _ in range(40):
@@ -87,7 +87,7 @@ def test_who_runs_what_under_the_public_sticky_assignor_is_no_matter_of_standbys
 def test_what_isnt_decided_for_lack_of_decisions_stays() -> None:
     for seed in range(6):
         for evidence in played(seed, 2):
-            everything = possible(UNTOLD, ())
+            everything = possible_hypotheses(UNTOLD, ())
             few = sift(everything, evidence, most=2)
             all_ = sift(everything, evidence, most=100_000)
             for one in all_.left:
@@ -101,12 +101,12 @@ def test_one_hypothesis_takes_one_decision() -> None:
     truth = app.truth
     one = ConfigRange(
         AVAILABLE,
-        Span(truth.standbys, truth.standbys),
-        Span(truth.warm_ups, truth.warm_ups),
-        Span(truth.lag, truth.lag),
-        Span(NEWEST, NEWEST),
+        IntSpan(truth.standbys, truth.standbys),
+        IntSpan(truth.warm_ups, truth.warm_ups),
+        IntSpan(truth.lag, truth.lag),
+        IntSpan(NEWEST, NEWEST),
     )
     for played_one in app.play(10):
         evidence = Evidence(played_one.generation, played_one.inputs)
-        assert sift((one,), evidence).findings == {Finding.MATCH}
+        assert sift((one,), evidence).findings == {Judgement.MATCH}
         assert evidence.decisions == 1

@@ -10,7 +10,7 @@ import pytest
 from caughtup.models.assignment.releases import Release
 from caughtup.models.learning.learned import Learned
 from caughtup.models.learning.ranges import LAG, STANDBYS, WARM_UPS
-from caughtup.models.learning.told import Told
+from caughtup.models.learning.told import ToldConfigs
 from tests.models.learning.applications import Application
 from tests.models.learning.playing import Step, Tables, altered, steps, told_of
 from tests.models.learning.truths import draw_truth
@@ -100,7 +100,7 @@ def test_false_settings_are_named_within_five_generations_that_contradict_them(p
         name = rng.choice([STANDBYS, WARM_UPS, LAG])
         _, wrong = altered(app.truth, name, rng)
         told = told_of(app.truth, rng, **{name: wrong})
-        told = Told(told.configs, app.truth.tags, "high_availability")
+        told = ToldConfigs(told.configs, app.truth.tags, "high_availability")
         contradicting = [s for s in steps(app, Learned(told)) if s.verdict.result == "mismatch"]
         if contradicting:
             contradicted += 1

@@ -11,7 +11,7 @@ from caughtup.models.learning.known_inputs import with_known_configs
 from caughtup.models.learning.learned import Learned
 from caughtup.models.learning.provenance import chosen, seen_standbys
 from caughtup.models.learning.ranges import LAG, STANDBYS, WARM_UPS, spans_of
-from caughtup.models.learning.told import Told
+from caughtup.models.learning.told import ToldConfigs
 from caughtup.models.parameters import NON_OVERLAP_COST, STRATEGY, TAGS, TRAFFIC_COST
 from tests.models.learning.applications import Application
 from tests.models.learning.playing import steps
@@ -48,7 +48,7 @@ def test_a_strategy_and_costs_that_are_told_are_what_is_recommended_by() -> None
     app.truth = replace(
         app.truth, assignor="high_availability", strategy="min_traffic", costs=Costs(3, 1)
     )
-    told = Told({}, (), "high_availability", "min_traffic", (3, None))
+    told = ToldConfigs({}, (), "high_availability", "min_traffic", (3, None))
     for step in steps(app, Learned(told), 6):
         inputs = with_known_configs(step.played.inputs, step.played.generation, step.after)
         config = inputs.scenario.config

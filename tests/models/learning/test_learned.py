@@ -9,7 +9,13 @@ import pytest
 from caughtup.models.decisions.inputs.gathering import gather_inputs
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.end_offsets import EndOffsetTable
-from caughtup.models.learning.contradiction import ALL_NAMES, ASSIGNOR, in_doubt, said, text_of
+from caughtup.models.learning.contradiction import (
+    ALL_NAMES,
+    ASSIGNOR,
+    changes_in_words,
+    doubtful_configs,
+    values_in_words,
+)
 from caughtup.models.learning.leaders_release import likely_releases, under_releases
 from caughtup.models.learning.learned import Learned, learn, tag_keys
 from caughtup.models.learning.probing import PROBING, probing_interval, whole_minutes
@@ -21,11 +27,11 @@ from caughtup.models.learning.ranges import (
     Algorithm,
     ConfigRange,
     Hypotheses,
-    Span,
+    IntSpan,
     joined,
     spans_of,
 )
-from caughtup.models.learning.told import UNTOLD, Told, possible
+from caughtup.models.learning.told import UNTOLD, ToldConfigs, possible_hypotheses
 from caughtup.models.parameters import TAGS, ApplicationParameters
 from caughtup.models.records.fields import ABSENT
 from caughtup.models.records.recommendations import KnownConfigRecord
@@ -42,7 +48,7 @@ def an_application(truth: Truth | None = None) -> Application:
     return app
 
 
-def learned_of(app: Application, told: Told = UNTOLD, generations: int = 12) -> Learned:
+def learned_of(app: Application, told: ToldConfigs = UNTOLD, generations: int = 12) -> Learned:
     *_, last = steps(app, Learned(told), generations)
     return last.after
 
@@ -54,11 +60,13 @@ def configs(learned: Learned) -> dict[str, KnownConfigRecord]:
 def everything(generation: StreamsGeneration) -> Hypotheses:
     """Return all that a generation's leader may have been configured with."""
     releases = likely_releases(generation)
-    return joined(under_releases(possible(UNTOLD, tag_keys(generation)), releases, releases))
+    return joined(
+        under_releases(possible_hypotheses(UNTOLD, tag_keys(generation)), releases, releases)
+    )
 
 
 def texts(hypotheses: Hypotheses) -> list[str]:
-    return [text_of(name, hypotheses) for name in ALL_NAMES]
+    return [values_in_words(name, hypotheses) for name in ALL_NAMES]
 
 
 def with_members(played: Played, **fields: object) -> StreamsGeneration:
@@ -79,7 +87,7 @@ def test_nothing_is_known_of_an_application_that_nobody_saw() -> None:
 
 
 def test_what_was_learned_is_told_from_what_was_told() -> None:
-    known = configs(learned_of(an_application(Truth(standbys=1, lag=10)), Told({LAG: 10})))
+    known = configs(learned_of(an_application(Truth(standbys=1, lag=10)), ToldConfigs({LAG: 10})))
     assert (known[LAG].provenance, known[LAG].values, known[LAG].would_tell) == (
         "told",
         "10",
@@ -119,7 +127,7 @@ def test_more_client_tags_than_can_be_tried_are_to_be_told() -> None:
     after, verdict = learn(Learned(), one.generation, one.inputs, one.seen_ms)
     assert after == Learned()
     assert verdict.why == f"there are more than 4 client tags: tell which of them are {TAGS}"
-    told = Learned(Told({}, ("a", "b")))
+    told = Learned(ToldConfigs({}, ("a", "b")))
     after, verdict = learn(told, one.generation, one.inputs, one.seen_ms)
     assert verdict.result == "match"
 
@@ -156,7 +164,7 @@ def test_unknown_end_offsets_rule_nothing_out() -> None:
 
 def test_a_wrong_inference_of_changelogs_is_doubted_before_configs_are() -> None:
     app = an_application(Truth(standbys=1))
-    seen = Learned(Told({STANDBYS: 3}, (), "high_availability"))
+    seen = Learned(ToldConfigs({STANDBYS: 3}, (), "high_availability"))
     app._join()
     played = app.rebalance()
     _, verdict = learn(seen, played.generation, played.inputs, played.seen_ms)
@@ -194,45 +202,45 @@ def test_one_odd_generation_changes_nothing_for_good() -> None:
 
 
 def test_which_config_changed_is_the_one_that_does_alone() -> None:
-    before = (ConfigRange(AVAILABLE, Span(1, 1), Span(2, 2), Span(0, 500)),)
-    now = (ConfigRange(AVAILABLE, Span(1, 1), Span(1, 8), Span(501, 900)),)
-    assert in_doubt(before, now) == (LAG,)
-    assert said((LAG,), before, now) == f"{LAG} was 0 to 500, now 501 to 900"
-    both = (ConfigRange(AVAILABLE, Span(0, 0), Span(1, 8), Span(501, 900)),)
-    assert in_doubt(before, both) == (STANDBYS, LAG)
+    before = (ConfigRange(AVAILABLE, IntSpan(1, 1), IntSpan(2, 2), IntSpan(0, 500)),)
+    now = (ConfigRange(AVAILABLE, IntSpan(1, 1), IntSpan(1, 8), IntSpan(501, 900)),)
+    assert doubtful_configs(before, now) == (LAG,)
+    assert changes_in_words((LAG,), before, now) == f"{LAG} was 0 to 500, now 501 to 900"
+    both = (ConfigRange(AVAILABLE, IntSpan(0, 0), IntSpan(1, 8), IntSpan(501, 900)),)
+    assert doubtful_configs(before, both) == (STANDBYS, LAG)
     other = (ConfigRange(Algorithm("sticky")),)
-    assert in_doubt(before, other) == (ASSIGNOR,)
+    assert doubtful_configs(before, other) == (ASSIGNOR,)
     tagged = (ConfigRange(Algorithm("high_availability", ("zone",))),)
-    assert in_doubt(before, tagged) == (TAGS,)
+    assert doubtful_configs(before, tagged) == (TAGS,)
 
 
 def test_neighbouring_ranges_are_one() -> None:
     parts = [
-        ConfigRange(AVAILABLE, lag=Span(0, 9)),
-        ConfigRange(AVAILABLE, lag=Span(10, 20), warm_ups=Span(1, 3)),
-        ConfigRange(AVAILABLE, lag=Span(10, 20), warm_ups=Span(4, (1 << 31) - 1)),
-        ConfigRange(AVAILABLE, lag=Span(30, 40)),
+        ConfigRange(AVAILABLE, lag=IntSpan(0, 9)),
+        ConfigRange(AVAILABLE, lag=IntSpan(10, 20), warm_ups=IntSpan(1, 3)),
+        ConfigRange(AVAILABLE, lag=IntSpan(10, 20), warm_ups=IntSpan(4, (1 << 31) - 1)),
+        ConfigRange(AVAILABLE, lag=IntSpan(30, 40)),
     ]
-    assert spans_of(joined(parts), LAG) == (Span(0, 20), Span(30, 40))
+    assert spans_of(joined(parts), LAG) == (IntSpan(0, 20), IntSpan(30, 40))
     assert len(joined(parts)) == 2
 
 
 def test_the_choice_is_nearest_to_kafkas_defaults_with_the_fewest_warm_ups_that_are_left() -> None:
     left = (
         ConfigRange(Algorithm("sticky")),
-        ConfigRange(AVAILABLE, Span(1, 1), Span(3, 9), Span(0, 500)),
-        ConfigRange(AVAILABLE, Span(2, 2), Span(1, 9)),
+        ConfigRange(AVAILABLE, IntSpan(1, 1), IntSpan(3, 9), IntSpan(0, 500)),
+        ConfigRange(AVAILABLE, IntSpan(2, 2), IntSpan(1, 9)),
     )
-    assert chosen(left) == ConfigRange(AVAILABLE, Span(1, 1), Span(1, 1), Span(500, 500))
-    assert chosen(left, standbys=2).standbys == Span(2, 2)
-    assert chosen(left, standbys=7).standbys == Span(2, 2)  # what is ruled out stays so
+    assert chosen(left) == ConfigRange(AVAILABLE, IntSpan(1, 1), IntSpan(1, 1), IntSpan(500, 500))
+    assert chosen(left, standbys=2).standbys == IntSpan(2, 2)
+    assert chosen(left, standbys=7).standbys == IntSpan(2, 2)  # what is ruled out stays so
 
 
 def test_settings_are_hypotheses_of_which_there_is_one() -> None:
     parameters = ApplicationParameters({STANDBYS: 1, WARM_UPS: 2, LAG: 5}, tags=())
-    told = replace(Told.of(parameters), assignor="high_availability")
-    assert possible(told, ("zone",)) == (
-        ConfigRange(AVAILABLE, Span(1, 1), Span(2, 2), Span(5, 5)),
+    told = replace(ToldConfigs.of(parameters), assignor="high_availability")
+    assert possible_hypotheses(told, ("zone",)) == (
+        ConfigRange(AVAILABLE, IntSpan(1, 1), IntSpan(2, 2), IntSpan(5, 5)),
     )
 
 
@@ -255,15 +263,15 @@ def due_at(after_ms: int) -> StreamsGeneration:
 def test_the_probing_interval_lies_between_what_the_times_allow() -> None:
     generation = due_at(601_000)
     found = probing_interval(None, generation, START_MS + 3_000)
-    assert found == Span(597_000, 602_000)
+    assert found == IntSpan(597_000, 602_000)
     assert whole_minutes(found) == 600_000
     late = probing_interval(found, generation, START_MS + 90_000)
     assert late == found
-    assert whole_minutes(Span(500_000, 602_000)) is None
-    assert whole_minutes(Span(601_000, 602_000)) is None
+    assert whole_minutes(IntSpan(500_000, 602_000)) is None
+    assert whole_minutes(IntSpan(601_000, 602_000)) is None
 
 
 def test_another_probing_interval_is_another_one() -> None:
-    known = Span(119_000, 121_000)
-    assert probing_interval(known, due_at(601_000), START_MS) == Span(600_000, 602_000)
+    known = IntSpan(119_000, 121_000)
+    assert probing_interval(known, due_at(601_000), START_MS) == IntSpan(600_000, 602_000)
     assert probing_interval(known, due_at(0), START_MS) == known, "a leader's clock is far behind"

@@ -7,11 +7,16 @@ from dataclasses import replace
 import pytest
 
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs
-from caughtup.models.learning.learned import Learned
+from caughtup.models.learning.learned import Learned, with_settings
 from caughtup.models.learning.provenance import known_configs
 from caughtup.models.learning.ranges import ASSIGNORS, Algorithm
-from caughtup.models.learning.retold import retold
-from caughtup.models.learning.told import OTHER_COSTS, UNTOLD, Told, any_costs, possible
+from caughtup.models.learning.told import (
+    OTHER_COSTS,
+    UNTOLD,
+    ToldConfigs,
+    any_costs,
+    possible_hypotheses,
+)
 from caughtup.models.parameters import (
     NON_OVERLAP_COST,
     STRATEGY,
@@ -35,8 +40,8 @@ def racked_application(seed: object, strategy: str, costs: Costs | None = None) 
     return app
 
 
-def rack_aware(told: Told, **others: object) -> set[tuple[str, str, Costs | None]]:
-    algorithms = (one.algorithm for one in possible(told, (), racked=True, **others))  # type: ignore[arg-type]
+def rack_aware(told: ToldConfigs, **others: object) -> set[tuple[str, str, Costs | None]]:
+    algorithms = (one.algorithm for one in possible_hypotheses(told, (), racked=True, **others))  # type: ignore[arg-type]
     return {(one.assignor, one.strategy, one.costs) for one in algorithms}
 
 
@@ -45,13 +50,13 @@ def configs(learned: Learned) -> dict[str, KnownConfigRecord]:
 
 
 def test_a_strategy_that_is_told_is_the_only_one() -> None:
-    told = Told({}, assignor=AVAILABLE, strategy="min_traffic")
+    told = ToldConfigs({}, assignor=AVAILABLE, strategy="min_traffic")
     assert rack_aware(told) == {(AVAILABLE, "min_traffic", None)}
     assert rack_aware(told, costs=OTHER_COSTS) == {
         (AVAILABLE, "min_traffic", costs) for costs in (None, *OTHER_COSTS)
     }
     assert rack_aware(replace(told, strategy="none")) == {(AVAILABLE, "none", None)}
-    (unracked,) = possible(told, ())
+    (unracked,) = possible_hypotheses(told, ())
     assert unracked.algorithm == Algorithm(AVAILABLE), "without racks nothing goes by them"
 
 
@@ -72,7 +77,7 @@ def test_a_strategy_that_is_told_is_the_only_one() -> None:
 def test_a_cost_that_is_not_told_is_the_assignors_own(
     given: RackCosts, assignor: str, costs: Costs | None
 ) -> None:
-    assert Told({}, costs=given).costs_of(assignor) == costs
+    assert ToldConfigs({}, costs=given).costs_of(assignor) == costs
 
 
 def test_who_assigns_nothing_by_racks_is_one_hypothesis() -> None:
@@ -83,7 +88,7 @@ def test_who_assigns_nothing_by_racks_is_one_hypothesis() -> None:
     }
     assert {own for own in every if own[0] == "public_sticky"} == {("public_sticky", "none", None)}
     assert {own[0] for own in every} == {*ASSIGNORS}
-    assert Costs(3, 7) in any_costs(Told({}, costs=(3, 7)))
+    assert Costs(3, 7) in any_costs(ToldConfigs({}, costs=(3, 7)))
 
 
 @pytest.mark.parametrize("strategy", ["none", "min_traffic", "balance_subtopology"])
@@ -95,7 +100,7 @@ def test_true_settings_of_racks_are_never_contradicted(strategy: str, costs: Cos
         own = None if strategy == "none" else costs
         app = racked_application(seed, strategy, own)
         parameters = ApplicationParameters(strategy=strategy, costs=given)
-        for step in steps(app, Learned(Told.of(parameters)), 12):
+        for step in steps(app, Learned(ToldConfigs.of(parameters)), 12):
             check_truth(seed, step)
 
 
@@ -106,7 +111,7 @@ def test_a_change_beside_costs_that_are_told_is_no_contradiction_of_the_settings
         app = racked_application(seed, "min_traffic", Costs(3, 7))
         before = replace(app.truth, standbys=0, lag=100_000)
         now = replace(before, standbys=1)
-        told = Told({}, assignor=AVAILABLE, strategy="min_traffic", costs=(3, 7))
+        told = ToldConfigs({}, assignor=AVAILABLE, strategy="min_traffic", costs=(3, 7))
         for step in steps(app, Learned(told), 20, lambda n, a=before, b=now: a if n < 8 else b):
             assert step.verdict.result != "mismatch", (seed, step.number, step.verdict.why)
             changed += bool(step.verdict.doubted)
@@ -116,13 +121,13 @@ def test_a_change_beside_costs_that_are_told_is_no_contradiction_of_the_settings
 def test_a_false_strategy_in_the_settings_is_named_within_five_contradictions() -> None:
     for seed in daily((17,), (13, 17)):  # elsewhere racks hardly matter
         app = racked_application(seed, "none")
-        told = Told({}, (), AVAILABLE, "min_traffic")
+        told = ToldConfigs({}, (), AVAILABLE, "min_traffic")
         found = [s for s in steps(app, Learned(told)) if s.verdict.result == "mismatch"]
         assert any(step.verdict.doubted == (STRATEGY,) for step in found[:5]), seed
 
 
 def test_what_is_told_of_racks_is_said_to_be_told() -> None:
-    told = Told({}, strategy="min_traffic", costs=(3, None))
+    told = ToldConfigs({}, strategy="min_traffic", costs=(3, None))
     *_, last = steps(racked_application(1, "min_traffic", Costs(3, 1)), Learned(told), 6)
     for learned in (Learned(told), last.after):
         found = configs(learned)
@@ -148,12 +153,17 @@ def test_costs_that_decisions_tell_are_shown_with_what_else_they_may_be() -> Non
 
 def test_settings_of_racks_that_come_later_narrow_what_was_learned() -> None:
     *_, last = steps(racked_application(1, "min_traffic"), generations=6)
-    left = retold(last.after, Told({}, strategy="min_traffic")).hypotheses
+    left = with_settings(last.after, ToldConfigs({}, strategy="min_traffic")).hypotheses
     assert left
     assert {one.algorithm.strategy for one in left} == {"min_traffic"}
-    told = replace(last.after, told=Told({}, strategy="min_traffic"))
-    assert retold(told, UNTOLD) == Learned(), "what they ruled out is possible again"
-    assert retold(replace(told, told=Told({}, costs=(1, 2))), Told({}, costs=(1, 3))).since is None
+    told = replace(last.after, told=ToldConfigs({}, strategy="min_traffic"))
+    assert with_settings(told, UNTOLD) == Learned(), "what they ruled out is possible again"
+    assert (
+        with_settings(
+            replace(told, told=ToldConfigs({}, costs=(1, 2))), ToldConfigs({}, costs=(1, 3))
+        ).since
+        is None
+    )
 
 
 def without_ends(seed: int) -> list[Step]:

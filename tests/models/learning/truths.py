@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from caughtup.models.assignment.configs import Configs
 from caughtup.models.assignment.releases import NEWEST, Release
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs
-from caughtup.models.learning.ranges import Algorithm, ConfigRange, Hypotheses, Span
+from caughtup.models.learning.ranges import Algorithm, ConfigRange, Hypotheses, IntSpan
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,13 @@ class Truth:
                 self.tags if reads else (),
                 *((self.strategy, self.costs) if by_racks else ("none", None)),
             ),
-            Span(self.standbys, self.standbys),
-            *((Span(self.warm_ups, self.warm_ups), Span(self.lag, self.lag)) if reads else ()),
-            releases=Span(self.release, self.release),
+            IntSpan(self.standbys, self.standbys),
+            *(
+                (IntSpan(self.warm_ups, self.warm_ups), IntSpan(self.lag, self.lag))
+                if reads
+                else ()
+            ),
+            releases=IntSpan(self.release, self.release),
         )
         return any(own.meet(one) for one in hypotheses)
 

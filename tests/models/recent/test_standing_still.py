@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from caughtup.models.recent.standing_still import StandingStill
+from caughtup.models.recent.standing_still import StandstillHistory
 
 BEGAN_MS = 1_800_000_000_000
 STEP_MS = 10_000
@@ -14,7 +14,7 @@ HOUR_MS = 3_600_000
 
 
 def look(
-    still: StandingStill,
+    still: StandstillHistory,
     at_ms: int,
     commits: Sequence[int],
     behind: Sequence[bool],
@@ -27,7 +27,7 @@ def look(
 
 
 def test_it_counts_from_the_look_at_which_a_partition_was_behind_to_its_next_commit() -> None:
-    still = StandingStill()
+    still = StandstillHistory()
     look(still, 0, [0, 0], [True, False])
     look(still, STEP_MS, [0, 0], [True, True])
     assert still.longest_ms(BEGAN_MS + STEP_MS) is None  # it hasn't gone on
@@ -38,7 +38,7 @@ def test_it_counts_from_the_look_at_which_a_partition_was_behind_to_its_next_com
 
 
 def test_who_has_nothing_to_read_does_not_stand_still() -> None:
-    still = StandingStill()
+    still = StandstillHistory()
     for number in range(30):
         look(still, number * STEP_MS, [0, 0], [False, False])
     look(still, 300_000, [299_000, 299_500], [False, False])
@@ -46,7 +46,7 @@ def test_who_has_nothing_to_read_does_not_stand_still() -> None:
 
 
 def test_what_was_read_up_without_a_commit_is_no_end_of_standing_still() -> None:
-    still = StandingStill()
+    still = StandstillHistory()
     look(still, 0, [0, 0], [True, False])
     look(still, STEP_MS, [0, 0], [False, False])  # records were deleted
     look(still, 3 * STEP_MS, [29_000, 0], [False, False])
@@ -54,7 +54,7 @@ def test_what_was_read_up_without_a_commit_is_no_end_of_standing_still() -> None
 
 
 def test_an_outage_does_not_count_nor_does_what_was_long_ago() -> None:
-    still = StandingStill()
+    still = StandstillHistory()
     look(still, 0, [0, 0], [True, True])
     look(still, HOUR_MS, [3_500_000, 0], [False, True])
     assert still.longest_ms(BEGAN_MS + HOUR_MS) is None
@@ -65,7 +65,7 @@ def test_an_outage_does_not_count_nor_does_what_was_long_ago() -> None:
 
 
 def test_partitions_come_and_go() -> None:
-    still = StandingStill()
+    still = StandstillHistory()
     look(still, 0, [0, 0], [True, True])
     look(still, STEP_MS, [0, 5_000, 0], [True, True, True], numbers=(1, 2, 3))
     look(still, 3 * STEP_MS, [25_000, 25_000], [False, False], numbers=(1, 3))

@@ -18,7 +18,7 @@ from caughtup.models.decisions.inputs.gathering import gather_inputs
 from caughtup.models.errors import ScenarioError
 from caughtup.models.replay.outcome import RECORDED, ReplayRow, replay_group
 from caughtup.models.replay.recorded import FIRST, RecordedGeneration, episodes, observed_rate
-from caughtup.models.replay.settings import Setting, replay_settings
+from caughtup.models.replay.settings import ReplaySetting, replay_settings
 from caughtup.models.replay.summary import summarise
 from caughtup.models.simulation.rounds import play
 from tests.support.groups import streams
@@ -28,8 +28,8 @@ from tests.support.states import TOLD, list_ends, read, state_with_ends
 
 PLAIN = Variety(standbys=0, unequal=False, tags=False, racks=False)
 SMALL = Change(3, 4, 24)
-KAFKAS = Setting("high_availability")
-OURS = Setting("minimal_movement")
+KAFKAS = ReplaySetting("high_availability")
+OURS = ReplaySetting("minimal_movement")
 
 
 def wire_history(*more: tuple[int, tuple[streams.Member, ...]]) -> list[RecordedGeneration]:

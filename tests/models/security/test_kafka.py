@@ -16,7 +16,7 @@ import pytest
 from caughtup.models.errors import CaughtupError
 from caughtup.models.security.kafka import (
     SERVICE,
-    Client,
+    KafkaClient,
     check_properties,
     exposures,
     problems,
@@ -43,7 +43,7 @@ process.fflush(file)
 """
 
 
-def refusal(properties: dict[str, Any], *clients: Client) -> str:
+def refusal(properties: dict[str, Any], *clients: KafkaClient) -> str:
     with pytest.raises(CaughtupError) as caught:
         check_properties(properties, clients or SERVICE)
     assert caught.value.code == "bad_kafka_property"
@@ -74,7 +74,7 @@ def test_the_list_is_librdkafkas_own() -> None:
 @pytest.mark.parametrize("name", sorted(LIBRDKAFKA))
 def test_each_property_is_honoured_by_every_client_or_refused_by_its_name(name: str) -> None:
     value = "true" if name.startswith("enable.") else "TLS_X" if "cipher" in name else "x"
-    for client in (Client.AIOKAFKA, Client.SPARK):
+    for client in (KafkaClient.AIOKAFKA, KafkaClient.SPARK):
         given = {**LOGIN, "sasl.mechanism": "PLAIN", name: value}
         if name in ("security.protocol", "sasl.mechanism", "sasl.mechanisms"):
             given[name] = LOGIN.get(name, "PLAIN")
@@ -123,7 +123,7 @@ def test_the_service_says_which_client_cannot_and_what_to_use_instead(
     ],
 )
 def test_spark_says_what_its_client_cannot(properties: dict[str, Any], words: str) -> None:
-    assert re.search(words, refusal({**TLS, **properties}, Client.SPARK))
+    assert re.search(words, refusal({**TLS, **properties}, KafkaClient.SPARK))
 
 
 def test_spark_takes_javas_own_names_and_any_clients_spelling() -> None:
@@ -133,7 +133,7 @@ def test_spark_takes_javas_own_names_and_any_clients_spelling() -> None:
     check_properties({**LOGIN, "sasl.mechanism": "GSSAPI", "sasl.jaas.config": "m;"}, SPARK)
 
 
-SPARK = (Client.SPARK,)
+SPARK = (KafkaClient.SPARK,)
 
 
 @pytest.mark.parametrize(

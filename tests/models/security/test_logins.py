@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from caughtup.models.errors import CaughtupError
-from caughtup.models.security.kafka import SERVICE, Client, check_properties, exposures
+from caughtup.models.security.kafka import SERVICE, KafkaClient, check_properties, exposures
 from caughtup.models.security.logins import (
     Bearer,
-    Endpoint,
+    ClientCredentials,
     Password,
     Provider,
     Ticket,
@@ -30,7 +30,7 @@ OIDC = SASL | {
 PROVIDED = SASL | {"sasl.mechanism": "OAUTHBEARER", f"{O}token.provider": "package.tokens:token"}
 
 
-def refusal(given: dict[str, Any], *clients: Client) -> str:
+def refusal(given: dict[str, Any], *clients: KafkaClient) -> str:
     with pytest.raises(CaughtupError) as caught:
         check_properties(given, clients or SERVICE)
     assert "hunter2" not in caught.value.message
@@ -46,7 +46,8 @@ def test_a_login_is_a_password_a_token_or_a_ticket() -> None:
     url = "https://tokens.example.com/oauth2/token"
     scoped = {**OIDC, f"{O}scope": "a b", f"{O}extensions": "logicalCluster=lkc-1, pool=p-2"}
     assert login_of(scoped) == Bearer(
-        Endpoint(url, "service", "hunter2", "a b"), {"logicalCluster": "lkc-1", "pool": "p-2"}
+        ClientCredentials(url, "service", "hunter2", "a b"),
+        {"logicalCluster": "lkc-1", "pool": "p-2"},
     )
     assert login_of({**PROVIDED, f"{O}config": "region=x"}) == Bearer(
         Provider("package.tokens:token", "region=x"), {}
@@ -81,9 +82,9 @@ def test_the_credentials_of_an_endpoint_have_two_names_each() -> None:
         ({f"{O}token.provider": "a", f"{O}method": None}, f"{O}token.provider: it has to be MOD"),
     ],
 )
-@pytest.mark.parametrize("clients", [SERVICE, (Client.LIBRDKAFKA,)])
+@pytest.mark.parametrize("clients", [SERVICE, (KafkaClient.LIBRDKAFKA,)])
 def test_a_token_that_no_client_could_get_is_refused(
-    changed: dict[str, Any], words: str, clients: tuple[Client, ...]
+    changed: dict[str, Any], words: str, clients: tuple[KafkaClient, ...]
 ) -> None:
     given = {name: value for name, value in {**OIDC, **changed}.items() if value is not None}
     assert refusal(given, *clients).startswith(words)
@@ -101,18 +102,20 @@ def test_a_token_that_no_client_could_get_is_refused(
 def test_other_ways_to_a_token_are_librdkafkas_alone(name: str, value: object) -> None:
     given = {**OIDC, name: value}
     assert has_own_way(given)
-    check_properties(given, [Client.LIBRDKAFKA])
+    check_properties(given, [KafkaClient.LIBRDKAFKA])
     said = refusal(given)
     assert said.startswith(f"{name}: aiokafka, ")
     assert f"{O}token.provider" in said
 
 
 def test_spark_gets_tokens_from_an_endpoint_and_calls_no_function() -> None:
-    check_properties(OIDC, [Client.SPARK])
-    said = refusal(PROVIDED, Client.SPARK)
+    check_properties(OIDC, [KafkaClient.SPARK])
+    said = refusal(PROVIDED, KafkaClient.SPARK)
     assert said.startswith(f"{O}token.provider: Spark, ")
     assert "sasl.login.callback.handler.class" in said
-    assert refusal({**OIDC, "https.ca.location": "/ca"}, Client.SPARK).startswith("https.ca.loc")
+    assert refusal({**OIDC, "https.ca.location": "/ca"}, KafkaClient.SPARK).startswith(
+        "https.ca.loc"
+    )
 
 
 def test_a_secret_that_crosses_a_network_in_plain_text_is_exposed() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.registry import decide
-from caughtup.models.simulation.rounds import after, end_offsets, play, spread
+from caughtup.models.simulation.rounds import end_offsets, next_scenario, play, spread
 from tests.models.assignors.building import client, scenario, task
 from tests.support.groups.streams import process
 
@@ -115,7 +115,7 @@ def test_what_is_no_longer_assigned_is_gone_and_what_runs_is_caught_up() -> None
     )
     ends = end_offsets(group)
     assert ends == {task("0_0"): 100_000, task("0_1"): 100_000}
-    later = after(group, decide(group), ends)
+    later = next_scenario(group, decide(group), ends)
     first = later.clients[0]
     assert first.process_id == process(1)
     assert first.lags == {task("0_0"): -2, task("0_1"): 100_000}

@@ -8,7 +8,7 @@ from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.offsets import EndOffsets
-from caughtup.models.tasks.placements import either, possible_changelogs
+from caughtup.models.tasks.placements import possible_changelogs, widest_bounds
 from caughtup.models.tasks.topology import Changelogs, find_changelogs
 
 SOURCES = {"in": 0, "app-by-customer-repartition": 1}
@@ -64,7 +64,7 @@ def test_as_long_as_it_fits_either_way_ends_are_bounded_by_both() -> None:
     assert [way.of for way in ways] == [{0: (A,), 1: (B,)}, {0: (B,), 1: (A,)}]
     assert [way.placed for way in ways] == [{}, {}]
     task, same, unknown = TaskId(0, 0), TaskId(0, 1), TaskId(1, 0)
-    bounds = either(
+    bounds = widest_bounds(
         [
             {task: EndOffsetSum(100, 110), same: EndOffsetSum(7, 7), unknown: None},
             {task: EndOffsetSum(90, 95), same: EndOffsetSum(7, 7), unknown: EndOffsetSum(1, 1)},

@@ -9,12 +9,12 @@ import pytest
 from caughtup.models.errors import ScenarioError
 from caughtup.models.groups.streams import StreamsGroup
 from caughtup.models.ids import TaskId
-from caughtup.models.simulation.streams.plan import Plan
-from caughtup.models.simulation.streams.topology import Protocol
+from caughtup.models.simulation.streams.plan import PlannedActions
+from caughtup.models.simulation.streams.topology import AssignmentProtocol
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.what_if.question import ask
 from caughtup.models.what_if.safety import safe_to_stop
-from caughtup.models.what_if.setting import AS_IT_IS, Setting
+from caughtup.models.what_if.setting import AS_IT_IS, WhatIfSetting
 from caughtup.models.what_if.streams_group import BrokerAssignedGroup, streams_group_of
 from tests.support.groups.broker_assigned import (
     NOW_MS,
@@ -47,7 +47,7 @@ def test_it_begins_as_it_is() -> None:
 
 
 def test_nothing_happens_to_it_of_its_own_accord() -> None:
-    answer = ask(playable(), Plan(), AS_IT_IS)
+    answer = ask(playable(), PlannedActions(), AS_IT_IS)
     assert answer.slow.figures.copies_built == answer.slow.figures.rebalances == 0
 
 
@@ -55,7 +55,7 @@ def test_nothing_happens_to_it_of_its_own_accord() -> None:
 def test_what_one_that_leaves_ran_goes_to_its_standbys_or_is_restored(
     standbys: int, copies: int
 ) -> None:
-    answer = ask(playable(standbys), Plan(stop=("b",), leave_group=True), AS_IT_IS)
+    answer = ask(playable(standbys), PlannedActions(stop=("b",), leave_group=True), AS_IT_IS)
     assert answer.slow.figures.copies_built == copies
     assert (answer.slow.figures.longest_still_ms >= 18_000) == bool(copies)
 
@@ -100,13 +100,13 @@ def test_a_standby_that_is_behind_is_being_built(
 
 
 def test_its_configs_can_be_changed_and_its_protocol_not() -> None:
-    more = playable(0).application(Setting(config=(("num.standby.replicas", 1),)), 1_000.0)
-    assert (more.configs.num_standby_replicas, more.protocol) == (1, Protocol.STREAMS)
+    more = playable(0).application(WhatIfSetting(config=(("num.standby.replicas", 1),)), 1_000.0)
+    assert (more.configs.num_standby_replicas, more.protocol) == (1, AssignmentProtocol.STREAMS)
     for setting in (
-        Setting(protocol=Protocol.CLASSIC),
-        Setting(eager=True),
-        Setting(assignor="sticky"),
-        Setting(static_members=True),
+        WhatIfSetting(protocol=AssignmentProtocol.CLASSIC),
+        WhatIfSetting(eager=True),
+        WhatIfSetting(assignor="sticky"),
+        WhatIfSetting(static_members=True),
     ):
         with pytest.raises(ScenarioError):
             playable().application(setting, 1_000.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from caughtup.models.assignment.decision import Kind, Rule
+from caughtup.models.assignment.decision import MovementKind, Rule
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
 from tests.oracle.comparison import assert_same_decisions
@@ -59,7 +59,7 @@ def test_the_generator_reaches_what_it_has_to_reach() -> None:
         for movement in decision.movements:
             seen[movement.kind] += 1
             seen[movement.rule] += 1
-    wanted = {*Kind, *Rule, ("probing", False), *(("standbys", n) for n in range(4))}
+    wanted = {*MovementKind, *Rule, ("probing", False), *(("standbys", n) for n in range(4))}
     assert wanted <= seen.keys()
     rare = {what: count for what, count in seen.items() if count < 5}
     assert not rare

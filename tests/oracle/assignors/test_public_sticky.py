@@ -14,15 +14,16 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.assignment.decision import Decision, Kind
+from caughtup.models.assignment.decision import Decision, MovementKind
 from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.java import hash_map
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
 from caughtup.models.assignors.kafka.public_sticky import racks as public_sticky_racks
-from caughtup.models.assignors.kafka.public_sticky.assignor import decide_public_sticky
-from caughtup.models.assignors.kafka.public_sticky.loads import PublicLoads
-from caughtup.models.assignors.kafka.public_sticky.placement import find_public_racks
-from caughtup.models.assignors.kafka.public_sticky.racks import PublicRackAwareness
+from caughtup.models.assignors.kafka.public_sticky.assignor import PublicLoads, decide_public_sticky
+from caughtup.models.assignors.kafka.public_sticky.racks import (
+    PublicRackOptimiser,
+    find_public_racks,
+)
 from caughtup.models.assignors.kafka.racks.min_cost_flow import FlowNetwork
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs
 from caughtup.models.assignors.kafka.stickiness import set_orders
@@ -159,7 +160,11 @@ def test_the_generators_reach_what_they_have_to_reach() -> None:
         seen.update(movement.kind for movement in decide_public_sticky(known).movements)
     wanted = {("strategy", "min_traffic"), ("strategy", "balance_subtopology")}
     wanted |= {("both costs", True), ("both costs", False), *(("standbys", n) for n in range(4))}
-    assert wanted | {Kind.ACTIVE, Kind.COLD, Kind.STANDBY, Kind.STATELESS} <= seen.keys()
+    assert (
+        wanted
+        | {MovementKind.ACTIVE, MovementKind.COLD, MovementKind.STANDBY, MovementKind.STATELESS}
+        <= seen.keys()
+    )
     rare = {what: count for what, count in seen.items() if count < 5}
     assert not rare
 
@@ -190,9 +195,9 @@ def decided() -> list[tuple[Scenario, Decision]]:
         (set_orders, "subtopology_hash_code", lambda subtopology: subtopology),
         (set_orders, "copied_table", hash_map.grown_table),
         (hash_map, "_TREE_FROM", 1_000_000),
-        (PublicRackAwareness, "optimise_stateful", lambda self: None),
-        (PublicRackAwareness, "optimise_stateless", lambda self: None),
-        (PublicRackAwareness, "optimise_standbys", lambda self: None),
+        (PublicRackOptimiser, "optimise_stateful", lambda self: None),
+        (PublicRackOptimiser, "optimise_stateless", lambda self: None),
+        (PublicRackOptimiser, "optimise_standbys", lambda self: None),
         (public_sticky_racks, "MOST_ROUNDS", 1),
         (public_sticky_racks, "STATELESS_COSTS", Costs(1, 10)),
         (FlowNetwork, "minimise_cost", lambda self: None),

@@ -7,15 +7,14 @@ from collections import Counter
 
 import pytest
 
-from caughtup.models.assignment.decision import Decision, Kind
+from caughtup.models.assignment.decision import Decision, MovementKind
 from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.java import hash_map, hash_order
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
 from caughtup.models.assignors.kafka.stickiness.previous_tasks import StickyHistory
 from caughtup.models.assignors.kafka.stickiness.task_pairs import TaskPairs
 from caughtup.models.assignors.kafka.sticky import assignor as sticky
-from caughtup.models.assignors.kafka.sticky import client_loads
-from caughtup.models.assignors.kafka.sticky.client_loads import ClientLoads
+from caughtup.models.assignors.kafka.sticky.assignor import ClientLoads
 from caughtup.models.assignors.registry import decide
 from tests.oracle.assignors.done_wrong import Wrong, all_but_as_filled, as_filled, assert_noticed
 from tests.oracle.comparison import assert_same_decisions
@@ -79,7 +78,11 @@ def test_the_generator_reaches_what_it_has_to_reach() -> None:
         seen["stateful and stateless"] += len(kinds) == 2
         seen.update(movement.kind for movement in decide(parse_scenario(scenario)).movements)
     wanted = {"sticky", "fallback_prior", *(("standbys", n) for n in range(4))}
-    assert wanted | {Kind.ACTIVE, Kind.COLD, Kind.STANDBY, Kind.STATELESS} <= seen.keys()
+    assert (
+        wanted
+        | {MovementKind.ACTIVE, MovementKind.COLD, MovementKind.STANDBY, MovementKind.STATELESS}
+        <= seen.keys()
+    )
     rare = {what: count for what, count in seen.items() if count < 5}
     assert not rare
 
@@ -95,7 +98,7 @@ def decided() -> list[tuple[Scenario, Decision]]:
     [
         (TaskPairs, "has_new", lambda self, place, companions: True),
         (ClientLoads, "should_give_way", lambda self, place: False),
-        (client_loads, "_rank", lambda client: (client.task_load(), -client.capacity)),
+        (sticky, "_rank", lambda client: (client.task_load(), -client.capacity)),
         (StickyHistory, "owners", lambda self: iter(self._owners.items())),
         (ClientHashOrder, "of", as_filled),
         (ClientHashOrder, "of_copy", as_filled),

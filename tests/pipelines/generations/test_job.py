@@ -19,7 +19,6 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from caughtup.models.assignment.scenario_lags import lag_of
 from caughtup.models.decisions.inputs.gathering import CLOCK_ALLOWANCE_MS, gather_inputs
 from caughtup.models.errors import CaughtupError
 from caughtup.models.histories.end_offsets import EndOffsetTable
@@ -27,7 +26,7 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.polls.batch import Record
-from caughtup.models.replay.recorded import RecordedGeneration
+from caughtup.models.replay.recorded import RecordedGeneration, lag_of
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from caughtup.pipelines.generations.job import (
     add_generations,

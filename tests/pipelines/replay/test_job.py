@@ -21,7 +21,7 @@ from caughtup.bench.replay.histories import generated_history, write_histories
 from caughtup.models.errors import CaughtupError
 from caughtup.models.replay.outcome import ReplayRow, replay_group
 from caughtup.models.replay.recorded import RecordedGeneration
-from caughtup.models.replay.settings import Setting, replay_settings
+from caughtup.models.replay.settings import ReplaySetting, replay_settings
 from caughtup.pipelines.generations.schema import REPLAY_ROW
 from caughtup.pipelines.replay.job import (
     Unit,
@@ -37,7 +37,7 @@ from caughtup.pipelines.replay.rows import flat, read_flat
 pytestmark = pytest.mark.xdist_group("spark")
 
 VARIETY = Variety(standbys=0, unequal=True, tags=False, racks=False)
-SETTINGS: Sequence[Setting | None] = [
+SETTINGS: Sequence[ReplaySetting | None] = [
     None,
     *replay_settings(["max.warmup.replicas=4"], ["high_availability", "minimal_movement"]),
 ]

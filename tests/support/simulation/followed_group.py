@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from caughtup.models.assignors.following.follower import FollowerDecision, follow
-from caughtup.models.assignors.following.objection import Objection
-from caughtup.models.assignors.following.recommendation import read_followed
+from caughtup.models.assignors.following.recommendation import Objection, read_followed
 from caughtup.models.ids import CopyKey, TaskId
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
 from caughtup.models.tasks.positions import TaskPosition

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from heapq import heapreplace
+from typing import Literal
 
 from caughtup.models.assignment.catch_up import CatchUp
 from caughtup.models.assignment.client_state import ClientState
 from caughtup.models.assignment.decision import ClientDecision, Decision, Deferral
 from caughtup.models.assignment.explanation import explain
 from caughtup.models.assignment.scenario import Scenario
-from caughtup.models.assignors.kafka.high_availability.balance import balance_over_threads
-from caughtup.models.assignors.kafka.high_availability.standby_movement import move_standbys
-from caughtup.models.assignors.kafka.high_availability.task_movement import WarmUps, move_actives
+from caughtup.models.assignors.kafka.high_availability.task_movement import (
+    WarmUps,
+    move_actives,
+    move_standbys,
+)
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs, RackAwareAssignor
 from caughtup.models.assignors.kafka.standbys.assignor import choose_standby_assignor
 from caughtup.models.ids import ProcessId, TaskId
@@ -23,17 +26,16 @@ DEFAULT_COSTS = Costs(traffic=10, non_overlap=1)
 def decide_high_availability(scenario: Scenario) -> Decision:
     """Decide as the assignor of the scenario's release does, 2.8 to 4.3.
 
-    Where tasks should be is found first, regardless of where they were. Then whatever isn't
-    caught up there is left with, or given to, a client that lags less, and up to
-    max.warmup.replicas destinations restore meanwhile. A probing rebalance is needed as long as
-    anything was deferred so.
-    Source: KIP-441, HighAvailabilityTaskAssignor.assign.
+    First it places every task regardless of where it was. Then each copy that isn't caught up where
+    it was placed stays with, or moves to, a client that lags less, and up to max.warmup.replicas
+    destinations restore meanwhile. A probing rebalance is needed as long as any copy is deferred
+    like this. Source: KIP-441, HighAvailabilityTaskAssignor.assign.
     """
     configs = scenario.configs
     clients = [ClientState(client) for client in scenario.clients]
     rack_aware = RackAwareAssignor(scenario, clients, DEFAULT_COSTS)
 
-    _deal_round_robin(clients, scenario.stateful)
+    _assign_round_robin(clients, scenario.stateful)
     balance_over_threads(clients, "active")
     rack_aware.optimise_stateful()
     if configs.num_standby_replicas:
@@ -60,7 +62,7 @@ def decide_high_availability(scenario: Scenario) -> Decision:
     )
 
 
-def _deal_round_robin(clients: Sequence[ClientState], tasks: Sequence[TaskId]) -> None:
+def _assign_round_robin(clients: Sequence[ClientState], tasks: Sequence[TaskId]) -> None:
     for place, client in enumerate(clients):
         client.active.update(tasks[place :: len(clients)])
 
@@ -77,7 +79,7 @@ def _assign_stateless(clients: Sequence[ClientState], tasks: Sequence[TaskId]) -
 def _given(
     scenario: Scenario, clients: Sequence[ClientState], deferrals: Sequence[Deferral]
 ) -> dict[ProcessId, ClientDecision]:
-    """Write down what each client has, and which of it are warm-ups."""
+    """Return each client's tasks, and which of them are warm-ups."""
     warming: list[list[TaskId]] = [[] for _ in clients]
     for deferral in deferrals:
         if deferral.warm_up is not None:
@@ -93,3 +95,68 @@ def _given(
         )
         for client, warm_ups in zip(clients, warming, strict=True)
     }
+
+
+def balance_over_threads(
+    clients: Sequence[ClientState],
+    role: Literal["active", "standby"],
+    may_move: Callable[[int, int], bool] = lambda source, destination: True,
+) -> None:
+    """Move tasks of one role from loaded to less loaded clients until no move helps.
+
+    Every ordered pair of clients is tried, again and again. Tasks move in TaskId order while the
+    source would stay at least as loaded as the destination becomes, and while ``may_move`` allows
+    it between the two, which are places in ``clients``. Source:
+    HighAvailabilityTaskAssignor.balanceTasksOverThreads.
+    """
+    raised = [_raised(client) for client in clients]
+    least = min(raised)
+    moved = True
+    while moved:
+        moved = False
+        for place, source in enumerate(clients):
+            lowered = _lowered(source)
+            if lowered < least:
+                continue
+            movable = sorted(source.active if role == "active" else source.standby)
+            for other, destination in enumerate(clients):
+                if lowered < raised[other] or other == place or not may_move(place, other):
+                    continue
+                given = _move(movable, source, destination, role)
+                if given:
+                    moved = True
+                    movable = [task for task in movable if task not in given]
+                    lowered = _lowered(source)
+                    raised[other] = _raised(destination)
+            raised[place] = _raised(source)
+            least = min(raised)
+
+
+def _lowered(client: ClientState) -> float:
+    """Return a client's load with one task less."""
+    return (client.task_count() - 1.0) / client.capacity
+
+
+def _raised(client: ClientState) -> float:
+    """Return a client's load with one task more."""
+    return (client.task_count() + 1.0) / client.capacity
+
+
+def _move(
+    movable: Sequence[TaskId],
+    source: ClientState,
+    destination: ClientState,
+    role: Literal["active", "standby"],
+) -> set[TaskId]:
+    """Move tasks, in this order, between two clients while that helps, and return them."""
+    own = source.active if role == "active" else source.standby
+    others = destination.active if role == "active" else destination.standby
+    given: set[TaskId] = set()
+    for task in movable:
+        if _lowered(source) < _raised(destination):
+            break
+        if not destination.has(task):
+            own.remove(task)
+            others.add(task)
+            given.add(task)
+    return given

@@ -9,25 +9,25 @@ from typing import Any
 
 from caughtup.models.assignment.client_state import ClientState
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
-from caughtup.models.assignors.java.number_queue import JavaNumberQueue
+from caughtup.models.assignors.java.priority_queue import JavaNumberQueue
 
-#: Loads of whole numbers compare faster than floating point; beyond this they aren't small any more.
+#: Loads as whole numbers compare faster than floats; above this bound they are no longer small.
 _MOST_SHARES = 1 << 30
 
 
 class ConstrainedPrioritySet:
-    """Clients, named by their places in ``clients``, in the order of (task load, process id).
+    """Clients, which are places in ``clients``, in the order of (task load, process id).
 
     Kafka changes a client's load while the client is queued, and queues another one before it
-    puts that right. A heap can take harm from this and then hand out a client that isn't the
-    least loaded. So as to decide the same, this set keeps the same heap, down to the order in
-    which clients that were passed over return to it: that of a Java HashSet.
+    corrects the heap. Such a heap can poll a client that isn't the least loaded. To decide the
+    same, this set keeps the same heap, down to the order in which clients that were passed over
+    return to it: that of a Java HashSet.
     """
 
     def __init__(self, clients: Sequence[ClientState]) -> None:
         self._clients = clients
         shares = lcm(*(client.capacity for client in clients))
-        # What one task adds to a client's rank, which is (task load, place) as one number.
+        # The increase of a client's rank per task; the rank is (task load, place) as one number.
         self._weights = [
             len(clients) * (shares // client.capacity if shares <= _MOST_SHARES else 0)
             for client in clients
@@ -40,7 +40,7 @@ class ConstrainedPrioritySet:
         self._queued = set(range(len(clients)))
 
     def poll(self, eligible: AbstractSet[int]) -> int | None:
-        """Remove and return the least loaded client that is eligible; None when none is."""
+        """Remove and return the least loaded client that is eligible; None if none is."""
         if eligible.isdisjoint(self._queued):
             self._offer_all([self._places[rank] for rank in self._queue.drain()])
             return None
@@ -54,11 +54,11 @@ class ConstrainedPrioritySet:
         return place
 
     def _offer_all(self, places: Sequence[int]) -> None:
-        """Queue again clients that were taken out in this order."""
+        """Queue clients again that were polled in this order."""
         self._queue.offer_all(map(self._ranks.__getitem__, self._order.of(places)))
 
     def offer_changed(self, source: int, destination: int) -> None:
-        """Queue again, in this order, two clients whose loads have changed."""
+        """Queue two clients again, in this order, whose loads have changed."""
         both = source, destination
         for place in both:
             before, rank = self._ranks[place], self._rank(place)

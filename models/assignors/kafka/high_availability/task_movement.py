@@ -1,8 +1,13 @@
-"""Actives stay where they are caught up, and the clients that are to have them warm up."""
+"""Copies that aren't caught up where they were placed: others keep the tasks while they warm up.
+
+Source: Kafka's internal TaskMovement.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from caughtup.models.assignment.catch_up import CatchUp
@@ -13,17 +18,21 @@ from caughtup.models.assignors.java.priority_queue import JavaPriorityQueue
 from caughtup.models.assignors.kafka.high_availability.constrained_priority_set import (
     ConstrainedPrioritySet,
 )
+from caughtup.models.ids import TaskId
+
+#: A standby, and the place of its client.
+_Copy = tuple[TaskId, int]
 
 
 class WarmUps:
-    """The warm-ups that may still be handed out in this decision (max.warmup.replicas)."""
+    """The warm-ups that are left in this decision (max.warmup.replicas)."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._given = 0
 
     def take(self) -> int | None:
-        """Return the next warm-up's number, from 1, or None when the limit is reached."""
+        """Return the next warm-up's number, from 1, or None if the limit is reached."""
         if self._given == self._limit:
             return None
         self._given += 1
@@ -38,8 +47,8 @@ def move_actives(
 ) -> list[Deferral]:
     """Move each active that isn't caught up where it was placed to a client that lags less.
 
-    The fewer clients are caught up on a task, the earlier its turn. Every deferral calls for a
-    probing rebalance. Source: TaskMovement.assignActiveTaskMovements.
+    Tasks on which fewer clients are caught up come first. Every deferral requires a probing
+    rebalance. Source: TaskMovement.assignActiveTaskMovements.
     """
     deferrals: list[Deferral] = []
     turns = [
@@ -75,11 +84,103 @@ def move_actives(
 
 
 def in_array_order(turns: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Order movements as the array of Java's PriorityQueue has them, of those offered like this.
+    """Return movements in the order of the array of Java's PriorityQueue, offered in this order.
 
-    Each has its number of caught-up clients, its task and a place, of which the place doesn't
-    count. Before 3.3 (KAFKA-13600's mend) the queue was walked and not polled.
+    Each is the number of caught-up clients, a task and a place, of which the queue ignores the
+    place. Releases before 3.3, which fixed KAFKA-13600, iterated over the queue instead of polling
+    it.
     """
     queue = JavaPriorityQueue[int]([turn[:2] for turn in turns])
     queue.offer_all(range(len(turns)))
     return [turns[number] for number in queue.in_array_order()]
+
+
+def move_standbys(
+    clients: Sequence[ClientState],
+    catch_up: CatchUp,
+    warm_ups: WarmUps,
+    warming: set[tuple[int, TaskId]],
+    release: Release = NEWEST,
+) -> list[Deferral]:
+    """Add a copy on a client that lags less for each standby that isn't caught up.
+
+    ``warming`` are the warm-ups of actives, as (client, task), which stay. If no warm-up is left,
+    the standby itself is removed. Source: TaskMovement.assignStandbyTaskMovements.
+    """
+    deferrals: list[Deferral] = []
+    waiting = [
+        (task, place)
+        for place, client in enumerate(clients)
+        for task in catch_up.waiting(place, client.standby)
+        if (place, task) not in warming
+    ]
+    tasks = sum(len(client.active) for client in clients)
+    if not waiting or all(client.task_count() == tasks for client in clients):
+        return deferrals  # no standby waits, or every client has a copy of every task
+    holders = _holders(clients)
+
+    def caught_up_without(task: TaskId) -> frozenset[int]:
+        return catch_up.caught_up(task) - holders[task]
+
+    def can_move(task: TaskId, place: int) -> bool:
+        source = catch_up.most_caught_up(task, place, holders[task])
+        return source is not None or bool(caught_up_without(task))
+
+    # Most stable groups end here: if no copy can be the first to move, none can be the next.
+    if not any(can_move(task, place) for task, place in waiting):
+        return deferrals
+    # Caught-up clients only ever gain copies here, so a caught-up client without a copy that is
+    # found later is one from the start. If there is none, the queue is never polled.
+    queued = None
+    if any(caught_up_without(task) for task, _ in waiting):
+        queued = ConstrainedPrioritySet(clients)
+    for task, place in _in_turn(waiting, catch_up, release):
+        rule = Rule.CAUGHT_UP
+        source = queued.poll(caught_up_without(task)) if queued else None
+        if source is None:
+            rule = Rule.MOST_CAUGHT_UP
+            source = catch_up.most_caught_up(task, place, holders[task])
+        if source is None:
+            continue  # every client that lags less has a copy already
+        clients[source].standby.add(task)
+        holders[task].add(source)
+        warm_up = warm_ups.take()
+        if warm_up is None:
+            clients[place].standby.remove(task)
+            holders[task].remove(place)
+        if queued:
+            queued.offer_changed(source, place)
+        deferrals.append(Deferral(task, False, source, place, rule, False, warm_up))
+    return deferrals
+
+
+def _holders(clients: Sequence[ClientState]) -> dict[TaskId, set[int]]:
+    """Return the clients that have a copy of each task."""
+    holders: defaultdict[TaskId, set[int]] = defaultdict(set)
+    for place, client in enumerate(clients):
+        for task in chain(client.active, client.standby):
+            holders[task].add(place)
+    return holders
+
+
+def _in_turn(waiting: Sequence[_Copy], catch_up: CatchUp, release: Release) -> Iterator[_Copy]:
+    """Return copies in the order in which Java's PriorityQueue polls them.
+
+    Tasks on which fewer clients are caught up come first, then the lower TaskId. To the queue all
+    copies of a task are equal, so that their order depends on all elements that it has held.
+    """
+    if release < Release.V3_3:
+        in_order = sorted(waiting, key=lambda copy: (copy[1], copy[0]))
+        turns = [(len(catch_up.caught_up(task)), task, place) for task, place in in_order]
+        return ((task, place) for _, task, place in in_array_order(turns))
+    tasks = sorted({task for task, _ in waiting})
+    number = {task: number for number, task in enumerate(tasks)}
+    tasks.sort(key=lambda task: len(catch_up.caught_up(task)))
+    turn = {task: turn for turn, task in enumerate(tasks)}
+    if len(tasks) == len(waiting):
+        return iter(sorted(waiting, key=lambda copy: turn[copy[0]]))
+    offered = sorted(waiting, key=lambda copy: number[copy[0]])
+    offered.sort(key=lambda copy: copy[1])
+    queue = JavaPriorityQueue[int]([turn[task] for task, _ in offered])
+    queue.offer_all(range(len(offered)))
+    return (offered[queue.poll()] for _ in range(len(offered)))

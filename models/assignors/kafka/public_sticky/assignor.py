@@ -1,21 +1,20 @@
-"""The sticky assignor that Kafka Streams offers to applications (KIP-924), decision for decision."""
+"""The sticky assignor of Kafka Streams' public interface (KIP-924), decision for decision."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from heapq import heapify, heapreplace
 
 from caughtup.models.assignment.client_state import ClientState
 from caughtup.models.assignment.decision import ClientDecision, Decision
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
-from caughtup.models.assignors.kafka.public_sticky.loads import PublicLoads
-from caughtup.models.assignors.kafka.public_sticky.racks import PublicRackAwareness
-from caughtup.models.assignors.kafka.stickiness.counts import require_countable
+from caughtup.models.assignors.kafka.public_sticky.racks import PublicRackOptimiser
 from caughtup.models.assignors.kafka.stickiness.explanation import explain_sticky
 from caughtup.models.assignors.kafka.stickiness.previous_tasks import StickyHistory
 from caughtup.models.assignors.kafka.stickiness.set_orders import order_of_clients, unassigned_tasks
-from caughtup.models.assignors.kafka.stickiness.task_pairs import TaskPairs
+from caughtup.models.assignors.kafka.stickiness.task_pairs import TaskPairs, require_countable
 from caughtup.models.ids import ProcessId, TaskId
 
 
@@ -28,19 +27,18 @@ def decide_public_sticky(
     """Decide as the public StickyTaskAssignor of Kafka 4.3.1 does.
 
     Tasks stay where they were as far as the threads' shares allow, each share rounded down;
-    KAFKA-20198 rounds it up, but later. Lags, warm-ups and client tags mean nothing to it, and it
+    releases with KAFKA-20198 round it up. The assignor ignores lags, warm-ups and client tags, and
     never asks for a follow-up rebalance.
 
-    ``arrival`` are the clients in the order in which the leader read their first subscriptions,
-    process ids ascending if it isn't given. ``standby_order`` is the order in which tasks with
-    state get their standbys, TaskId order if it isn't given. Kafka keeps these in a HashSet of
-    objects without a hash code of their own, so its own order is another one in each run: with
-    standbys, an application's placement of them may differ from this one although all else is
-    known. Actives never depend on it.
+    ``arrival`` are the clients in the order in which the leader read their first subscriptions; by
+    default in ascending order of process ids. ``standby_order`` is the order in which stateful
+    tasks get their standbys; by default TaskId order. Kafka keeps these in a HashSet of objects
+    with identity hash codes, so that its order differs from run to run: an application's standbys
+    may differ from this decision although all other inputs are known. Actives never depend on it.
 
     Raises ScenarioError ``unsupported`` where Kafka's own counts overflow: for more than 46,341
-    tasks or 2,147,483,647 stream threads.
-    Source: org.apache.kafka.streams.processor.assignment.assignors.StickyTaskAssignor.
+    tasks or 2,147,483,647 stream threads. Source:
+    org.apache.kafka.streams.processor.assignment.assignors.StickyTaskAssignor.
     """
     require_countable(scenario)
     process_ids = [client.process_id for client in scenario.clients]
@@ -51,22 +49,22 @@ def decide_public_sticky(
     )
     clients = [ClientState(client) for client in scenario.clients]
     history = StickyHistory(scenario.clients, order)
-    dealing = _Dealing(clients, history, order)
-    racks = PublicRackAwareness(scenario, clients, order.everyone)
+    state = _AssignmentState(clients, history, order)
+    racks = PublicRackOptimiser(scenario, clients, order.everyone)
 
-    dealing.assign_actives(scenario)
-    dealt = [frozenset(client.active) for client in clients]
+    state.assign_actives(scenario)
+    first_actives = [frozenset(client.active) for client in clients]
     racks.optimise_stateful()
-    dealing.note_exchanges()
+    state.note_exchanges()
     racks.optimise_stateless()
-    dealing.note_exchanges()
-    dealing.assign_standbys(
+    state.note_exchanges()
+    state.assign_standbys(
         scenario.stateful if standby_order is None else standby_order,
         scenario.configs.num_standby_replicas,
-        TaskPairs(dealt, clients),
+        TaskPairs(first_actives, clients),
     )
     racks.optimise_standbys()
-    dealing.note_exchanges()
+    state.note_exchanges()
     return Decision(
         probing_rebalance_needed=False,
         clients={
@@ -76,17 +74,17 @@ def decide_public_sticky(
                 warmup=(),
                 placed=tuple(placed),
             )
-            for client, placed in zip(clients, dealing.placed, strict=True)
+            for client, placed in zip(clients, state.placed, strict=True)
         },
-        explain=lambda: explain_sticky(scenario, clients, history, dealt),
+        explain=lambda: explain_sticky(scenario, clients, history, first_actives),
     )
 
 
-class _Dealing:
-    """Assigns tasks to clients, which are named by their places in the order of process ids.
+class _AssignmentState:
+    """Assigns tasks to clients, which are places in the order of process ids.
 
-    ``placed`` has each client's tasks in the order in which it was given them.
-    Source: StickyTaskAssignor.AssignmentState.
+    ``placed`` has each client's tasks in the order in which they were assigned. Source:
+    StickyTaskAssignor.AssignmentState.
     """
 
     def __init__(
@@ -101,17 +99,17 @@ class _Dealing:
         self.placed: list[list[TaskId]] = [[] for _ in clients]
 
     def note_exchanges(self) -> None:
-        """Note what was exchanged between clients: each was given its new tasks in TaskId order."""
+        """Update ``placed`` after exchanges, which add new tasks in TaskId order."""
         for place, client in enumerate(self._clients):
             tasks = client.active | client.standby
             kept = [task for task in self.placed[place] if task in tasks]
             self.placed[place] = kept + sorted(tasks.difference(kept))
 
     def assign_actives(self, scenario: Scenario) -> None:
-        """Assign tasks to who ran them, then to who had standbys, and then the rest.
+        """Assign tasks to previous owners, then to previous standbys, and then the rest.
 
-        The first two only until a client is full: has the whole tasks for each thread that an
-        even spread gives.
+        The first two only until a client is full, that is, has an even share per thread, rounded
+        down.
         """
         tasks = sorted((*scenario.stateful, *scenario.stateless))
         per_thread = len(tasks) // sum(client.capacity for client in self._clients)
@@ -143,8 +141,8 @@ class _Dealing:
     def assign_standbys(self, tasks: Sequence[TaskId], replicas: int, pairs: TaskPairs) -> None:
         """Assign each task's standbys, in order, to clients without a copy of it.
 
-        Clients are preferred on which the task meets one that it wasn't together with so far.
-        With too few clients a task gets fewer standbys.
+        Clients are preferred that have a task which never shared a client with this one. With too
+        few clients a task gets fewer standbys.
         """
         self._pairs = pairs
         self._loads = PublicLoads(self._clients, self._everyone)
@@ -169,11 +167,11 @@ class _Dealing:
     def _choose(
         self, task: TaskId, holders: AbstractSet[int], candidates: Sequence[int], companions: int
     ) -> int:
-        """Choose a client for a task: one that had it, unless that should give way to others.
+        """Choose a client for a task: a previous one, unless balance requires another.
 
-        ``candidates`` are the clients but for ``holders``, of which there is at least one, and
-        ``companions`` the tasks that it was together with.
-        Source: StickyTaskAssignor.AssignmentState.findBestClientForTask.
+        ``candidates`` are all clients except ``holders``; there is at least one. ``companions`` are
+        the tasks that have shared a client with this one. Source:
+        StickyTaskAssignor.AssignmentState.findBestClientForTask.
         """
         if len(candidates) == 1:
             return candidates[0]
@@ -189,9 +187,9 @@ class _Dealing:
         return chosen
 
     def _least_loaded(self, places: Sequence[int], companions: int) -> int | None:
-        """Find the least loaded client, if possible one with company that is new to the task.
+        """Return the least loaded client, preferably one with a task that is no companion.
 
-        A task that is placed for the first time finds new company everywhere.
+        A task that is placed for the first time has no companions.
         """
         if self._pairs is None and places is self._everyone:
             return self._loads.least()
@@ -206,3 +204,44 @@ class _Dealing:
             ):
                 best = place
         return min(places, key=loads.__getitem__, default=None) if best is None else best
+
+
+class PublicLoads:
+    """The tasks per stream thread of each client, by its place.
+
+    Unlike the internal sticky assignor, the public one doesn't compare threads if two clients have
+    equal loads: it takes the first. Clients only ever gain tasks here, which keeps the least loaded
+    one cheap to find.
+
+    Source: StickyTaskAssignor.AssignmentState.clientLoad.
+    """
+
+    def __init__(self, clients: Sequence[ClientState], everyone: Iterable[int]) -> None:
+        """Prepare the loads.
+
+        ``everyone`` are the clients' places in the order of the set of all.
+        """
+        self._clients = clients
+        self.loads = [client.task_load() for client in clients]
+        self._queue = [(self.loads[place], turn, place) for turn, place in enumerate(everyone)]
+        heapify(self._queue)
+
+    def changed(self, place: int) -> None:
+        """Update a client's load after it was assigned a task."""
+        self.loads[place] = self._clients[place].task_load()
+
+    def least(self) -> int:
+        """Return the least loaded client; of equal ones, the first."""
+        while True:
+            load, turn, place = self._queue[0]
+            if load == self.loads[place]:
+                return place
+            heapreplace(self._queue, (self.loads[place], turn, place))
+
+    def should_give_way(self, place: int) -> bool:
+        """Return whether a client has a task or more per thread while another has fewer.
+
+        Source: StickyTaskAssignor.AssignmentState.shouldBalanceLoad.
+        """
+        load = self.loads[place]
+        return load >= 1 and self.loads[self.least()] < load

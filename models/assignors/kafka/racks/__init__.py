@@ -1,4 +1,4 @@
-"""Rack-aware assignment (KIP-925): least traffic across racks, as a flow of least cost.
+"""Rack-aware assignment (KIP-925): the least traffic across racks, as a minimum-cost flow.
 
 Imports models.assignment; assignors import it.
 """

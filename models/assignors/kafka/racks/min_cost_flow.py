@@ -1,4 +1,4 @@
-"""A flow at the least cost, found by way of the same cycles as Kafka finds."""
+"""A minimum-cost flow, found through the same cycles as in Kafka."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from collections.abc import Iterable
 from operator import sub
 from typing import NamedTuple
 
+#: The initial distance of all nodes but the start in Kafka 3.6 (Integer.MAX_VALUE).
+_FAR = (1 << 31) - 1
+
 
 class _Open(NamedTuple):
-    """An edge that can take more flow, seen from the node that it leaves."""
+    """An edge with residual capacity, seen from its start node."""
 
     end: int
     cost: int
@@ -20,22 +23,22 @@ class _Open(NamedTuple):
 class FlowNetwork:
     """Nodes from 0 on, and edges with a capacity, a cost per unit of flow, and a flow.
 
-    Flows of the same cost are many, and which of them comes out depends on the order in which
-    cycles are found, so this is Kafka's search step for step: nodes are tried in ascending
-    order, and so are the edges of each. Every node must have an edge: their number counts, too.
+    Many flows have the same cost, and which of them results depends on the order in which cycles
+    are found. So this is Kafka's search step for step: nodes are tried in ascending order, and so
+    are the edges of each. Every node must have an edge, since the number of nodes counts, too.
 
     Source: Kafka's internal Graph, and KIP-925.
     """
 
     def __init__(self, nodes: int) -> None:
-        # Edge 2n + 1 takes back what flows through edge 2n.
+        # Edge 2n + 1 is the reverse of edge 2n.
         self._ends: list[int] = []
         self._costs: list[int] = []
         self._residual: list[int] = []
         self._open: list[list[_Open]] = [[] for _ in range(nodes)]
 
     def add_edge(self, start: int, end: int, capacity: int, cost: int = 0, flow: int = 0) -> int:
-        """Add an edge between two nodes that have none yet, and give its number."""
+        """Add an edge between two nodes that have none yet, and return its number."""
         edge = len(self._ends)
         self._ends += (end, start)
         self._costs += (cost, -cost)
@@ -81,12 +84,12 @@ class FlowNetwork:
         return None
 
     def _negative_cycle(self) -> list[int] | None:
-        """Find a cycle whose costs add up to less than nothing, by Bellman and Ford.
+        """Return a cycle of negative cost, found by Bellman and Ford; None if there is none.
 
-        Kafka starts at one node more, with a free edge to every node: hence the zeroes and the
-        one pass more. Which cycle is found depends on all of the passes, but not all have to be
-        made. A node that came no nearer since its edges were tried is passed over, and so are
-        the passes that would only repeat what others have done.
+        Kafka starts at one additional node, with a free edge to every node: hence the initial
+        zeroes and the additional pass. Which cycle is found depends on all passes, but not all of
+        them have to be made: a node that came no nearer since its edges were tried is skipped, and
+        so are passes that would only repeat earlier ones.
         """
         nodes = len(self._open)
         distances = [0] * nodes
@@ -120,10 +123,10 @@ class FlowNetwork:
         return None
 
     def _repeats(self, before: list[int], now: list[int]) -> bool:
-        """Return whether the passes between these distances will be made all over again.
+        """Return whether the passes between these distances will repeat for ever.
 
-        They will when all the distances that have changed have changed by the same, and nothing
-        else can be reached from there: what was nearer then is nearer by as much now.
+        They will if all distances that changed did so by the same amount, and nothing else can be
+        reached from there: whatever was nearer before is nearer by as much now.
         """
         changes = set(map(sub, before, now)) - {0}
         if len(changes) != 1:
@@ -136,7 +139,7 @@ class FlowNetwork:
         )
 
     def _cycle_before(self, node: int, reached_by: dict[int, int]) -> list[int]:
-        """Follow the edges back from a node until they close a cycle, and give that cycle."""
+        """Follow the edges back from a node until they close a cycle, and return that cycle."""
         seen: set[int] = set()
         while node not in seen:
             seen.add(node)
@@ -144,7 +147,7 @@ class FlowNetwork:
         return self._walk_back(node, node, reached_by)
 
     def _walk_back(self, node: int, until: int, reached_by: dict[int, int]) -> list[int]:
-        """List the edges that lead to a node, the last one first."""
+        """Return the edges that lead to a node, the last one first."""
         edges = [reached_by[node]]
         while (node := self._start(edges[-1])) != until:
             edges.append(reached_by[node])
@@ -154,7 +157,7 @@ class FlowNetwork:
         return self._ends[edge ^ 1]
 
     def _send(self, edges: Iterable[int]) -> int:
-        """Send as much as fits through all of the edges, and return how much that was."""
+        """Send as much flow as fits through all of the edges, and return how much."""
         edges = list(edges)
         residual = self._residual
         amount = min(residual[edge] for edge in edges)
@@ -176,3 +179,40 @@ class FlowNetwork:
 
     def _seen_from_start(self, edge: int) -> _Open:
         return _Open(self._ends[edge], self._costs[edge], edge)
+
+
+class EarlierFlowNetwork(FlowNetwork):
+    """The flow network of Kafka 3.6, which starts the search for each cycle at the next node.
+
+    All other nodes begin at a great distance rather than as unreached. Since 3.7 the search starts
+    at a node of its own. Source: Graph of 3.6.
+    """
+
+    def minimise_cost(self) -> None:
+        """Redirect the flow until no other flow of the same size costs less.
+
+        A cycle is found, if there is one, from any start node.
+        """
+        source = 0
+        while cycle := self._cycle_from(source):
+            self._send(cycle)
+            source = (source + 1) % len(self._open)
+
+    def _cycle_from(self, source: int) -> list[int] | None:
+        nodes = len(self._open)
+        distances = [_FAR] * nodes
+        distances[source] = 0
+        reached_by: dict[int, int] = {}
+        for remaining in reversed(range(nodes)):
+            changed = False
+            for start, opened in enumerate(self._open):
+                for end, cost, edge in opened:
+                    if distances[start] + cost < distances[end]:
+                        if not remaining:
+                            return self._cycle_before(end, reached_by)
+                        distances[end] = distances[start] + cost
+                        reached_by[end] = edge
+                        changed = True
+            if not changed:
+                return None
+        return None

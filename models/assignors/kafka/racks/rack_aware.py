@@ -1,4 +1,4 @@
-"""Exchange tasks between clients so that less is read across racks, loads staying as they are."""
+"""Exchange tasks between clients so that less is read across racks, at the same loads."""
 
 from __future__ import annotations
 
@@ -10,40 +10,39 @@ from caughtup.models.assignment.client_state import ClientState
 from caughtup.models.assignment.racks import PartitionRacks
 from caughtup.models.assignment.releases import Release
 from caughtup.models.assignment.scenario import Scenario
-from caughtup.models.assignors.kafka.racks.balance_subtopology_graph import (
+from caughtup.models.assignors.kafka.racks.graphs import (
     reassign_for_balanced_subtopologies,
+    reassign_for_min_traffic,
 )
-from caughtup.models.assignors.kafka.racks.earlier_flow import EarlierFlowNetwork
-from caughtup.models.assignors.kafka.racks.min_cost_flow import FlowNetwork
-from caughtup.models.assignors.kafka.racks.min_traffic_graph import reassign_for_min_traffic
+from caughtup.models.assignors.kafka.racks.min_cost_flow import EarlierFlowNetwork, FlowNetwork
 from caughtup.models.ids import TaskId
 
-#: What the values of rack.aware.assignment.strategy stand for, but for "none".
+#: The values of rack.aware.assignment.strategy except "none".
 STRATEGIES: Mapping[
     str, Callable[[Sequence[int], Sequence[Sequence[int]], Sequence[int]], list[int]]
 ] = {
     "min_traffic": reassign_for_min_traffic,
     "balance_subtopology": reassign_for_balanced_subtopologies,
 }
-#: Clients exchange standbys so many times at most, as in Kafka.
+#: The most rounds in which clients exchange standbys, as in Kafka.
 MOST_ROUNDS = 4
 
-#: Tells whether a standby may move from one client to another, named by their places.
+#: Returns whether a standby may move from one client to another, both given as places.
 MayMove = Callable[[Sequence[ClientState], int, int, TaskId], bool]
 
 
 class Costs(NamedTuple):
-    """What is to be kept low.
+    """The two costs of an assignment.
 
-    ``traffic`` is for each partition that a task reads and of which no replica is in its
-    client's rack, ``non_overlap`` for a task that isn't where it was.
+    ``traffic`` is for each partition that a task reads and that has no replica in its client's
+    rack, ``non_overlap`` for a task that isn't where it was.
     """
 
     traffic: int
     non_overlap: int
 
     def of(self, partitions: PartitionRacks, rack: str, *, stays: bool) -> int:
-        """Add up what a task costs on a client in this rack, in a Java int."""
+        """Return the cost of a task on a client in this rack, as a Java int."""
         across = sum(rack not in racks for racks in partitions)
         total = across * self.traffic + (0 if stays else self.non_overlap)
         return (total + (1 << 31)) % (1 << 32) - (1 << 31)
@@ -74,15 +73,15 @@ class RackAwareAssignor:
         self._network = FlowNetwork if scenario.release >= Release.V3_7 else EarlierFlowNetwork
 
     def optimise_stateful(self) -> None:
-        """Exchange the actives with state, all of which have been assigned."""
+        """Exchange the stateful actives, all of which must be assigned."""
         self._optimise_actives(self._scenario.stateful, self._costs)
 
     def optimise_stateless(self) -> None:
-        """Exchange the actives without state, whose moves cost nothing whatever the configs say."""
+        """Exchange the stateless actives, whose moves cost nothing in spite of the configs."""
         self._optimise_actives(self._scenario.stateless, STATELESS_COSTS)
 
     def optimise_standbys(self, may_move: MayMove) -> None:
-        """Exchange standbys between each two clients in different racks, for as long as any moves.
+        """Exchange standbys between any two clients in different racks, until none moves.
 
         Standbys are restored from changelogs; the strategy doesn't matter here.
         """
@@ -130,7 +129,7 @@ class RackAwareAssignor:
         restored_from: Mapping[TaskId, PartitionRacks],
         may_move: MayMove,
     ) -> bool:
-        """Exchange the standbys that either client could have, and return whether any was moved."""
+        """Exchange the standbys that either client could have, and return whether any moved."""
         clients = [self._clients[place] for place in pair]
         owner_of: dict[TaskId, int] = {}
         for owner, other in ((0, 1), (1, 0)):
@@ -157,7 +156,11 @@ class RackAwareAssignor:
 def tabulate(
     costs: Costs, tasks: Sequence[PartitionRacks], racks: Sequence[str], owners: Sequence[int]
 ) -> list[list[int]]:
-    """Tabulate what each task, by what it reads, costs in each rack; ``owners`` are places there."""
+    """Return the cost of each task in each rack, as rows of places in ``racks``.
+
+    ``tasks`` are the racks of the partitions that each task reads, ``owners`` the tasks' present
+    places.
+    """
     return [
         [costs.of(task, rack, stays=place == owner) for place, rack in enumerate(racks)]
         for task, owner in zip(tasks, owners, strict=True)

@@ -1,4 +1,4 @@
-"""Standbys, spread by load or over client tags.
+"""The assignment of standbys, by load or spread over client tags.
 
 Imports models.assignment; the high availability assignor imports it.
 """

@@ -1,14 +1,14 @@
-"""Which standby assignor a group gets, and what it has to offer to the task assignors."""
+"""The standby assignor of a group, and the one that decides by load only."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
 from typing import Protocol
 
 from caughtup.models.assignment.client_state import ClientState
 from caughtup.models.assignment.releases import Release
 from caughtup.models.assignment.scenario import Scenario
-from caughtup.models.assignors.kafka.standbys.default import assign_default_standbys
 from caughtup.models.assignors.kafka.standbys.tag_aware import TagAwareStandbyAssignor
 from caughtup.models.ids import TaskId
 
@@ -22,7 +22,7 @@ class StandbyAssignor(Protocol):
         """Assign each task, in order, up to ``replicas`` standbys on clients without a copy."""
 
     def may_move(self, source: int, destination: int) -> bool:
-        """Return whether standbys may move between two clients, by places, for balance."""
+        """Return whether standbys may move between two clients, given as places, for balance."""
 
     def may_exchange(
         self, clients: Sequence[ClientState], source: int, destination: int, task: TaskId
@@ -31,7 +31,7 @@ class StandbyAssignor(Protocol):
 
 
 def choose_standby_assignor(scenario: Scenario) -> StandbyAssignor:
-    """Choose as HighAvailabilityTaskAssignor does, which knows of tags since 3.2.
+    """Return the group's standby assignor; releases before 3.2 ignore tags.
 
     Source: StandbyTaskAssignorFactory.create.
     """
@@ -42,7 +42,7 @@ def choose_standby_assignor(scenario: Scenario) -> StandbyAssignor:
 
 
 class _LoadAware:
-    """Goes by the load only."""
+    """Decides by load only."""
 
     def assign(
         self, clients: Sequence[ClientState], tasks: Sequence[TaskId], replicas: int
@@ -56,3 +56,35 @@ class _LoadAware:
         self, clients: Sequence[ClientState], source: int, destination: int, task: TaskId
     ) -> bool:
         return True
+
+
+def assign_default_standbys(
+    clients: Sequence[ClientState], tasks: Sequence[TaskId], replicas: int
+) -> None:
+    """Assign each task, in order, up to ``replicas`` standbys on clients without a copy of it.
+
+    All actives must be assigned. The least loaded client by (task load, process id) comes first;
+    with too few clients a task gets fewer standbys. ``clients`` are in the order of their process
+    ids. Source: DefaultStandbyTaskAssignor.
+    """
+    if replicas >= len(clients) - 1:
+        everything = frozenset(tasks)
+        for client in clients:
+            client.standby |= everything - client.active
+        return
+    queue = [(client.task_load(), place) for place, client in enumerate(clients)]
+    heapify(queue)
+    for task in tasks:
+        remaining = replicas
+        # A client with a copy can't get another one: it is queued again only for the next task.
+        out_of_turn: list[tuple[float, int]] = []
+        while remaining and queue:
+            load, place = heappop(queue)
+            client = clients[place]
+            if task not in client.active:
+                client.standby.add(task)
+                remaining -= 1
+                load = client.task_load()
+            out_of_turn.append((load, place))
+        for entry in out_of_turn:
+            heappush(queue, entry)

@@ -10,17 +10,17 @@ from caughtup.models.assignment.client_state import ClientState
 from caughtup.models.assignors.java.hash_map import JavaHashMap, task_hash_code
 from caughtup.models.ids import TaskId
 
-#: The values in use by the copies of one task, by tag. A client with any of them is out.
+#: The values that a task's copies already have, by tag key. A client with any of them is excluded.
 _InUse = Mapping[str, Collection[str]]
 _NOTHING: _InUse = {}
 
 
 class TagAwareStandbyAssignor:
-    """Puts a task's copies on clients that differ from each other in every tag, where it can.
+    """Puts a task's copies on clients that differ from each other in every tag, where possible.
 
     ``tags`` are those of each client, in the order of the clients. Only the tags in ``keys`` keep
-    copies apart, but all of them limit where a standby may move afterwards.
-    Source: KIP-708, ClientTagAwareStandbyTaskAssignor.
+    copies apart, but all of them limit where a standby may move afterwards. Source: KIP-708,
+    ClientTagAwareStandbyTaskAssignor.
     """
 
     def __init__(self, tags: Sequence[Mapping[str, str]], keys: Collection[str]) -> None:
@@ -37,9 +37,9 @@ class TagAwareStandbyAssignor:
         """Assign each task, whose active is assigned, up to ``replicas`` standbys.
 
         The least loaded client by (task load, process id) comes first among those that no tag
-        rules out. Once this was tried for every task, what is still missing goes to the least
-        loaded clients regardless of tags. That happens in the order of a Java HashMap, from which
-        the tasks that have all their standbys were removed; so it is kept here, too.
+        excludes. After this was tried for every task, missing standbys go to the least loaded
+        clients regardless of tags, in the order of a Java HashMap from which the tasks with all
+        their standbys were removed.
         """
         owners = {task: place for place, client in enumerate(clients) for task in client.active}
         queues = _LeastLoaded(clients, self._spread_over)
@@ -56,7 +56,7 @@ class TagAwareStandbyAssignor:
             queues.end_turn()
 
     def may_move(self, source: int, destination: int) -> bool:
-        """Return whether standbys may move between two clients: the other has all of its tags.
+        """Return whether standbys may move to ``destination``: it has all tags of ``source``.
 
         Source: ClientTagAwareStandbyTaskAssignor.isAllowedTaskMovement.
         """
@@ -68,7 +68,7 @@ class TagAwareStandbyAssignor:
     ) -> bool:
         """Return whether a standby may move without its task having fewer distinct tags.
 
-        Source: ClientTagAwareStandbyTaskAssignor.isAllowedTaskMovement, the other one.
+        Source: the overload of ClientTagAwareStandbyTaskAssignor.isAllowedTaskMovement with a task.
         """
         others = {
             tag
@@ -82,8 +82,8 @@ class TagAwareStandbyAssignor:
     def _spread(self, queues: _LeastLoaded, task: TaskId, owner: int, replicas: int) -> int:
         """Assign a task standbys that share no tag with another copy of it; return how many.
 
-        A tag no longer counts when there are as many copies as it has values: it would rule out
-        every client. Kafka looks at this only for the tags of the client that got the last copy.
+        A tag no longer counts once there are as many copies as it has values: it would exclude
+        every client. Kafka checks this only for the tags of the client that got the last copy.
         """
         in_use: defaultdict[str, set[str]] = defaultdict(set)
         given = 0
@@ -103,7 +103,7 @@ class TagAwareStandbyAssignor:
 class _LeastLoaded:
     """Clients by (task load, process id), those with the same tags in one queue.
 
-    What has a copy of a task already is set aside until the task's turn ends.
+    Clients that have a copy of a task are set aside until the task's turn ends.
     """
 
     def __init__(self, clients: Sequence[ClientState], tags: Sequence[Mapping[str, str]]) -> None:
@@ -118,7 +118,7 @@ class _LeastLoaded:
             heapify(queue)
 
     def give(self, task: TaskId, in_use: _InUse) -> int | None:
-        """Assign a standby to the least loaded client without a tag in use; None: there is none."""
+        """Assign a standby to the least loaded client without a tag in use; return it, or None."""
         least = None
         for tags, queue in self._queues.items():
             if any(value in in_use.get(key, ()) for key, value in tags):
@@ -135,7 +135,7 @@ class _LeastLoaded:
         return place
 
     def end_turn(self) -> None:
-        """Queue again, with their loads of now, the clients that were set aside."""
+        """Queue the clients again that were set aside, with their present loads."""
         for place in self._aside:
             heappush(self._queues[self._alike[place]], (self._clients[place].task_load(), place))
         self._aside.clear()

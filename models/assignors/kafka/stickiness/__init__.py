@@ -1,4 +1,4 @@
-"""What both sticky assignors know of earlier tasks, and the orders they deal them in.
+"""The parts that both sticky assignors share: previous tasks, iteration orders, pairs of tasks.
 
 Imports assignors.java; kafka.sticky and kafka.public_sticky import it.
 """

@@ -1,4 +1,4 @@
-"""What moves under the sticky assignor, and why, in sentences for operators."""
+"""The movements that a sticky assignor decides, with their reasons as sentences."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Set as AbstractSet
 
 from caughtup.models.assignment.catch_up import is_caught_up
 from caughtup.models.assignment.client_state import ClientState
-from caughtup.models.assignment.decision import Kind, Movement
-from caughtup.models.assignment.explanation import says
+from caughtup.models.assignment.decision import Movement, MovementKind
+from caughtup.models.assignment.explanation import lag_clause
 from caughtup.models.assignment.scenario import Client, Scenario
 from caughtup.models.assignors.kafka.stickiness.previous_tasks import StickyHistory
 from caughtup.models.ids import TaskId
@@ -18,23 +18,25 @@ def explain_sticky(
     scenario: Scenario,
     clients: Sequence[ClientState],
     history: StickyHistory,
-    dealt: Sequence[AbstractSet[TaskId]],
+    first_actives: Sequence[AbstractSet[TaskId]],
 ) -> tuple[Movement, ...]:
-    """List the copies that clients get and didn't have before, in TaskId order.
+    """Return the copies that clients get and didn't have before, in TaskId order.
 
-    ``clients`` are the final states, in the scenario's order, and ``dealt`` the actives of each
-    before tasks were exchanged between racks. The assignor itself pays no heed to lags: a
-    movement is ``cold`` where the client that gets the active isn't caught up.
+    ``clients`` are the final states, in the scenario's order, and ``first_actives`` the actives of
+    each client before tasks were exchanged between racks. The assignor ignores lags: a movement is
+    ``cold`` if the client that gets the active isn't caught up.
     """
     stateful = frozenset(scenario.stateful)
     movements: list[Movement] = []
-    for client, state, dealt_here in zip(scenario.clients, clients, dealt, strict=True):
+    for client, state, first_here in zip(scenario.clients, clients, first_actives, strict=True):
         for task in state.active - client.previous_active:
             owner = _owner(scenario, history, task)
-            why = _why(client, owner, task) if task in dealt_here else _EXCHANGED
+            why = _why(client, owner, task) if task in first_here else _EXCHANGED
             movements.append(_active(scenario, client, owner, task, task in stateful, why))
         movements += _standbys(scenario, client, state)
-    return tuple(sorted(movements, key=lambda m: (m.task, m.kind == Kind.STANDBY, m.destination)))
+    return tuple(
+        sorted(movements, key=lambda m: (m.task, m.kind == MovementKind.STANDBY, m.destination))
+    )
 
 
 _EXCHANGED = "tasks were exchanged to save traffic between racks; the destination got this one"
@@ -46,7 +48,7 @@ def _owner(scenario: Scenario, history: StickyHistory, task: TaskId) -> Client |
 
 
 def _why(client: Client, owner: Client | None, task: TaskId) -> str:
-    """Return what speaks against the source and for the destination."""
+    """Return the reason against the source and for the destination."""
     source = "no client ran it before" if owner is None else "the source has its share of tasks"
     had_standby = task in client.previous_standby
     return (
@@ -59,11 +61,11 @@ def _active(
 ) -> Movement:
     source = owner.process_id if owner else None
     if not stateful:
-        return Movement(task, source, client.process_id, Kind.STATELESS, why)
+        return Movement(task, source, client.process_id, MovementKind.STATELESS, why)
     lag, source_lag = client.lags[task], owner.lags[task] if owner else None
     caught_up = is_caught_up(lag, scenario.configs.acceptable_recovery_lag)
-    kind = Kind.ACTIVE if caught_up else Kind.COLD
-    reason = f"{why} and {says(lag)}"
+    kind = MovementKind.ACTIVE if caught_up else MovementKind.COLD
+    reason = f"{why} and {lag_clause(lag)}"
     return Movement(task, source, client.process_id, kind, reason, lag, source_lag)
 
 
@@ -71,5 +73,5 @@ def _standbys(scenario: Scenario, client: Client, state: ClientState) -> Iterato
     for task in state.standby - client.previous_active - client.previous_standby:
         lag = client.lags[task]
         reason = f"one of {scenario.configs.num_standby_replicas} standbys is new here"
-        reason = f"{reason}; the destination {says(lag)}"
-        yield Movement(task, None, client.process_id, Kind.STANDBY, reason, lag)
+        reason = f"{reason}; the destination {lag_clause(lag)}"
+        yield Movement(task, None, client.process_id, MovementKind.STANDBY, reason, lag)

@@ -1,4 +1,4 @@
-"""Who had which task before, in the orders in which Kafka's sticky assignor looks at it."""
+"""The previous clients of each task, in the orders of Kafka's sticky assignors."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from caughtup.models.ids import TaskId
 
 
 class StickyHistory:
-    """The tasks that clients had, clients being named by their places.
+    """The previous tasks of clients, which are places.
 
-    Where several say that they ran a task, the last one counts in the order in which ``order``
-    has everyone. Tasks that the topology no longer has are kept: they take room in the hash
-    table, and so change its order.
+    If several clients report that they ran a task, the last one counts in the order of
+    ``order.everyone``. Tasks that the topology no longer has are kept, because they occupy the hash
+    table and so change its order.
 
     Source: LegacyStickyTaskAssignor.mapPreviousTaskAssignment.
     """
@@ -38,20 +38,20 @@ class StickyHistory:
         self._standbys = {task: order.of(places) for task, places in self._standbys.items()}
 
     def owner(self, task: TaskId) -> int | None:
-        """Name the client that ran a task."""
+        """Return the client that ran a task, or None."""
         return self._owners.get(task)
 
     def owners(self) -> Iterator[tuple[TaskId, int]]:
-        """Walk the tasks that were run and their clients, as Java's HashMap walks its entries."""
+        """Return the tasks that ran and their clients, in the order of Java's HashMap."""
         keys = JavaHashMap[TaskId](self._hash_code, keys=self._owners)
         return ((task, self._owners[task]) for task in keys)
 
     def standbys(self, task: TaskId) -> Sequence[int]:
-        """Name the clients that had a standby, as Java's HashSet walks them."""
+        """Return the clients that had a standby, in the order of Java's HashSet."""
         return self._standbys.get(task, ())
 
     def copied_standbys(self, task: TaskId) -> Sequence[int]:
-        """Name the same clients as a copy of that HashSet walks them."""
+        """Return the same clients in the order of a copy of that HashSet."""
         copy = self._copies.get(task)
         if copy is None:
             copy = self._copies[task] = self._order.of_copy(self.standbys(task))

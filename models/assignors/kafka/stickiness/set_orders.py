@@ -1,4 +1,4 @@
-"""In which order Kafka's public sticky assignor meets clients and tasks."""
+"""The orders in which Kafka's public sticky assignor iterates over clients and tasks."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from caughtup.models.ids import ProcessId, TaskId
 def order_of_clients(
     process_ids: Sequence[ProcessId], arrival: Sequence[ProcessId], most_excluded: int
 ) -> ClientHashOrder:
-    """Order the clients as the leader's application state has them.
+    """Return the order of the clients in the leader's application state.
 
     ``process_ids`` are in ascending order, and ``arrival`` has the same ones in the order in which
-    the leader read their first subscriptions. They go through two HashMaps, the leader's own and
-    the state's, and sets of them are filled from there. ``most_excluded`` is how many clients such
-    a set will ever be without.
+    the leader read their first subscriptions. They pass through two HashMaps, the leader's own and
+    the state's, from which sets of them are filled. ``most_excluded`` is the greatest number of
+    clients that such a set will ever lack.
 
     Source: StreamsPartitionAssignor.assign, DefaultApplicationState.kafkaStreamsStates.
     """
@@ -34,10 +34,10 @@ def order_of_clients(
 
 
 def unassigned_tasks(tasks: Sequence[TaskId]) -> JavaHashMap[TaskId]:
-    """Make the set of tasks that the assignor starts with, as Java's HashSet has them.
+    """Return the initial set of tasks of the assignor, in the order of Java's HashSet.
 
-    They are grouped by subtopology, go through two HashMaps, and are then copied. ``tasks`` are in
-    TaskId order.
+    The tasks are grouped by subtopology, pass through two HashMaps, and are then copied. ``tasks``
+    are in TaskId order.
 
     Source: PartitionGrouper.partitionGroups, StreamsPartitionAssignor.buildApplicationState.
     """

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from heapq import heapify, heapreplace
 
 from caughtup.models.assignment.client_state import ClientState
 from caughtup.models.assignment.decision import ClientDecision, Decision
@@ -11,11 +12,9 @@ from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.java.hash_map import JavaHashMap, copied_table, task_hash_code_of
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs, RackAwareAssignor
-from caughtup.models.assignors.kafka.stickiness.counts import require_countable
 from caughtup.models.assignors.kafka.stickiness.explanation import explain_sticky
 from caughtup.models.assignors.kafka.stickiness.previous_tasks import StickyHistory
-from caughtup.models.assignors.kafka.stickiness.task_pairs import TaskPairs
-from caughtup.models.assignors.kafka.sticky.client_loads import ClientLoads
+from caughtup.models.assignors.kafka.stickiness.task_pairs import TaskPairs, require_countable
 from caughtup.models.assignors.kafka.sticky.orders import LeaderOrders, orders_of_ids
 from caughtup.models.ids import TaskId
 
@@ -25,21 +24,20 @@ DEFAULT_COSTS = Costs(traffic=1, non_overlap=10)
 def decide_sticky(scenario: Scenario, orders: LeaderOrders | None = None) -> Decision:
     """Decide as the internal sticky assignor of the scenario's release does.
 
-    Tasks stay where they were as far as the threads' shares allow. Lags, warm-ups and client tags
-    mean nothing to it, and it never asks for a probing rebalance. ``orders`` are those of a real
-    leader's collections; if they aren't given, clients and tasks are in the order of their ids.
-    Raises ScenarioError ``unsupported`` where Kafka's own counts overflow: for more than 46,341
-    tasks or 2,147,483,647 stream threads.
-    Source: LegacyStickyTaskAssignor.assign.
+    Tasks stay where they were as far as the threads' shares allow. The assignor ignores lags,
+    warm-ups and client tags, and never asks for a probing rebalance. ``orders`` are those of a real
+    leader's collections; by default clients and tasks are in the order of their ids. Raises
+    ScenarioError ``unsupported`` where Kafka's own counts overflow: for more than 46,341 tasks or
+    2,147,483,647 stream threads. Source: LegacyStickyTaskAssignor.assign.
     """
     return _decide(scenario, orders, preserve_actives=False, probing_rebalance_needed=False)
 
 
 def decide_fallback_prior(scenario: Scenario, orders: LeaderOrders | None = None) -> Decision:
-    """Decide as Kafka does when end offsets can't be had: as the sticky assignor, but stickier.
+    """Decide as Kafka does without end offsets: as the sticky assignor, but stickier.
 
-    A client keeps whatever it ran, however much that is, racks are ignored, and a probing
-    rebalance is always needed. ``orders`` and what is raised are as in ``decide_sticky``.
+    A client keeps all tasks that it ran, regardless of its share, racks are ignored, and a probing
+    rebalance is always needed. ``orders`` and the errors raised are as in ``decide_sticky``.
     Source: FallbackPriorTaskAssignor.assign.
     """
     return _decide(scenario, orders, preserve_actives=True, probing_rebalance_needed=True)
@@ -60,12 +58,14 @@ def _decide(
     history = StickyHistory(scenario.clients, order, scenario.release)
 
     _assign_actives(scenario, clients, history, preserve_actives, order, orders.tasks)
-    dealt = [frozenset(client.active) for client in clients]
+    first_actives = [frozenset(client.active) for client in clients]
     rack_aware = RackAwareAssignor(scenario, clients, DEFAULT_COSTS)
     if not preserve_actives:
         rack_aware.optimise_stateful()
         rack_aware.optimise_stateless()
-    _assign_standbys(scenario, clients, history, order, TaskPairs(dealt, clients), orders.stateful)
+    _assign_standbys(
+        scenario, clients, history, order, TaskPairs(first_actives, clients), orders.stateful
+    )
     if not preserve_actives:
         rack_aware.optimise_standbys(lambda clients, source, destination, task: True)
     return Decision(
@@ -78,7 +78,7 @@ def _decide(
             )
             for client in clients
         },
-        explain=lambda: explain_sticky(scenario, clients, history, dealt),
+        explain=lambda: explain_sticky(scenario, clients, history, first_actives),
     )
 
 
@@ -90,10 +90,10 @@ def _assign_actives(
     order: ClientHashOrder,
     tasks: Sequence[TaskId],
 ) -> None:
-    """Assign tasks to who ran them, then to who had standbys, and then the rest.
+    """Assign tasks to previous owners, then to previous standbys, and then the rest.
 
-    The first two only until a client is full: has the whole tasks for each thread that an even
-    spread gives. With ``preserve`` a client gets all that it ran.
+    The first two only until a client is full, that is, has an even share per thread, rounded down.
+    With ``preserve`` a client keeps all tasks that it ran.
     """
     per_thread = len(tasks) // sum(client.capacity for client in clients)
 
@@ -144,8 +144,8 @@ def _assign_standbys(
 ) -> None:
     """Assign each stateful task's standbys, in order, to clients without a copy of it.
 
-    Clients are preferred on which the task meets one that it wasn't together with so far. With
-    too few clients a task gets fewer standbys.
+    Clients are preferred that have a task which never shared a client with this one. With too few
+    clients a task gets fewer standbys.
     """
     loads = ClientLoads(clients, order.everyone)
     runs_on = {task: place for place, client in enumerate(clients) for task in client.active}
@@ -161,7 +161,7 @@ def _assign_standbys(
                 best = None
                 for place in places:
                     rank = loads.ranks[place]
-                    # An empty client is taken although there is nobody to meet on it.
+                    # An empty client is taken although it has no task to pair with.
                     if (best is None or rank < loads.ranks[best]) and (
                         not rank[0] or pairs.has_new(place, companions)
                     ):
@@ -185,10 +185,10 @@ def _choose(
     loads: ClientLoads,
     least_loaded: Callable[[Sequence[int]], int | None],
 ) -> int:
-    """Choose a client for a task: one that had it, unless that should give way to others.
+    """Choose a client for a task: a previous one, unless balance requires another.
 
-    ``candidates`` are the clients but for ``holders``, of which there is at least one.
-    Source: LegacyStickyTaskAssignor.findClient.
+    ``candidates`` are all clients except ``holders``; there is at least one. Source:
+    LegacyStickyTaskAssignor.findClient.
     """
     if len(candidates) == 1:
         return candidates[0]
@@ -204,3 +204,51 @@ def _choose(
     chosen = least_loaded(candidates)
     assert chosen is not None, "there are candidates"
     return chosen
+
+
+class ClientLoads:
+    """The rank of each client, by its place: the lower, the more room is left.
+
+    An empty client comes first, whatever its threads. Of the others, the one with fewer tasks per
+    stream thread comes first, and of two with equal loads the one with more threads. Clients only
+    ever gain tasks here, which keeps the least loaded one cheap to find.
+
+    Source: LegacyStickyTaskAssignor.findLeastLoaded, ClientState.hasMoreAvailableCapacityThan.
+    """
+
+    def __init__(self, clients: Sequence[ClientState], everyone: Iterable[int]) -> None:
+        """Prepare the ranks.
+
+        ``everyone`` are the clients' places in the order of the set of all.
+        """
+        self._clients = clients
+        self.ranks = [_rank(client) for client in clients]
+        self._queue = [(self.ranks[place], turn, place) for turn, place in enumerate(everyone)]
+        heapify(self._queue)
+
+    def changed(self, place: int) -> None:
+        """Update a client's rank after it was assigned a task."""
+        self.ranks[place] = _rank(self._clients[place])
+
+    def least(self) -> int:
+        """Return the client with the least rank; of equal ones, the first."""
+        while True:
+            rank, turn, place = self._queue[0]
+            if rank == self.ranks[place]:
+                return place
+            heapreplace(self._queue, (self.ranks[place], turn, place))
+
+    def should_give_way(self, place: int) -> bool:
+        """Return whether a client has a task or more per thread while another has more room.
+
+        Source: LegacyStickyTaskAssignor.shouldBalanceLoad.
+        """
+        client = self._clients[place]
+        return client.task_count() >= client.capacity and (
+            self.ranks[self.least()] < self.ranks[place]
+        )
+
+
+def _rank(client: ClientState) -> tuple[float, int]:
+    load = client.task_load()
+    return (load, -client.capacity if load else 0)

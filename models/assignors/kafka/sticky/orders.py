@@ -1,4 +1,4 @@
-"""In which order Kafka's internal sticky assignor meets clients and tasks in a real leader."""
+"""The orders of clients and tasks for Kafka's internal sticky assignor in a leader."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from caughtup.models.ids import ProcessId, TaskId
 
 @dataclass(frozen=True, slots=True)
 class LeaderOrders:
-    """The orders that a leader's hash tables make up, where the assignor's choices show them.
+    """The orders of a leader's hash tables on which the sticky assignor's decision depends.
 
     ``arrival`` are the clients in the order in which the leader read their first subscriptions;
-    None for a map that is sorted by process id.
-    ``tasks`` are all tasks in the order of the leader's HashMap, and ``stateful`` those with state
-    in that of its HashSet.
+    None for a map that is sorted by process id. ``tasks`` are all tasks in the order of the
+    leader's HashMap, and ``stateful`` those with state in the order of its HashSet.
     """
 
     arrival: Sequence[ProcessId] | None
@@ -26,7 +25,7 @@ class LeaderOrders:
     stateful: Sequence[TaskId]
 
     def of_clients(self, scenario: Scenario) -> ClientHashOrder:
-        """Order the scenario's clients, as the leader's HashMaps of them do if they arrived."""
+        """Return the order of the clients: that of the leader's HashMaps, or by process id."""
         process_ids = [client.process_id for client in scenario.clients]
         replicas = scenario.configs.num_standby_replicas
         if self.arrival is None:
@@ -35,6 +34,6 @@ class LeaderOrders:
 
 
 def orders_of_ids(scenario: Scenario) -> LeaderOrders:
-    """Order clients and tasks by their ids."""
+    """Return the orders of clients and tasks by their ids."""
     tasks = sorted((*scenario.stateful, *scenario.stateless))
     return LeaderOrders(None, tasks, scenario.stateful)

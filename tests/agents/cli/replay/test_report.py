@@ -13,9 +13,9 @@ from caughtup.agents.cli.replay.tables import COLUMNS, Part, columns, lines, not
 from caughtup.bench.movement.changes import Change, Variety
 from caughtup.bench.replay.histories import generated_history
 from caughtup.models.replay.outcome import RECORDED, replay_group
-from caughtup.models.replay.settings import Setting, replay_settings
+from caughtup.models.replay.settings import ReplaySetting, replay_settings
 
-SETTINGS: list[Setting | None] = [
+SETTINGS: list[ReplaySetting | None] = [
     None,
     *replay_settings(["max.warmup.replicas=4"], ["high_availability", "minimal_movement"]),
 ]

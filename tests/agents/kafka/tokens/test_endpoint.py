@@ -11,7 +11,7 @@ import trustme
 
 from caughtup.agents.kafka.tokens.endpoint import fetch_token
 from caughtup.agents.kafka.tokens.token import Token, TokenError, expiry_claim
-from caughtup.models.security.logins import Endpoint
+from caughtup.models.security.logins import ClientCredentials
 from tests.support.kafka.listeners import before, closing, listening, silent
 from tests.support.kafka.tokens import TokenEndpoint
 
@@ -26,7 +26,7 @@ def endpoint() -> Iterator[TokenEndpoint]:
 
 def asked(url: str, secret: str = SECRET, scope: str = "", **kafka: str) -> Token:
     properties = {name.replace("_", "."): value for name, value in kafka.items()}
-    return fetch_token(Endpoint(url, "service", secret, scope), properties)
+    return fetch_token(ClientCredentials(url, "service", secret, scope), properties)
 
 
 def refusal(url: str, **given: str) -> TokenError:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.assignment.scenario import Scenario, parse_scenario
-from caughtup.models.assignors.following.balance import Step, balance_step
+from caughtup.models.assignors.following.balance import BalanceStep, balance_step
 from caughtup.models.assignors.following.placement import RUNNING, ClientStates
 from caughtup.models.ids import ProcessId, TaskId
 from tests.models.assignors.building import client, described, task
@@ -21,7 +21,7 @@ TASKS = tuple(f"0_{number}" for number in range(6))
 FAR = 100_000
 
 
-def step(scenario: dict[str, Any]) -> Step:
+def step(scenario: dict[str, Any]) -> BalanceStep:
     return balance_step(ClientStates(parse_scenario(scenario)))
 
 
@@ -149,7 +149,7 @@ def applications(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-def after(scenario: Scenario, one: Step) -> dict[str, Any]:
+def after(scenario: Scenario, one: BalanceStep) -> dict[str, Any]:
     """Return the next round: what was placed runs, and every copy is caught up."""
     config = scenario.configs
     clients: dict[str, Any] = {}
@@ -201,7 +201,7 @@ def test_every_step_is_valid_and_they_end_balanced(drawn: dict[str, Any]) -> Non
     assert again.placement == one.placement
 
 
-def check_valid(scenario: Scenario, one: Step, tasks: int) -> None:
+def check_valid(scenario: Scenario, one: BalanceStep, tasks: int) -> None:
     placement, configs = one.placement, scenario.configs
     assert len(placement.active) == tasks
     assert placement.extra_copies(configs.num_standby_replicas) <= configs.max_warmup_replicas
@@ -217,7 +217,7 @@ def check_valid(scenario: Scenario, one: Step, tasks: int) -> None:
             assert placement.active[stateful] in states.may_run(stateful)
 
 
-def assert_balanced(scenario: Scenario, one: Step) -> None:
+def assert_balanced(scenario: Scenario, one: BalanceStep) -> None:
     """No process would gain on another from a task of either kind."""
     threads = {c.process_id: c.capacity for c in scenario.clients}
 

@@ -15,8 +15,11 @@ from caughtup.models.assignors.following.follower import (
     Patience,
     follow,
 )
-from caughtup.models.assignors.following.objection import Objection
-from caughtup.models.assignors.following.recommendation import FollowedRecommendation, read_followed
+from caughtup.models.assignors.following.recommendation import (
+    FollowedRecommendation,
+    Objection,
+    read_followed,
+)
 from caughtup.models.errors import CaughtupError
 from tests.models.assignors.building import client, described, scenario
 from tests.support.groups.streams import process

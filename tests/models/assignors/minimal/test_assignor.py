@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from caughtup.models.assignment.decision import Kind
+from caughtup.models.assignment.decision import MovementKind
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.minimal.assignor import remaining
 from caughtup.models.assignors.registry import decide
-from caughtup.models.simulation.rounds import after, end_offsets
+from caughtup.models.simulation.rounds import end_offsets, next_scenario
 from tests.models.assignors.building import client, described
 from tests.models.assignors.minimal.building import FOUR, NOTHING, given, kinds, recommended
 from tests.support.groups.streams import process
@@ -22,7 +22,7 @@ def test_a_new_client_warms_up_its_share_and_nothing_else_moves() -> None:
     assert given(decision, 2) == ("0_2 0_3", "", "")
     assert given(decision, 3) == ("", "0_2", "0_2")
 
-    warm = decide(after(scenario, decision, end_offsets(scenario)))
+    warm = decide(next_scenario(scenario, decision, end_offsets(scenario)))
     assert not warm.probing_rebalance_needed
     assert kinds(warm) == [("active", "0_2", 3)]
     assert given(warm, 2) == ("0_3", "", "")
@@ -33,8 +33,8 @@ def test_asked_again_it_answers_the_same_and_moves_nothing() -> None:
     scenario = recommended(client(active=FOUR), client(), stateful=FOUR, warmups=4)
     ends = end_offsets(scenario)
     while (decision := decide(scenario)).probing_rebalance_needed:
-        scenario = after(scenario, decision, ends)
-    again = decide(after(scenario, decision, ends))
+        scenario = next_scenario(scenario, decision, ends)
+    again = decide(next_scenario(scenario, decision, ends))
     assert again == decision
     assert again.movements == ()
 
@@ -97,7 +97,7 @@ def test_where_nobody_is_caught_up_the_one_that_lags_least_runs_the_task() -> No
         recommended(client({"0_0": 5_000}), client({"0_0": 4_000}), stateful=("0_0",))
     )
     (cold,) = decision.movements
-    assert (cold.kind, cold.destination, cold.lag) == (Kind.COLD, process(2), 4_000)
+    assert (cold.kind, cold.destination, cold.lag) == (MovementKind.COLD, process(2), 4_000)
 
 
 def test_state_on_disk_counts_though_nobody_was_assigned_it() -> None:
@@ -208,7 +208,7 @@ def test_every_movement_says_why() -> None:
         "100,000 offsets (100 accepted), and the source runs it already and serves meanwhile: "
         "warm-up 1 of 1"
     )
-    assert waiting.kind == Kind.WAITING
+    assert waiting.kind == MovementKind.WAITING
     swap = recommended(
         client(active=("0_0", "0_1")),
         client({"0_0": 900, "0_1": 800}, standby=("0_0", "0_1")),
@@ -216,7 +216,7 @@ def test_every_movement_says_why() -> None:
         standbys=1,
     )
     (moved,) = decide(swap).movements
-    assert moved.kind == Kind.SWAP
+    assert moved.kind == MovementKind.SWAP
     assert moved.reason == (
         "the active belongs on the destination, which has the standby and lags 800 offsets "
         "(100 accepted); the source runs it already and serves meanwhile"

@@ -10,9 +10,9 @@ from caughtup.models.assignment.configs import Configs
 from caughtup.models.simulation.streams.topology import (
     CONSUMER_TIMINGS,
     STREAMS_TIMINGS,
-    Application,
+    AssignmentProtocol,
     Changelog,
-    Protocol,
+    SimulatedApplication,
     uniform,
 )
 
@@ -43,7 +43,7 @@ class Story:
     """
 
     seed: int
-    application: Application
+    application: SimulatedApplication
     threads: dict[str, int]
     happenings: tuple[Happening, ...]
     lasting_ms: int
@@ -66,7 +66,7 @@ def random_story(seed: int, most_clients: int = 10, most_tasks: int = 100) -> St
     writes = rng.choice([0.0, 10.0, 100.0])
     changelog = Changelog(rng.choice([0, 10_000, 1_000_000]), writes)
     subtopologies, partitions, changelogs = uniform(stateful, stateless, changelog)
-    application = Application(
+    application = SimulatedApplication(
         subtopologies,
         partitions,
         changelogs,
@@ -131,7 +131,9 @@ def coordinated_story(seed: int, most_clients: int = 10, most_tasks: int = 100) 
     story = random_story(seed, most_clients, most_tasks)
     application = story.application
     if seed % 2:
-        coordinated = replace(application, protocol=Protocol.STREAMS, timings=STREAMS_TIMINGS)
+        coordinated = replace(
+            application, protocol=AssignmentProtocol.STREAMS, timings=STREAMS_TIMINGS
+        )
     else:
         width = max(application.partitions.values())
         subtopologies, partitions, changelogs = uniform(0, width, Changelog(0))
@@ -140,7 +142,7 @@ def coordinated_story(seed: int, most_clients: int = 10, most_tasks: int = 100) 
             subtopologies=subtopologies,
             partitions=partitions,
             changelogs=changelogs,
-            protocol=Protocol.CONSUMER,
+            protocol=AssignmentProtocol.CONSUMER,
             timings=CONSUMER_TIMINGS,
             assignor="uniform" if seed % 4 else "range",
         )
@@ -150,4 +152,7 @@ def coordinated_story(seed: int, most_clients: int = 10, most_tasks: int = 100) 
 def comes_to_rest(story: Story) -> bool:
     """Return whether the group has to come to rest, by whoever assigns in it."""
     application = story.application
-    return application.protocol is not Protocol.CLASSIC or application.assignor in COME_TO_REST
+    return (
+        application.protocol is not AssignmentProtocol.CLASSIC
+        or application.assignor in COME_TO_REST
+    )

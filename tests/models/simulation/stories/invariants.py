@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from caughtup.models.simulation.streams.run import StreamsRun
-from caughtup.models.simulation.time_line import Activity, Span
+from caughtup.models.simulation.time_line import Activity, TimeSpan
 from tests.models.simulation.stories.drawn import Story
 
 ACTIVE = frozenset({Activity.PROCESSING, Activity.RESTORING, Activity.WAITING})
@@ -48,7 +48,7 @@ def slow_to_converge(story: Story, run: StreamsRun) -> list[str]:
     stateful = len(application.changelogs)
     rounds = 2 * stateful * (1 + application.configs.num_standby_replicas)
     slowest = application.restore_per_second * min(story.restores.values(), default=1.0)
-    begun = run.stage.to_restore / slowest
+    begun = run.shared.to_restore / slowest
     rounds += 1 + int(begun * 1_000 // application.configs.probing_rebalance_interval_ms)
     probing = sum(one.kind == "probing" and one.at_ms > story.last_ms for one in run.line.marks)
     if probing <= rounds:
@@ -56,7 +56,7 @@ def slow_to_converge(story: Story, run: StreamsRun) -> list[str]:
     return [f"{probing} probing rebalances after the last happening, {rounds} at most"]
 
 
-def processed_twice(spans: Sequence[Span]) -> list[str]:
+def processed_twice(spans: Sequence[TimeSpan]) -> list[str]:
     """Name the moments in which two clients had one active."""
     wrong = []
     active = sorted(

@@ -9,10 +9,10 @@ from typing import Any
 from caughtup.models.assignment.configs import Configs
 from caughtup.models.ids import ProcessId
 from caughtup.models.simulation.drawing import draw, letters_of
-from caughtup.models.simulation.figures import Figures, figures
+from caughtup.models.simulation.figures import TimeLineFigures, figures
 from caughtup.models.simulation.membership import Timings
 from caughtup.models.simulation.streams.run import StreamsRun
-from caughtup.models.simulation.streams.topology import Application, Changelog, uniform
+from caughtup.models.simulation.streams.topology import Changelog, SimulatedApplication, uniform
 
 SECOND, MINUTE = 1_000, 60_000
 #: Until then the instances that a story begins with have joined and restored all.
@@ -21,12 +21,12 @@ SETTLED_MS = 5 * MINUTE
 PROMPT = Timings(heartbeat_interval_ms=100, poll_ms=1, request_ms=1, decide_ms=1)
 
 
-def application(stateful: int, stateless: int = 0, **changes: Any) -> Application:
+def application(stateful: int, stateless: int = 0, **changes: Any) -> SimulatedApplication:
     """An application whose states have 10,000 offsets, of which a thread restores 1,000 a second."""
     subtopologies, partitions, changelogs = uniform(stateful, stateless, Changelog(10_000))
     configs = changes.pop("configs", {})
     return replace(
-        Application(
+        SimulatedApplication(
             subtopologies, partitions, changelogs, restore_per_second=1_000, timings=PROMPT
         ),
         configs=Configs(**{"probing_rebalance_interval_ms": MINUTE, **configs}),
@@ -34,7 +34,9 @@ def application(stateful: int, stateless: int = 0, **changes: Any) -> Applicatio
     )
 
 
-def running(application: Application, clients: Iterable[str], threads: int = 1) -> StreamsRun:
+def running(
+    application: SimulatedApplication, clients: Iterable[str], threads: int = 1
+) -> StreamsRun:
     """Start clients at once, and run until all is calm; process ids follow their names' order."""
     run = StreamsRun(application)
     for client in clients:
@@ -54,7 +56,7 @@ def later(run: StreamsRun, after_ms: int, call: Callable[[], None]) -> None:
     run.time.at(SETTLED_MS + after_ms, call)
 
 
-def told(run: StreamsRun, lasting_ms: int, step_ms: int) -> tuple[list[str], Figures]:
+def told(run: StreamsRun, lasting_ms: int, step_ms: int) -> tuple[list[str], TimeLineFigures]:
     """Run for so long after the clients had settled; return the drawing and the figures."""
     until_ms = SETTLED_MS + lasting_ms
     run.time.run(until_ms)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from textwrap import dedent
 
-from caughtup.models.simulation.connect.run import ConnectRun
+from caughtup.models.simulation.connect import ConnectRun
 from caughtup.models.simulation.drawing import draw
-from caughtup.models.simulation.figures import Figures, figures
+from caughtup.models.simulation.figures import TimeLineFigures, figures
 
 SECOND = 1_000
 #: Until then the workers of a story's beginning run all work, shared out.
@@ -27,7 +27,7 @@ def running(*workers: str, eager: bool = False) -> ConnectRun:
     return run
 
 
-def told(run: ConnectRun, lasting_ms: int, step_ms: int) -> tuple[list[str], Figures]:
+def told(run: ConnectRun, lasting_ms: int, step_ms: int) -> tuple[list[str], TimeLineFigures]:
     until_ms = SETTLED_MS + lasting_ms
     run.time.run(until_ms)
     spans = run.line.spans(until_ms)

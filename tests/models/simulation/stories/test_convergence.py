@@ -11,7 +11,7 @@ from functools import partial
 
 import pytest
 
-from caughtup.models.simulation.figures import Figures
+from caughtup.models.simulation.figures import TimeLineFigures
 from caughtup.models.simulation.streams.run import StreamsRun
 from tests.models.simulation.stories.telling import MINUTE, SECOND, application, join, later, told
 
@@ -37,7 +37,7 @@ def group(assignor: str, stateful: int, stateless: int, clients: int, standbys: 
     return run
 
 
-def after(run: StreamsRun) -> Figures:
+def after(run: StreamsRun) -> TimeLineFigures:
     """Run for an hour after the clients had settled, and return what happened in it."""
     _, figures = told(run, 60 * MINUTE, 60 * MINUTE)
     assert figures.calm_ms is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from caughtup.models.ids import TaskId
-from caughtup.models.simulation.streams.thread import StreamThread
+from caughtup.models.simulation.streams.thread import SimulatedThread
 from tests.models.simulation.stories.drawn import (
     Happening,
     Story,
@@ -48,13 +48,13 @@ def test_a_story_whose_coordinator_assigns_comes_to_rest_with_each_task_running_
 def test_a_thread_that_keeps_what_it_should_let_go_is_found_and_the_story_shrunk(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    works = StreamThread._close_active
+    works = SimulatedThread._close_active
 
-    def keeps(self: StreamThread, task: TaskId, *, checkpoint: bool = True) -> None:
+    def keeps(self: SimulatedThread, task: TaskId, *, checkpoint: bool = True) -> None:
         if not self.answers:
             works(self, task, checkpoint=checkpoint)
 
-    monkeypatch.setattr(StreamThread, "_close_active", keeps)
+    monkeypatch.setattr(SimulatedThread, "_close_active", keeps)
     happenings = [Happening(number * 60_000, "start", f"c{number}") for number in range(3)]
     threads = dict.fromkeys(("c0", "c1", "c2"), 1)
     story = Story(0, application(0, 6), threads, tuple(happenings), lasting_ms=600_000)

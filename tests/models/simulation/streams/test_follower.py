@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from caughtup.models.assignors.following.follower import Patience
-from caughtup.models.simulation.streams.plan import Plan, simulate
+from caughtup.models.simulation.streams.plan import PlannedActions, simulate
 from tests.models.simulation.streams.test_plan import MINUTE, application, running
 
 
@@ -15,7 +15,7 @@ def rebalances(*, follows: bool) -> list[int]:
     """Return when the rebalances of a scale-out are, in whole seconds."""
     follower = Patience() if follows else None
     of = replace(application(24, "minimal_movement"), follower=follower)
-    end = simulate(of, running(3, 24), Plan(add=1))
+    end = simulate(of, running(3, 24), PlannedActions(add=1))
     assert end.endless is None
     assert end.figures.copies_built == 6
     return [mark.at_ms // 1_000 for mark in end.marks if mark.kind == "rebalance"]

@@ -23,7 +23,7 @@ def killed(flush_offsets: int) -> StreamsRun:
     ("flush_offsets", "left"), [(1_000, 0), (4_000, 2_000), (10_000, 0), (16_000, 10_000)]
 )
 def test_what_was_not_flushed_is_restored_again_after_a_kill(flush_offsets: int, left: int) -> None:
-    assert killed(flush_offsets).stage.to_restore == 20_000 + left
+    assert killed(flush_offsets).shared.to_restore == 20_000 + left
 
 
 def test_a_state_is_flushed_by_whoever_closes_it_in_order() -> None:
@@ -33,4 +33,4 @@ def test_a_state_is_flushed_by_whoever_closes_it_in_order() -> None:
     later(run, 5 * SECOND + HALF_A_MINUTE, lambda: run.kill("B"))
     later(run, 10 * SECOND + HALF_A_MINUTE, lambda: run.start("B"))
     run.time.run(run.time.now_ms + 4 * HALF_A_MINUTE)
-    assert run.stage.to_restore == 20_000
+    assert run.shared.to_restore == 20_000

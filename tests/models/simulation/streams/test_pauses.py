@@ -6,7 +6,7 @@ import pytest
 
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.simulation.streams.run import StreamsRun
-from caughtup.models.simulation.streams.topology import STREAMS_TIMINGS, Protocol
+from caughtup.models.simulation.streams.topology import STREAMS_TIMINGS, AssignmentProtocol
 from tests.models.simulation.stories.telling import (
     MINUTE,
     SECOND,
@@ -43,7 +43,7 @@ def test_a_short_pause_is_no_rebalance_and_tasks_go_on_where_they_were() -> None
     assert rebalances(run) == 0
     assert owned(run) == before
     assert run.processed == run.tasks.sources.keys()
-    assert run.stage.copies_built == 4  # those of the beginning
+    assert run.shared.copies_built == 4  # those of the beginning
 
 
 @pytest.mark.parametrize(("stateful", "stateless"), [(4, 0), (0, 4)])
@@ -101,7 +101,7 @@ def test_who_joined_and_stood_still_is_given_what_was_decided_meanwhile() -> Non
 
 @pytest.mark.parametrize("for_ms", [SHORT_MS, LONG_MS])
 def test_a_group_whose_broker_assigns_waits_for_its_session_too(for_ms: int) -> None:
-    run = paused(for_ms, protocol=Protocol.STREAMS, timings=STREAMS_TIMINGS)
+    run = paused(for_ms, protocol=AssignmentProtocol.STREAMS, timings=STREAMS_TIMINGS)
     assert bool(rebalances(run)) == (for_ms > STREAMS_TIMINGS.session_timeout_ms)
     assert run.processed == run.tasks.sources.keys()
     assert len(run.coordinator.members) == 2

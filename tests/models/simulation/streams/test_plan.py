@@ -8,17 +8,17 @@ import pytest
 
 from caughtup.models.assignment.configs import Configs
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
-from caughtup.models.simulation.streams.plan import Plan, simulate
+from caughtup.models.simulation.streams.plan import PlannedActions, simulate
 from caughtup.models.simulation.streams.run import RunningInstance, RunningThread, StreamsRun
-from caughtup.models.simulation.streams.topology import Application, Changelog, uniform
+from caughtup.models.simulation.streams.topology import Changelog, SimulatedApplication, uniform
 
 MINUTE = 60_000
 
 
-def application(tasks: int, assignor: str = "high_availability") -> Application:
+def application(tasks: int, assignor: str = "high_availability") -> SimulatedApplication:
     """An application whose states have 100,000 offsets, of which a thread restores 10,000/s."""
     subtopologies, partitions, changelogs = uniform(tasks, 0, Changelog(100_000, 100.0))
-    return Application(
+    return SimulatedApplication(
         subtopologies,
         partitions,
         changelogs,
@@ -46,14 +46,14 @@ def test_a_fourth_instance_of_24_tasks_costs_what_it_costs_on_real_ones(
     assignor: str, copies: int
 ) -> None:
     """Docs/measured.md has 18 and 6 of a real application, too."""
-    end = simulate(application(24, assignor), running(3, 24), Plan(add=1))
+    end = simulate(application(24, assignor), running(3, 24), PlannedActions(add=1))
     assert end.figures.copies_built == copies
     assert end.endless is None
     assert end.figures.longest_still_ms < 10_000
 
 
 def test_a_rolling_restart_stops_one_after_the_other() -> None:
-    end = simulate(application(24), running(3, 24), Plan(restart=("c0", "c1", "c2")))
+    end = simulate(application(24), running(3, 24), PlannedActions(restart=("c0", "c1", "c2")))
     stops = [mark for mark in end.marks if mark.kind == "stop"]
     starts = [mark for mark in end.marks if mark.kind == "start"]
     assert [mark.what for mark in stops] == ["c0 stops", "c1 stops", "c2 stops"]
@@ -66,7 +66,7 @@ def test_a_rolling_restart_stops_one_after_the_other() -> None:
 def test_static_members_that_are_restarted_in_time_make_no_rebalance() -> None:
     """For as long as each is away its own tasks stand still, and nothing else happens."""
     static = replace(application(24), static_members=True)
-    plan = Plan(restart=("c0", "c1", "c2"), down_ms=20_000)
+    plan = PlannedActions(restart=("c0", "c1", "c2"), down_ms=20_000)
     end = simulate(static, running(3, 24), plan)
     assert end.endless is None
     assert (end.figures.rebalances, end.figures.copies_built, end.offsets_restored) == (0, 0, 0)
@@ -94,20 +94,22 @@ def test_tasks_go_to_the_racks_of_what_they_read() -> None:
 
 
 def test_at_once_costs_one_session_timeout_for_all() -> None:
-    plan = Plan(restart=("c0", "c1", "c2"), at_once=True, leave_group=True, down_ms=5_000)
+    plan = PlannedActions(restart=("c0", "c1", "c2"), at_once=True, leave_group=True, down_ms=5_000)
     end = simulate(application(6), running(3, 6), plan)
     assert 5_000 <= end.figures.longest_still_ms < 12_000
 
 
 def test_a_state_that_is_lost_is_restored_whole() -> None:
-    end = simulate(application(6), running(3, 6), Plan(kill=("c2",), keep_state=False))
+    end = simulate(application(6), running(3, 6), PlannedActions(kill=("c2",), keep_state=False))
     assert end.figures.copies_built >= 2
     assert end.offsets_restored >= 200_000
 
 
 def test_100_clients_with_1000_tasks_can_be_restarted_in_turn() -> None:
     clients = running(100, 1_000)
-    end = simulate(application(1_000), clients, Plan(restart=tuple(one.name for one in clients)))
+    end = simulate(
+        application(1_000), clients, PlannedActions(restart=tuple(one.name for one in clients))
+    )
     assert end.endless is None
     assert max(end.figures.still_ms.values()) < 60_000
 
@@ -118,6 +120,6 @@ def test_what_never_comes_to_rest_is_stopped_and_said_to_go_round() -> None:
         application(6),
         configs=Configs(acceptable_recovery_lag=0, probing_rebalance_interval_ms=MINUTE),
     )
-    end = simulate(restless, running(2, 6), Plan(add=1), most_ms=60 * MINUTE)
+    end = simulate(restless, running(2, 6), PlannedActions(add=1), most_ms=60 * MINUTE)
     assert end.endless is not None
     assert "probing" in end.endless

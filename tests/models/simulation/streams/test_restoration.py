@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from caughtup.models.ids import TaskId
-from caughtup.models.simulation.streams.ends import Ends
 from caughtup.models.simulation.streams.restoration import Restoration
+from caughtup.models.simulation.streams.shared_state import ChangelogEnds
 from caughtup.models.simulation.streams.topology import Changelog
 from caughtup.models.simulation.virtual_time import VirtualTime
 
@@ -17,7 +17,7 @@ class Thread:
     def __init__(self, **ends: Changelog) -> None:
         self.time = VirtualTime()
         tasks = {"a": A, "b": B, "s": S}
-        self.ends = Ends(
+        self.ends = ChangelogEnds(
             self.time,
             {tasks[name]: changelog for name, changelog in ends.items()},
             lambda _: self.restoration.replan(),

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given, settings
 
-from caughtup.models.assignment.decision import Kind
+from caughtup.models.assignment.decision import MovementKind
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.kafka.public_sticky.assignor import decide_public_sticky
 from caughtup.models.assignors.registry import decide
@@ -70,7 +70,7 @@ def test_without_room_a_task_gets_fewer_standbys() -> None:
     decision = decided(client(), client(), stateful=("0_0",), standbys=3)
     assert sorted(standbys(decision)) == ["", "0_0"]
     (cold, standby) = decision.movements
-    assert (cold.kind, standby.kind) == (Kind.COLD, Kind.STANDBY)
+    assert (cold.kind, standby.kind) == (MovementKind.COLD, MovementKind.STANDBY)
     assert standby.reason == "one of 3 standbys is new here; the destination lags 100,000 offsets"
 
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.assignors.kafka.racks.balance_subtopology_graph import (
+from caughtup.models.assignors.kafka.racks.graphs import (
     reassign_for_balanced_subtopologies,
+    reassign_for_min_traffic,
 )
 from caughtup.models.assignors.kafka.racks.min_cost_flow import FlowNetwork
-from caughtup.models.assignors.kafka.racks.min_traffic_graph import reassign_for_min_traffic
 
 TABLES = st.tuples(st.integers(1, 6), st.integers(1, 3)).flatmap(
     lambda shape: st.tuples(

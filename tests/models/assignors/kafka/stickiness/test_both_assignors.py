@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from caughtup.models.assignment.decision import Kind, Movement
+from caughtup.models.assignment.decision import Movement, MovementKind
 from caughtup.models.errors import ScenarioError
 from tests.models.assignors.building import client, task
 from tests.models.assignors.decisions import actives, decided
@@ -27,7 +27,7 @@ def test_an_active_that_nobody_runs_goes_to_a_client_that_had_its_standby(
         task("0_1"),
         None,
         process(2),
-        Kind.ACTIVE,
+        MovementKind.ACTIVE,
         "no client ran it before; the destination had its standby and lags 5 offsets",
         lag=5,
     )

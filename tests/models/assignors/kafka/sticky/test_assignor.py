@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from caughtup.models.assignment.decision import Kind
+from caughtup.models.assignment.decision import MovementKind
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.kafka.sticky.assignor import decide_fallback_prior, decide_sticky
 from caughtup.models.assignors.registry import decide
@@ -83,7 +83,7 @@ def test_without_room_a_task_gets_fewer_standbys() -> None:
     decision = decided(client(), client(), stateful=("0_0",), standbys=3)
     assert standbys(decision) == ["", "0_0"]
     (cold, standby) = decision.movements
-    assert (cold.kind, standby.kind) == (Kind.COLD, Kind.STANDBY)
+    assert (cold.kind, standby.kind) == (MovementKind.COLD, MovementKind.STANDBY)
     assert standby.reason == "one of 3 standbys is new here; the destination lags 100,000 offsets"
 
 
@@ -91,7 +91,7 @@ def test_a_task_that_moves_says_why_its_client_let_go_of_it() -> None:
     decision = decided(client(active=("0_0", "0_1")), client(), stateful=("0_0", "0_1"))
     (movement,) = decision.movements
     assert movement.source == process(1)
-    assert movement.kind == Kind.COLD
+    assert movement.kind == MovementKind.COLD
     assert movement.reason == (
         "the source has its share of tasks; "
         "the destination is the least loaded and lags 100,000 offsets"
@@ -121,7 +121,11 @@ def test_only_the_sticky_assignor_exchanges_tasks_between_racks_and_says_so(assi
 def test_a_task_without_state_moves_without_a_lag() -> None:
     decision = decided(client(active=("1_0", "1_1")), client(), stateless=("1_0", "1_1"))
     (movement,) = decision.movements
-    assert (movement.kind, movement.lag, movement.source_lag) == (Kind.STATELESS, None, None)
+    assert (movement.kind, movement.lag, movement.source_lag) == (
+        MovementKind.STATELESS,
+        None,
+        None,
+    )
     assert movement.reason == (
         "the source has its share of tasks; the destination is the least loaded"
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from caughtup.models.replay.figures import standing_still
 from caughtup.models.replay.outcome import RECORDED, replay_group
-from caughtup.models.replay.settings import Setting
-from caughtup.models.replay.standing_still import standing_still
+from caughtup.models.replay.settings import ReplaySetting
 from tests.models.assignors.building import client, described
 from tests.models.replay.test_outcome import wire_history
 
-KAFKAS = Setting("high_availability")
+KAFKAS = ReplaySetting("high_availability")
 #: The rebalance itself: a heartbeat until all know of it, and a few requests.
 REBALANCE_SECONDS = 3.2
 

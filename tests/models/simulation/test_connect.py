@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from caughtup.models.ids import ConnectorTaskId
-from caughtup.models.simulation.connect.run import ConnectRun
+from caughtup.models.simulation.connect import ConnectRun
 from caughtup.models.simulation.figures import figures
 from caughtup.models.wire.connect_protocol import ConnectorsAndTasks
 

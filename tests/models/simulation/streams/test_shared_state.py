@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from caughtup.models.ids import TaskId
-from caughtup.models.simulation.streams.ends import Ends
+from caughtup.models.simulation.streams.shared_state import ChangelogEnds
 from caughtup.models.simulation.streams.topology import Changelog
 from caughtup.models.simulation.virtual_time import VirtualTime
 
@@ -12,7 +12,7 @@ TASK = TaskId(0, 0)
 
 def test_what_came_while_a_task_stood_still_is_written_when_it_goes_on() -> None:
     time = VirtualTime()
-    ends = Ends(time, {TASK: Changelog(1_000, 10.0)}, lambda _: None)
+    ends = ChangelogEnds(time, {TASK: Changelog(1_000, 10.0)}, lambda _: None)
     ends.grow(TASK, grows=True)
     time.run(5_000)
     ends.grow(TASK, grows=False)

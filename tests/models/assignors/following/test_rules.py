@@ -17,7 +17,7 @@ from caughtup.models.assignors.following.recommendation import FollowedRecommend
 from caughtup.models.assignors.following.rules import find_objection
 from caughtup.models.assignors.registry import decide
 from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.simulation.rounds import after, end_offsets
+from caughtup.models.simulation.rounds import end_offsets, next_scenario
 from tests.models.assignors.building import client, described
 from tests.oracle.generated.racks import generate_racked
 from tests.oracle.generated.scenarios import generate, generate_uneven
@@ -73,7 +73,7 @@ def played(family: Generated, seed: int) -> Iterator[tuple[Scenario, Decision]]:
     for _ in range(MOST_ROUNDS):
         decision = decide(scenario)
         yield scenario, decision
-        scenario = after(scenario, decision, ends, rate)
+        scenario = next_scenario(scenario, decision, ends, rate)
         if not decision.probing_rebalance_needed:
             return
 

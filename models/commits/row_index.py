@@ -1,8 +1,8 @@
-"""Which row each group, topic and partition has: found for a whole poll at once.
+"""The row of each group, topic and partition, looked up for a whole poll at once.
 
-The rows of a group's partitions of one topic lie side by side, in a block that grows as they come;
-a *head* is what their keys begin with. Partitions whose numbers are far apart have a row each, so
-that a number somebody made up costs no more than one.
+The rows of a group's partitions of one topic are adjacent, in a block that grows with them; a
+*head* is the start of their keys: the group and the topic. Partitions with scattered numbers have
+single rows, so that a made-up number costs only one row.
 """
 
 from __future__ import annotations
@@ -11,24 +11,27 @@ from collections.abc import Iterable, KeysView
 
 import numpy as np
 
-from caughtup.models.commits.columns import Columns
+from caughtup.models.commits.columns import CommitTableColumns
 from caughtup.models.polls.column_reader import Ints
 from caughtup.models.polls.commit_columns import CURRENT_TYPE, CommitColumns
 from caughtup.models.wire.consumer_offsets import head_names
 
 NO_ROW = -1
 NO_HEAD = -1
-#: A block has at most so many rows for each partition that was seen, and never more than fit.
+#: The most rows of a block for each partition that was seen.
 _ROWS_A_PARTITION = 16
 _FEWEST_HEADS = 1 << 8
-#: More than a partition's number has.
+#: More bits than a partition's number has.
 PARTITION_BITS = 30
 
 
-class Places:
-    """Rows by head and partition. ``counts`` (int64, by head) is for whoever counts commits."""
+class RowIndex:
+    """Rows by head and partition.
 
-    def __init__(self, columns: Columns) -> None:
+    ``counts`` (int64, by head) is the number of commits, set by callers.
+    """
+
+    def __init__(self, columns: CommitTableColumns) -> None:
         self._columns = columns
         self._numbers: dict[bytes, int] = {}
         self._heads: list[bytes] = []
@@ -43,14 +46,14 @@ class Places:
         self._free_blocks: dict[int, list[int]] = {}
 
     def find(self, group: str, topic: str) -> int:
-        """Return the number of a group's and a topic's head; NO_HEAD if there is none."""
+        """Return the number of the head of a group and a topic; NO_HEAD without one."""
         try:
             return self._numbers.get(head_of(group, topic), NO_HEAD)
         except (OverflowError, UnicodeEncodeError):  # no record can have such names
             return NO_HEAD
 
     def add(self, head: bytes) -> int:
-        """Return the number of a head, which is given one if it has none."""
+        """Return the number of a head, a new one if it has none."""
         number = self._numbers.get(head)
         if number is not None:
             return number
@@ -72,14 +75,14 @@ class Places:
         return number
 
     def emptied(self, heads: list[bytes]) -> list[int]:
-        """Return the numbers of those of these heads that have one and whose count is 0."""
+        """Return the numbers of those of these heads that are known and whose count is 0."""
         numbers = np.array([self._numbers.get(head, NO_HEAD) for head in heads], np.int64)
         numbers = numbers[numbers != NO_HEAD]
         emptied: list[int] = np.unique(numbers[self.counts[numbers] == 0]).tolist()
         return emptied
 
     def remove(self, heads: Iterable[int]) -> list[str]:
-        """Remove heads none of whose partitions has a commit any more; return topics without one."""
+        """Remove heads without commits; return the topics that have no head any more."""
         gone = set(heads)
         groups, left_topics = set(), []
         for number in sorted(gone):
@@ -106,13 +109,13 @@ class Places:
         return left_topics
 
     def row(self, head: int, partition: int) -> int:
-        """Return the row of a partition; NO_ROW if it has none."""
+        """Return the row of a partition; NO_ROW without one."""
         if partition < self._sizes[head]:
             return int(self._first[head]) + partition
         return self._apart.get(head, {}).get(partition, NO_ROW)
 
     def add_row(self, head: int, partition: int) -> int:
-        """Return the row of a partition, which is given one if it has none."""
+        """Return the row of a partition, a new one if it has none."""
         row = self.row(head, partition)
         if row == NO_ROW:
             self._make_rooms(np.array([head]), np.array([partition]))
@@ -134,8 +137,8 @@ class Places:
     def rows(self, commits: CommitColumns, added: Ints) -> tuple[Ints, Ints]:
         """Return the row of each of many commits and its head's number (int64).
 
-        ``added`` (int64) are the indices of those that are given a row if they have none. The
-        others may be left with NO_ROW or NO_HEAD.
+        ``added`` (int64) are the indices of commits that get a row if they have none. Others may
+        have NO_ROW or NO_HEAD.
         """
         numbers = self._numbers
         known = np.array([numbers.get(head, NO_HEAD) for head in commits.heads], np.int64)
@@ -157,7 +160,7 @@ class Places:
         return rows, head
 
     def _make_rooms(self, heads: Ints, partitions: Ints) -> None:
-        """Assign partitions of heads a row each: in a block if it needn't be too large for that."""
+        """Give partitions of heads a row each: in a block, unless that would be too large."""
         lacking = np.unique(heads << PARTITION_BITS | partitions)
         heads, partitions = lacking >> PARTITION_BITS, lacking & (1 << PARTITION_BITS) - 1
         starts = np.flatnonzero(np.diff(heads, prepend=NO_HEAD))
@@ -209,15 +212,15 @@ class Places:
             self._free_blocks.setdefault(size, []).append(first)
 
     def groups(self) -> KeysView[str]:
-        """Name the groups that have a head."""
+        """Return the groups that have a head."""
         return self._of_group.keys()
 
     def topics(self) -> KeysView[str]:
-        """Name the topics that have a head."""
+        """Return the topics that have a head."""
         return self._of_topic.keys()
 
     def of_group(self, group: str) -> list[int]:
-        """Return the numbers of a group's heads, in the order in which they came."""
+        """Return the numbers of a group's heads, in the order in which they were added."""
         return self._of_group.get(group, [])
 
     def of_topic(self, topic: str) -> dict[int, str]:
@@ -230,14 +233,14 @@ class Places:
 
 
 def names_of(head: bytes) -> tuple[str, str]:
-    """Return the group and the topic of a head, as a poll has it: a well-formed one."""
+    """Return the group and the topic of a well-formed head."""
     names = head_names(head)
     assert names is not None
     return names
 
 
 def head_of(group: str, topic: str) -> bytes:
-    """Encode a group and a topic as the key of a committed offset begins."""
+    """Return the start of the key of a committed offset: a group and a topic."""
     of_group, of_topic = group.encode(), topic.encode()
     return b"".join(
         (CURRENT_TYPE, len(of_group).to_bytes(2), of_group, len(of_topic).to_bytes(2), of_topic)

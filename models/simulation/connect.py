@@ -1,31 +1,109 @@
-"""A Connect group as it runs in virtual time: workers come and go, its leader decides and remembers."""
+"""A Connect group in virtual time: workers come and go, the leader decides and remembers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from caughtup.models.connect.decision import Decision
 from caughtup.models.connect.eager import decide_eager
 from caughtup.models.connect.incremental import decide_incremental
 from caughtup.models.connect.round import MAX_DELAY_MS, NO_MEMORY, Round
+from caughtup.models.connect.worker import owned_after
 from caughtup.models.ids import ConnectorTaskId
-from caughtup.models.simulation.connect.worker import Worker
 from caughtup.models.simulation.coordinator import ClassicCoordinator
 from caughtup.models.simulation.membership import Timings
 from caughtup.models.simulation.time_line import Activity, TimeLine
-from caughtup.models.simulation.virtual_time import VirtualTime
-from caughtup.models.wire.connect_protocol import ConnectorsAndTasks
+from caughtup.models.simulation.virtual_time import Event, VirtualTime
+from caughtup.models.wire.connect_protocol import NOTHING, ConnectorsAndTasks
 
 #: A Connect worker's own defaults where they differ from a consumer's.
 WORKER_TIMINGS = Timings(session_timeout_ms=10_000, rebalance_timeout_ms=60_000)
 
 
-class ConnectRun:
-    """A group of workers. ``connectors`` are connector → number of tasks, and may be changed.
+class Worker:
+    """A worker; its member id is its name and the number of its starts.
 
-    ``decisions`` are all that leaders decided, in order. ``epoch_ms`` is the leader's clock at the
-    story's start; ``eager`` is protocol 0.
+    ``eager``: it stops all of its work before it joins again, as with protocol 0. Connect has no
+    static members.
+    """
+
+    instance_id: str | None = None
+
+    def __init__(self, group: ConnectRun, name: str, *, eager: bool) -> None:
+        self._group = group
+        self._eager = eager
+        self._starts = 0
+        self._again: Event | None = None
+        self.name = name
+        self.member_id = name
+        self.answers = False
+        self.owned = NOTHING
+
+    def start(self) -> None:
+        """Start without work, as a new member."""
+        self._starts += 1
+        self.member_id = f"{self.name}-{self._starts}"
+        self.answers = True
+
+    def begin(self, work: ConnectorsAndTasks) -> None:
+        """Run some work at the start of the simulation."""
+        self._run(work)
+
+    def stop(self) -> None:
+        """Stop, and stop all work."""
+        self.answers = False
+        self._cancel()
+        self._run(NOTHING)
+
+    def prepare(self) -> None:
+        """Stop all work before joining again, if the protocol is eager."""
+        if self._eager:
+            self._run(NOTHING)
+
+    def subscription(self) -> tuple[str, ConnectorsAndTasks]:
+        """Return the worker's name and its work."""
+        return self.name, self.owned
+
+    def assigned(self, _generation: int, decision: Decision) -> None:
+        """Stop and start work, and join again: at once after a revocation, else after the delay."""
+        self._cancel()
+        told = decision.workers[self.name]
+        self._run(owned_after(self.owned, told))
+        if told.revoked:
+            self._group.ask(self.member_id)
+        elif decision.delay_ms:
+            self._again = self._group.time.after(decision.delay_ms, self._ask_again)
+
+    def _ask_again(self) -> None:
+        self._again = None
+        self._group.ask(self.member_id)
+
+    def _cancel(self) -> None:
+        if self._again is not None:
+            self._again.cancel()
+            self._again = None
+
+    def _run(self, work: ConnectorsAndTasks) -> None:
+        before, after = set(items(self.owned)), set(items(work))
+        for item in sorted(before - after):
+            self._group.does(item, self.name, None)
+        for item in sorted(after - before):
+            self._group.does(item, self.name, Activity.PROCESSING)
+        self.owned = work
+
+
+def items(work: ConnectorsAndTasks) -> Iterable[str]:
+    """Yield connectors and tasks as text."""
+    yield from work.connectors
+    yield from map(str, work.tasks)
+
+
+class ConnectRun:
+    """A group of workers. ``connectors``, which may change, maps each to its number of tasks.
+
+    ``decisions`` are all of the leaders' decisions, in order. ``epoch_ms`` is the leader's clock at
+    the start; ``eager`` is protocol 0.
     """
 
     def __init__(
@@ -60,7 +138,7 @@ class ConnectRun:
         return sorted((*self.connectors, *tasks))
 
     def start(self, name: str) -> None:
-        """Start a worker, without work: it joins the group."""
+        """Start a worker, which joins the group without work."""
         worker = self.workers.get(name)
         if worker is None:
             worker = self.workers[name] = Worker(self, name, eager=self._eager)
@@ -73,7 +151,7 @@ class ConnectRun:
     ) -> None:
         """Begin with workers that are in a stable group and run what they own.
 
-        The leader has led before: what it assigned it remembers, and no delay.
+        The leader led before: it remembers what it assigned, and no delay.
         """
         for name, work in owned.items():
             worker = self.workers[name] = Worker(self, name, eager=self._eager)
@@ -92,24 +170,24 @@ class ConnectRun:
         self.coordinator.leave(self.workers[name].member_id)
 
     def kill(self, name: str) -> None:
-        """Kill a worker: the group learns of it by the session timeout."""
+        """Kill a worker: the group notices it by the session timeout."""
         self.line.mark(self.time.now_ms, "kill", f"{name} is killed")
         self.workers[name].stop()
         self.coordinator.falls_silent(self.workers[name].member_id)
 
     def configure(self, connectors: Mapping[str, int]) -> None:
-        """Set the connectors: the leader reads of it and asks for a rebalance."""
+        """Set the connectors; the leader reads them and requests a rebalance."""
         self.connectors = dict(connectors)
         self.line.mark(self.time.now_ms, "configure", f"{len(connectors)} connectors")
         if self.coordinator.leader is not None:
             self.ask(self.coordinator.leader)
 
     def does(self, item: str, worker: str, activity: Activity | None) -> None:
-        """Note what a worker's connector or task does."""
+        """Record what a worker's connector or task does."""
         self.line.does(self.time.now_ms, item, worker, activity)
 
     def ask(self, member_id: str) -> None:
-        """Let a member ask for a rebalance."""
+        """Make a member request a rebalance."""
         self.coordinator.rejoin_now(member_id)
 
     def _completed(self, generation: int, members: list[str]) -> None:
@@ -117,8 +195,10 @@ class ConnectRun:
             self.time.now_ms, "rebalance", f"generation {generation}: {len(members)} workers"
         )
 
-    def _decide(self, leader: str, said: Mapping[str, Any]) -> Mapping[str, Any]:
-        round_ = Round(self._epoch_ms + self.time.now_ms, dict(self.connectors), _latest(said))
+    def _decide(self, leader: str, subscriptions: Mapping[str, Any]) -> Mapping[str, Any]:
+        round_ = Round(
+            self._epoch_ms + self.time.now_ms, dict(self.connectors), _latest(subscriptions)
+        )
         if self._eager:
             decision = decide_eager(round_)
         else:
@@ -126,9 +206,9 @@ class ConnectRun:
                 self._leader, self._memory = leader, NO_MEMORY
             decision, self._memory = decide_incremental(round_, self._memory, self._max_delay_ms)
         self.decisions.append(decision)
-        return dict.fromkeys(said, decision)
+        return dict.fromkeys(subscriptions, decision)
 
 
-def _latest(said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what each worker said under its name; a worker that started again counts once."""
-    return dict(said.values())
+def _latest(subscriptions: Mapping[str, Any]) -> dict[str, Any]:
+    """Return each worker's subscription by its name; a worker that started again counts once."""
+    return dict(subscriptions.values())

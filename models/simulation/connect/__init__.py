@@ -1,4 +1,0 @@
-"""A Kafka Connect group in virtual time: workers, their delay, and who runs what meanwhile.
-
-Imports models/connect; commands and tests import it.
-"""
