@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from datetime import UTC, datetime
 
@@ -68,6 +69,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return file not in shared, not _is_of_spark(item), file not in long, early
 
     items.sort(key=rank)  # stable: within a rank as they were found
+
+
+def pytest_collection_finish() -> None:
+    """Take what was collected out of the garbage collector's sight: it stays for the session."""
+    gc.collect()
+    gc.freeze()
 
 
 def _is_of_spark(item: pytest.Item) -> bool:
