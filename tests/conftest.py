@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from caughtup.pipelines.java.command_lines import QUICK_START
 from tests.support.sizes import SCENARIOS_A_DAY
 
-#: What lasts as long as the session and takes a minute to start, so that one worker has it alone.
+#: What takes a minute to start, so that one worker has it alone, until its tests are over.
 #: A cluster takes seconds: each worker starts its own.
 _SHARED = "scene"
 #: A test that may take longer than this by its own word takes long: it begins early.
