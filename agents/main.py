@@ -8,6 +8,7 @@ import click
 from click.shell_completion import get_completion_class
 
 import caughtup
+from caughtup.agents.cli.checkout import CheckoutCommand
 from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.lazy import LazyCommand, LazyGroup
 from caughtup.agents.process.leaving import leave
@@ -79,10 +80,21 @@ for origin, short_help in (
         "caughtup.agents.cli.files:files",
         "Write rules, dashboards, docs and the follower into a directory.",
     ),
-    ("caughtup.agents.cli.demo:demo", "Start a demo cluster on this machine and watch it."),
-    ("caughtup.bench.main:bench", "Measure this installation."),
 ):
     main.add_command(LazyCommand(origin, short_help))
+for origin, short_help, instead in (
+    (
+        "caughtup.demo.command:demo",
+        "Start a demo cluster on this machine and watch it.",
+        "make demo",
+    ),
+    (
+        "caughtup.bench.main:bench",
+        "Measure caughtup on this machine.",
+        "make install && .venv/bin/caughtup bench --help",
+    ),
+):
+    main.add_command(CheckoutCommand(origin, short_help, instead))
 
 
 def program() -> None:

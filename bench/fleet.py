@@ -16,8 +16,8 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.checkout import not_in_checkout
 from caughtup.agents.cli.examples import examples
-from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.agents.progress import Progress
@@ -108,7 +108,7 @@ def fleet(way: str, directory: Path | None, hold: bool, output: str, **options: 
     try:
         from caughtup.demo.fleet.timeline import FleetSettings
     except ImportError as error:
-        raise missing_extra("demo", error) from error
+        raise not_in_checkout(error) from error
     settings = FleetSettings(
         groups=options["groups"],
         partitions=options["partitions"],
@@ -131,7 +131,7 @@ def fleet(way: str, directory: Path | None, hold: bool, output: str, **options: 
     try:
         figures = _figures(settings, way, directory, hold, options["looks"] * 1000)
     except ImportError as error:
-        raise missing_extra("spark", error) from error
+        raise not_in_checkout(error) from error
     except CaughtupError as error:
         raise UserError(error.message) from error
     if output == "json":

@@ -13,8 +13,8 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.checkout import not_in_checkout
 from caughtup.agents.cli.examples import examples
-from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.agents.progress import Progress
@@ -80,7 +80,7 @@ def follow(tasks: int, records: int, rate: float, output: str) -> None:
             if output == "json":
                 click.echo(msgspec.json.encode(figure).decode())
     except ImportError as error:
-        raise missing_extra("demo", error) from error
+        raise not_in_checkout(error) from error
     except CaughtupError as error:
         raise UserError(error.message) from error
     if output == "table":

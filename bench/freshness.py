@@ -15,8 +15,8 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.checkout import not_in_checkout
 from caughtup.agents.cli.examples import examples
-from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.models.errors import CaughtupError
@@ -52,7 +52,7 @@ def freshness(commits: int, interval: float, output: str) -> None:
     try:
         from caughtup.demo.story.stage import Stage
     except ImportError as error:
-        raise missing_extra("demo", error) from error
+        raise not_in_checkout(error) from error
     try:
         with Stage(nodes=1) as stage:
             stage.start_cluster()

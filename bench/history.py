@@ -16,8 +16,8 @@ from confluent_kafka import Producer
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.checkout import not_in_checkout
 from caughtup.agents.cli.examples import examples
-from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.cli.pipeline.spark import running_spark
 from caughtup.agents.errors import UserError
@@ -96,7 +96,7 @@ def history(
         from caughtup.demo.fleet.offset_logs import Shape
         from caughtup.demo.story.stage import Stage
     except ImportError as error:
-        raise missing_extra("demo", error) from error
+        raise not_in_checkout(error) from error
     figures: list[dict[str, Any]] = []
     properties = {"offsets.topic.num.partitions": str(OFFSETS_PARTITIONS)}
     try:

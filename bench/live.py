@@ -20,8 +20,8 @@ from rich.console import Console
 from rich.table import Table
 
 from caughtup.agents.app import create_app
+from caughtup.agents.cli.checkout import not_in_checkout
 from caughtup.agents.cli.examples import examples
-from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.cli.run import prepare
 from caughtup.agents.clock import now_ms
@@ -91,7 +91,7 @@ def live(
     try:
         from caughtup.demo.cluster.cluster import EmbeddedCluster
     except ImportError as error:
-        raise missing_extra("demo", error) from error
+        raise not_in_checkout(error) from error
     load = Load(groups, partitions, min(active, groups * partitions), commits)
     properties = {"offsets.topic.num.partitions": str(_OFFSETS_PARTITIONS)}
     try:

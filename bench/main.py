@@ -1,4 +1,4 @@
-"""``caughtup bench``: measurements of this very installation, on a cluster of its own."""
+"""``caughtup bench``: measurements of caughtup on this machine, on a cluster of its own."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import click
 from caughtup.agents.cli.lazy import LazyCommand, LazyGroup
 
 
-@click.group(cls=LazyGroup, short_help="Measure this installation.")
+@click.group(cls=LazyGroup, short_help="Measure caughtup on this machine.")
 def bench() -> None:
-    """Measure this installation, on a cluster or in a JVM that is started for it."""
+    """Measure caughtup on this machine, on a cluster or in a JVM that is started for it.
+
+    Only a checkout has this command: a wheel is made without the benchmarks.
+    """
 
 
 for origin, short_help in (

@@ -16,8 +16,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.checkout import not_in_checkout
 from caughtup.agents.cli.examples import examples
-from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.protocol.brokers import Purpose
@@ -98,7 +98,7 @@ def _cluster(partitions: int) -> Iterator[EmbeddedCluster]:
     try:
         from caughtup.demo.cluster.cluster import EmbeddedCluster
     except ImportError as error:
-        raise missing_extra("demo", error) from error
+        raise not_in_checkout(error) from error
     with EmbeddedCluster(_NODES, broker_properties=_BROKERS) as cluster:
         _create_topics(cluster, partitions)
         cluster.kill_node(_DEAD)

@@ -15,8 +15,8 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.checkout import not_in_checkout
 from caughtup.agents.cli.examples import examples
-from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.models.errors import CaughtupError
@@ -90,7 +90,7 @@ def restart(times: int, output: str) -> None:
     try:
         from caughtup.demo.cluster.cluster import EmbeddedCluster
     except ImportError as error:
-        raise missing_extra("demo", error) from error
+        raise not_in_checkout(error) from error
     delay = {"group.initial.rebalance.delay.ms": "3000"}
     found: dict[str, list[float]] = defaultdict(list)
     try:

@@ -18,8 +18,8 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.checkout import not_in_checkout
 from caughtup.agents.cli.examples import examples
-from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.agents.progress import Progress
@@ -71,7 +71,7 @@ def scrape(groups: int, partitions: int, scrapes: int, granularity: str, output:
         from caughtup.demo.fleet.offset_commits import TOPIC
         from caughtup.demo.story.stage import Stage
     except ImportError as error:
-        raise missing_extra("demo", error) from error
+        raise not_in_checkout(error) from error
     properties = {"offsets.topic.num.partitions": str(OFFSETS_PARTITIONS)}
     try:
         settings = {"metrics_granularity": granularity}

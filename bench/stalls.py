@@ -15,8 +15,8 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.checkout import not_in_checkout
 from caughtup.agents.cli.examples import examples
-from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.alter_reassignments import quorum_leader, reassigner
@@ -116,7 +116,7 @@ def _six_nodes() -> Iterator[Stage]:
             stage.start_service()
             yield stage
     except ImportError as error:
-        raise missing_extra("demo", error) from error
+        raise not_in_checkout(error) from error
     except CaughtupError as error:
         raise UserError(error.message) from error
 

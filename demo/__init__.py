@@ -1,4 +1,5 @@
 """The embedded cluster (real Apache Kafka) and the demo applications.
 
-Imports models; the command line, benchmarks, the Java follower's build and tests import it.
+A checkout has it and a wheel hasn't: of what a wheel holds, only the command line names it, and only
+its command imports the command line. Benchmarks and tests import it.
 """

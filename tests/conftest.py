@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from datetime import UTC, datetime
 
@@ -11,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from caughtup.pipelines.java.command_lines import QUICK_START
 from tests.support.sizes import SCENARIOS_A_DAY
 
-#: What lasts as long as the session and takes a minute to start, so that one worker has it alone.
+#: What takes a minute to start, so that one worker has it alone, until its tests are over.
 #: A cluster takes seconds: each worker starts its own.
 _SHARED = "scene"
 #: A test that may take longer than this by its own word takes long: it begins early.
@@ -68,6 +69,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return file not in shared, not _is_of_spark(item), file not in long, early
 
     items.sort(key=rank)  # stable: within a rank as they were found
+
+
+def pytest_collection_finish() -> None:
+    """Take what was collected out of the garbage collector's sight: it stays for the session."""
+    gc.collect()
+    gc.freeze()
 
 
 def _is_of_spark(item: pytest.Item) -> bool:

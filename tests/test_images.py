@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import tomllib
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -66,6 +67,15 @@ def test_an_image_gets_the_versions_that_are_tested(lock: str) -> None:
             assert distribution(name).version == version
         except PackageNotFoundError:
             pytest.fail(f"{name} is locked and not installed")
+
+
+def test_a_checkout_gets_what_the_demo_and_the_tests_need() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    groups = project["dependency-groups"]
+    assert "demo" not in project["project"]["optional-dependencies"]
+    wanted = [Requirement(text) for name in ("demo", "dev") for text in groups[name]]
+    wanted += [Requirement(name) for name in needed("history", "spark", "top", "pkcs12")]
+    assert {canonicalize_name(one.name) for one in wanted} <= set(locked("requirements.lock"))
 
 
 @pytest.mark.parametrize("lock", sorted(path.name for path in ROOT.glob("requirements*.lock")))

@@ -76,6 +76,15 @@ def test_its_help_has_the_commands(installed: tuple[str, Path]) -> None:
     done = run(installed[1], "--help")
     assert done.returncode == 0, done.stderr
     assert "Run the service." in done.stdout
+    assert "demo" not in done.stdout
+
+
+def test_the_demo_and_benchmarks_need_a_checkout(installed: tuple[str, Path]) -> None:
+    for words, typed in ((["demo"], "make demo"), (["bench", "live"], "make install && ")):
+        done = run(installed[1], *words)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"git clone caughtup's repository and type there: {typed}" in done.stderr
+        assert done.stderr.count("\n") == 1
 
 
 def test_it_has_its_files_with_it(installed: tuple[str, Path], tmp_path: Path) -> None:
@@ -99,12 +108,12 @@ def test_what_it_says_of_a_missing_extra_fits_what_installed_it(
     installed: tuple[str, Path],
 ) -> None:
     installer, command = installed
-    done = run(command, "demo", "--scripted")
+    done = run(command, "pipeline", "compact", "--output", "tables")
     assert done.returncode == 1
     _, _, words = done.stderr.strip().partition("; type: ")
     expected = {
-        "pip": "pip install 'caughtup[demo]'",
-        "pipx": "pipx runpip caughtup install 'caughtup[demo]'",
-        "uv": f"uv pip install --python {command.parents[1]}/uv/caughtup 'caughtup[demo]'",
+        "pip": "pip install 'caughtup[spark]'",
+        "pipx": "pipx runpip caughtup install 'caughtup[spark]'",
+        "uv": f"uv pip install --python {command.parents[1]}/uv/caughtup 'caughtup[spark]'",
     }
     assert words == expected[installer]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email
+import os
 import subprocess
 import sys
 import tarfile
@@ -21,7 +22,9 @@ ROOT = Path(__file__).resolve().parents[1]
 SHARE = "caughtup/share/"
 #: What stands for the follower's jar, whose own tests compile it.
 JAR = b"PK of a jar"
-PACKAGES = ("agents", "models", "pipelines", "followers", "demo", "bench")
+#: What the wheel holds, and what only a checkout has.
+PACKAGES = ("agents", "models", "pipelines", "followers")
+CHECKOUT_PACKAGES = ("demo", "bench")
 
 #: Packages of the models that need msgspec: records, what keeps some of them, what asks that.
 NEEDING_MSGSPEC = {"records", "reassignments", "connect_clusters", "state", "what_if"}
@@ -75,6 +78,27 @@ def run_build(out: Path) -> None:
 def shipped(built: tuple[Path, Path]) -> set[str]:
     with zipfile.ZipFile(built[1]) as wheel:
         return set(wheel.namelist())
+
+
+@pytest.fixture(scope="module")
+def unpacked(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Unpack the wheel where Python finds it first, and this environment's packages after it."""
+    place = tmp_path_factory.mktemp("unpacked")
+    with zipfile.ZipFile(built[1]) as wheel:
+        wheel.extractall(place)
+    return place
+
+
+def ask(unpacked: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "caughtup.agents", *command],
+        cwd=unpacked,
+        env={**os.environ, "PYTHONPATH": str(unpacked)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +162,12 @@ def test_the_wheel_holds_the_page_and_says_that_it_is_typed(shipped: set[str]) -
 def test_the_wheel_holds_no_tests_and_no_second_copy_of_a_package(shipped: set[str]) -> None:
     assert {name.split("/")[0].split("-")[0] for name in shipped} == {"caughtup"}
     assert not {name for name in shipped if "test" in Path(name).name}
+    assert {name.split("/")[1] for name in shipped if name.startswith("caughtup/")} == {
+        *PACKAGES,
+        "share",
+        "__init__.py",
+        "py.typed",
+    }
 
 
 def test_the_wheel_says_its_version_its_command_and_its_license(built: tuple[Path, Path]) -> None:
@@ -160,11 +190,71 @@ def test_no_dependency_is_bound_to_an_address(built: tuple[Path, Path]) -> None:
     assert not [requirement for requirement in required if "@" in requirement]
 
 
+@pytest.mark.parametrize(
+    ("command", "typed"),
+    [
+        (["demo"], "make demo"),
+        (["demo", "--scripted", "--help"], "make demo"),
+        (["bench"], "make install && .venv/bin/caughtup bench --help"),
+        (["bench", "live", "--groups", "3"], "make install && .venv/bin/caughtup bench --help"),
+    ],
+)
+def test_what_only_a_checkout_has_says_so_in_one_line(
+    command: list[str], typed: str, unpacked: Path
+) -> None:
+    done = ask(unpacked, *command)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"caughtup: `caughtup {command[0]}` needs a checkout, since a wheel is made without it: "
+        f"git clone caughtup's repository and type there: {typed}\n"
+    )
+
+
+def test_a_wheels_help_lists_what_it_has_and_nothing_else(unpacked: Path) -> None:
+    there, here = ask(unpacked, "--help"), ask(ROOT, "--help")
+    assert there.returncode == here.returncode == 0
+    missing = set(here.stdout.splitlines()) - set(there.stdout.splitlines())
+    assert sorted(line.split()[0] for line in missing) == ["bench", "demo"]
+    assert set(there.stdout.splitlines()) < set(here.stdout.splitlines())
+
+
+def test_a_wheel_writes_its_files(unpacked: Path, tmp_path: Path) -> None:
+    done = ask(unpacked, "files", "--to", str(tmp_path))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / JAR_NAME).read_bytes() == JAR
+
+
+def test_every_module_of_a_wheel_is_imported_without_a_checkout(unpacked: Path) -> None:
+    walk = (
+        "import caughtup, importlib, pkgutil\n"
+        "for one in pkgutil.walk_packages(caughtup.__path__, 'caughtup.'):\n"
+        "    if not one.name.endswith(('__main__', '.msk')):  # no lock has Amazon's signer\n"
+        "        importlib.import_module(one.name)\n"
+        "print(caughtup.__file__)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(unpacked)}
+    done = subprocess.run(
+        [sys.executable, "-c", walk],
+        cwd=unpacked,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.splitlines()[-1]).is_relative_to(unpacked)
+
+
 def test_the_sdist_holds_the_tests_and_what_they_read(built: tuple[Path, Path]) -> None:
     with tarfile.open(built[0]) as sdist:
         held = {"/".join(name.split("/")[1:]) for name in sdist.getnames()}
     assert {"pyproject.toml", "README.md", "LICENSE", "Makefile", "requirements.lock"} <= held
     assert {"tests/test_packaging.py", "models/.ruff.toml", "agents/web/static/index.html"} <= held
+    for package in CHECKOUT_PACKAGES:
+        files = {str(one.relative_to(ROOT)) for one in (ROOT / package).rglob("*.py")}
+        assert files
+        assert files <= held
     scripts = [one for one in (ROOT / "scripts").rglob("*.*") if one.suffix != ".pyc"]
     assert {str(one.relative_to(ROOT)) for one in scripts} <= held
     assert not {name for name in held if name.startswith((".venv", ".git/", "artifacts"))}

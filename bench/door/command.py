@@ -13,8 +13,8 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.checkout import not_in_checkout
 from caughtup.agents.cli.examples import examples
-from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.bench.door.abuses import ABUSES, abused
@@ -54,7 +54,7 @@ def door(processes: int, tasks: int, same_address: bool, output: str) -> None:
     try:
         from caughtup.bench.door.scene import staged
     except ImportError as error:
-        raise missing_extra("demo", error) from error
+        raise not_in_checkout(error) from error
     try:
         with staged(processes, tasks) as stage:
             scenes = Scenes(stage, "127.0.0.1" if same_address else _THEIRS)

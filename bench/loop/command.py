@@ -18,8 +18,8 @@ from rich.console import Console
 from rich.table import Table
 
 from caughtup.agents.app import create_app
+from caughtup.agents.cli.checkout import not_in_checkout
 from caughtup.agents.cli.examples import examples
-from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.cli.run import prepare
 from caughtup.agents.clock import now_ms
@@ -66,7 +66,7 @@ def loop(processes: int, tasks: int, standbys: int, output: str) -> None:
         from caughtup.demo.cluster.cluster import EmbeddedCluster
         from caughtup.demo.fleet.large_group import LargeGroup
     except ImportError as error:
-        raise missing_extra("demo", error) from error
+        raise not_in_checkout(error) from error
     group = LargeGroup(processes, tasks, standbys)
     properties = {"offsets.topic.num.partitions": str(_OFFSETS_PARTITIONS)}
     try:

@@ -12,8 +12,8 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.checkout import not_in_checkout
 from caughtup.agents.cli.examples import examples
-from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.agents.progress import Progress
@@ -71,7 +71,7 @@ def movement(seeds: int, kafka_seeds: int, only: str, plain: bool, output: str) 
             if output == "json":
                 click.echo(msgspec.json.encode(figure).decode())
     except ImportError as error:
-        raise missing_extra("demo", error) from error
+        raise not_in_checkout(error) from error
     except CaughtupError as error:
         raise UserError(error.message) from error
     if output == "table":

@@ -16,8 +16,8 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.checkout import not_in_checkout
 from caughtup.agents.cli.examples import examples
-from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.cli.pipeline.spark import running_spark
 from caughtup.agents.errors import UserError
@@ -84,7 +84,7 @@ def replay(groups: int, makes: int, threads: tuple[int, ...], output: str) -> No
             if output == "json":
                 click.echo(msgspec.json.encode(figures[-1]).decode())
     except ImportError as error:
-        raise missing_extra("spark", error) from error
+        raise not_in_checkout(error) from error
     except CaughtupError as error:
         raise UserError(error.message) from error
     finally:

@@ -119,7 +119,7 @@ def pyspark_jars() -> Path:
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise JarsUnavailable(
-            "pyspark_missing", f"PySpark is not installed; type: {install_command('demo')}"
+            "pyspark_missing", f"PySpark is not installed; type: {install_command('spark')}"
         )
     return Path(spec.origin).parent / "jars"
 

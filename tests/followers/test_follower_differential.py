@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -120,20 +121,21 @@ def test_both_balance_at_once_what_is_nowhere_and_nobody_has(
 @pytest.mark.parametrize(
     ("padding", "reason"),
     [
-        ("x" * 1_000_000, "followed"),
-        ("x" * (MOST_RECOMMENDATION_BYTES - 2_000), "followed"),
-        ("x" * MOST_RECOMMENDATION_BYTES, "malformed"),
-        ([0] * 1_000_000, "followed"),
-        ([0] * 1_100_000, "malformed"),
-        ([[]] * 550_000, "malformed"),
-        ({str(number): 0 for number in range(1_100_000)}, "malformed"),
+        (lambda: "x" * 1_000_000, "followed"),
+        (lambda: "x" * (MOST_RECOMMENDATION_BYTES - 2_000), "followed"),
+        (lambda: "x" * MOST_RECOMMENDATION_BYTES, "malformed"),
+        (lambda: [0] * 1_000_000, "followed"),
+        (lambda: [0] * 1_100_000, "malformed"),
+        (lambda: [[]] * 550_000, "malformed"),
+        (lambda: {str(number): 0 for number in range(1_100_000)}, "malformed"),
     ],
+    ids=["string", "long string", "too long", "array", "too large", "too many arrays", "object"],
 )
 def test_both_refuse_what_would_take_too_much_memory(
-    follower_oracle: Oracle, padding: Any, reason: str
+    follower_oracle: Oracle, padding: Callable[[], Any], reason: str
 ) -> None:
     found = one_runs_all(lag=7)
-    newest = record(found, {1: (("0_0",), ()), 2: (("0_1",), ())}, padding=padding)
+    newest = record(found, {1: (("0_0",), ()), 2: (("0_1",), ())}, padding=padding())
     question = {
         "scenario": found,
         "record": json.dumps(newest),

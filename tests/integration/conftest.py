@@ -14,7 +14,6 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 from caughtup.demo.cluster.broker_config import Tls
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from tests.support.kafka.keystores import broker_files
-from tests.support.observability.scene import Scene
 from tests.support.service import Service, wait_for
 
 MakeTopic = Callable[..., str]
@@ -22,21 +21,26 @@ MakeCluster = Callable[..., EmbeddedCluster]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = f"{Path(__file__).parent}/"
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if str(item.path).startswith(here):
             item.add_marker(pytest.mark.integration)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster() -> Iterator[EmbeddedCluster]:
-    """Two nodes, plaintext, shared by the session: use topics and groups of your own."""
+    """Two nodes, plaintext, shared by these tests: use topics and groups of your own.
+
+    It ends where a worker goes on to other folders: brokers that nobody asks take a twentieth of a
+    processor.
+    """
     with EmbeddedCluster(nodes=2) as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="module")
 def service(cluster: EmbeddedCluster) -> Iterator[Service]:
-    """The service beside the session's cluster, for the tests of a file."""
+    """The service beside the shared cluster, for the tests of a file."""
     with Service(cluster) as service:
         yield service
 
@@ -56,7 +60,7 @@ def make_cluster() -> Iterator[MakeCluster]:
 
 @pytest.fixture
 def make_topic(cluster: EmbeddedCluster) -> MakeTopic:
-    """Makes topics with names of their own on the session's cluster."""
+    """Makes topics with names of their own on the shared cluster."""
 
     def make(
         prefix: str = "topic", partitions: int = 1, config: dict[str, str] | None = None
@@ -86,11 +90,3 @@ def _has_leaders(admin: AdminClient, topic: str, partitions: int) -> bool:
 def tls(tmp_path_factory: pytest.TempPathFactory) -> Tls:
     """A certificate for 127.0.0.1, its key as Kafka reads it, and its authority."""
     return broker_files(tmp_path_factory.mktemp("tls"))
-
-
-@pytest.fixture(scope="session")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    """A cluster of its own with an application, the service and a Prometheus, all at work."""
-    with Scene(tmp_path_factory.mktemp("scene")) as scene:
-        scene.set()
-        yield scene

@@ -22,7 +22,7 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from caughtup.pipelines.java.command_lines import QUICK_START
 from caughtup.pipelines.java.find import find_java
 from caughtup.pipelines.java.jars import classpath
-from tests.support.oracles import Oracle, compile_java, running_oracle
+from tests.support.oracles import Oracle, compiled_java, running_oracle
 
 JAVA_SOURCES = sorted((Path(__file__).parent / "java").glob("*.java"))
 QUIET = "-Dorg.apache.logging.log4j.level=OFF"
@@ -103,11 +103,9 @@ def jvm() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def oracle_classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def oracle_classes() -> Path:
     """What the oracles are compiled to, against the published jars."""
-    classes = tmp_path_factory.mktemp("oracle-classes")
-    compile_java(JAVA_SOURCES, classes)
-    return classes
+    return compiled_java(JAVA_SOURCES)
 
 
 @pytest.fixture(scope="session")

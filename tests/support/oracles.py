@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import json
 import os
 import subprocess
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from caughtup.followers.kafka_streams.jar import NAME, SOURCES, build_jar
 from caughtup.pipelines.java.command_lines import QUICK_START
 from caughtup.pipelines.java.compiling import compiler_command
 from caughtup.pipelines.java.find import find_java
-from caughtup.pipelines.java.jars import classpath
+from caughtup.pipelines.java.jars import cache_directory, classpath
 
 _PIPE = Path(__file__).with_name("java") / "Pipe.java"
 _QUIET = "-Dorg.apache.logging.log4j.level=OFF"
@@ -37,12 +41,41 @@ class Oracle:
         return answer
 
 
-def compile_java(
-    sources: Sequence[Path], classes: Path, *jars: Path, kafka: str | None = None
-) -> None:
-    """Compile sources, and the pipe, against other jars and Kafka's (``kafka``: their class path)."""
+def compiled_java(sources: Sequence[Path], *jars: Path, kafka: str | None = None) -> Path:
+    """Return the classes of sources, and of the pipe, kept beside Kafka's jars once compiled.
+
+    Against other jars and Kafka's (``kafka``: their class path). Whichever worker asks first
+    compiles; the directory is named after all that it is made of.
+    """
+    everything = [_PIPE, *sources]
     path = os.pathsep.join((kafka or classpath(), *map(str, jars)))
-    subprocess.run(compiler_command([_PIPE, *sources], classes, against=path), check=True)
+    made_of = (kafka or classpath(), *(one.read_bytes() for one in (*everything, *jars)))
+
+    def compile_into(directory: Path) -> None:
+        subprocess.run(compiler_command(everything, directory, against=path), check=True)
+
+    return kept("test-classes", made_of, compile_into)
+
+
+def follower_jar() -> Path:
+    """Return ``caughtup-follower.jar``, as anybody would build it, kept as classes are."""
+    made_of = [one.read_bytes() for one in sorted(SOURCES.iterdir()) if one.is_file()]
+    return kept("test-follower", made_of, lambda into: build_jar(into / NAME)) / NAME
+
+
+def kept(name: str, made_of: Iterable[str | bytes], make: Callable[[Path], object]) -> Path:
+    """Return a directory that ``make`` filled for this very content: once, however many ask."""
+    digest = hashlib.sha256()
+    for part in made_of:
+        digest.update(hashlib.sha256(part if isinstance(part, bytes) else part.encode()).digest())
+    directory = cache_directory() / f"{name}-{digest.hexdigest()[:16]}"
+    with directory.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not directory.exists():
+            with tempfile.TemporaryDirectory(prefix=f"{name}-", dir=directory.parent) as making:
+                make(coming := Path(making, "whole"))
+                coming.rename(directory)
+    return directory
 
 
 @contextmanager

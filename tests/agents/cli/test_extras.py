@@ -14,28 +14,31 @@ from caughtup.pipelines.extras import install_command
 
 #: Each command that needs an extra, what it has to be given, and the extra.
 NEEDING = [
-    (["demo", "--scripted"], "demo"),
     (["pipeline", "history", "--output", "o", "--checkpoint", "c"], "spark"),
     (["pipeline", "rates", "--checkpoint", "c"], "spark"),
     (["pipeline", "generations", "--output", "o"], "spark"),
     (["pipeline", "compact", "--output", "o"], "spark"),
     (["history", "--tables", "t"], "history"),
     (["replay", "--from", "g"], "spark"),
-    (["bench", "assign"], "demo"),
-    (["bench", "churn"], "demo"),
-    (["bench", "fleet", "--output", "o"], "spark"),
-    (["bench", "follow"], "demo"),
-    (["bench", "freshness"], "demo"),
-    (["bench", "history"], "demo"),
-    (["bench", "live"], "demo"),
-    (["bench", "loop"], "demo"),
-    (["bench", "movement"], "demo"),
-    (["bench", "offsets"], "demo"),
-    (["bench", "reassignments"], "demo"),
-    (["bench", "replay"], "spark"),
-    (["bench", "restart"], "demo"),
-    (["bench", "scrape"], "demo"),
-    (["bench", "stalls"], "demo"),
+]
+#: Commands that only a checkout has.
+OF_A_CHECKOUT = [
+    ["demo", "--scripted"],
+    ["bench", "assign"],
+    ["bench", "churn"],
+    ["bench", "fleet", "--output", "o"],
+    ["bench", "follow"],
+    ["bench", "freshness"],
+    ["bench", "history"],
+    ["bench", "live"],
+    ["bench", "loop"],
+    ["bench", "movement"],
+    ["bench", "offsets"],
+    ["bench", "reassignments"],
+    ["bench", "replay"],
+    ["bench", "restart"],
+    ["bench", "scrape"],
+    ["bench", "stalls"],
 ]
 #: Runs each in one interpreter that finds none of the extras' packages.
 PROGRAM = """
@@ -49,23 +52,42 @@ for words in json.loads(sys.argv[1]):
 """
 
 
-def test_every_command_that_needs_an_extra_names_it_and_how_to_install_it(tmp_path: Path) -> None:
+def said(commands: list[list[str]], directory: Path) -> list[str]:
+    """Run the commands without any extra; return what each ends with, which is one line."""
     ran = subprocess.run(
-        [sys.executable, "-c", PROGRAM, json.dumps([words for words, _ in NEEDING])],
-        cwd=tmp_path,
-        env={**os.environ, "CAUGHTUP_CACHE": str(tmp_path / "cache")},  # where no jars are yet
+        [sys.executable, "-c", PROGRAM, json.dumps(commands)],
+        cwd=directory,
+        env={**os.environ, "CAUGHTUP_CACHE": str(directory / "cache")},  # where no jars are yet
         capture_output=True,
         text=True,
         timeout=120,
         check=True,
     )
-    for (words, extra), line in zip(NEEDING, ran.stdout.splitlines(), strict=True):
+    lines = []
+    for words, line in zip(commands, ran.stdout.splitlines(), strict=True):
         code, stdout, stderr = json.loads(line)
         assert (code, stdout) == (1, ""), (words, code, stdout, stderr)
-        *others, said = stderr.splitlines()
-        assert said.startswith("caughtup: "), words
-        assert said.endswith(f"; type: pip install 'caughtup[{extra}]'"), (words, stderr)
+        *others, last = stderr.splitlines()
+        assert last.startswith("caughtup: "), words
         assert not [other for other in others if not other.startswith("Fetching the kafka jars")]
+        lines.append(last)
+    return lines
+
+
+def test_every_command_that_needs_an_extra_names_it_and_how_to_install_it(tmp_path: Path) -> None:
+    lines = said([words for words, _ in NEEDING], tmp_path)
+    for (words, extra), line in zip(NEEDING, lines, strict=True):
+        assert line.endswith(f"; type: pip install 'caughtup[{extra}]'"), (words, line)
+
+
+def test_what_a_checkout_lacks_make_installs(tmp_path: Path) -> None:
+    """Java's part comes with PySpark, which is an extra, too."""
+    for words, line in zip(OF_A_CHECKOUT, said(OF_A_CHECKOUT, tmp_path), strict=True):
+        assert line.endswith(
+            "; type: pip install 'caughtup[spark]'"
+            if "PySpark is not installed" in line
+            else "; type in the checkout: make install"
+        ), words
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Connect clusters of real workers on the session's cluster, and the service beside them."""
+"""Connect clusters of real workers on the shared cluster, and the service beside them."""
 
 from __future__ import annotations
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from caughtup.followers.kafka_streams.jar import build_jar
+from tests.support.oracles import follower_jar
 
 
 @pytest.fixture(scope="session")
-def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def jar() -> Path:
     """``caughtup-follower.jar``, as anybody would build it."""
-    return build_jar(tmp_path_factory.mktemp("follower") / "caughtup-follower.jar")
+    return follower_jar()

@@ -15,7 +15,6 @@ from confluent_kafka.admin import (
 
 from caughtup.demo.cluster.broker_config import Security
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.followers.kafka_streams.jar import build_jar
 from tests.support.followers.streams_application import Following, recommend
 from tests.support.kafka.acls import ALL, READ, WRITE, allow, prefixed
 
@@ -37,7 +36,7 @@ def secure() -> Iterator[EmbeddedCluster]:
 
 
 def test_without_rights_the_application_runs_and_with_them_it_follows(
-    secure: EmbeddedCluster, tmp_path: Path
+    secure: EmbeddedCluster, jar: Path
 ) -> None:
     properties = {
         "bootstrap.servers": secure.bootstrap_servers,
@@ -48,7 +47,6 @@ def test_without_rights_the_application_runs_and_with_them_it_follows(
             f'username="application" password="{PASSWORD}";'
         ),
     }
-    jar = build_jar(tmp_path / "follower.jar")
     with Following(secure, jar, properties=properties) as following:
         following.application.start_instance("one")
         refused = f"Not authorized to access topics: [{following.prefix}recommended-assignments]"

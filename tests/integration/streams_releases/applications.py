@@ -17,7 +17,7 @@ from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.topics import create_topics
 from caughtup.models.assignment.releases import NEWEST, Release
 from tests.support.kafka.topics import whole_topic
-from tests.support.oracles import Oracle, compile_java, running_oracle
+from tests.support.oracles import Oracle, compiled_java, running_oracle
 from tests.support.releases import RELEASES as PUBLISHED
 from tests.support.releases import release_classpath
 from tests.support.service import Service, wait_for
@@ -138,7 +138,7 @@ def play(
     more than 60, probing rebalances come.
     """
     groups = {f"{version}-{uuid.uuid4().hex[:6]}": one for one in variations}
-    with instances(version, directory) as ask:
+    with instances(version) as ask:
 
         def start(number: int) -> None:
             for group, one in groups.items():
@@ -172,11 +172,10 @@ def play(
 
 
 @contextmanager
-def instances(version: str, directory: Path) -> Iterator[Oracle]:
+def instances(version: str) -> Iterator[Oracle]:
     """Run a JVM with a release's jars, in which instances can be started."""
     kafka = release_classpath(version, runs=True)
-    classes = directory / f"classes-{version}"
-    compile_java([SOURCE], classes, kafka=kafka)
+    classes = compiled_java([SOURCE], kafka=kafka)
     with running_oracle("ReleasedApplication", classes, kafka=kafka) as ask:
         yield ask
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,7 +26,7 @@ from tests.oracle.generated.rebalances import (
 from tests.oracle.rebalance_parts import Json
 from tests.oracle.shrinking_rebalances import shrink_rebalance
 from tests.oracle.test_partition_assignor import FAILED_LEADER
-from tests.support.oracles import Oracle, compile_java, running_oracle
+from tests.support.oracles import Oracle, compiled_java, running_oracle
 from tests.support.rebalance_parsing import parse_rebalance
 from tests.support.releases import RELEASES, release_classpath
 from tests.support.sizes import SCENARIOS_A_DAY, THOROUGH
@@ -52,16 +51,15 @@ FAILED_BEFORE_3_1 = "java.lang.IllegalStateException: Tried to lookup lag for un
 
 
 @pytest.fixture(scope="module")
-def oracle_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OracleOf]:
+def oracle_of() -> Iterator[OracleOf]:
     """The partition assignor of a release, compiled against its jars and started when asked."""
     running: dict[str, Oracle] = {}
     with ExitStack() as oracles:
 
         def start(version: str) -> Oracle:
             if version not in running:
-                classes: Path = tmp_path_factory.mktemp(f"oracle-{version}")
                 kafka = release_classpath(version)
-                compile_java(SOURCES, classes, kafka=kafka)
+                classes = compiled_java(SOURCES, kafka=kafka)
                 running[version] = oracles.enter_context(
                     running_oracle(ORACLE, classes, kafka=kafka)
                 )

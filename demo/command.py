@@ -15,8 +15,8 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.cli.checkout import not_in_checkout
 from caughtup.agents.cli.examples import examples
-from caughtup.agents.cli.extras import missing_extra
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.cli.run import require_free_port
 from caughtup.agents.errors import UserError
@@ -68,12 +68,14 @@ def demo(scripted: bool, story: str, max_delay: int, web_port: int, output: str)
     The story is told in the terminal: what is done, what to open, what to type. With --scripted it
     ends by itself, and exits 0 only if caughtup saw everything that was done. So does the Connect
     story, which plays six cases on three workers and ends.
+
+    Only a checkout has this command: a wheel is made without the demo.
     """
     try:
         import caughtup.demo.story.stage
         import caughtup.demo.story.verdict  # noqa: F401 - all that the stories need is there
     except ImportError as error:
-        raise missing_extra("demo", error) from None
+        raise not_in_checkout(error) from None
     console = Console(stderr=output == "json", highlight=False)
     _forget_settings()
     if not scripted:
