@@ -67,7 +67,8 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
 
     ``name``: what is in it may be cut in its middle. ``order``: of several columns the one with
     the smallest is left out first; None: never. ``colours``: of cells, by what is in them.
-    ``of``: the attributes of a row that are in it, written by ``unit``.
+    ``of``: the attributes of a row that are in it, written by ``unit``. ``page``: the heading on
+    the page of a column that a table there shows beside those that it draws itself.
     """
 
     heading: str
@@ -77,6 +78,7 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
     colours: Mapping[str, str] = {}
     of: tuple[str, ...] = ()
     unit: Unit = "text"
+    page: str = ""
 
     def cell(self, row: object, now_ms: int = 0) -> str:
         """Return what a row has in it at a moment (ms); nothing where that isn't known."""
@@ -330,5 +332,10 @@ def _declared(vocabulary: Vocabulary) -> dict[str, Any]:
 #: What the page gets with each view: verdicts, the best first, and the columns of its tables.
 DECLARED = {
     "verdicts": {"lag": _declared(LAG), "reassignments": _declared(REASSIGNMENTS)},
-    "columns": {"reassignments": REASSIGNMENT_COLUMNS},
+    "columns": {
+        "reassignments": REASSIGNMENT_COLUMNS,
+        "groups": [column for column in GROUP_COLUMNS if column.page],
+        "partitions": [column for column in PARTITION_COLUMNS if column.page],
+        "connectors": [column for column in CONNECTOR_COLUMNS if column.page],
+    },
 }

@@ -1,5 +1,6 @@
 // A group's partitions: how each fares, how far it is behind, and who has it.
 
+import { cells, more as declared } from "../shell/declared.js";
 import { h } from "../shell/dom.js";
 import { ago, count, duration, known, naturally } from "../shell/format.js";
 import { more, portion, sortableHead, sorted } from "../shell/table.js";
@@ -8,13 +9,14 @@ import { age, greatestFirst, status, worstFirst } from "../overview/status.js";
 const SHOWN = 20;
 /** The ends of logs that rest are told once a minute. */
 const OLD_MS = 150_000;
-const COLUMNS = [
+const COLUMNS = () => [
   { id: "partition", name: "Partition", compare: (a, b) => naturally(a.topic, b.topic) || a.partition - b.partition },
   { id: "status", name: "Status", compare: (a, b) => worstFirst(judged(a), judged(b)) },
   { id: "lag", name: "Lag", number: true, compare: greatestFirst("lag") },
   { id: "time", name: "In time", number: true, compare: greatestFirst("lag_seconds"), title: "the age of its oldest unread record" },
   { id: "committed", name: "Committed", number: true, spare: true, compare: greatestFirst("committed") },
   { id: "end", name: "Log's end", number: true, spare: true, compare: greatestFirst("end_offset") },
+  ...declared("partitions"),
   { id: "member", name: "Member", compare: (a, b) => naturally(owner(a), owner(b)) },
 ];
 
@@ -28,7 +30,7 @@ export function partitions(state, ui, nowMs) {
   const find = (query.get("find") ?? "").toLowerCase();
   const found = all.filter((each) => `${each.topic}-${each.partition} ${owner(each)} ${each.host ?? ""} ${each.verdict ?? ""}`
     .toLowerCase().includes(find));
-  const rows = sorted(found, COLUMNS, query.get("sort"));
+  const rows = sorted(found, COLUMNS(), query.get("sort"));
   const shown = rows.slice(0, portion(query, "rows", SHOWN));
   return h("section", { key: "partitions", class: "panel", "aria-labelledby": "partitions" },
     h("div", { class: "tools" },
@@ -37,7 +39,7 @@ export function partitions(state, ui, nowMs) {
         placeholder: "Find a partition or member", "aria-label": "Find a partition or a member" })),
     shown.length
       ? h("div", { class: "scroll" }, h("table", { class: "rows partitions" },
-        sortableHead(COLUMNS, query.get("sort") ?? "", "sort"),
+        sortableHead(COLUMNS(), query.get("sort") ?? "", "sort"),
         h("tbody", null, shown.map((each) => row(each, nowMs)))))
       : h("p", { class: "quiet" }, all.length ? "No partition matches." : "The group has committed on no partition, and is assigned none."),
     more(shown.length, rows.length, "rows", 100),
@@ -69,6 +71,7 @@ function row(each, nowMs) {
     h("td", { class: "number" }, age(each)),
     h("td", { class: "number spare" }, count(each.committed)),
     end(each, nowMs),
+    cells("partitions", each),
     h("td", { class: "member" }, owner(each) ? h("bdi", { title: each.member ?? null }, owner(each)) : h("span", { class: "unsure" }, "nobody"),
       each.host && h("span", { class: "quiet" }, ` ${each.host}`)));
 }

@@ -1,7 +1,7 @@
 // Every group: how it fares and why, how far it is behind, and how that went.
 
 import { toGroup } from "../shell/address.js";
-import { worst } from "../shell/declared.js";
+import { cells, more as declared, worst } from "../shell/declared.js";
 import { h } from "../shell/dom.js";
 import { ago, count, countdown, known, naturally, plural, short } from "../shell/format.js";
 import { more, portion, sortableHead, sorted } from "../shell/table.js";
@@ -10,11 +10,12 @@ import { age, greatestFirst, lasting, status, worstFirst } from "./status.js";
 
 const SHOWN = 30;
 const KINDS = { streams: "Kafka Streams", connect: "Connect" };
-const COLUMNS = [
+const COLUMNS = () => [
   { id: "group", name: "Group", compare: (a, b) => naturally(a.group, b.group) },
   { id: "status", name: "Status", compare: worstFirst },
   { id: "lag", name: "Lag", number: true, compare: greatestFirst("lag") },
   { id: "time", name: "In time", number: true, compare: greatestFirst("lag_seconds"), title: "the age of its oldest unread record" },
+  ...declared("groups"),
   { id: "recent", name: "Recent lag", spare: true },
 ];
 
@@ -32,7 +33,7 @@ export function groups(state, ui, nowMs) {
     .filter((each) => each.group.toLowerCase().includes(find))
     .filter((each) => !query.has("kind") || isKind(each, query.get("kind")));
   const found = wanted.filter((each) => !query.has("status") || (each.status ?? "unknown") === query.get("status"));
-  const rows = sorted(found, COLUMNS, query.get("sort") ?? "status");
+  const rows = sorted(found, COLUMNS(), query.get("sort") ?? "status");
   const shown = rows.slice(0, portion(query, "rows", SHOWN));
   const largest = Math.max(0, ...shown.map((each) => each.lag ?? 0));
   return h("section", { key: "groups", class: "panel", "aria-labelledby": "groups" },
@@ -43,7 +44,7 @@ export function groups(state, ui, nowMs) {
     all.length > 0 && filters(wanted, counted, query, state.groups_more > 0 ? state.statuses : undefined),
     shown.length
       ? h("div", { class: "scroll" }, h("table", { class: "rows groups" },
-        sortableHead(COLUMNS, query.get("sort") ?? "status"),
+        sortableHead(COLUMNS(), query.get("sort") ?? "status"),
         h("tbody", null, shown.map((each) => about(each, largest, nowMs)))))
       : h("p", { class: "quiet" }, all.length ? "No group matches."
         : state.ready ? "No group has committed yet." : "Not read yet."),
@@ -97,15 +98,16 @@ function about(each, largest, nowMs) {
       h("td", { class: "number lag" }, h("b", null, lag),
         h("span", { class: "progress", "--share": largest ? ((each.lag ?? 0) / largest).toFixed(3) : 0 })),
       h("td", { class: "number", title: "the age of its oldest unread record" }, age(each)),
+      cells("groups", each),
       h("td", { class: "spare" }, sparkline(each.recent, "Recent lag"))),
-    h("tr", { key: `about ${each.group}`, class: "about" }, h("td", { colspan: COLUMNS.length },
+    h("tr", { key: `about ${each.group}`, class: "about" }, h("td", { colspan: COLUMNS().length },
       why && h("span", { class: "why-so" }, lasting(each, nowMs), known(each.since_ms) && ": ", why), " ", h("span", { class: "quiet" }, kind(each, nowMs)),
       each.application && streams(each.application, nowMs), each.connect && connect(each.connect))),
   ];
 }
 
 /**
- * What it is, how large, how often it was dealt anew: classic, 2 members, 12 partitions, generation 4;
+ * What it is, how large, its generation: classic, 2 members, 12 partitions, generation 4;
  * of a query of Spark's the last batch that it committed: spark, 12 partitions, batch 41, 8 s ago.
  */
 export const kind = (each, nowMs) => [

@@ -1,7 +1,7 @@
 // What the service declares with each view: verdicts, with their colours and signs, and columns.
 
 import { h } from "./dom.js";
-import { UNKNOWN, known } from "./format.js";
+import { UNKNOWN, known, written } from "./format.js";
 
 const CLASSES = { green: "ok", yellow: "unsure", red: "bad" };
 const NONE = { unassessed: null, terms: [] };
@@ -14,6 +14,16 @@ export function declare(next) {
 
 /** The columns of a table: what of a row is in each, and how that is written. */
 export const columns = (table) => declared.columns[table] ?? [];
+
+/** The headings of declared columns for `sortableHead`; those of figures sort, the greatest first. */
+export const more = (table) => columns(table).map(({ page, right, of: [name] }) => ({
+  id: name, name: page, number: right, spare: true,
+  compare: right ? (a, b) => (b[name] ?? -Infinity) - (a[name] ?? -Infinity) : undefined,
+}));
+
+/** The cells of a row in those columns. */
+export const cells = (table, row) => columns(table).map(({ of, unit = "text", right }) =>
+  h("td", { key: of[0], class: `${right ? "number " : ""}spare together` }, written(unit, of.map((name) => row[name]))));
 
 /** The words for a kind of verdicts, the worst first. */
 export const worst = (kind) => (declared.verdicts[kind] ?? NONE).terms.map(({ word }) => word).reverse();
