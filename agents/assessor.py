@@ -28,7 +28,7 @@ class Assessor(Service):
     how long one of these may take before it is slow.
     """
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(
         self, state: ClusterState, health: Health, budget_seconds: float | None = None

@@ -83,7 +83,7 @@ class EndOffsetsProbe(Service):
     generation waits for end offsets listed after it.
     """
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(
         self,

@@ -51,7 +51,7 @@ class LagTopic(Service):
     take their time, and are compressed as their topic is kept.
     """
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 from mode import Service
 
 from caughtup.agents.election.agent import until_active
-from caughtup.agents.kafka.answered import REQUEST_SECONDS, answered
+from caughtup.agents.kafka.admin_results import REQUEST_SECONDS, result_of
 from caughtup.agents.kafka.clients import admin_client
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
@@ -36,7 +36,7 @@ class CheckpointCommitter(Service):
     commit.
     """
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class CheckpointCommitter(Service):
 
     def _delete(self, admin: AdminClient, group: str) -> None:
         (deleted,) = admin.delete_consumer_groups([group], request_timeout=REQUEST_SECONDS).values()
-        answered(deleted)
+        result_of(deleted)
         del self._committed[group]
 
     async def _try(self, group: str, call: Callable[..., None], *arguments: object) -> bool:
@@ -108,6 +108,6 @@ def _commit(admin: AdminClient, group: str, offsets: _Offsets) -> None:
         (future,) = admin.alter_consumer_group_offsets(
             [asked], request_timeout=REQUEST_SECONDS
         ).values()
-        for one in answered(future).topic_partitions:
+        for one in result_of(future).topic_partitions:
             if one.error is not None:
                 raise KafkaException(one.error)

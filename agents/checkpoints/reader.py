@@ -29,7 +29,7 @@ class CheckpointReader(Service):
     A store that doesn't answer at all keeps only this waiting: its queries are unknown then.
     """
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(self, settings: Settings, health: Health, state: ClusterState) -> None:
         super().__init__()

@@ -10,7 +10,7 @@ from mode import Service
 
 from caughtup.agents.configuration.kafka_properties import SecretError, read_secret
 from caughtup.agents.configuration.watched_files import WatchedFiles
-from caughtup.agents.kafka.clients import log_in_with
+from caughtup.agents.kafka.clients import set_credentials
 from caughtup.agents.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class SecretFiles(Service):
     log says so.
     """
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(self, settings: Settings) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class SecretFiles(Service):
                 continue
             kafka[name] = secret
             if name == _PASSWORD:
-                count = log_in_with(str(kafka[_USER]), secret)
+                count = set_credentials(str(kafka[_USER]), secret)
                 log.info("%s_file has changed; clients that use it from now on: %d", name, count)
             else:
                 log.warning("%s_file has changed; the change takes effect at the next start", name)

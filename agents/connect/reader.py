@@ -83,7 +83,7 @@ class ConnectTopics:
 class ConnectReader(Service):
     """Reads the topics of Connect worker clusters, from the moment there is a Connect group."""
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(
         self,

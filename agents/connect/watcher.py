@@ -43,7 +43,7 @@ def _give_up(state: ClusterState, group: str, _: Exception) -> None:
 class ConnectWatcher(Service):
     """Decides each generation of each Connect group again, on a thread: a large one takes long."""
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(self, state: ClusterState, health: Health, movements: TopicWriter) -> None:
         super().__init__()

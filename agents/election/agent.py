@@ -31,7 +31,7 @@ from caughtup.agents.election.member import GroupMember
 from caughtup.agents.election.neighbours import Neighbours
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import aiokafka_config
-from caughtup.agents.kafka.protocol.decoding import words
+from caughtup.agents.kafka.protocol.decoding import explain_failure
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.models.election import elect
@@ -56,7 +56,7 @@ class Election(Service):
     is, unless it is this one.
     """
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(
         self,
@@ -210,7 +210,7 @@ class Election(Service):
         if isinstance(error, InconsistentGroupProtocolError):
             why = "others use it, and not as caughtup does: choose another application_id"
         else:
-            why = words(error) if isinstance(error, KafkaError) else str(error)
+            why = explain_failure(error) if isinstance(error, KafkaError) else str(error)
         if self._health.failed(PROBE) and not self._leaving:
             log.warning("the group %s: %s; trying again", self._group, why)
         if self._result is None and not self._elected:

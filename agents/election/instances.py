@@ -17,7 +17,7 @@ from caughtup.agents.kafka.protocol.groups import (
     describe_group,
     once_coordinated,
 )
-from caughtup.agents.kafka.protocol.membership import JoiningGroup
+from caughtup.agents.kafka.protocol.membership import JoinGroupSettings
 from caughtup.agents.settings import Settings
 from caughtup.models.election import Candidate
 
@@ -62,9 +62,9 @@ _decode_subscription = msgspec.json.Decoder(Subscription).decode
 _decode_assignment = msgspec.json.Decoder(Assignment).decode
 
 
-def joining(settings: Settings) -> JoiningGroup:
+def joining(settings: Settings) -> JoinGroupSettings:
     """Return what all instances with these settings agree about."""
-    return JoiningGroup(
+    return JoinGroupSettings(
         settings.application_id, PROTOCOL_TYPE, _PROTOCOL, _SESSION_MS, _REBALANCE_MS
     )
 

@@ -18,7 +18,7 @@ from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.connection import BrokerConnection, raise_for
 from caughtup.agents.kafka.protocol.decoding import decode_now
 from caughtup.agents.kafka.protocol.groups import DescribedGroup, describe_group, find_coordinator
-from caughtup.agents.kafka.protocol.membership import Joined, JoiningGroup
+from caughtup.agents.kafka.protocol.membership import JoinGroupAnswer, JoinGroupSettings
 from caughtup.agents.kafka.protocol.requests import Call
 
 #: Far beyond the time that any answer but JoinGroup's takes, and well within a session.
@@ -39,7 +39,7 @@ class GroupMember:
     coordinator again. ``describe`` and ``remove`` may be called while another call waits.
     """
 
-    def __init__(self, config: Mapping[str, Any], joining: JoiningGroup) -> None:
+    def __init__(self, config: Mapping[str, Any], joining: JoinGroupSettings) -> None:
         self._config = config
         self._cluster = ClusterProtocol(config, _ANSWER_SECONDS)
         self._joining = joining
@@ -52,12 +52,12 @@ class GroupMember:
         """How long the coordinator waits for a sign of life before it removes a member."""
         return self._joining.session_timeout_ms / 1000
 
-    async def join(self, subscription: bytes) -> Joined:
+    async def join(self, subscription: bytes) -> JoinGroupAnswer:
         """Join, or join again: returns once all others have. The leader then knows what they said."""
         while True:
             call = membership.join_group_call(self._joining, self.member_id, subscription)
             data = await self._ask(call, _JOINING_SECONDS)
-            joined = decode_now(membership.decode_joined, data)
+            joined = decode_now(membership.decode_join_group, data)
             try:
                 raise_for(joined.error_code)
             except MemberIdRequired:
@@ -78,7 +78,7 @@ class GroupMember:
             self._joining.group, self.generation, self.member_id, assignments
         )
         code, assignment = decode_now(
-            membership.decode_synced, await self._ask(call, _JOINING_SECONDS)
+            membership.decode_sync_group, await self._ask(call, _JOINING_SECONDS)
         )
         raise_for(code)
         return assignment
@@ -99,7 +99,9 @@ class GroupMember:
         connections = self._cluster.connections
         coordinator = await find_coordinator(connections, self._joining.group)
         call = membership.leave_group_call(self._joining.group, member_ids)
-        raise_for(decode_now(membership.decode_left, await connections.ask(coordinator, call)))
+        raise_for(
+            decode_now(membership.decode_leave_group, await connections.ask(coordinator, call))
+        )
 
     async def leave(self) -> None:
         """Leave the group, if this is a member of it."""

@@ -1,4 +1,4 @@
-"""Batches of changes in, the cluster's state updated."""
+"""The agent that applies batches of changes from ``__consumer_offsets`` to the cluster's state."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 log = logging.getLogger(__name__)
 
-#: Unreadable records that the log tells of; the metrics count them all.
+#: Log lines about unreadable records; the metrics count all of them.
 _SAMPLES_A_MINUTE = 10
 
 
 class CaughtUp:
-    """Goes down the channel behind the last batch that was there at the start."""
+    """The mark on the channel after the last batch of records from before the start."""
 
 
 def offsets(
@@ -33,7 +33,7 @@ def offsets(
     health: Health,
     wakeups: KeptChannel,
 ) -> None:
-    """Register the offsets agent: a batch of changes in, the state updated."""
+    """Register the agent: it applies each batch of changes to the state."""
     unreadable = RateLimit(_SAMPLES_A_MINUTE)
 
     @app.agent(changes, name="offsets")
@@ -41,7 +41,7 @@ def offsets(
         async for change in batches:
             if isinstance(change, CaughtUp):
                 state.applications.log_read_to_end()
-                # What a long log left is here to stay: no garbage collection has to look through it.
+                # The objects of the state stay: garbage collections need not traverse them.
                 gc.freeze()
                 health.ready = True
                 await wakeups.put(Wakeup.GROUPS)

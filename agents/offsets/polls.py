@@ -14,14 +14,14 @@ from caughtup.models.groups.classic import ReadGroup, read_classic_groups
 from caughtup.models.polls.batch import Batch, decode_records, split_generations
 from caughtup.models.polls.records import FramedRecords
 
-#: Of what is applied in one go, which holds up the event loop for some 10 ms.
+#: The largest batch that is applied at once, which occupies the event loop for some 10 ms.
 LIVE_RECORDS = 2_000
 
 
 class Changes(NamedTuple):
-    """What some records changed, their classic groups read.
+    """A batch of changes with its classic groups and Connect generations decoded, by group.
 
-    ``past``: they are from before the service began, and there may be more of those.
+    ``past``: the records are from before the service started, and more of them may follow.
     """
 
     batch: Batch
@@ -31,17 +31,17 @@ class Changes(NamedTuple):
 
     @classmethod
     def of(cls, batch: Batch, *, past: bool = False) -> Changes:
-        """Read the classic groups of a batch, which takes long for large ones."""
+        """Decode the groups of a batch, which takes long for large groups."""
         connect = read_connect_groups(batch.groups)
         return cls(batch, read_classic_groups(batch.groups), connect, past)
 
 
 def decode_past(records: FramedRecords) -> list[Changes]:
-    """Decode records from before the service began."""
+    """Decode records from before the service started, as one batch."""
     return [Changes.of(decode_records(records), past=True)] if len(records) else []
 
 
 def decode_live(records: FramedRecords) -> list[Changes]:
-    """Decode records as they come, cut where generations need it."""
+    """Decode new records, split so that no batch has two generations of a group."""
     parts = split_generations(records, LIVE_RECORDS)
     return [Changes.of(decode_records(part)) for part in parts]

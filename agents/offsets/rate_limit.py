@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class RateLimit:
-    """Allows so many log lines a minute."""
+    """A limit on the log lines of one kind a minute."""
 
     def __init__(self, a_minute: int) -> None:
         self._a_minute = a_minute
@@ -12,7 +12,7 @@ class RateLimit:
         self._count = 0
 
     def is_exceeded(self, now: int) -> bool:
-        """Count one more at this moment (ms), and return whether it is too many."""
+        """Count one more line at time ``now`` (ms); return whether it exceeds the limit."""
         minute = now // 60_000
         if minute != self._minute:
             self._minute, self._count = minute, 0

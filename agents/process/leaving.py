@@ -1,4 +1,4 @@
-"""Ends a process in which a client library still has threads at work."""
+"""End a process in which calls into a client library are still running."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import sys
 import threading
 from contextlib import suppress
 
-#: The name of threads whose calls into a client library nobody waits for.
-UNAWAITED = "nobody waits for it"
+#: The name of threads that run such a call; the process may end before the call returns.
+UNAWAITED = "unawaited call"
 
 
 def leave(code: object) -> None:
-    """End the process with an exit status, if calls that nobody waits for are still on.
+    """End the process at once with an exit status if an unawaited call is running, else return.
 
-    librdkafka's threads go on meanwhile, and OpenSSL's cleanup at the end of a process takes from
-    under them what they use, which ended some commands with SIGSEGV after they had said all.
+    At a normal exit, OpenSSL's cleanup frees what librdkafka's running threads still use, which
+    ended some commands with SIGSEGV after their output was complete.
     """
     if any(thread.name == UNAWAITED for thread in threading.enumerate()):
         for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError, ValueError):  # whoever read it has gone
+            with suppress(OSError, ValueError):  # the reading end is closed
                 stream.flush()
         os._exit(code if isinstance(code, int) else int(code is not None))

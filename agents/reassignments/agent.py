@@ -1,4 +1,4 @@
-"""The agent of caughtup-reassignments: follows reassignments, and publishes what becomes of them."""
+"""The agent of caughtup-reassignments: applies its records, and publishes events of reassignments."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ def reassignments(
     state: ClusterState,
     health: Health,
 ) -> None:
-    """Register the reassignments agent: records in slices, the tracker updated, events sent.
+    """Register the agent: it applies slices of records to the tracker, and sends events.
 
-    An instance that stands by publishes nothing: once it is active it has read what was published.
+    An instance that stands by sends no events; before it becomes active it reads those that were
+    published.
     """
     outbox = Outbox(state.set_aside)
 
@@ -44,7 +45,7 @@ def reassignments(
 
 
 def event_records(state: ClusterState, partition: TopicPartition) -> list[tuple[bytes, bytes]]:
-    """Return the records of what has become of a reassignment; none where that fails."""
+    """Return the event records of a reassignment, as keys and values; none if that fails."""
     with state.faults.isolated("movements", str(partition), now_ms()):
         key = encode_partition(partition)
         events = state.reassignment_events.new_events(state.reassignments, partition)

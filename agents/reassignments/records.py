@@ -20,16 +20,17 @@ from caughtup.models.records.reassignments import (
 from caughtup.models.records.topics import REASSIGNMENTS
 from caughtup.models.state.cluster import ClusterState
 
-#: Reassignments that are followed: a whole cluster's may be ongoing. Anybody may write more.
+#: The most reassignments that are tracked: those of a whole large cluster. Any client may write more.
 MOST_ONGOING = 200_000
 
 
 def apply_record(
     state: ClusterState, key: bytes | None, value: bytes | None, clock_ms: int | None = None
 ) -> ReassignmentRecord | None:
-    """Apply one record of caughtup-reassignments, and return it.
+    """Apply one record of caughtup-reassignments; return it if it changed a reassignment.
 
-    None where it is about no partition, refused or outdated. ``clock_ms``: what to hold its times against.
+    The result is None if the record is about no partition, refused or outdated. ``clock_ms``: the
+    clock to check its times against; None for this machine's.
     """
     with isolated_record(state, REASSIGNMENTS, key, clock_ms) as clock:
         record = _read(key, value, clock)
@@ -58,9 +59,9 @@ def _read(
 
 
 def _is_outdated(state: ClusterState, record: ReassignmentRecord, clock_ms: int) -> bool:
-    """Return whether an observation is older than the last one, and was so before it came.
+    """Return whether an observation is older than the tracked one.
 
-    One that is older and fresh was made after the clock was set back.
+    It is not outdated if it is also recent: then the clock was set back in between.
     """
     tracked = state.reassignments.ongoing.get(record.topic_partition)
     if tracked is None or record.as_of_ms >= tracked.latest.as_of_ms:
@@ -87,10 +88,10 @@ def read_back(
     clock_ms: int,
     unfinished: Collection[TopicPartition] = (),
 ) -> None:
-    """Add what a retained record says of a reassignment, or forget one that has ended.
+    """Add the reassignment of a retained record to ``known``, or remove it if it has ended.
 
-    The last of each partition's records counts. One that ended stays known while it is
-    ``unfinished``: its end was written, and what follows from it wasn't. Raises RefusedError.
+    Later records of a partition replace earlier ones. A reassignment that ended stays known while
+    it is ``unfinished``: its end was written, but not yet its event. Raises RefusedError.
     """
     if key == CLUSTER_KEY:
         return

@@ -26,7 +26,7 @@ _PAUSE_SECONDS = 0.01
 class Sampler(Service):
     """Fills ``state.recent``, from the moment the log was read to its end."""
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(
         self, state: ClusterState, health: Health, clock: Callable[[], int] = now_ms

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
-from caughtup.agents.kafka.answered import answered
+from caughtup.agents.kafka.admin_results import result_of
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.definitions import SERVICE_TOPICS, ServiceTopic, topic_name
 
@@ -41,7 +41,7 @@ def describe_topics(admin: AdminClient, settings: Settings) -> DescribedTopics:
     existing, missing, hidden = {}, [], {}
     for name, future in asked.items():
         try:
-            described = answered(future)
+            described = result_of(future)
         except KafkaException as error:
             reason = error.args[0]
             if reason.code() < 0:  # librdkafka's own: no broker said so
@@ -72,7 +72,7 @@ def check_topics(
     ).items():
         name = resource.name
         try:
-            configs = {key: str(entry.value) for key, entry in answered(future).items()}
+            configs = {key: str(entry.value) for key, entry in result_of(future).items()}
         except KafkaException as error:
             if error.args[0].code() < 0:
                 raise

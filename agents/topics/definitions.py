@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from caughtup.agents.errors import UserError
-from caughtup.agents.kafka.answered import answered
+from caughtup.agents.kafka.admin_results import result_of
 from caughtup.agents.kafka.config import rdkafka_config
 from caughtup.agents.settings import Settings
 from caughtup.models.records.topics import (
@@ -92,7 +92,7 @@ def create_topics(settings: Settings, names: Collection[str], timeout: float = 1
     created = []
     for name, future in admin.create_topics(wanted, request_timeout=timeout).items():
         try:
-            answered(future, 2 * timeout)
+            result_of(future, 2 * timeout)
             created.append(name)
         except KafkaException as error:
             if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
@@ -114,7 +114,7 @@ def creation_problem(admin: AdminClient, settings: Settings, name: str) -> str |
     asked = admin.create_topics(_new_topics(settings, [name]), validate_only=True)
     for future in asked.values():
         try:
-            answered(future)
+            result_of(future)
         except KafkaException as error:
             found: KafkaError = error.args[0]
             if found.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:

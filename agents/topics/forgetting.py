@@ -25,7 +25,7 @@ class Forgetter(Service):
     ``topics`` are those with a record for each group.
     """
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(self, state: ClusterState, health: Health, *topics: TopicWriter) -> None:
         super().__init__()

@@ -33,7 +33,7 @@ class TopicKeeper(Service):
     instance creates topics.
     """
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(
         self, settings: Settings, health: Health, recreated: Callable[[str], None]

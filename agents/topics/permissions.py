@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AclOperation, AdminClient
 
-from caughtup.agents.kafka.answered import answered
+from caughtup.agents.kafka.admin_results import result_of
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.groups import group_operations, once_coordinated
@@ -77,7 +77,7 @@ def _of_topic(admin: AdminClient, name: str) -> set[AclOperation] | None:
             request_timeout=_TIMEOUT_SECONDS,
         )[name]
         try:
-            operations = answered(described).authorized_operations
+            operations = result_of(described).authorized_operations
         except KafkaException as error:
             code = error.args[0].code()
             if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:

@@ -55,7 +55,7 @@ class Publisher(Service):
     ``may_publish``: asked before a record is sent; until it may be, the caller waits.
     """
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(self, settings: Settings, health: Health, may_publish: Callable[[], bool]) -> None:
         super().__init__()

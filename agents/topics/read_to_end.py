@@ -19,7 +19,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
-from caughtup.agents.kafka.answered import answered
+from caughtup.agents.kafka.admin_results import result_of
 from caughtup.agents.kafka.config import rdkafka_config
 from caughtup.agents.kafka.first_contact import bad_property, unreachable
 from caughtup.agents.progress import Progress
@@ -207,7 +207,7 @@ def _list(admin: AdminClient, partitions: list[TopicPartition], spec: OffsetSpec
             request_timeout=_TIMEOUT_SECONDS,
         )
         try:
-            return {p.partition: answered(future).offset for p, future in futures.items()}
+            return {p.partition: result_of(future).offset for p, future in futures.items()}
         except KafkaException as error:
             if error.args[0].code() not in _LEADER_MOVES or time.monotonic() > deadline:
                 raise

@@ -44,7 +44,7 @@ class TopicsReader(Service):
     that was there at the start is on the channels.
     """
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(
         self,

@@ -20,7 +20,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import ListOffsetsResultInfo, OffsetSpec
 
-from caughtup.agents.kafka.answered import answered
+from caughtup.agents.kafka.admin_results import result_of
 from caughtup.agents.kafka.clients import admin_client, consumer
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.unreadable_batches import Skipping
@@ -242,4 +242,4 @@ class StandaloneConsumer:
 
 
 def _offsets(asked: Mapping[TopicPartition, Future[ListOffsetsResultInfo]]) -> dict[int, int]:
-    return {partition.partition: answered(future).offset for partition, future in asked.items()}
+    return {partition.partition: result_of(future).offset for partition, future in asked.items()}

@@ -31,7 +31,7 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.first_contact import connect
-from caughtup.agents.kafka.protocol.decoding import words
+from caughtup.agents.kafka.protocol.decoding import explain_failure
 from caughtup.agents.probes.reassignments import ReassignmentObserver, Round
 from caughtup.agents.process.fault_log import FaultLog
 from caughtup.agents.progress import Progress
@@ -99,7 +99,7 @@ def reassignments(watch: bool, seconds: float | None, output: str, **connection:
     except KeyboardInterrupt:
         return
     except KafkaError as error:
-        raise UserError(f"cannot look at reassignments: {words(error)}") from None
+        raise UserError(f"cannot look at reassignments: {explain_failure(error)}") from None
     _finish(view.lines(), output, _MORE)
 
 
@@ -172,7 +172,9 @@ async def _rounds(observer: ReassignmentObserver, *, patient: bool) -> AsyncIter
         except KafkaError as error:
             if not patient:
                 raise
-            click.echo(f"caughtup: cannot look at reassignments: {words(error)}", err=True)
+            click.echo(
+                f"caughtup: cannot look at reassignments: {explain_failure(error)}", err=True
+            )
         await asyncio.sleep(_PAUSE_SECONDS)
 
 

@@ -17,7 +17,7 @@ from caughtup.agents.cli.snapshot import ClusterLooks
 from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import aiokafka_config
-from caughtup.agents.kafka.protocol.decoding import words
+from caughtup.agents.kafka.protocol.decoding import explain_failure
 from caughtup.agents.probes.reassignments import ReassignmentObserver, Round
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import done_at_once
@@ -103,7 +103,7 @@ class FromLooks:
         try:
             view.take(self._observing.round())
         except KafkaError as error:
-            raise UserError(f"cannot look at reassignments: {words(error)}") from None
+            raise UserError(f"cannot look at reassignments: {explain_failure(error)}") from None
         view.assess(self._settings.reassignment_budget)
 
 

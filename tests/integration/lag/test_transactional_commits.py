@@ -82,7 +82,7 @@ class Following:
     async def _read(self) -> None:
         async with OffsetLog(self._settings, on_error=self.problems.append) as log:
             assert await log.open()
-            await log.read_past(decode_past, self._take)
+            await log.read_to_open_end(decode_past, self._take)
             self._has_read.set()
             if self._follows:
                 await log.follow(decode_live, self._take)
