@@ -10,7 +10,7 @@ from click.shell_completion import get_completion_class
 import caughtup
 from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.lazy import LazyCommand, LazyGroup
-from caughtup.agents.process.leaving import leave
+from caughtup.agents.process.exiting import exit_process
 
 # Commands import numpy, whose threads would take the signals before the supervisor blocks them.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -90,5 +90,5 @@ def program() -> None:
     try:
         main(prog_name="caughtup")
     except SystemExit as end:
-        leave(end.code)
+        exit_process(end.code)
         raise

@@ -17,7 +17,7 @@ from caughtup.agents.kafka.diagnosis import Trouble, diagnose, troubles_at
 from caughtup.agents.kafka.protocol.listeners import STEP_SECONDS
 from caughtup.agents.kafka.tokens.source import token_source
 from caughtup.agents.kafka.tokens.token import TokenError
-from caughtup.agents.process.leaving import UNAWAITED
+from caughtup.agents.process.exiting import UNAWAITED
 from caughtup.agents.settings import Settings
 from caughtup.models.security.logins import Bearer, complaints, has_own_way, login_of
 

@@ -14,9 +14,8 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.kafka.offset_log import OffsetLog
 from caughtup.agents.kafka.partition_leaders import LogPartition
 from caughtup.agents.kept_channel import KeptChannel
-from caughtup.agents.offsets.agent import CaughtUp
-from caughtup.agents.offsets.polls import Changes, decode_live, decode_past
-from caughtup.agents.offsets.rate_limit import RateLimit
+from caughtup.agents.offsets.agent import CaughtUp, Changes, decode_live, decode_past
+from caughtup.agents.process.fault_log import RateLimit
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.pulses import OFFSETS
 from caughtup.agents.settings import Settings
@@ -29,7 +28,7 @@ _RETRY_SECONDS = 1.0
 #: Log lines about failures; the metrics count all of them.
 _FAILURES_A_MINUTE = 10
 #: How often the progress of a long start is logged.
-_SAY_MS = 5_000
+_LOG_EVERY_MS = 5_000
 #: Brokers whose last answer is younger than this count as answering.
 _ANSWERS_MS = 5_000
 #: More than the objects of the batches that exist at the same time while a log is read.
@@ -37,7 +36,7 @@ _OBJECTS = 1_000_000
 
 
 @contextmanager
-def few_collections() -> Iterator[None]:
+def rare_collections() -> Iterator[None]:
     """Have Python search for garbage cycles rarely inside the context.
 
     By default it searches after every 700 new objects; decoding makes no cycles.
@@ -50,7 +49,7 @@ def few_collections() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-def stands_still(behind: int, answered_ms: int | None, now: int) -> bool:
+def is_stuck(behind: int, answered_ms: int | None, now: int) -> bool:
     """Return whether records are unread although the brokers answered lately (times in ms)."""
     return behind > 0 and answered_ms is not None and now - answered_ms < _ANSWERS_MS
 
@@ -110,21 +109,21 @@ class OffsetsReader(Service):
         """Read up to the ends at the start, then put the mark on the channel."""
         total = opened.unread_at_open()
         progress = ReadingProgress(total, now_ms())
-        say_ms = progress.started_ms + _SAY_MS
+        log_ms = progress.started_ms + _LOG_EVERY_MS
         count = len(opened.partitions)
         log.info("reading %d partitions of %s, %d offsets", count, CONSUMER_OFFSETS, total)
         self._health.polled(None, total)
 
         async def take(changes: list[Changes], records: int) -> None:
-            nonlocal say_ms
+            nonlocal log_ms
             progress.behind = opened.unread_at_open()
             await self._take(changes, records, progress.behind, opened.answered_ms())
             progress.records += records
-            if now_ms() >= say_ms and progress.behind:
-                say_ms += _SAY_MS
+            if now_ms() >= log_ms and progress.behind:
+                log_ms += _LOG_EVERY_MS
                 log.info("reading %s: %s", CONSUMER_OFFSETS, progress.line(now_ms()))
 
-        with few_collections():
+        with rare_collections():
             await self.wait(opened.read_to_open_end(decode_past, take))
         if not self.should_stop:
             await self._announce()
@@ -142,7 +141,7 @@ class OffsetsReader(Service):
 
     def _turned(self) -> None:
         """Beat unless records are unread although the brokers answer."""
-        if not stands_still(self._behind, self._answered_ms, now_ms()):
+        if not is_stuck(self._behind, self._answered_ms, now_ms()):
             self._health.pulses.beat(OFFSETS)
 
     async def _announce(self) -> None:

@@ -22,7 +22,7 @@ from caughtup.agents.kafka.protocol.cluster_answers import (
 from caughtup.agents.kafka.protocol.decoding import explain_failure
 from caughtup.agents.kafka.protocol.releases import oldest_release, zookeeper_decides
 from caughtup.agents.probes.replicas import BrokerReplicas, observe_replicas
-from caughtup.agents.probes.throttles import Rates, ThrottleObserver
+from caughtup.agents.probes.throttles import ThrottleObserver, ThrottleRates
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.reassignments import (
     CLUSTER_FORMAT,
@@ -37,7 +37,7 @@ TIMEOUT_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class ReassignmentRound:
     """What one round observed.
 
     ``listed``: whether the controller listed the reassignments; if not, nothing is known of them.
@@ -76,7 +76,7 @@ class ReassignmentObserver:
         await self._throttles.stop()
         await self.protocol.__aexit__(kind, error, traceback)
 
-    async def observe(self, also: Collection[TopicPartition] = ()) -> Round:
+    async def observe(self, also: Collection[TopicPartition] = ()) -> ReassignmentRound:
         """Observe once; ``also`` has partitions whose metadata is wanted, reassigned or not.
 
         What could not be read is named in ``cluster.missing``, in words. Raises KafkaError only if
@@ -119,7 +119,9 @@ class ReassignmentObserver:
             answers,
             as_of_ms,
         )
-        return Round(cluster, listing is not None, observations, _asked_partitions(also, described))
+        return ReassignmentRound(
+            cluster, listing is not None, observations, _additional_partitions(also, described)
+        )
 
     async def _list(self, missing: set[str]) -> dict[TopicPartition, PartitionReassignment] | None:
         try:
@@ -153,7 +155,7 @@ class ReassignmentObserver:
 
 
 def _broker_observation(
-    broker: Broker, answers: BrokerReplicas | None, rates: Mapping[int, Rates]
+    broker: Broker, answers: BrokerReplicas | None, rates: Mapping[int, ThrottleRates]
 ) -> BrokerRecord:
     directories = (
         answers.directories if answers is not None and answers.directories is not None else ()
@@ -167,7 +169,7 @@ def _broker_observation(
         key=_usable_part,
         default=LogDirectory("", 0, None, None),
     )
-    rate = rates.get(broker.id, Rates())
+    rate = rates.get(broker.id, ThrottleRates())
     return BrokerRecord(
         fenced=broker.fenced,
         leader_rate=rate.leader,
@@ -218,7 +220,7 @@ def _partition_observations(
     return tuple(observations)
 
 
-def _asked_partitions(
+def _additional_partitions(
     asked: Collection[TopicPartition], described: DescribedPartitions | None
 ) -> dict[TopicPartition, PartitionInfo | None]:
     """Return the metadata of the additional partitions; None for one that does not exist."""

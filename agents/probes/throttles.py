@@ -36,7 +36,7 @@ _SWEEP_SHARE = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class ThrottleRates:
     """A broker's replication throttles in bytes a second; None where there is none."""
 
     leader: int | None = None
@@ -48,7 +48,7 @@ class Throttles:
     """Throttles by topic, rates by broker, and what could not be read, in words."""
 
     topics: dict[str, ThrottleRecord] = field(default_factory=dict)
-    rates: dict[int, Rates] = field(default_factory=dict)
+    rates: dict[int, ThrottleRates] = field(default_factory=dict)
     missing: set[str] = field(default_factory=set)
 
 
@@ -140,7 +140,7 @@ class ThrottleObserver:
                 f"throttles of broker {broker}: {explain_failure(error, 'DESCRIBE_CONFIGS')}"
             )
             return
-        into.rates[broker] = Rates(
+        into.rates[broker] = ThrottleRates(
             _rate(configs.get(LEADER_RATE)), _rate(configs.get(FOLLOWER_RATE))
         )
 

@@ -15,7 +15,24 @@ log = logging.getLogger(__name__)
 _MINUTE_MS = 60_000
 
 
-class OnceAMinute:
+class RateLimit:
+    """A limit on the log lines of one kind a minute."""
+
+    def __init__(self, a_minute: int) -> None:
+        self._a_minute = a_minute
+        self._minute = -1
+        self._count = 0
+
+    def is_exceeded(self, now: int) -> bool:
+        """Count one more line at time ``now`` (ms); return whether it exceeds the limit."""
+        minute = now // 60_000
+        if minute != self._minute:
+            self._minute, self._count = minute, 0
+        self._count += 1
+        return self._count > self._a_minute
+
+
+class LogLimit:
     """Allows one log line a minute of each kind. There are few kinds."""
 
     def __init__(self) -> None:
@@ -37,7 +54,7 @@ class FaultLog:
     """Logs faults, refused records and those set aside: of each kind the first in a minute."""
 
     def __init__(self) -> None:
-        self._due = OnceAMinute()
+        self._due = LogLimit()
 
     def attach(self, state: ClusterState) -> None:
         """Log the faults and refusals that the state counts from now on."""

@@ -17,10 +17,10 @@ from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.protocol.decoding import explain_failure
 from caughtup.agents.probes.pace import Pace
-from caughtup.agents.probes.reassignments import ReassignmentObserver, Round
+from caughtup.agents.probes.reassignments import ReassignmentObserver, ReassignmentRound
 from caughtup.agents.process.health import Health
 from caughtup.agents.progress import Progress
-from caughtup.agents.reassignments.records import read_back
+from caughtup.agents.reassignments.agent import read_back
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import isolated_record
 from caughtup.agents.topics.publisher import TopicWriter
@@ -123,7 +123,7 @@ class ReassignmentsProbe(Service):
     async def _round(self, observer: ReassignmentObserver) -> float:
         """Observe once, publish, and return the pause in seconds."""
         began = time.monotonic()
-        self._adopt()
+        self._add_published()
         found = await observer.observe(self._known.keys())
         await self._publish(found)
         self._log_missing(found.cluster.missing)
@@ -133,16 +133,16 @@ class ReassignmentsProbe(Service):
             self._health.failed(PROBE)
         return self._pace.pause_seconds(found.ongoing, time.monotonic() - began)
 
-    def _adopt(self) -> None:
+    def _add_published(self) -> None:
         """Add reassignments that other instances published, so that their ends are noticed."""
         published = self._state.reassignments.ongoing
         self._ended &= published.keys()
         for partition in published.keys() - self._known.keys() - self._ended:
-            known = self._last(partition)
+            known = self._last_record(partition)
             if known is not None:
                 self._known[partition] = known
 
-    def _last(self, partition: TopicPartition) -> ReassignmentRecord | None:
+    def _last_record(self, partition: TopicPartition) -> ReassignmentRecord | None:
         """Return the last published record of a reassignment, else the last one sent."""
         tracked = self._state.reassignments.ongoing.get(partition)
         if tracked is None:
@@ -157,7 +157,7 @@ class ReassignmentsProbe(Service):
             log.warning("reassignments: unknown: %s", subjects[subject])
         self._missing = set(subjects)
 
-    async def _publish(self, found: Round) -> None:
+    async def _publish(self, found: ReassignmentRound) -> None:
         await self._topic.send(key=CLUSTER_KEY, value=CLUSTER_FORMAT.encode(found.cluster))
         turn = time.monotonic()
         for observation in found.ongoing:
@@ -183,23 +183,25 @@ class ReassignmentsProbe(Service):
         """
         partition = observation.topic_partition
         self._endings.forget(partition)
-        last = self._last(partition)
+        last = self._last_record(partition)
         if last is not None:
             original = reverted(last) if last.original is None else last.original
             if not is_another_reassignment(last, original, observation, cluster):
                 began = {"since_ms": last.since_ms, "original": last.original}
                 observation = changed(observation, **began)
         self._known[partition] = observation
-        return self._judged(observation)
+        return self._with_verdict(observation)
 
-    def _judged(self, record: ReassignmentRecord) -> ReassignmentRecord:
+    def _with_verdict(self, record: ReassignmentRecord) -> ReassignmentRecord:
         """Return a record with the last computed verdict and figures of its reassignment."""
         partition = record.topic_partition
         tracked = self._state.reassignments.ongoing.get(partition)
         watch = self._state.reassignment_watch
         return recorded(record, None if tracked is None else watch.find(partition, tracked))
 
-    async def _unlisted(self, partition: TopicPartition, found: Round) -> list[Awaitable[object]]:
+    async def _unlisted(
+        self, partition: TopicPartition, found: ReassignmentRound
+    ) -> list[Awaitable[object]]:
         """Publish that a partition is no longer listed; return the sends to await if it ended."""
         known, as_of_ms = self._known[partition], found.cluster.as_of_ms
         if partition not in found.described:
@@ -207,7 +209,7 @@ class ReassignmentsProbe(Service):
         info = found.described[partition]
         replicas, isr = (None, ()) if info is None else (info.replicas, info.isr)
         if not self._endings.is_over(known, replicas, isr):
-            await self._send(self._judged(changed(known, as_of_ms=as_of_ms, unlisted=True)))
+            await self._send(self._with_verdict(changed(known, as_of_ms=as_of_ms, unlisted=True)))
             return []
         if partition not in self._state.reassignments.ongoing:
             # It ended while the service was down; the tracker needs the record to end it.

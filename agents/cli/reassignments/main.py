@@ -32,7 +32,7 @@ from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.first_contact import connect
 from caughtup.agents.kafka.protocol.decoding import explain_failure
-from caughtup.agents.probes.reassignments import ReassignmentObserver, Round
+from caughtup.agents.probes.reassignments import ReassignmentObserver, ReassignmentRound
 from caughtup.agents.process.fault_log import FaultLog
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
@@ -160,7 +160,9 @@ async def _observe(
                     return
 
 
-async def _rounds(observer: ReassignmentObserver, *, patient: bool) -> AsyncIterator[Round]:
+async def _rounds(
+    observer: ReassignmentObserver, *, patient: bool
+) -> AsyncIterator[ReassignmentRound]:
     """Observe again and again; who is patient is told of a round that fails, and waits."""
     while True:
         try:

@@ -18,7 +18,7 @@ import pytest
 
 from caughtup.agents.assessor import Assessor
 from caughtup.agents.clock import now_ms
-from caughtup.agents.offsets.polls import Changes
+from caughtup.agents.offsets.agent import Changes
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import done_in_turns, in_turns
 from caughtup.agents.recommendations import recommender

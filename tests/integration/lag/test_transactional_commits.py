@@ -19,7 +19,7 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, To
 from confluent_kafka.admin import AdminClient
 
 from caughtup.agents.kafka.offset_log import OffsetLog
-from caughtup.agents.offsets.polls import Changes, decode_live, decode_past
+from caughtup.agents.offsets.agent import Changes, decode_live, decode_past
 from caughtup.agents.settings import Settings
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.topics import create_topics

@@ -57,7 +57,9 @@ def test_a_damaged_answer_is_one_error_or_lies_within_its_bytes():
 
 
 def test_a_fetch_asks_for_all_records_of_each_partition():
-    call = fetch_call("t", {5: 1 << 40, 6: 0}, wait_ms=200, most_bytes=4 << 20, partition_bytes=1 << 20)
+    call = fetch_call(
+        "t", {5: 1 << 40, 6: 0}, wait_ms=200, most_bytes=4 << 20, partition_bytes=1 << 20
+    )
     assert (call.key, call.version, call.flexible) == (Key.FETCH, 4, False)
     head = struct.pack(">iiiib", -1, 200, 1, 4 << 20, 0)
     topic = struct.pack(">ih", 1, 1) + b"t" + struct.pack(">i", 2)

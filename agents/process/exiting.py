@@ -11,7 +11,7 @@ from contextlib import suppress
 UNAWAITED = "unawaited call"
 
 
-def leave(code: object) -> None:
+def exit_process(code: object) -> None:
     """End the process at once with an exit status if an unawaited call is running, else return.
 
     At a normal exit, OpenSSL's cleanup frees what librdkafka's running threads still use, which
