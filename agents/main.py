@@ -86,7 +86,7 @@ for origin, short_help in (
 
 
 def program() -> None:
-    """Run the command line as the program that it is."""
+    """Run the command line and end the process."""
     try:
         main(prog_name="caughtup")
     except SystemExit as end:
