@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from caughtup.pipelines.java.command_lines import QUICK_START
-from caughtup.pipelines.java.compiling import compiler_command
+from caughtup.pipelines.java.command_lines import QUICK_START, compiler_command
 from caughtup.pipelines.java.find import find_java
 from caughtup.pipelines.java.jars import classpath
 
