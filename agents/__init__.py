@@ -1,4 +1,4 @@
-"""The shell: everything that awaits. ``app`` puts it together, the files beside it are the agents.
+"""The service and the commands: all I/O. ``app`` wires the service together.
 
-Imports models; the command line imports pipelines, demo and bench, when they are called.
+Imports models; the command line imports pipelines, demo and bench when they are called.
 """

@@ -1,4 +1,4 @@
-"""The composition root: settings in, a Faust app with everything wired to it out."""
+"""The composition root: make a Faust app with all agents and services from the settings."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ _READ = (
 
 @dataclass(frozen=True, slots=True)
 class Wired:
-    """The service, put together: the Faust app, and what else a caller may want to look at."""
+    """The wired service: the Faust app, and the parts that callers use."""
 
     app: faust.App
     state: ClusterState
@@ -86,7 +86,7 @@ class Wired:
 
 
 class _Boot(BootStrategy):
-    """Start neither Faust's consumer nor its producer: both are our own."""
+    """Starts neither Faust's consumer nor its producer: the service has its own."""
 
     enable_kafka = False
 
@@ -96,14 +96,14 @@ class _App(faust.App):
 
     def runs(self, service: Service) -> None:
         """Start and stop a service with the app."""
-        self.service(service)  # type: ignore[arg-type]  # it takes instances, too
+        self.service(service)  # type: ignore[arg-type]  # it also takes instances
 
 
 def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
-    """Wire agents, probes and the web server to one Faust app. Nothing is started yet.
+    """Wire agents, probes and the web server to one Faust app, without starting anything.
 
-    Call it with the event loop running that the app is to live on. Faust wants a directory even
-    where it keeps nothing: ``scratch``.
+    Call it on the event loop that the app will use. ``scratch``: the data directory that Faust
+    requires, although nothing is stored in it.
     """
     app = _App(
         settings.application_id,
@@ -114,7 +114,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     )
     health = Health(settings.cluster_name, tuple(exposures(settings.kafka)))
     hurry = asyncio.Event()
-    # Few: the reader waits for the agent, so that a long log isn't held in memory.
+    # Bounded: the reader waits for the agent, so that a long log is not held in memory.
     changes = kept_channel(app, _BATCHES_WAITING)
     wakeups = kept_channel(app)
     read = {name: kept_channel(app) for name in _READ}
@@ -165,8 +165,8 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
         write_again.get(name, lambda: None)()
 
     web = WebServer(settings, state, health)
-    # They stop in the opposite order: whoever publishes before the group is left, and until the
-    # end it is told that the service isn't ready.
+    # Services stop in the opposite order: those that publish stop before the group is left, and
+    # the web server stops last, so that /ready answers until the end.
     app.runs(web)
     app.runs(publisher)
     app.runs(election)

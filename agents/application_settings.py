@@ -1,4 +1,4 @@
-"""What can be told of an application: the configs that the wire doesn't show, by Kafka's names."""
+"""The settings of an application: configs that are not on the wire, under Kafka's names."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ ApplicationConfig: type[BaseModel] = create_model(
 
 
 def parameters_of(application: BaseModel) -> ApplicationParameters:
-    """Return an application's assignor parameters, as the models have them."""
+    """Return an application's settings as the models' ApplicationParameters."""
     given: dict[str, Any] = application.model_dump(by_alias=True, exclude_none=True)
     return ApplicationParameters(
         changelogs=given.pop("changelogs", None),

@@ -1,4 +1,4 @@
-"""Works out how groups and reassignments fare, again and again, without holding anybody up."""
+"""Assess groups and reassignments every 2 s, in short turns of the event loop."""
 
 from __future__ import annotations
 
@@ -16,19 +16,18 @@ from caughtup.models.reassignments.watch import shares_of
 from caughtup.models.state.cluster import ClusterState
 
 _INTERVAL_SECONDS = 2.0
-#: Of a turn (``process/turns.py``: 2 ms) and so long a pause, this takes a fifth of the event loop's
-#: time at most, and a request that comes meanwhile waits for one turn.
+#: With turns of 2 ms (``process/turns.py``) and this pause, assessing takes at most a fifth of the
+#: event loop's time, and a request waits for one turn at most.
 _PAUSE_SECONDS = 0.008
 
 
 class Assessor(Service):
-    """Assesses one group after the other, from the moment the log was read to its end.
+    """Assesses groups, once ``__consumer_offsets`` was read to its end, and reassignments.
 
-    And one reassignment after the other, from the first observation of them. ``budget_seconds``:
-    how long one of these may take before it is slow.
+    ``budget_seconds``: how long a reassignment may take before it is slow.
     """
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(
         self, state: ClusterState, health: Health, budget_seconds: float | None = None
@@ -58,7 +57,7 @@ class Assessor(Service):
         watch = self._state.reassignment_watch
         faults, shares = self._state.faults, None
         with faults.isolated("reassignments", "throttles", now_ms()):
-            # Of thousands that takes a quarter of a second.
+            # In a thread: for thousands of reassignments it takes 0.25 s.
             shares = await asyncio.to_thread(shares_of(tracker))
         now, budget = now_ms(), self._budget_seconds
         await done_in_turns(_each(watch.assess(tracker, now, budget, shares)), _PAUSE_SECONDS)
@@ -75,7 +74,7 @@ class Assessor(Service):
             watch = self._state.watches.get(group)
             known += 1 if watch is None else 1 + len(watch.copies)
             self._freeze.reached(known)
-            yield  # a group at rest takes no step of its own
+            yield  # assess() yields nothing for a group at rest
         self._state.forget_all_but(set(groups))
 
 

@@ -1,4 +1,4 @@
-"""Log-end offsets: a probe puts them on caughtup-end-offsets, an agent takes them from there."""
+"""End offsets: a probe publishes them on caughtup-end-offsets, an agent applies them from there."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ from caughtup.models.state.cluster import ClusterState
 log = logging.getLogger(__name__)
 
 PROBE = "end_offsets"
-#: An unchanged partition is written again this often, so that readers know it is still looked at.
+#: Unchanged end offsets are published again this often, so that readers know that they are current.
 _REFRESH_MS = 60_000
-#: What was published and isn't in the tables by then is published again: a recreated topic loses
-#: records, and its reader may go on behind the first new ones.
+#: Published end offsets that are not in the state after this time are published again: a recreated
+#: topic loses records, and its reader may start after the first new ones.
 _TAKEN_MS = 5_000
-#: So long is waited for them to be there before they count as seen.
+#: How long a round waits until its records have come back into the state.
 _ROUND_TRIP_SECONDS = 1.0
 _POLL_SECONDS = 0.01
-#: A connection that was silent for so long is dropped; the client would ask there for a minute.
+#: A silent connection is dropped after this time; the default is a minute.
 CLIENT = {"socket.timeout.ms": 10_000}
 
 
 def end_offsets(
     app: faust.App, channel: KeptChannel, state: ClusterState, wakeups: KeptChannel
 ) -> None:
-    """Register the end-offsets agent: records in batches, the state updated."""
+    """Register the agent: it applies slices of records to the state."""
 
     @app.agent(channel, name="end_offsets")
     async def apply(slices: faust.StreamT[Slice]) -> None:
@@ -64,7 +64,7 @@ def apply_record(
 ) -> None:
     """Apply one record of caughtup-end-offsets, unless it is refused.
 
-    ``clock_ms``: what to hold its time against.
+    ``clock_ms``: the clock to check its time against; None for this machine's.
     """
     with isolated_record(state, END_OFFSETS, key, clock_ms) as clock:
         partition, record = read_end_offsets(key, value)
@@ -77,13 +77,13 @@ def apply_record(
 
 
 class EndOffsetsProbe(Service):
-    """Asks the leaders for the end offsets that matter, and publishes those that changed.
+    """Lists the end offsets of watched topics, and publishes those that changed.
 
-    It looks every ``end_offsets_interval`` seconds, and at once when ``hurry`` is set because a
-    generation waits for end offsets listed after it.
+    It lists every ``end_offsets_interval`` seconds, and at once when ``hurry`` is set, because a
+    generation waits for end offsets from after it.
     """
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(
         self,
@@ -104,13 +104,13 @@ class EndOffsetsProbe(Service):
         self._hurry = hurry
         self._published: dict[TopicPartition, EndOffsets] = {}
         self._topic_ids: dict[str, bytes] = {}
-        #: The record that was published last, and of when (ms), until the tables have it.
+        #: The last published partition and its time (ms), until that record is in the state.
         self._untaken: tuple[TopicPartition, int] | None = None
         #: When each partition was listed last, in ms.
         self._listed_ms: dict[TopicPartition, int] = {}
 
     def write_again(self) -> None:
-        """Write what was written before: its topic was made anew."""
+        """Publish everything again, since the topic was recreated."""
         self._published.clear()
         self._hurry.set()
 
@@ -141,9 +141,9 @@ class EndOffsetsProbe(Service):
             log.warning("listing end offsets: brokers %s do not answer; connecting anew", brokers)
 
     async def _round(self) -> int | None:
-        """List and publish; return as of when (ms) everything that can be known is in the tables.
+        """List and publish; return the time (ms) of which the state has all end offsets.
 
-        None where they haven't taken yet what was published: their figures are as old as they were.
+        Returns None if the published records have not come back into the state yet.
         """
         self._note_what_was_read()
         wants = self._wants()
@@ -182,13 +182,13 @@ class EndOffsetsProbe(Service):
         return as_of_ms if await self._is_taken(present) else None
 
     def _note_what_was_read(self) -> None:
-        """Note before the first round how old the tables are: its records come one by one."""
+        """Before the first round, take the age of the state's end offsets as this probe's."""
         newest_ms = self._state.ends.newest_ms
         if newest_ms is not None:
             self._health.probed_ms.setdefault(PROBE, newest_ms)
 
     async def _is_taken(self, present: set[TopicPartition]) -> bool:
-        """Wait a moment until the tables have all that was published, in whichever round."""
+        """Wait up to 1 s until the state has all published records; return whether it has."""
         until = time.monotonic() + _ROUND_TRIP_SECONDS
         while self._untaken is not None:
             partition, as_of_ms = self._untaken
@@ -202,9 +202,10 @@ class EndOffsetsProbe(Service):
         return True
 
     def _complete_as_of(self, listing: EndOffsetListing) -> int:
-        """Return when the partition whose leader has been silent for longest was listed last (ms).
+        """Return the oldest time (ms) at which a partition with a silent leader was last listed.
 
-        When it was asked now, if none is silent. One that never answered leaves nothing to be old.
+        Without silent leaders it is the time of this listing. Partitions that were never listed do
+        not count.
         """
         listed = {partition: ends.as_of_ms for partition, ends in listing.found.items()}
         known = self._listed_ms | listed
@@ -213,28 +214,28 @@ class EndOffsetsProbe(Service):
         return min((at for at in silent if at is not None), default=listing.as_of_ms)
 
     def _last_listed_ms(self, partition: TopicPartition) -> int | None:
-        """Return when a partition was listed last (ms), be it by the instance before this one."""
+        """Return when a partition was last listed (ms), by this or the previous active instance."""
         taken = self._state.ends.latest(partition)
         return self._listed_ms.get(partition, None if taken is None else taken.as_of_ms)
 
     def _is_due(self, partition: TopicPartition, ends: EndOffsets) -> bool:
-        """Return whether readers would learn anything, be it that we are still looking."""
+        """Return whether to publish end offsets: they changed, or a refresh is due."""
         known = self._published.get(partition)
         if known is None or _offsets(known) != _offsets(ends):
             return True
         taken = self._state.ends.latest(partition)
-        # What readers have from elsewhere is no more what we see than nothing is.
+        # The state may have a record of another writer instead of ours.
         is_taken = (
             taken is not None
             and taken.as_of_ms >= known.as_of_ms
             and _offsets(taken) == _offsets(known)
         )
-        # Less than nothing since a clock was set back.
+        # The age is negative if a clock was set back.
         age_ms = ends.as_of_ms - known.as_of_ms
         return not 0 <= age_ms < (_REFRESH_MS if is_taken else _TAKEN_MS)
 
     def _wants(self) -> Callable[[str], bool]:
-        """Leave our own topics out: each round would give the next one something to publish."""
+        """Return which topics to list; without our own, since each round would change them."""
         wanted = self._state.wanted_topics()
         return lambda topic: wanted(topic) and not topic.startswith(self._prefix)
 

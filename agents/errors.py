@@ -1,4 +1,4 @@
-"""Failures that a person is told of in one line each, saying what to do."""
+"""Errors that are shown to users as lines that say what to do."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ import click
 
 
 class UserError(click.ClickException):
-    """An error shown as one line on standard error; the command then exits with status 1.
-
-    Several things that are wrong have a line each.
-    """
+    """An error shown on standard error, a line for each message; the exit status is 1."""
 
     def __init__(self, *messages: str) -> None:
         super().__init__("; ".join(messages))
@@ -22,6 +19,6 @@ class UserError(click.ClickException):
 
 
 class NotThereError(UserError):
-    """There is no such group or client: the command exits with status 3."""
+    """There is no such group or client; the exit status is 3."""
 
     exit_code = 3

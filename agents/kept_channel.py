@@ -1,7 +1,7 @@
-"""A channel between services and agents that loses nothing, and that flows from the start.
+"""A channel between services and agents that loses nothing.
 
-Faust's own channels flow while its consumer has partitions, and are emptied when they are dealt
-anew. That is right for records that come again; what we have read doesn't, and nothing is dealt.
+Faust stops its own channels while its consumer has no partitions, and empties them at a rebalance.
+That suits records that will be read again. We read without Faust's consumer, and only once.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from mode.utils.queues import FlowControlEvent, ThrowableQueue
 
 
 class KeptChannel(Channel[Any]):
-    """A channel for one agent. ``maxsize``: how many items wait in it at most, 0 for no limit.
+    """A channel for one agent. ``maxsize``: the most items that wait in it, 0 for no limit.
 
-    Its queue is its own, not the app's to stop or to empty, and the same for everybody who reads
-    it: an agent that is started anew goes on where the one before it ended.
+    The app can neither stop nor empty its queue. All clones share the queue, so that a restarted
+    agent continues where it ended.
     """
 
     @property
@@ -31,14 +31,14 @@ class KeptChannel(Channel[Any]):
         return self._queue
 
     def take_waiting(self) -> list[Any]:
-        """Return all that waits in it now, without waiting for more."""
+        """Return the waiting items, without waiting for more."""
         return [self.queue.get_nowait() for _ in range(self.queue.qsize())]
 
     async def put(self, value: Any) -> None:
-        """Put an item into it; wait while it is full."""
+        """Put an item into the queue; wait while it is full."""
         await self.queue.put(value)
 
 
 def kept_channel(app: faust.App, maxsize: int = 0) -> KeptChannel:
-    """Make a channel that keeps what is in it."""
+    """Make a KeptChannel."""
     return KeptChannel(app, maxsize=maxsize)

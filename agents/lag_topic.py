@@ -1,4 +1,4 @@
-"""The lag table → caughtup-lag: what changed since it was last written there."""
+"""Write the lag table to caughtup-lag: the lines that changed since the last round."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from caughtup.models.state.cluster import ClusterState
 log = logging.getLogger(__name__)
 
 PROBE = "lag"
-#: Of so long a turn and so long a pause, writing takes a tenth of the event loop's time at most.
+#: With these turns and pauses, writing takes at most a tenth of the event loop's time.
 _TURN_SECONDS = 0.005
 _PAUSE_SECONDS = 0.045
 _RETRY_SECONDS = 2.0
@@ -43,15 +43,15 @@ class LagTopic(Service):
     """Writes the lag of every group-partition and of every copy of a task, as it changes.
 
     A key is the JSON array of group, topic and partition, or of group, process and task; a value
-    is the line of ``caughtup lag --format json``. What is gone gets a tombstone. ``may_publish``:
-    asked before each record.
+    is the line of ``caughtup lag --format json``. A line that is gone gets a tombstone.
+    ``may_publish`` is called before each record.
 
-    The producer is its own, not the ``Publisher``: a round may be a hundred thousand records, and a
-    recommendation behind them in one queue would be given up after its five seconds. These may
-    take their time, and are compressed as their topic is kept.
+    It has a producer of its own beside the ``Publisher``'s: a round may have 100,000 records, and a
+    recommendation behind them in the same queue would time out after 5 s. These records may take
+    longer, and are compressed like their topic.
     """
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(
         self,
@@ -66,15 +66,15 @@ class LagTopic(Service):
         self._topic = topic_name(settings, LAG)
         self._state = state
         self._health = health
-        #: By group and key, the hash of the value that was last written.
+        #: By group and key: the hash of the value that was last written.
         self._written: dict[str, dict[bytes, int]] = {}
-        #: By group, what it was at rest by when all of it was written (``ClusterState.at_rest``).
+        #: By group: its ``ClusterState.at_rest`` when all its lines were written.
         self._at_rest: dict[str, object] = {}
         self._turn = 0.0
         self._hurry = asyncio.Event()
 
     def write_again(self) -> None:
-        """Write what was written before, with the next round: its topic was made anew."""
+        """Write all lines again in the next round, since the topic was recreated."""
         self._hurry.set()
 
     @Service.task
@@ -93,14 +93,14 @@ class LagTopic(Service):
                     self._hurry.clear()
                     self._written.clear()
                     self._at_rest.clear()
-                    # The one that there is may never find the new topic (Publisher.replace_client).
+                    # The old client may never find the new topic (Publisher.replace_client).
                     await asyncio.to_thread(producer.flush, _FLUSH_SECONDS)
                     producer = make_producer(self._settings, **_PRODUCER)
         finally:
             await asyncio.to_thread(producer.flush, _FLUSH_SECONDS)
 
     async def _restore_written(self) -> None:
-        """Restore what was written before a restart: what is gone since gets a tombstone."""
+        """Read back what was written before a restart, for tombstones of lines that are gone."""
         while not self.should_stop:
             try:
                 self._written = await asyncio.to_thread(self._read)
@@ -117,10 +117,10 @@ class LagTopic(Service):
         return written
 
     async def _round(self, producer: Producer) -> bool:
-        """Write what changed, and tell whether every group could be written.
+        """Write changed lines; return whether every group was assessed already.
 
-        A group that wasn't assessed yet has no verdicts: it waits. One whose lines can't be made
-        has none on the topic until they can.
+        A group that is not assessed yet has no verdicts and is left for later. If making a group's
+        lines fails, it has none on the topic until that works.
         """
         self._turn, failures = time.monotonic(), self._health.probe_errors[PROBE]
         groups = [g for g in self._state.group_names() if g in self._state.assessments.verdicts]
@@ -138,7 +138,7 @@ class LagTopic(Service):
         return len(groups) == len(present)
 
     async def _write_group(self, producer: Producer, group: str) -> None:
-        """Write what changed of a group, unless it was at rest then and has been since."""
+        """Write a group's changed lines, unless it has been at rest since they were written."""
         by, before = self._state.at_rest(group), self._health.probe_errors[PROBE]
         if by is not None and self._at_rest.get(group) is by:
             await self._others_turn(producer)
@@ -151,14 +151,14 @@ class LagTopic(Service):
             self._at_rest[group] = by
 
     async def _others_turn(self, producer: Producer) -> None:
-        """Let others have their turn if this one took long enough."""
+        """Pause, if this turn of the event loop has taken 5 ms."""
         if time.monotonic() - self._turn > _TURN_SECONDS:
             producer.poll(0)
             await self.sleep(_PAUSE_SECONDS)
             self._turn = time.monotonic()
 
     async def _write(self, producer: Producer, group: str) -> set[bytes]:
-        """Write what changed of a group, and return the keys that there are of it."""
+        """Write a group's changed lines; return the keys of all its lines."""
         there: set[bytes] = set()
         with self._state.faults.isolated(PROBE, group, now_ms(), lambda _: there.clear()):
             for key, value in _records(self._state, group):
@@ -188,7 +188,7 @@ class LagTopic(Service):
             written[key] = hash(value)
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        """Note how writing a record went; one that wasn't written is written with the next round."""
+        """Mark a record that could not be written, so that the next round writes it again."""
         if error is None:
             return
         self._failed(error.str())
@@ -211,16 +211,16 @@ _PRODUCER: dict[str, Any] = {
 
 
 def _records(state: ClusterState, group: str) -> Iterator[tuple[bytes, bytes]]:
-    """Yield each line of a group's table under its key."""
+    """Yield the key and the encoded line of each row of a group."""
     lines: Iterator[Line] = chain(partition_lines(state, group), copy_lines(state, group))
     for line in lines:
         yield line.key, encode(line)
 
 
 def _restore(written: dict[str, dict[bytes, int]], key: bytes | None, value: bytes | None) -> None:
-    """Restore a record. Raises RefusedError if nobody could withdraw it."""
+    """Add a record that was read back. Raises RefusedError for a malformed key."""
     group = decode_line(key)
-    assert key is not None  # there is no group otherwise
+    assert key is not None  # decode_line refuses None
     if value is None:
         written.get(group, {}).pop(key, None)
     else:

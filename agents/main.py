@@ -11,7 +11,7 @@ import caughtup
 from caughtup.agents.cli.checkout import CheckoutCommand
 from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.lazy import LazyCommand, LazyGroup
-from caughtup.agents.process.leaving import leave
+from caughtup.agents.process.exiting import exit_process
 
 # Commands import numpy, whose threads would take the signals before the supervisor blocks them.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -98,9 +98,9 @@ for origin, short_help, instead in (
 
 
 def program() -> None:
-    """Run the command line as the program that it is."""
+    """Run the command line and end the process."""
     try:
         main(prog_name="caughtup")
     except SystemExit as end:
-        leave(end.code)
+        exit_process(end.code)
         raise

@@ -1,4 +1,4 @@
-"""Progress of long work, on standard error: a bar for a person, nothing for a pipe."""
+"""Progress bars for long work on standard error; none if that is no terminal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Progress:
 
     @contextmanager
     def task(self, description: str, total: int) -> Iterator[Callable[[int], None]]:
-        """Yield a function that adds to what was done."""
+        """Yield a function that adds a number to the completed amount."""
         if not self._console.is_terminal:
             yield lambda _: None
             return
@@ -36,7 +36,7 @@ class Progress:
 
 
 class NoProgress(Progress):
-    """Shows nothing: the terminal is taken."""
+    """Shows nothing, for programs that use the terminal otherwise."""
 
     @contextmanager
     def task(self, description: str, total: int) -> Iterator[Callable[[int], None]]:

@@ -1,4 +1,4 @@
-"""What can be set: names, defaults, bounds and descriptions, and nothing of where it is given."""
+"""The settings: names, defaults, bounds and descriptions. agents/configuration/ loads them."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.records.topics import DEFAULT_PREFIX
 from caughtup.models.watching import WatchPatterns
 
-#: A host's name or an IPv4 address, or an IPv6 address in brackets, and a port if it isn't 9092.
+#: A host name or an IPv4 address, or an IPv6 address in brackets, with a port if that is not 9092.
 _ADDRESS = re.compile(r"(?:[^\s:/\[\],]+|\[[0-9A-Fa-f:.%\w]+\])(?::([0-9]{1,5}))?")
-#: What a browser takes for a link; no name of a user, which would be a password's place.
+#: A link; without a user name, which could come with a password.
 _WEB_ADDRESS = re.compile(r"https?://[^\s/@\"<>\\]+(?:/[^\s\"<>\\]*)?", re.ASCII)
 
 
 class Settings(StoreSettings, WatchingSettings):
-    """Everything that can be set; each field's description says what it does.
+    """All settings; each field's description says what it does.
 
-    ``kafka`` has the properties as they are by now: secrets that are read from files, which
-    ``secret_files`` names by property, are replaced in it when the files change.
+    ``kafka`` has the present properties: secrets from files (``secret_files``, by property) are
+    replaced in it when the files change.
     """
 
     model_config = ConfigDict(
@@ -203,21 +203,21 @@ class Settings(StoreSettings, WatchingSettings):
         return self._secret_files
 
     def reading(self, files: Mapping[str, Path]) -> Self:
-        """Note from which files properties were read, and return the settings themselves."""
+        """Set the files from which properties were read; return the settings."""
         self._secret_files = dict(files)
         return self
 
     def links(self) -> dict[str, str]:
-        """Return the addresses that the page leads to, by what is there: those that are set."""
+        """Return the addresses to which the page links, by name, if they are set."""
         docs = self.docs_url and self.docs_url.rstrip("/")
         runbooks = docs and f"{docs}/operating/"
         found = {"grafana": self.grafana_url, "docs": docs, "runbooks": runbooks}
         return {name: address for name, address in found.items() if address}
 
     def watching(self) -> WatchPatterns:
-        """Return which groups and topics are watched."""
+        """Return the patterns of watched groups and topics."""
         return self.patterns(self.application_id)
 
     def parameters(self) -> dict[str, ApplicationParameters]:
-        """Return the applications' assignor parameters, as the models have them."""
+        """Return the applications' settings as the models' ApplicationParameters, by id."""
         return {name: parameters_of(one) for name, one in self.applications.items()}

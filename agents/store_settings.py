@@ -1,4 +1,4 @@
-"""What can be set of stores: where an S3 is, and who asks it."""
+"""The settings for stores: the address of S3, and its credentials."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Self
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-#: No path, and no name of a user, which would be a password's place.
+#: Without a path, and without a user name, which could come with a password.
 _ENDPOINT = re.compile(r"https?://[^\s/@?#]+/?", re.ASCII)
 
 
 class StoreSettings(BaseModel):
-    """An S3, of checkpoints of Spark's queries and of the history's tables."""
+    """The settings for S3, for checkpoints of Spark's queries and the history's tables."""
 
     s3_endpoint: str | None = Field(
         default=None,

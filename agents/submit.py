@@ -1,8 +1,8 @@
-"""The program that spark-submit is given: ``caughtup``, out of the wheel that it ships as well.
+"""The program for spark-submit: runs ``caughtup`` from the wheel that is submitted with it.
 
-A wheel is a zip file, and Python imports from it. The cluster's machines need what caughtup
-depends on, and not caughtup itself: ``spark-submit … --py-files caughtup-….whl submit.py
-pipeline history …``. Imports of caughtup are inside, since there may be none.
+``spark-submit … --py-files caughtup-….whl submit.py pipeline history …``. Python can import from a
+wheel, so the cluster's machines need caughtup's dependencies, but not caughtup. Imports of caughtup
+are inside the function, to report a missing wheel.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Run the command line, with the wheel on its way to every executor.
+    """Run the command line, with the wheel on every executor.
 
-    Exits with one line where Python finds no caughtup, or not what it depends on.
+    Exits with one line if Python does not find caughtup or one of its dependencies.
     """
     _leave_own_directory()
     try:
@@ -28,13 +28,13 @@ def main() -> None:
             if name == "caughtup"
             else f"caughtup: the driver's Python has no {name}; type: pip install 'caughtup[spark]'"
         )
-    # By their names Spark's workers import from these; wheels are copied to them, and left alone.
+    # Spark copies wheels to its workers, but adds only files with these extensions to their path.
     SparkContext.PACKAGE_EXTENSIONS = (*SparkContext.PACKAGE_EXTENSIONS, ".whl")
     command(prog_name="caughtup")
 
 
 def _leave_own_directory() -> None:
-    """Python begins with this file's directory, whose neighbours aren't meant to be top-level."""
+    """Remove this file's directory from the path: its modules are no top-level modules."""
     own = Path(__file__).resolve().parent
     sys.path[:] = [path for path in sys.path if Path(path).resolve() != own]
 

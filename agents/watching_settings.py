@@ -1,4 +1,4 @@
-"""What can be set of what is watched, and of how it is told in metrics."""
+"""The settings for what is watched, and for the granularity of metrics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KAFKA_EXPORTER: Exporter = "kafka_exporter"
 
 
 def separated(given: object) -> object:
-    """Split a variable's values at commas, or read them as a JSON list: patterns may have commas."""
+    """Split a variable's value at commas, or parse it as a JSON list, for values with commas."""
     if not isinstance(given, str):
         return given
     if given.lstrip().startswith('["'):
@@ -66,7 +66,7 @@ def _are_checkpoints(given: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _exporters(given: object) -> object:
-    """Return the exporters that are named; ``true`` is what it was before there were names."""
+    """Return the named exporters; ``true`` means kafka_exporter, as in earlier releases."""
     if given is True or (isinstance(given, str) and given.lower() in ("true", "1", "yes", "on")):
         return (KAFKA_EXPORTER,)
     if given is False or (isinstance(given, str) and given.lower() in ("false", "0", "no", "off")):
@@ -78,7 +78,7 @@ Patterns = Annotated[tuple[str, ...], BeforeValidator(separated), AfterValidator
 
 
 class WatchingSettings(BaseModel):
-    """Which groups and topics are watched, and how they are told in metrics."""
+    """Which groups and topics are watched, and how finely metrics show them."""
 
     watch_groups: Patterns = Field(
         default=(),
@@ -175,12 +175,12 @@ class WatchingSettings(BaseModel):
         return self
 
     def objectives(self) -> Objectives:
-        """Return how old the oldest unread record of each group may be."""
+        """Return the objectives: how old the oldest unread record of a group may be."""
         given = (entry.rpartition("=") for entry in self.lag_objectives)
         return Objectives([(pattern, float(seconds)) for pattern, _, seconds in given])
 
     def patterns(self, application_id: str) -> WatchPatterns:
-        """Return the patterns, with those of the groups that are folded away."""
+        """Return the patterns, with those of folded groups (Spark drivers', and the service's own)."""
         return WatchPatterns(
             self.watch_groups,
             self.ignore_groups,

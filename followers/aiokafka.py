@@ -1,9 +1,8 @@
-"""Follows recommendations in an application that reads with aiokafka: a partition assignor.
+"""A partition assignor that follows recommendations, for applications on aiokafka.
 
-aiokafka takes an assignor as a class and calls class methods of it, so each follower makes a
-class of its own. Members' user data and assignments are in the form of Kafka Streams. aiokafka
-doesn't know the cooperative protocol: all members let go of their partitions before each rebalance.
-Their tables stay.
+aiokafka takes an assignor as a class and calls its class methods, so each follower makes a class of
+its own. User data and assignments have the format of Kafka Streams. aiokafka does not support the
+cooperative protocol: all members revoke their partitions before each rebalance. Their tables stay.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from aiokafka.coordinator.protocol import (
 from caughtup.followers.python.copies import Copies
 from caughtup.followers.python.kafka.connection import Connection
 from caughtup.followers.python.member import FollowingMember
-from caughtup.followers.python.members import Subscribed
+from caughtup.followers.python.members import MemberSubscription
 from caughtup.followers.python.settings import FollowerSettings
 from caughtup.followers.python.topology import Topology
 from caughtup.models.groups.assignments import FOLLOWERS_PROTOCOL
@@ -43,10 +42,9 @@ _DEFAULTS = FollowerSettings()
 class Follower:
     """One consumer's follower.
 
-    ``assignor`` goes into the consumer's ``partition_assignment_strategy``, alone;
-    ``connection`` is what the consumer connects with, and ``config`` has Kafka's assignment
-    configs by their names. Call ``start`` with the consumer before the consumer is started, and
-    ``stop`` after it was stopped.
+    ``assignor`` has to be the only entry of the consumer's ``partition_assignment_strategy``.
+    ``connection``: the consumer's connection properties. ``config``: Kafka's assignment configs by
+    name. Call ``start`` with the consumer before that is started, and ``stop`` after it was stopped.
     """
 
     def __init__(
@@ -60,7 +58,7 @@ class Follower:
         settings: FollowerSettings = _DEFAULTS,
         client_id: str = "",
     ) -> None:
-        """Make a follower. Raises ScenarioError or ValueError for a config that is none."""
+        """Make a follower. Raises ScenarioError or ValueError for an invalid config."""
         self._member = FollowingMember(
             group, topology, copies, connection, config or {}, settings, client_id
         )
@@ -72,7 +70,7 @@ class Follower:
 
     @property
     def process(self) -> ProcessId:
-        """The process's id in recommendations."""
+        """The process id in recommendations."""
         return self._member.process
 
     async def start(self, consumer: AIOKafkaConsumer) -> None:
@@ -98,7 +96,7 @@ class Follower:
             topic: len(cluster.partitions_for_topic(topic) or ()) for topic in self._topology.topics
         }
         subscribed = {
-            member: Subscribed(metadata.subscription, metadata.user_data)
+            member: MemberSubscription(metadata.subscription, metadata.user_data)
             for member, metadata in members.items()
         }
         assigned = self._member.assign(counts, subscribed)
@@ -132,7 +130,7 @@ class Follower:
             self._consumer.resume(*self._sources({task}))
 
     def _sources(self, tasks: Iterable[TaskId]) -> Sequence[KafkaPartition]:
-        """Name the source partitions of tasks that are assigned now."""
+        """Return the source partitions of these tasks that are assigned to the consumer now."""
         assert self._consumer is not None
         wanted = set(tasks)
         return sorted(
@@ -143,10 +141,10 @@ class Follower:
 
 
 def rejoin(consumer: AIOKafkaConsumer) -> None:
-    """Make a consumer's group rebalance, as ``enforceRebalance`` does in Java.
+    """Make a consumer's group rebalance, like ``enforceRebalance`` in Java.
 
-    Subscribing once more would do it in public, but lets go of the partitions before their
-    offsets can be committed. tests/followers/test_aiokafka.py fails when this moves.
+    The public way, to subscribe again, revokes the partitions before their offsets can be
+    committed. tests/followers/test_aiokafka.py fails when these internals change.
     """
     coordinator = consumer._coordinator
     if coordinator is not None:
@@ -162,9 +160,9 @@ def _write(given: MemberAssignment) -> ConsumerProtocolMemberAssignment:
 
 
 def _assignor(follower: Follower) -> type[AbstractPartitionAssignor]:
-    """Make the class that aiokafka wants to have, of one follower."""
+    """Return an assignor class for aiokafka that calls one follower."""
 
-    class FollowingAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
+    class AiokafkaAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         name = FOLLOWERS_PROTOCOL
 
         @classmethod
@@ -183,4 +181,4 @@ def _assignor(follower: Follower) -> type[AbstractPartitionAssignor]:
         def on_assignment(cls, assignment: ConsumerProtocolMemberAssignment) -> None:
             follower.on_assignment(assignment)
 
-    return FollowingAssignor
+    return AiokafkaAssignor

@@ -1,7 +1,7 @@
-"""Follows recommendations in an application on Faust: a partition assignor, set by its name.
+"""A partition assignor that follows recommendations, for applications on Faust.
 
-Faust keeps its tables, restores them and routes to them as it does with its own assignor; what a
-recommendation wants to be warmed up are standbys to it.
+Faust keeps, restores and routes to its tables as with its own assignor. Warm-ups of a
+recommendation are standbys to Faust.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from caughtup.followers.python.faust.topology import CountedTopology
 from caughtup.followers.python.faust.user_data import join_user_data, read_worker, split_user_data
 from caughtup.followers.python.kafka.connection import Connection
 from caughtup.followers.python.member import FollowingMember
-from caughtup.followers.python.members import Subscribed
+from caughtup.followers.python.members import MemberSubscription
 from caughtup.followers.python.settings import FollowerSettings
 from caughtup.models.assignment.configs import read_configs
 from caughtup.models.groups.assignments import FOLLOWERS_PROTOCOL
@@ -41,26 +41,26 @@ from caughtup.models.ids import ProcessId
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.wire.user_data_encoding import encode_assignment_info
 
-# Tables may name it from now on: store="caughtup-memory://".
-STORES.aliases["caughtup-memory"] = "caughtup.followers.python.faust.memory:Store"
+# Registers the store for tables with store="caughtup-memory://".
+STORES.aliases["caughtup-memory"] = "caughtup.followers.python.faust.memory:MemoryStore"
 _VERSION = 0
 _EXACTLY_ONCE: object = ProcessingGuarantee.EXACTLY_ONCE
 _STOP_SECONDS = 5.0
 
 
 class FollowingAssignor(PartitionAssignor):
-    """Faust's assignor, deciding by the follower's rules; ``following`` makes one with configs.
+    """Faust's assignor with the follower's rules; ``following`` makes one with other configs.
 
-    Faust calls it in the thread of its consumer, and nothing here waits for Kafka.
+    Faust calls it in its consumer's thread. Nothing here waits for Kafka.
     """
 
     config: ClassVar[Mapping[str, Any]] = {}
     settings: ClassVar[FollowerSettings] = FollowerSettings()
 
     def __init__(self, app: AppT, replicas: int = 0) -> None:
-        """Keep ``replicas`` standbys of each table. Raises ImproperlyConfigured: exactly-once."""
+        """Keep ``replicas`` standbys of each table. Raises ImproperlyConfigured for exactly_once."""
         if app.conf.processing_guarantee is _EXACTLY_ONCE:
-            # Faust then restores up to where it has fetched, after a rebalance nowhere.
+            # With exactly_once Faust restores up to its fetch position, which a rebalance resets.
             raise ImproperlyConfigured("a follower can't have processing_guarantee='exactly_once'")
         super().__init__(app, replicas)
         self._topology = CountedTopology()
@@ -85,7 +85,7 @@ class FollowingAssignor(PartitionAssignor):
 
     @property
     def version(self) -> int:
-        """Return the consumer protocol's version: without partitions that a member owns."""
+        """Return the consumer protocol's version: one without owned partitions."""
         return _VERSION
 
     @property
@@ -107,7 +107,7 @@ class FollowingAssignor(PartitionAssignor):
     def on_assignment(self, assignment: ConsumerProtocolMemberAssignment) -> None:
         """Apply an assignment: aiokafka has assigned the sources, but fetched nothing.
 
-        Raises DecodeError where the leader is no Faust worker.
+        Raises DecodeError if the leader is not a Faust worker.
         """
         self._forget_due()
         followers, fausts = split_user_data(assignment.user_data)
@@ -129,11 +129,11 @@ class FollowingAssignor(PartitionAssignor):
         cluster: ClusterMetadata,
         member_metadata: Mapping[str, ConsumerProtocolMemberMetadata],
     ) -> dict[str, ConsumerProtocolMemberAssignment]:
-        """Decide a rebalance as leader. Topics that somebody doesn't subscribe to wait."""
+        """Decide a rebalance as leader, without topics to which not all members subscribe."""
         subscribed, urls = {}, {}
         for member, metadata in member_metadata.items():
             followers, urls[member] = read_worker(metadata.user_data)
-            subscribed[member] = Subscribed(metadata.subscription, followers)
+            subscribed[member] = MemberSubscription(metadata.subscription, followers)
         known = set.intersection(*(set(one.topics) for one in subscribed.values()))
         counts = {topic: len(cluster.partitions_for_topic(topic) or ()) for topic in sorted(known)}
         self._topology.count(counts)
@@ -153,7 +153,7 @@ class FollowingAssignor(PartitionAssignor):
         }
 
     def _with_tables(self, given: MemberAssignment) -> ClientAssignment:
-        """Add the changelogs of a member's tables, to write and to follow."""
+        """Add the changelogs of a member's tables: of actives, and of standbys."""
         tables_of = self._topology.tables_of
         active = {*given.partitions}.union(*(tables_of(task).values() for task in given.active))
         standby = {one for task in given.standby for one in tables_of(task).values()}
@@ -162,13 +162,13 @@ class FollowingAssignor(PartitionAssignor):
     def _add_global_tables(
         self, assignments: dict[str, ClientAssignment], counts: Mapping[str, int]
     ) -> None:
-        """Assign everybody all of the global tables that there are."""
+        """Assign all partitions of global tables to every member."""
         everywhere = [table for table in self.app.tables.values() if table.is_global]
         if all(counts.get(table.changelog_topic_name) for table in everywhere):
             self._global_table_standby_assignments(assignments, counts)
 
     def _begin(self) -> None:
-        """Begin to read and write in the background, in this thread, unless that was begun."""
+        """Start the background tasks on this thread's event loop, unless they run already."""
         if self._loop is None:
             self._learn_tables()
             self._loop = asyncio.get_running_loop()
@@ -209,10 +209,10 @@ def following(
     config: Mapping[str, Any] | None = None,
     settings: FollowerSettings = FollowingAssignor.settings,
 ) -> type[FollowingAssignor]:
-    """Make an assignor for the setting ``PartitionAssignor``, with other configs than Kafka's.
+    """Return an assignor for the setting ``PartitionAssignor``, with other configs than Kafka's.
 
     ``config`` and ``settings`` as for ``caughtup.followers.aiokafka.Follower``. Raises
-    ScenarioError for a config that is none.
+    ScenarioError for an invalid config.
     """
     read_configs(config or {})
     given = {"config": dict(config or {}), "settings": settings}
@@ -220,16 +220,16 @@ def following(
 
 
 def assign_too(consumer: AIOKafkaConsumer, partitions: Iterable[tuple[str, int]]) -> None:
-    """Assign a consumer more partitions than the group did, from a rebalance on.
+    """Assign partitions to a consumer in addition to the group's assignment.
 
-    The group gives source partitions only, each to one member; the changelogs of what a member
-    runs and stands by for it knows by itself. tests/followers/test_faust.py fails when this moves.
+    The group assigns only source partitions. The changelogs of its actives and standbys each member
+    adds itself. tests/followers/test_faust.py fails when these internals change.
     """
     consumer._subscription.assign_from_subscribed({KafkaPartition(*one) for one in partitions})
 
 
 def _connection(app: AppT) -> Connection:
-    """Return what Faust's own consumer connects with."""
+    """Return the connection properties of Faust's consumer."""
     transport: Any = app.transport
     servers = server_list(transport.url, transport.default_port)
     auth = credentials_to_aiokafka_auth(app.conf.broker_credentials, app.conf.ssl_context)

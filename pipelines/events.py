@@ -1,4 +1,4 @@
-"""Records as Kafka has them, those that can't be decoded, and decoded end offsets."""
+"""Kafka records, those that cannot be decoded, and decoded end offsets."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from caughtup.models.records.end_offsets import read_end_offsets
 from caughtup.pipelines.schema import LATEST_MS
 
 
-class Record(NamedTuple):
-    """A record as Kafka has it; the timestamp in ms since the epoch."""
+class KafkaRecord(NamedTuple):
+    """A record of a Kafka topic; the timestamp is in ms since 1970."""
 
     topic: str
     partition: int
@@ -22,11 +22,11 @@ class Record(NamedTuple):
 
 
 class EndOffsetEvent(NamedTuple):
-    """What a record of the end-offsets topic says of a partition.
+    """A decoded record of the end-offsets topic.
 
-    ``log_offset`` is the record's own. ``time_ms`` is when the end offsets were sampled; of a
-    partition that is gone (not ``present``), when the record was written, and its offsets are 0.
-    ``readable_end_offset``: where the last readable record ends, None where it isn't known.
+    ``log_offset``: the record's own offset. ``time_ms``: when the end offsets were listed; for a
+    partition that is gone (not ``present``), when the record was written; its offsets are 0 then.
+    ``readable_end_offset``: the offset after the last readable record, None if unknown.
     """
 
     topic: str
@@ -41,9 +41,9 @@ class EndOffsetEvent(NamedTuple):
 
 
 class Undecodable(NamedTuple):
-    """A record that doesn't follow its format: which, and why, in one line."""
+    """A malformed record, and why, in one line."""
 
-    record: Record
+    record: KafkaRecord
     why: str
 
     def __str__(self) -> str:
@@ -51,7 +51,7 @@ class Undecodable(NamedTuple):
         return f"{record.topic}-{record.partition} offset {record.offset}: {self.why}"
 
 
-def decode_end_offsets(records: Iterable[Record]) -> Iterator[EndOffsetEvent | Undecodable]:
+def decode_end_offsets(records: Iterable[KafkaRecord]) -> Iterator[EndOffsetEvent | Undecodable]:
     """Decode records of the end-offsets topic, in their order."""
     for record in records:
         try:

@@ -1,4 +1,4 @@
-"""What installs the packages of an extra, into an environment that was made without them."""
+"""The command that installs the packages of an extra into an existing environment."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 
 def install_command(extra: str, environment: Path | None = None) -> str:
-    """Return what installs an extra into an environment, by default the one that runs this.
+    """Return the command that installs an extra into an environment, by default the running one.
 
-    pipx and uv leave a file in the environments that they made, and uv's have no pip.
+    Environments of pipx and uv are recognized by a file in them; those of uv have no pip.
     """
     made = environment or Path(sys.prefix)
     wanted = f"'caughtup[{extra}]'"

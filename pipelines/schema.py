@@ -1,4 +1,4 @@
-"""Names and numbers that the history's readers and writers agree on."""
+"""Names and numbers that the history's readers and writers share."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ TABLE_TOPICS = {
 #: The same with the default prefix.
 SERVICE_TOPICS = {table: topics.with_prefix(name) for table, name in TABLE_TOPICS.items()}
 
-#: The end of the year 9999, in ms. A time beyond it overflows Spark's timestamps, which would end
-#: the job, and again each time that it starts.
+#: The end of the year 9999, in ms. A later time overflows Spark's timestamps, which would end the
+#: job, again after each start.
 LATEST_MS = bounds.LATEST_MS
 
-#: Parts of a day in a table, which are folders. A batch is worked on in as many buckets, or in a
-#: multiple of them where there are more cores: each is of one part.
+#: The folders of a day in a table. A batch is processed in as many buckets, or with more cores in a
+#: multiple of them, so that each bucket belongs to one folder.
 BUCKETS = 4
-#: For so long a file stays that isn't in its table's newest version: somebody may be reading it,
-#: and a batch's own are in none yet.
+#: How long a file stays that is not in its table's newest version: readers may use it, and a
+#: batch's new files are in no version yet.
 VACUUM_HOURS = 168
-#: More buckets than these take longer to deal rows to than they save.
+#: With more buckets, distributing rows takes longer than it saves.
 _MOST_BUCKETS = 64
 
-#: What a batch of the history holds at most, which bounds the memory that it needs.
+#: The most records of a batch of the history, which bounds the memory that it needs.
 RECORDS_PER_BATCH = 5_000_000
 
 
 def bucket(name: str, buckets: int = BUCKETS) -> int:
-    """Return which of so many buckets a group or topic is in, from 0; by default its part of a day."""
+    """Return the bucket (0 to ``buckets`` - 1) of a group or topic; by default that of its folder."""
     return zlib.crc32(name.encode()) % buckets
 
 
 def buckets_for(cores: int) -> int:
-    """Return in how many buckets so many cores work: one each, and a multiple of BUCKETS."""
+    """Return the number of buckets for a number of cores: one each, rounded up to BUCKETS."""
     return min(_MOST_BUCKETS, max(1, -(-cores // BUCKETS)) * BUCKETS)

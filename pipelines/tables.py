@@ -1,8 +1,8 @@
-"""The tables of the history: their columns, and the folders that a query needs to look into.
+"""The columns and partitions of the history's tables.
 
-``ROOT/TABLE`` is a table in Delta Lake, parted by day (UTC) and by the bucket that the CRC-32 of
-a group's or topic's name leaves. Columns are only ever added; readers name those that they want,
-and find nulls where a file is older.
+``ROOT/TABLE`` is a Delta table, partitioned by day (UTC) and by a bucket, the CRC-32 of a group's
+or topic's name modulo the number of buckets. Columns are only ever added; readers name those that
+they need, and get null from older files.
 """
 
 from __future__ import annotations
@@ -28,20 +28,19 @@ from pyspark.sql.types import (
 
 from caughtup.pipelines.schema import LATEST_MS
 
-#: Grows with the tables' columns and with what is remembered beside the checkpoint; a history of
-#: another release than ours is not ours to write.
+#: The version of the tables' columns and of the state. The job refuses a history of another one.
 SCHEMA = 4
 GROUP_BUCKET = "group_bucket"
 TOPIC_BUCKET = "topic_bucket"
-#: What Spark takes for a timestamp, and writes as one that every reader knows.
+#: The Arrow type of Spark's timestamps.
 TIMESTAMP = pa.timestamp("us", "UTC")
 
 
 def timestamps(times_ms: pa.Array) -> pa.Array:
-    """Make timestamps of ms since the epoch; null of what is no time before the year 10000.
+    """Convert ms since 1970 to timestamps; null for negative times and those after the year 9999.
 
-    Brokers write -1 where there is none, and what an absurd retention makes of an expiry
-    overflows Spark's timestamps.
+    Brokers write -1 for no time, and an expiry after an absurd retention overflows Spark's
+    timestamps.
     """
     known = pc.and_(pc.greater_equal(times_ms, 0), pc.less_equal(times_ms, LATEST_MS))
     times = pc.if_else(known, times_ms, pa.scalar(None, pa.int64()))
@@ -49,21 +48,21 @@ def timestamps(times_ms: pa.Array) -> pa.Array:
 
 
 def empty(spark: SparkSession, schema: StructType) -> DataFrame:
-    """Make a frame without rows. One of createDataFrame would start Python to make none."""
+    """Return a DataFrame without rows. createDataFrame would start a Python worker for that."""
     nothing = (F.lit(None).cast(field.dataType).alias(field.name) for field in schema)
     return spark.range(0).select(*nothing)
 
 
 def columns(**types: DataType) -> StructType:
-    """Make a schema of columns that may all be null."""
+    """Return a schema of nullable columns."""
     return StructType([StructField(name, kind) for name, kind in types.items()])
 
 
 class Table(NamedTuple):
-    """A table: its name, its own columns, its bucket's folder and the columns that decide it.
+    """A table: its name and columns, its bucket's folder, and the columns that decide the bucket.
 
-    ``time`` is the column whose day a row is filed under. In a file the rows of a group stand
-    together, by topic and partition, in the order of their log (of a topic-partition, likewise).
+    ``time``: the column whose day is the row's folder. A file's rows are sorted by group, topic,
+    partition and log offset, as far as the table has them.
     """
 
     name: str
@@ -74,7 +73,7 @@ class Table(NamedTuple):
 
     @property
     def stored(self) -> StructType:
-        """The columns with those that are folders, for readers of a table that may be empty."""
+        """The columns with those that are folders."""
         folders = columns(**{"date": DateType(), self.bucket: IntegerType()})
         return StructType([*self.columns.fields, *folders.fields])
 
@@ -119,8 +118,8 @@ LAG = Table(
     "as_of",
 )
 
-#: Records that can't be decoded, whole, and ranges of a log that were gone before they were read:
-#: of those ``until_offset`` is the first that was there again, and there is neither key nor value.
+#: Records that cannot be decoded, and ranges of a log that were deleted before they were read. Of a
+#: range, ``until_offset`` is the first offset after it, and key and value are null.
 QUARANTINE = Table(
     "quarantine",
     columns(

@@ -1,4 +1,4 @@
-"""Where Spark's queries are → ``__consumer_offsets``: for the history, and for tools that look there."""
+"""Commit the positions of Spark's queries to Kafka, for the history and for other tools."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 from mode import Service
 
 from caughtup.agents.election.agent import until_active
-from caughtup.agents.kafka.answered import REQUEST_SECONDS, answered
+from caughtup.agents.kafka.admin_results import REQUEST_SECONDS, result_of
 from caughtup.agents.kafka.clients import admin_client
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
@@ -21,22 +21,23 @@ from caughtup.models.state.cluster import ClusterState
 log = logging.getLogger(__name__)
 
 PROBE = "checkpoints"
-#: Offsets of a group without members expire, after a day at the earliest as brokers are set up.
+#: All offsets are committed again after this time: those of a group without members expire, after a
+#: day at the earliest with brokers' usual configs.
 _AGAIN_SECONDS = 6 * 3600.0
-#: Partitions that are committed in one request.
+#: The partitions of one request.
 _MOST = 5_000
 
 _Offsets = Mapping[tuple[str, int], int]
 
 
 class CheckpointCommitter(Service):
-    """Commits to Kafka what each query's checkpoint holds, under the query's own group, as it changes.
+    """Commits the offsets in each query's checkpoint, as they change, under a group of its own.
 
-    Nobody reads by these groups: Spark goes by its checkpoint. ``may_publish``: asked before each
+    Spark never reads these commits: it uses its checkpoint. ``may_publish`` is called before each
     commit.
     """
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(
         self,
@@ -52,7 +53,7 @@ class CheckpointCommitter(Service):
         self._health = health
         self._may_publish = may_publish
         self._clock = clock
-        #: By group, what was committed last, and when all of it was.
+        #: By group: the offsets that were committed, and when all of them were (monotonic seconds).
         self._committed: dict[str, tuple[_Offsets, float]] = {}
 
     @Service.task
@@ -65,7 +66,7 @@ class CheckpointCommitter(Service):
             await self.sleep(self._settings.spark_checkpoints_interval)
 
     async def round(self, admin: AdminClient) -> None:
-        """Commit what changed, and delete the groups of queries that are gone."""
+        """Commit changed offsets, and delete the groups of queries that are gone."""
         queries = sorted(self._state.spark.queries)
         for group in sorted(self._committed.keys() - set(queries)):
             await self._try(group, self._delete, admin, group)
@@ -81,11 +82,11 @@ class CheckpointCommitter(Service):
 
     def _delete(self, admin: AdminClient, group: str) -> None:
         (deleted,) = admin.delete_consumer_groups([group], request_timeout=REQUEST_SECONDS).values()
-        answered(deleted)
+        result_of(deleted)
         del self._committed[group]
 
     async def _try(self, group: str, call: Callable[..., None], *arguments: object) -> bool:
-        """Call it on a thread; return whether it went through. A group that fails costs itself."""
+        """Run a call for a group in a thread; return whether it succeeded. Failures are logged."""
         if not self._may_publish():
             return False
         try:
@@ -101,13 +102,13 @@ class CheckpointCommitter(Service):
 
 
 def _commit(admin: AdminClient, group: str, offsets: _Offsets) -> None:
-    """Commit offsets of a group. Raises KafkaException, also for a partition that isn't there."""
+    """Commit offsets of a group. Raises KafkaException, also for a partition that does not exist."""
     partitions = [TopicPartition(*one, offset) for one, offset in sorted(offsets.items())]
     for start in range(0, len(partitions), _MOST):
         asked = ConsumerGroupTopicPartitions(group, partitions[start : start + _MOST])
         (future,) = admin.alter_consumer_group_offsets(
             [asked], request_timeout=REQUEST_SECONDS
         ).values()
-        for one in answered(future).topic_partitions:
+        for one in result_of(future).topic_partitions:
             if one.error is not None:
                 raise KafkaException(one.error)

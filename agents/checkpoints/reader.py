@@ -1,4 +1,4 @@
-"""Spark's checkpoints → the state: looked at again and again, on a thread of its own."""
+"""Read Spark's checkpoints at intervals, in a thread, and apply them to the state."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from caughtup.models.state.cluster import ClusterState
 from caughtup.models.state.spark_looks import apply_looks
 
 PROBE = "checkpoints"
-#: Between two turns, others have so long at least.
+#: The pause between two turns of applying.
 _PAUSE_SECONDS = 0.008
 
 
 class CheckpointReader(Service):
-    """Looks at the checkpoints that the settings name, however long a store takes to answer.
+    """Reads the checkpoints that the settings name.
 
-    A store that doesn't answer at all keeps only this waiting: its queries are unknown then.
+    A store that never answers blocks only this service: all queries get old then.
     """
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(self, settings: Settings, health: Health, state: ClusterState) -> None:
         super().__init__()
@@ -53,4 +53,4 @@ class CheckpointReader(Service):
         loop, at_ms = asyncio.get_running_loop(), now_ms()
         found = await loop.run_in_executor(thread, looks.look, self._state.spark.known(), at_ms)
         await done_in_turns(apply_looks(self._state, found, now_ms()), _PAUSE_SECONDS)
-        self._health.succeeded(PROBE, at_ms)  # what can't be read is told by itself
+        self._health.succeeded(PROBE, at_ms)  # unreadable checkpoints are shown as problems

@@ -1,15 +1,17 @@
-"""Reads checkpoints, each for itself: what can't be read of one costs its query alone."""
+"""Find and read checkpoints; one that cannot be read affects only its own query."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
-from caughtup.agents.checkpoints.finding import find
-from caughtup.agents.checkpoints.stores import Store, open_store, writable
+from caughtup.agents.checkpoints.stores import CheckpointStore, open_store, writable
 from caughtup.agents.errors import UserError
-from caughtup.models.errors import error_code
+from caughtup.models.errors import CaughtupError, error_code
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.decoding import BAD_JSON, RefusedError
+from caughtup.models.records.fields import MOST_GROUP_BYTES
 from caughtup.models.records.spark.checkpoint_files import (
     MOST_BYTES,
     MOST_ID_BYTES,
@@ -22,6 +24,7 @@ from caughtup.models.records.spark.checkpoint_files import (
 from caughtup.models.spark_queries.entries import Entry, read_entry
 from caughtup.models.spark_queries.look import (
     BEGINNING,
+    GROUP_PREFIX,
     CommittedBatch,
     KnownCheckpoint,
     Look,
@@ -33,36 +36,92 @@ from caughtup.models.spark_queries.look import (
     last_committed,
 )
 
-#: Checkpoints that are read; further ones are a problem of the folder that they are in.
+#: How deep below a folder checkpoints are searched for, and in how many folders.
+_MOST_DEEP = 3
+_MOST_FOLDERS = 10_000
+#: The most checkpoints that are read; more are reported as a problem of their folder.
 _MOST_QUERIES = 1_000
 
 
-class CheckpointLooks:
-    """Looks at the checkpoints of a setting's entries. A look blocks, and raises nothing.
+class CheckpointPlace(NamedTuple):
+    """A checkpoint: the group as which its query is shown, and its path in the store.
 
-    ``s3`` is asked for an S3's variables, which may change; what it raises is a problem of those that
-    are there. Raises ValueError for what is no entry.
+    With an ``error``, the path is a folder that could not be listed, and may have checkpoints.
+    """
+
+    group: str
+    path: str
+    error: Exception | None = None
+
+
+def find_checkpoints(
+    store: CheckpointStore, root: str, name: str | None
+) -> Iterator[CheckpointPlace]:
+    """Yield the checkpoints at or under a folder, sorted within each folder.
+
+    Links are not followed. A query is named after its checkpoint's path below the folder, with
+    ``name`` in front if given; or after the folder if that itself is the checkpoint.
+    """
+    waiting = deque([(root, "", 0)])
+    looked = 0
+    while waiting:
+        path, below, depth = waiting.popleft()
+        called = "/".join(filter(None, (name, below))) or root.rpartition("/")[2]
+        looked += 1
+        try:
+            if looked > _MOST_FOLDERS:
+                raise CaughtupError("too_many", f"more than {_MOST_FOLDERS:,} folders")
+            entries = store.entries(path)
+            if len(called.encode()) > MOST_GROUP_BYTES - len(GROUP_PREFIX):
+                raise CaughtupError("too_large", "its path is too long for the name of a group")
+        except Exception as error:  # noqa: BLE001 - must not affect other folders
+            yield CheckpointPlace(
+                GROUP_PREFIX + called, root if looked > _MOST_FOLDERS else path, error
+            )
+            if looked > _MOST_FOLDERS:
+                return
+            continue
+        folders = sorted(one.name for one in entries if one.is_folder)
+        if "offsets" in folders and any(
+            one.name == "metadata" and not one.is_folder for one in entries
+        ):
+            yield CheckpointPlace(GROUP_PREFIX + called, path)
+        elif depth < _MOST_DEEP:
+            waiting += [
+                (f"{path}/{folder}", f"{below}/{folder}".lstrip("/"), depth + 1)
+                for folder in folders
+            ]
+
+
+class CheckpointLooks:
+    """Reads the checkpoints that a setting's entries name.
+
+    ``s3`` returns the variables for S3, which may change; its errors are problems of the entries on
+    S3. The constructor raises ValueError for a malformed entry.
     """
 
     def __init__(self, entries: Iterable[str], s3: Callable[[], Mapping[str, str]] = dict) -> None:
         self._entries = tuple(map(read_entry, entries))
         self._s3 = s3
         self._variables: Mapping[str, str] = {}
-        self._stores: dict[Entry, tuple[Store, str]] = {}
+        self._stores: dict[Entry, tuple[CheckpointStore, str]] = {}
 
     def look(self, known: Mapping[str, KnownCheckpoint], now_ms: int) -> Looks:
-        """Look at all of them, of which so much is ``known``, by group, at a moment (ms)."""
+        """Read all checkpoints: the batches since those that are ``known``, by group.
+
+        ``now_ms`` is the time (ms). Blocks. Raises nothing.
+        """
         found = Looks({}, {})
         for entry in self._entries:
             try:
                 store, root = self._opened(entry)
-            except Exception as error:  # noqa: BLE001 - a store that can't be opened costs itself
+            except Exception as error:  # noqa: BLE001 - must not affect other entries
                 found.problems[entry.place] = _problem(error)
                 continue
             self._look_under(found, store, root, entry.name, known, now_ms)
         return found
 
-    def _opened(self, entry: Entry) -> tuple[Store, str]:
+    def _opened(self, entry: Entry) -> tuple[CheckpointStore, str]:
         if entry.is_s3 and (variables := self._s3()) != self._variables:
             self._variables = variables
             self._stores = {of: one for of, one in self._stores.items() if not of.is_s3}
@@ -73,13 +132,13 @@ class CheckpointLooks:
     def _look_under(
         self,
         found: Looks,
-        store: Store,
+        store: CheckpointStore,
         root: str,
         name: str | None,
         known: Mapping[str, KnownCheckpoint],
         now_ms: int,
     ) -> None:
-        for group, path, unlisted in find(store, root, name):
+        for group, path, unlisted in find_checkpoints(store, root, name):
             shown = store.shown(path)
             if len(found.queries) + len(found.problems) >= _MOST_QUERIES:
                 found.problems[store.shown(root)] = Problem(
@@ -97,9 +156,9 @@ class CheckpointLooks:
                 if look is not None:
                     found.queries[group] = shown, look
             except FileNotFoundError as error:
-                if path == root:  # any other was there a moment ago, and is going
+                if path == root:  # any other was listed just before, and is being deleted
                     found.problems[shown] = Problem("not_found", str(error.strerror or error))
-            except Exception as error:  # noqa: BLE001 - what is wrong with one costs its query
+            except Exception as error:  # noqa: BLE001 - must not affect other queries
                 found.problems[shown] = _problem(error)
 
 
@@ -109,10 +168,12 @@ def _problem(error: Exception) -> Problem:
     return Problem(reason, writable(" ".join(str(message).split())[:500]))
 
 
-def read_query(store: Store, path: str, known: KnownCheckpoint | None, now_ms: int) -> Look | None:
-    """Read a checkpoint; None if its query doesn't read Kafka.
+def read_query(
+    store: CheckpointStore, path: str, known: KnownCheckpoint | None, now_ms: int
+) -> Look | None:
+    """Read a checkpoint; return None if its query does not read Kafka.
 
-    Raises RefusedError for files that aren't as Spark writes them, and what the store raises.
+    Raises RefusedError for files that Spark would not write, and what the store raises.
     """
     query_id = decode_query_id(store.read(f"{path}/metadata", MOST_ID_BYTES))
     offsets = batch_numbers(one.name for one in store.entries(f"{path}/offsets"))
@@ -140,9 +201,9 @@ def read_query(store: Store, path: str, known: KnownCheckpoint | None, now_ms: i
 
 
 def _batch(
-    store: Store, path: str, number: int, now_ms: int, *, last: bool
+    store: CheckpointStore, path: str, number: int, now_ms: int, *, last: bool
 ) -> CommittedBatch | None:
-    """Read a batch that was committed; None for one that Spark has deleted since."""
+    """Read a committed batch; return None if Spark has deleted it since the listing."""
     try:
         if not is_commit(store.read(f"{path}/commits/{number}", 1)):
             raise RefusedError(BAD_JSON, f"commits/{number} is empty, or is not a commit")
@@ -156,9 +217,9 @@ def _batch(
 
 
 def _beginning(
-    store: Store, path: str, nothing: Look, since: int | None, now_ms: int
+    store: CheckpointStore, path: str, nothing: Look, since: int | None, now_ms: int
 ) -> Look | None:
-    """Return where a query began that has committed no batch; None if it doesn't read Kafka."""
+    """Return the first offsets of a query without a batch; None if it does not read Kafka."""
     first: dict[TopicPartition, int] = {}
     for offsets in _first_offsets(store, path):
         for partition, offset in offsets.items():
@@ -172,13 +233,13 @@ def _beginning(
     return nothing._replace(newest=BEGINNING, batches=(CommittedBatch(BEGINNING, first, now_ms),))
 
 
-def _reads_kafka(store: Store, path: str, look: Look) -> bool:
+def _reads_kafka(store: CheckpointStore, path: str, look: Look) -> bool:
     ended = decode_batch_end(store.read(f"{path}/offsets/{look.started}", MOST_BYTES))
     return ended.sources > 0
 
 
-def _first_offsets(store: Store, path: str) -> Iterable[Mapping[TopicPartition, int]]:
-    """Yield where each source of Kafka began, as far as that is kept."""
+def _first_offsets(store: CheckpointStore, path: str) -> Iterable[Mapping[TopicPartition, int]]:
+    """Yield the first offsets of each Kafka source, if Spark still keeps them."""
     for number in sorted(batch_numbers(_names(store, f"{path}/sources")))[:MOST_SOURCES]:
         try:
             value = store.read(f"{path}/sources/{number}/0", MOST_BYTES)
@@ -189,7 +250,7 @@ def _first_offsets(store: Store, path: str) -> Iterable[Mapping[TopicPartition, 
             yield offsets
 
 
-def _names(store: Store, path: str) -> list[str]:
+def _names(store: CheckpointStore, path: str) -> list[str]:
     try:
         return [one.name for one in store.entries(path)]
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Where checkpoints are: folders of this machine, or a store that pyarrow can read."""
+"""The stores in which checkpoints are: local folders, or a store that pyarrow can read."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from caughtup.models.errors import CaughtupError
 from caughtup.models.spark_queries.entries import Entry
 
-#: Names in one folder that are looked at. A log keeps its last 100 batches, unless told otherwise.
+#: The most names in one folder. By default Spark keeps the last 100 batches of a log.
 _MOST_ENTRIES = 100_000
-#: What pyarrow calls each of an S3's variables.
+#: The argument of pyarrow's S3FileSystem for each variable.
 _S3 = {
     "AWS_ACCESS_KEY_ID": "access_key",
     "AWS_SECRET_ACCESS_KEY": "secret_key",
@@ -23,51 +23,51 @@ _S3 = {
 }
 
 
-class Listed(NamedTuple):
-    """What is in a folder: a file or a folder. Links are neither."""
+class FolderEntry(NamedTuple):
+    """A file or folder in a folder. Links are left out."""
 
     name: str
     is_folder: bool
 
 
-class Store(Protocol):
-    """Reads files by path. Calls block, and raise OSError; FileNotFoundError for what isn't there."""
+class CheckpointStore(Protocol):
+    """Reads files by path. Calls block, and raise OSError; FileNotFoundError for a missing path."""
 
-    def entries(self, path: str) -> list[Listed]:
-        """List a folder. Raises CaughtupError ``too_many`` where there is no end to it."""
+    def entries(self, path: str) -> list[FolderEntry]:
+        """List a folder. Raises CaughtupError ``too_many`` for more than 100,000 entries."""
         ...
 
     def read(self, path: str, most_bytes: int) -> bytes:
-        """Return what is in a file: of one that is larger, a byte more than that."""
+        """Return a file's content, of a larger file only the first ``most_bytes`` + 1 bytes."""
         ...
 
     def modified_ms(self, path: str) -> int | None:
-        """Return when a file was last written (ms), None where nobody knows."""
+        """Return when a file was last modified (ms); None if the store does not know."""
         ...
 
     def shown(self, path: str) -> str:
-        """Return a path as people write it."""
+        """Return a path as it is shown to users."""
         ...
 
 
 class LocalStore:
-    """Folders of this machine. Only plain files are read, and no link below a folder is followed."""
+    """Local folders. Only regular files are read, and links below a folder are not followed."""
 
-    def entries(self, path: str) -> list[Listed]:
+    def entries(self, path: str) -> list[FolderEntry]:
         """List a folder."""
         with os.scandir(path) as found:
             some = list(islice(found, _MOST_ENTRIES + 1))
         _require_few(len(some), path)
         return [
-            Listed(one.name, is_folder)
+            FolderEntry(one.name, is_folder)
             for one in some
             if (is_folder := one.is_dir(follow_symlinks=False))
             or one.is_file(follow_symlinks=False)
         ]
 
     def read(self, path: str, most_bytes: int) -> bytes:
-        """Return what is in a file. Raises CaughtupError ``no_file`` if it is none."""
-        # A pipe would have whoever opens it wait.
+        """Return a file's content. Raises CaughtupError ``no_file`` if it is no regular file."""
+        # O_NONBLOCK: opening a pipe would block.
         opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(opened, "rb") as file:
             if not stat.S_ISREG(os.fstat(opened).st_mode):
@@ -75,7 +75,7 @@ class LocalStore:
             return file.read(most_bytes + 1)
 
     def modified_ms(self, path: str) -> int | None:
-        """Return when a file was last written."""
+        """Return when a file was last modified (ms)."""
         return os.stat(path, follow_symlinks=False).st_mtime_ns // 1_000_000
 
     def shown(self, path: str) -> str:
@@ -84,9 +84,9 @@ class LocalStore:
 
 
 class ArrowStore:
-    """A store of pyarrow's, by a URI; credentials come from where its libraries look for them.
+    """A store that pyarrow opens by a URI, with credentials from the environment.
 
-    With an S3's ``variables`` it is that S3, and they count before the environment's.
+    For S3, ``variables`` override the environment. ``root`` is the path in the store.
     """
 
     def __init__(self, uri: str, variables: Mapping[str, str] | None = None) -> None:
@@ -108,23 +108,23 @@ class ArrowStore:
         self._files, self._selector = fs.FileType, fs.FileSelector
         self._scheme = scheme
 
-    def entries(self, path: str) -> list[Listed]:
+    def entries(self, path: str) -> list[FolderEntry]:
         """List a folder."""
         some = self._fs.get_file_info(self._selector(path))
         _require_few(len(some), path)
         return [
-            Listed(one.base_name, one.type == self._files.Directory)
+            FolderEntry(one.base_name, one.type == self._files.Directory)
             for one in some
             if one.type in (self._files.Directory, self._files.File)
         ]
 
     def read(self, path: str, most_bytes: int) -> bytes:
-        """Return what is in a file."""
+        """Return a file's content."""
         with self._fs.open_input_stream(path) as file:
             return bytes(file.read(most_bytes + 1))
 
     def modified_ms(self, path: str) -> int | None:
-        """Return when a file was last written."""
+        """Return when a file was last modified (ms)."""
         at_ns = self._fs.get_file_info(path).mtime_ns
         return None if at_ns is None else at_ns // 1_000_000
 
@@ -133,12 +133,11 @@ class ArrowStore:
         return f"{self._scheme}://{path}"
 
 
-def open_store(entry: Entry, s3: Mapping[str, str]) -> tuple[Store, str]:
-    """Open the store of a setting's entry, and return it with the path in it.
+def open_store(entry: Entry, s3: Mapping[str, str]) -> tuple[CheckpointStore, str]:
+    """Open the store of a setting's entry; return it with the path in it.
 
-    ``s3`` are an S3's variables that are set.
-
-    Raises CaughtupError ``no_pyarrow``, OSError, or ValueError where pyarrow can't read the URI.
+    ``s3`` has the variables for S3 that are set. Raises CaughtupError ``no_pyarrow``, OSError, or
+    ValueError if pyarrow cannot parse the URI.
     """
     if entry.scheme == "file":
         return LocalStore(), entry.local_path
@@ -155,7 +154,7 @@ def _s3_arguments(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def writable(text: str) -> str:
-    """Return text of which every character can be written: names of files are any bytes."""
+    """Return text with unencodable characters escaped: file names may be any bytes."""
     return text.encode(errors="backslashreplace").decode()
 
 

@@ -28,7 +28,7 @@ from caughtup.agents.configuration.s3_access import s3_variables
 from caughtup.agents.configuration.text import printed
 from caughtup.agents.election.instances import list_instances
 from caughtup.agents.errors import UserError
-from caughtup.agents.kafka.answered import answered
+from caughtup.agents.kafka.admin_results import result_of
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.first_contact import broker_troubles, connect
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
@@ -163,12 +163,12 @@ def _readable_offsets(admin: AdminClient, settings: Settings) -> str:
     partitions = topics[CONSUMER_OFFSETS].partitions
     spec = {TopicPartition(CONSUMER_OFFSETS, p): OffsetSpec.latest() for p in partitions}
     futures = admin.list_offsets(spec, request_timeout=_TIMEOUT_SECONDS)
-    total = sum(answered(future).offset for future in futures.values())
+    total = sum(result_of(future).offset for future in futures.values())
     return f"{len(partitions)} partitions, {total} offsets"
 
 
 def _describe_cluster(admin: AdminClient) -> str:
-    described = answered(admin.describe_cluster(request_timeout=_TIMEOUT_SECONDS))
+    described = result_of(admin.describe_cluster(request_timeout=_TIMEOUT_SECONDS))
     return f"{len(described.nodes)} brokers"
 
 

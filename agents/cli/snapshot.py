@@ -18,7 +18,7 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.configuration.s3_access import s3_variables
 from caughtup.agents.end_offsets import apply_record
 from caughtup.agents.errors import UserError
-from caughtup.agents.kafka.answered import REQUEST_SECONDS
+from caughtup.agents.kafka.admin_results import REQUEST_SECONDS
 from caughtup.agents.kafka.end_offset_listing import list_end_offsets, topic_ids
 from caughtup.agents.kafka.first_contact import connect, unreachable
 from caughtup.agents.kafka.offset_log import OffsetLog
@@ -149,7 +149,7 @@ class ClusterLooks:
         limit = asyncio.timeout(_PATIENCE_SECONDS)
         async with limit, OffsetLog(self._settings, self._partitions) as offset_log:
             await _open(offset_log)
-            left = offset_log.left_of_start()
+            left = offset_log.unread_at_open()
             with progress.task(f"reading {CONSUMER_OFFSETS}", left) as advance:
 
                 async def take(batches: list[Batch], _: int) -> None:
@@ -157,10 +157,10 @@ class ClusterLooks:
                     limit.reschedule(asyncio.get_running_loop().time() + _PATIENCE_SECONDS)
                     for batch in batches:
                         self._state.apply_batch(batch, now_ms())
-                    before, left = left, offset_log.left_of_start()
+                    before, left = left, offset_log.unread_at_open()
                     advance(before - left)
 
-                await offset_log.read_past(self._decode, take)
+                await offset_log.read_to_open_end(self._decode, take)
 
     def _decode(self, records: FramedRecords) -> list[Batch]:
         if self._every_generation:

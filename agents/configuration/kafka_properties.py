@@ -1,7 +1,7 @@
-"""The client properties under ``[kafka]``, from every place where they can be given.
+"""The client properties under ``[kafka]``, merged from every place where they can be given.
 
-Each place adds to the one before: the settings file, ``CAUGHTUP_KAFKA`` (JSON),
-``CAUGHTUP_KAFKA_SASL_PASSWORD`` and so on for single properties, options.
+Later places override earlier ones: the settings file, ``CAUGHTUP_KAFKA`` (JSON), variables for
+single properties such as ``CAUGHTUP_KAFKA_SASL_PASSWORD``, options.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from caughtup.models.security.kafka_names import SECRETS, is_secret
 
 PREFIX = "CAUGHTUP_KAFKA_"
 _FILE = "_file"
-#: What is read of a secret's file: a key and its chain of certificates are some kilobytes.
+#: The largest file of a secret: a key with its certificate chain has some kilobytes.
 _MOST_BYTES = 1 << 20
 
 
 class SecretError(Exception):
-    """A secret's file can't be used: what is the matter with it, in words."""
+    """The file of a secret cannot be used; the message says why."""
 
 
 def properties_of(variables: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Return what variables for single properties say, and their names.
+    """Return the values and variable names of variables for single properties, by property.
 
-    Dots are underscores there.
+    Variables have underscores in place of dots.
     """
     return {
         _property(name.removeprefix(PREFIX).lower()): (value, name)
@@ -43,15 +43,15 @@ def _property(words: str) -> str:
 
 
 def names_file(name: str) -> bool:
-    """Return whether a property is the path of the file that holds a secret.
+    """Return whether a property is the path of a file that holds a secret.
 
-    Of ``sasl.password`` that is ``sasl.password_file``; ``sasl.password.file`` means the same.
+    For ``sasl.password`` that is ``sasl.password_file``, or ``sasl.password.file``.
     """
     return name.endswith((_FILE, ".file")) and is_secret(name[: -len(_FILE)])
 
 
 def flattened(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield a table's properties: TOML makes tables in tables of names without quotation marks."""
+    """Yield a table's properties: in TOML, unquoted names with dots make nested tables."""
     for key, value in table.items():
         name = f"{prefix}{key}"
         if isinstance(value, Mapping):
@@ -61,14 +61,14 @@ def flattened(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str,
 
 
 def contradictions(place: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is wrong with properties that are given in one place."""
+    """Yield a line for each secret that one place gives both as a value and as a file."""
     for name in sorted(SECRETS & place.keys()):
         if f"{name}{_FILE}" in place:
             yield f"setting kafka.{name}: {name}{_FILE} is set as well; leave one of them out"
 
 
 def merge(merged: dict[str, Any], place: Mapping[str, Any]) -> None:
-    """Add a place's properties: of a secret and its file, the later place has the last word."""
+    """Add a place's properties; a secret replaces its file from an earlier place, and vice versa."""
     for name in place:
         secret = name.removesuffix(_FILE)
         if secret in SECRETS:
@@ -78,7 +78,7 @@ def merge(merged: dict[str, Any], place: Mapping[str, Any]) -> None:
 
 
 def secret_files(merged: Mapping[str, Any]) -> dict[str, Path]:
-    """Return the files that secrets are to be read from, by the secret's name."""
+    """Return the files to read secrets from, by the secret's property."""
     return {
         name.removesuffix(_FILE): Path(str(path))
         for name, path in merged.items()
@@ -87,7 +87,7 @@ def secret_files(merged: Mapping[str, Any]) -> dict[str, Path]:
 
 
 def read_secret(path: Path) -> str:
-    """Return a secret without the line's end. Raises SecretError."""
+    """Return the secret in a file, without line ends around it. Raises SecretError."""
     try:
         with path.open("rb") as file:
             text = file.read(_MOST_BYTES + 1).decode()
@@ -103,7 +103,7 @@ def read_secret(path: Path) -> str:
 
 
 def unreadable_secrets(files: Mapping[str, Path], into: dict[str, Any]) -> Iterable[str]:
-    """Read secrets into the properties, and yield what is wrong with each file that can't be."""
+    """Read secrets into the properties; yield a line for each file that cannot be used."""
     for name, path in files.items():
         try:
             into[name] = read_secret(path)

@@ -1,6 +1,6 @@
-"""Settings from every place: options win over ``CAUGHTUP_*`` variables, these over the file.
+"""Load the settings: options override ``CAUGHTUP_*`` variables, these override the file.
 
-Everything is validated before any socket is opened, and all that is wrong is named at once.
+Everything is validated before any socket is opened, and all problems are reported together.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from caughtup.models.security.kafka import KafkaClient
 log = logging.getLogger(__name__)
 
 PREFIX = "CAUGHTUP_"
-#: Variables with our prefix that aren't settings: read elsewhere.
+#: Variables with our prefix that are not settings; they are read elsewhere.
 OTHER_VARIABLES = frozenset({"CAUGHTUP_CONFIG", "CAUGHTUP_CACHE", "CAUGHTUP_HISTORY"})
-#: What Kubernetes injects for Services named caughtup, caughtup-kafka and caughtup-…
+#: Variables that Kubernetes injects for Services named caughtup, caughtup-kafka and caughtup-…
 _KUBERNETES = re.compile(
     r"CAUGHTUP_(\w+_)?(SERVICE_(HOST|PORT)(_\w+)?|PORT_\d+_\w+)|CAUGHTUP_(KAFKA_)?PORT"
 )
-#: The one whose name may be a setting's: that of caughtup-web is CAUGHTUP_WEB_PORT.
+#: Such a variable may have a setting's name: for a Service caughtup-web, CAUGHTUP_WEB_PORT.
 _KUBERNETES_PORT = re.compile(r"CAUGHTUP_\w+_PORT")
 _KUBERNETES_ADDRESS = re.compile(r"(tcp|udp|sctp)://\S+:\d+")
-#: Settings that are tables: those of a later place are added to those of an earlier one.
+#: Settings that are tables, which are merged key by key.
 _TABLES = ("kafka", "applications")
-#: What an application has a table of that is one value.
+#: A table in an application's settings that is not merged, but one value.
 _CHANGELOGS = "changelogs"
 
 
 class Loaded(NamedTuple):
-    """Settings, and where each that isn't left to its default was given, by its name."""
+    """Settings, and where each was given, by name; defaults are left out of ``origins``."""
 
     settings: Settings
     origins: Mapping[str, str]
@@ -51,14 +51,14 @@ class Loaded(NamedTuple):
 
 @dataclass
 class _Merged:
-    """What the places said so far, the last one's word, and what is wrong with it."""
+    """The values of all places so far, where each came from, and what is wrong with them."""
 
     values: dict[str, Any] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
 
     def add(self, place: Mapping[str, Any], origin: str) -> None:
-        """Add what a place says; what isn't a table is left to validation, which names it."""
+        """Add a place's values. A wrong type in place of a table is left to validation."""
         for name, value in place.items():
             if name in _TABLES and isinstance(value, Mapping):
                 self._add_table(name, value, origin)
@@ -99,10 +99,9 @@ def read_settings(
 ) -> Loaded:
     """Read the settings, and where each was given.
 
-    ``config`` is the file; without it ``$CAUGHTUP_CONFIG``, then ``./caughtup.toml`` if there.
-    Tables are merged key by key. What one of ``clients`` can't honour is refused, too. Raises
-    UserError, naming every setting that is unknown or wrong; never with its value, which may be a
-    secret.
+    ``config`` is the file; without it ``$CAUGHTUP_CONFIG``, then ``./caughtup.toml`` if it exists.
+    Kafka properties that one of ``clients`` cannot use are errors. Raises UserError, naming every
+    setting that is unknown or wrong, without its value, which may be a secret.
     """
     merged = _Merged()
     path = _path_of(config)
@@ -131,7 +130,7 @@ def read_settings(
 
 
 def _add_variables(merged: _Merged) -> None:
-    """Add what variables say: plain settings and tables, then single properties."""
+    """Add the environment's variables: plain settings and tables, then single properties."""
     properties = {}
     for name, value in sorted(os.environ.items()):
         if not name.startswith(PREFIX) or name in OTHER_VARIABLES:
@@ -165,14 +164,14 @@ def _object(name: str, text: str, wrong: list[str]) -> Mapping[str, Any]:
 
 
 def _is_kubernetes(name: str, value: str) -> bool:
-    """Return whether Kubernetes injected a variable, to tell where a Service is."""
+    """Return whether a variable is the address of a Service, injected by Kubernetes."""
     if _KUBERNETES.fullmatch(name):
         return True
     return bool(_KUBERNETES_PORT.fullmatch(name) and _KUBERNETES_ADDRESS.fullmatch(value))
 
 
 def _path_of(config: Path | None) -> Path | None:
-    """Return the settings file: the one named, that of the variable, the one here; or None."""
+    """Return the settings file: the given one, the variable's, the local one, or None."""
     if config is not None:
         return config
     if named := os.environ.get("CAUGHTUP_CONFIG"):
@@ -191,7 +190,7 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 
 def _where(error: Exception) -> str:
-    """Return the place of a mistake in TOML; a library's words may hold what stands there."""
+    """Return the place of an error in TOML, without the library's message: it may hold a secret."""
     if isinstance(error, UnicodeDecodeError):
         return f": byte {error.start} is not text in UTF-8"
     if isinstance(error, RecursionError):

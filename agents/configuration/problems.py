@@ -1,4 +1,4 @@
-"""What is wrong with settings, in words of our own: what each has to be, and what was meant."""
+"""Describe what is wrong with settings: what each has to be, and which one may be meant."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from caughtup.agents.application_settings import ApplicationConfig
 from caughtup.agents.settings import Settings
 from caughtup.models.security.kafka_names import LIBRDKAFKA
 
-#: By pydantic's name of what is wrong: what the setting has to be. Never its own words, which are
-#: about Python's types.
+#: What a setting has to be, by pydantic's type of error. Pydantic's own messages are about Python's
+#: types.
 _HAS_TO_BE = {
     "bool_parsing": "true or false",
     "bool_type": "true or false",
@@ -41,9 +41,9 @@ _VALIDATOR = "value_error"
 
 
 def problems(error: ValidationError, origins: Mapping[str, str]) -> Iterator[str]:
-    """Yield a line for each setting that is wrong, without its value, which may be a secret.
+    """Yield a line for each wrong setting, without its value, which may be a secret.
 
-    ``origins`` says where each setting was given.
+    ``origins``: where each setting was given.
     """
     told: set[str] = set()
     for found in error.errors(include_url=False, include_input=False):
@@ -54,7 +54,7 @@ def problems(error: ValidationError, origins: Mapping[str, str]) -> Iterator[str
 
 
 def unknown(name: str, names: Iterable[str], otherwise: str = "", where: str = "") -> str:
-    """State that there is no such setting, and which one may have been meant."""
+    """Return a line: there is no such setting, and which one may be meant."""
     meant = get_close_matches(name, list(names), 1, 0.75)
     otherwise = otherwise or "see docs/reference/settings.md for the list"
     return f"unknown setting {name}{where}; {f'did you mean {meant[0]}?' if meant else otherwise}"
@@ -82,14 +82,14 @@ def _problem(
 
 
 def given_in(name: str, origins: Mapping[str, str]) -> str:
-    """Return where a setting was given, in brackets; nothing where that isn't known."""
+    """Return where a setting was given, in parentheses; empty if unknown."""
     while name and name not in origins:
         name = name.rpartition(".")[0]
     return f" ({origins[name]})" if name else ""
 
 
 def _name(place: tuple[int | str, ...]) -> str:
-    """Return a setting's name, without what pydantic adds: the parts of a union, and of a list."""
+    """Return a setting's name without pydantic's additions for unions and lists."""
     if place and place[0] == "kafka":
         place = place[:2]
     return ".".join(str(part) for part in place if isinstance(part, str) and part != "[key]")

@@ -1,4 +1,4 @@
-"""An S3's settings as the variables that its clients know; secrets are read from their files."""
+"""The settings for S3 as the environment variables that its clients know."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _S3 = ("s3:", "s3a:", "s3n:")
 
 
 def s3_variables(settings: StoreSettings) -> dict[str, str]:
-    """Return what is set, by the names of variables.
+    """Return the settings for S3 that are set, by variable; secrets are read from their files.
 
-    Raises UserError for a file that can't be read.
+    Raises UserError for a file that cannot be read.
     """
     found = {name: getattr(settings, setting) for name, setting in _PLAIN.items()}
     if settings.s3_endpoint is not None and settings.s3_endpoint.startswith("http:"):
@@ -39,16 +39,16 @@ def s3_variables(settings: StoreSettings) -> dict[str, str]:
 
 
 def store_environment(uri: str, config: Path | None) -> Mapping[str, str]:
-    """Return the environment in which a store is opened; an S3's settings win over it.
+    """Return the environment with which to open a store; for S3, settings override it.
 
-    ``config`` is the settings file, as for ``read_settings``; no other store asks for settings.
-    Raises UserError.
+    ``config`` is the settings file, as for ``read_settings``; it is read for S3 only. Raises
+    UserError.
     """
     return environment_of(uri, lambda: load_settings(config))
 
 
 def environment_of(uri: str, settings: Callable[[], StoreSettings]) -> Mapping[str, str]:
-    """Return the environment in which a store is opened, as the settings have it now.
+    """Return the environment with which to open a store; for S3, present settings override it.
 
     Raises UserError.
     """

@@ -1,4 +1,4 @@
-"""Secrets in files: read again when the files change, and used for every login from then on."""
+"""Read secrets in files again when the files change, and use them for later logins."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from mode import Service
 
 from caughtup.agents.configuration.kafka_properties import SecretError, read_secret
 from caughtup.agents.configuration.watched_files import WatchedFiles
-from caughtup.agents.kafka.clients import log_in_with
+from caughtup.agents.kafka.clients import set_credentials
 from caughtup.agents.settings import Settings
 
 log = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 2.0
 _PASSWORD, _USER = "sasl.password", "sasl.username"
-#: Files that clients read themselves, when they are made.
+#: Files that clients themselves read, once, when they are made.
 _TLS_FILES = (
     "ssl.ca.location",
     "ssl.certificate.location",
@@ -30,13 +30,12 @@ _TLS_FILES = (
 class SecretFiles(Service):
     """Reads the secrets of ``settings.kafka`` again whenever their files change.
 
-    While one can't be read, the secret that was read before stays in use. A password is used by
-    every client from its next login on. The other secrets open keys, which clients load when they
-    are made: these take effect at the next start, as keys and certificates do themselves, and the
-    log says so.
+    While a file cannot be read, the secret read before stays in use. A new password is used by all
+    clients from their next login on. The other secrets open keys, which clients load when they are
+    made: they take effect at the next start, like keys and certificates; the log says so.
     """
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(self, settings: Settings) -> None:
         super().__init__()
@@ -54,7 +53,7 @@ class SecretFiles(Service):
     async def _run(self) -> None:
         if not self._settings.secret_files and not self._tls:
             return
-        await asyncio.to_thread(self.read_again)  # they may have changed since they were read
+        await asyncio.to_thread(self.read_again)  # they may have changed since the start
         while not self.should_stop:
             await self.sleep(_LOOK_SECONDS)
             changed: bool = await asyncio.to_thread(self._watched.changed)
@@ -63,7 +62,7 @@ class SecretFiles(Service):
             await asyncio.to_thread(self.look_at_certificates)
 
     def look_at_certificates(self) -> None:
-        """Return which files of TLS have changed."""
+        """Log which TLS files have changed."""
         for name, watched in self._tls.items():
             if watched.changed():
                 log.warning(
@@ -71,7 +70,7 @@ class SecretFiles(Service):
                 )
 
     def read_again(self) -> None:
-        """Read every secret again, and have clients use what changed."""
+        """Read every secret again, and give changed ones to the clients."""
         kafka = self._settings.kafka
         for name, path in self._settings.secret_files.items():
             try:
@@ -88,7 +87,7 @@ class SecretFiles(Service):
                 continue
             kafka[name] = secret
             if name == _PASSWORD:
-                count = log_in_with(str(kafka[_USER]), secret)
+                count = set_credentials(str(kafka[_USER]), secret)
                 log.info("%s_file has changed; clients that use it from now on: %d", name, count)
             else:
                 log.warning("%s_file has changed; the change takes effect at the next start", name)

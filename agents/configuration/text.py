@@ -1,4 +1,4 @@
-"""Settings as TOML: the annotated example, and those that a command has, with secrets hidden."""
+"""Write settings as TOML: the annotated example, and those in force with secrets hidden."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _KAFKA_EXAMPLES: Mapping[str, str] = {
 
 
 def example() -> str:
-    """Return the annotated example: every setting, commented out at its default."""
+    """Return the annotated example: every setting with its default, commented out."""
     lines = [*_comment(_HEAD.splitlines())]
     for name in _plain():
         field = Settings.model_fields[name]
@@ -77,7 +77,7 @@ def example() -> str:
 
 
 def printed(loaded: Loaded) -> str:
-    """Return settings as they are in force, and where each was given; secrets are hidden."""
+    """Return the settings in force as TOML, with where each was given; secrets are hidden."""
     settings, origins = loaded
     lines = [_line(name, getattr(settings, name), origins.get(name)) for name in _plain()]
     kafka = {
@@ -105,7 +105,7 @@ def printed(loaded: Loaded) -> str:
 
 
 def _plain() -> list[str]:
-    """Name the settings that are no tables: first those that Settings itself has, in order."""
+    """Return the names of settings that are not tables: first those of Settings itself, in order."""
     names = [name for name in Settings.model_fields if name not in _TABLES]
     return sorted(names, key=lambda name: name not in Settings.__annotations__)
 
@@ -117,7 +117,7 @@ def _line(name: str, value: object, origin: str | None) -> str:
 
 
 def _shown(field: FieldInfo) -> Any:
-    """Return what stands for a setting in the example: its default, or what it may look like."""
+    """Return a setting's value in the example: its example value if it has one, or its default."""
     return field.examples[0] if field.examples else field.default
 
 
@@ -131,14 +131,14 @@ def _comment(lines: Iterable[str]) -> Iterator[str]:
 
 
 def toml_value(value: object) -> str:
-    """Write a value as TOML, which has JSON's texts, numbers and lists of them."""
+    """Return a value as TOML, whose strings, numbers and lists are like JSON's."""
     if isinstance(value, Path):
         value = str(value)
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def main() -> None:
-    """Write the example into the file of that name."""
+    """Write ``caughtup.example.toml``."""
     Path("caughtup.example.toml").write_text(example())
 
 

@@ -1,4 +1,4 @@
-"""Detects when files have changed, so that what is rotated on disk is read again without a restart."""
+"""Detect changes of files, so that rotated files are read again without a restart."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-#: Files are looked at as often as this at most.
+#: The least time between two checks.
 _LOOK_SECONDS = 1.0
 
 _Stamp = tuple[tuple[int, int, int] | None, ...]
 
 
 class WatchedFiles:
-    """Looks at files whenever it is asked, since nobody needs them earlier."""
+    """Checks files for changes when it is called, at most once a second."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self._paths = paths
@@ -22,7 +22,7 @@ class WatchedFiles:
         self._looked = time.monotonic()
 
     def changed(self) -> bool:
-        """Return whether any of them has changed since this was last true."""
+        """Return whether a file has changed since the last check. Within a second of it: False."""
         now = time.monotonic()
         if now < self._looked + _LOOK_SECONDS:
             return False
@@ -36,7 +36,7 @@ class WatchedFiles:
 
 def _stamp_of(path: Path) -> tuple[int, int, int] | None:
     try:
-        found = os.stat(path)  # follows links: a secret that is mounted is switched by one
+        found = os.stat(path)  # follows links: Kubernetes switches mounted secrets by a link
     except OSError:
         return None
     return found.st_ino, found.st_mtime_ns, found.st_size

@@ -1,11 +1,11 @@
-"""Connect worker clusters' topics → the state: found, read from their start, and then on."""
+"""Find the topics of Connect worker clusters, read them from their start, and follow them."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import islice
@@ -14,41 +14,46 @@ from typing import Any
 from confluent_kafka import KafkaException
 from mode import Service
 
-from caughtup.agents.connect.applying import apply_records, told_topics
+from caughtup.agents.clock import now_ms
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.pulses import CONNECT_READER
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.standalone_consumer import Poll, StandaloneConsumer
-from caughtup.models.connect_clusters.topic_sets import find_topic_sets
+from caughtup.agents.topics.applied import isolated_record
+from caughtup.agents.topics.standalone_consumer import ConsumerRecord, Poll, StandaloneConsumer
+from caughtup.models.connect_clusters.configuration import Configuration
+from caughtup.models.connect_clusters.matching import ClusterTopics
+from caughtup.models.connect_clusters.topic_sets import TopicSet, find_topic_sets
+from caughtup.models.records.connect.config import decode_config
+from caughtup.models.records.connect.source_offsets import decode_source_offset
+from caughtup.models.records.connect.status import decode_status
 from caughtup.models.state.cluster import ClusterState
 
 log = logging.getLogger(__name__)
 
 PROBE = "connect"
-#: Seconds between two looks for groups, while there is none, and for topics.
+#: How often to look for groups while there is none, and for topics.
 _GROUPS_SECONDS = 0.5
 _TOPICS_SECONDS = 30.0
-#: The same while a group's topics aren't known.
+#: How often to look for topics while those of a group are unknown.
 _SOON_SECONDS = 2.0
 _POLL_SECONDS = 0.2
-#: Records that are applied in one go: some milliseconds' work.
+#: The records that are applied without a pause, in a few milliseconds.
 _SLICE_RECORDS = 100
+#: The names of the topics in counts of refused records and faults.
+_NAMES = TopicSet("connect config topic", "connect status topic", "connect offset topic")
 
 
 class ConnectTopics:
-    """The topics of worker clusters, as a thread reads them: every call blocks.
-
-    Calls raise KafkaException.
-    """
+    """Reads the topics of worker clusters, for a thread. Calls block and raise KafkaException."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._consumer = StandaloneConsumer(settings)
-        self._told = told_topics(settings)
+        self._told = configured_topics(settings)
         self._open: set[str] = set()
 
     def look(self, state: ClusterState) -> dict[str, str]:
-        """Look which topics there are, and open those that are new; return what failed, by topic."""
+        """Find the worker clusters' topics, and open new ones; return errors by topic."""
         partitions = self._consumer.partition_counts()
         told = {topics for topics in self._told.values() if topics.config in partitions}
         found = find_topic_sets(partitions, self._settings.topic_prefix)
@@ -65,25 +70,25 @@ class ConnectTopics:
         return {topic: error.str() for topic, error in failed.items()}
 
     def poll(self, seconds: float) -> Poll:
-        """Wait so long for records, and return what is there."""
+        """Wait up to ``seconds`` for records, and return those that have arrived."""
         return self._consumer.poll(seconds)
 
     def note_read(self, state: ClusterState) -> None:
-        """Note which topics were read as far as they went when they were opened."""
+        """Tell the state which topics were read to the end that they had when opened."""
         unread = {topic for topic, _ in self._consumer.unread}
         for topics, known in state.connect.topics.items():
             known.read.update(topic for topic in topics.topics if topic not in unread)
         state.connect.looked = not unread
 
     def close(self) -> None:
-        """Leave the cluster."""
+        """Close the consumer."""
         self._consumer.close()
 
 
 class ConnectReader(Service):
-    """Reads the topics of Connect worker clusters, from the moment there is a Connect group."""
+    """Reads the topics of Connect worker clusters, once there is a Connect group."""
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(
         self,
@@ -151,3 +156,43 @@ class ConnectReader(Service):
     def _failed(self, why: str) -> None:
         if self._health.failed(PROBE):
             log.warning("reading topics of Connect: %s; continuing", why)
+
+
+def configured_topics(settings: Settings) -> dict[str, TopicSet]:
+    """Return the topics of worker clusters in the settings, by group."""
+    told = {}
+    for line in settings.connect_topics:
+        group, config, status, offset = line.rsplit(":", 3)
+        told[group] = TopicSet(config, status, offset)
+    return told
+
+
+def apply_records(state: ClusterState, topic: str, records: Iterable[ConsumerRecord]) -> None:
+    """Apply records of a topic to every worker cluster that uses it."""
+    for topics, known in state.connect.topics.items():
+        if topic in topics.topics:
+            for record in records:
+                _apply(state, topics, known, topic, record)
+
+
+def _apply(
+    state: ClusterState,
+    topics: TopicSet,
+    known: ClusterTopics,
+    topic: str,
+    record: ConsumerRecord,
+) -> None:
+    name = _NAMES[topics.index(topic)]
+    with isolated_record(state, name, record.key):
+        # Workers set the timestamps, whose clocks may be wrong: a future time counts as now.
+        at_ms = max(0, min(record.at_ms, now_ms()))
+        if topic == topics.config:
+            if record.offset < known.configuration.next_offset:
+                known.configuration = Configuration()  # the topic was recreated
+            known.configuration.note(record.offset)
+            event = decode_config(record.key, record.value)
+            known.configuration.apply(event, record.offset, at_ms)
+        elif topic == topics.status:
+            known.statuses.apply(decode_status(record.key, record.value), at_ms)
+        else:
+            known.offsets.apply(decode_source_offset(record.key, record.value), at_ms)

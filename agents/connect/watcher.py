@@ -1,4 +1,4 @@
-"""Connect groups' generations, decided again one after another as they come."""
+"""Decide the generations of Connect groups again, one after another."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LOOK_SECONDS = 0.1
 
 
 def decide_due(state: ClusterState, at_ms: int) -> int:
-    """Decide here and now all that is due by then (ms); return how many generations."""
+    """Decide all generations that are due at a time (ms); return their number. Blocks."""
     decided = 0
     while due := list(state.connect.due(at_ms)):
         for group, undecided in due:
@@ -41,9 +41,9 @@ def _give_up(state: ClusterState, group: str, _: Exception) -> None:
 
 
 class ConnectWatcher(Service):
-    """Decides each generation of each Connect group again, on a thread: a large one takes long."""
+    """Decides each generation of each Connect group again, in a thread: large ones take long."""
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(self, state: ClusterState, health: Health, movements: TopicWriter) -> None:
         super().__init__()
@@ -76,13 +76,13 @@ class ConnectWatcher(Service):
 
     @Service.task
     async def _write(self) -> None:
-        """Write what is to be told, however long that fails: deciding doesn't wait for it."""
+        """Write the events of movements with retries; decisions do not wait for that."""
         while not self.should_stop:
             await self._outbox.flush()
             await self.sleep(_LOOK_SECONDS)
 
     def _tell(self, before: Watch | None, after: Watch) -> None:
-        """Write what becomes of what moves, unless another instance does."""
+        """Queue the events of movements, if this is the active instance."""
         if not self._health.is_alive:
             return
         for event in self._state.connect.untold(before, after):
@@ -91,7 +91,7 @@ class ConnectWatcher(Service):
 
 
 def summary(watch: Watch) -> str:
-    """Describe in one line what a generation came to."""
+    """Describe a decided generation in one line, for the log."""
     generation, again = watch.generation, watch.again
     why = f" ({again.why})" if again.why else ""
     without = len(watch.unassigned.connectors) + len(watch.unassigned.tasks)

@@ -1,4 +1,4 @@
-"""One instance with the same settings is active; the others stand by until it has gone."""
+"""Elect the active one among instances with the same settings; the others stand by."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from aiokafka.errors import (
 from mode import Service
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.election.instance import Instance
 from caughtup.agents.election.instances import (
     Assignment,
+    OtherInstances,
+    ServiceInstance,
     Subscription,
-    joining,
+    join_settings,
     read_assignment,
     read_subscriptions,
 )
-from caughtup.agents.election.member import GroupMember
-from caughtup.agents.election.neighbours import Neighbours
+from caughtup.agents.election.member import ClassicGroupMember
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import aiokafka_config
-from caughtup.agents.kafka.protocol.decoding import words
+from caughtup.agents.kafka.protocol.decoding import explain_failure
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.models.election import elect
@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 PROBE = "group"
 _BEAT_SECONDS = 1.0
 _RETRY_SECONDS = 0.5
-#: A join that takes longer than this waits for other members.
+#: A join that takes longer than this is waiting for other members.
 _WAITS_SECONDS = 0.2
 _LEAVE_SECONDS = 1.0
 _FAILURES = (KafkaError, OSError, TimeoutError)
@@ -50,13 +50,13 @@ _FAILURES = (KafkaError, OSError, TimeoutError)
 class Election(Service):
     """Keeps this instance in its group, and knows whether it is the active one.
 
-    ``take_over`` is awaited when this one is elected and before it counts as active; UserError
-    from it is tried again. ``before_leaving`` is awaited when the service stops: what was sent has
-    to be on its topics before another instance reads them back. ``instance``: which process this
-    is, unless it is this one.
+    ``take_over`` is awaited after this instance is elected, before it counts as active; it is
+    repeated if it raises UserError. ``before_leaving`` is awaited when the service stops: sent
+    records have to be on their topics before another instance reads them back. ``instance``: this
+    process if None; tests give another.
     """
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Election(Service):
         take_over: Callable[[], Awaitable[None]],
         before_leaving: Callable[[], Awaitable[None]],
         clock: Callable[[], float] = time.monotonic,
-        instance: Instance | None = None,
+        instance: ServiceInstance | None = None,
     ) -> None:
         super().__init__()
         self._group = settings.application_id
@@ -73,23 +73,23 @@ class Election(Service):
         self._take_over = take_over
         self._before_leaving = before_leaving
         self._clock = clock
-        self._member = GroupMember(aiokafka_config(settings), joining(settings))
-        self._instance = instance or Instance.current()
-        self._neighbours = Neighbours(self._member, self._instance)
+        self._member = ClassicGroupMember(aiokafka_config(settings), join_settings(settings))
+        self._instance = instance or ServiceInstance.current()
+        self._others = OtherInstances(self._member, self._instance)
         self._since_ms = now_ms()
         self._belongs = self._leaving = False
-        #: Elected as far as this instance knows; and whether it ever was.
+        #: Whether this instance is elected, as far as it knows; and whether it ever was.
         self._elected = self._was_elected = False
-        #: Whether the group knows by now that this instance's tables are read.
+        #: Whether its subscription said that it has read ``__consumer_offsets`` to the end.
         self._said_caught_up = False
         self._result: Assignment | None = None
-        #: Until then (by the clock) no other instance can have been elected.
+        #: The time (of ``clock``) until which no other instance can be elected.
         self._sure_until = 0.0
         health.standby = "not elected yet"
         health.doubt = self._doubt
 
     def may_publish(self) -> bool:
-        """Return whether this is the active instance, without a doubt."""
+        """Return whether this is certainly the active instance."""
         return (
             self._elected
             and self._health.standby is None
@@ -120,7 +120,7 @@ class Election(Service):
             await self.sleep(pause)
 
     async def on_stop(self) -> None:
-        """Publish what is on its way, and nothing more; then let another instance take over."""
+        """Finish publishing what was sent, then leave the group, so that another takes over."""
         self._leaving = True
         await self._before_leaving()
         with suppress(*_FAILURES):
@@ -129,25 +129,25 @@ class Election(Service):
         self._member.close()
 
     async def _join(self) -> None:
-        """Join the group and hear who is active."""
+        """Join the group and learn which instance is active; elect it if this is the leader."""
         if not self._member.member_id:
-            await self._neighbours.find()
+            await self._others.find()
         caught_up = self._health.ready
         said = Subscription(self._instance, self._elected, caught_up, self._since_ms)
         joining_group = asyncio.ensure_future(self._member.join(msgspec.json.encode(said)))
         try:
-            # The dead are removed only now: a group that is empty would wait for more members.
+            # Dead members are removed only after joining: an empty group would wait for members.
             while not (await asyncio.wait({joining_group}, timeout=_WAITS_SECONDS))[0]:
-                await self._neighbours.remove_dead()
+                await self._others.remove_dead()
             joined = joining_group.result()
         finally:
             joining_group.cancel()
         assignments = {}
         if joined.leader == joined.member_id:
-            said_by = read_subscriptions(joined.members)
-            self._neighbours.take(said_by)
-            active = elect({member: each.candidate() for member, each in said_by.items()})
-            agreed = msgspec.json.encode(Assignment(active, said_by[active].instance))
+            subscriptions = read_subscriptions(joined.members)
+            self._others.take(subscriptions)
+            active = elect({member: each.candidate() for member, each in subscriptions.items()})
+            agreed = msgspec.json.encode(Assignment(active, subscriptions[active].instance))
             assignments = dict.fromkeys(joined.members, agreed)
         asked = self._clock()
         assignment = read_assignment(await self._member.sync(assignments))
@@ -158,25 +158,25 @@ class Election(Service):
         self._apply_result(assignment)
 
     async def _beat(self) -> None:
-        """Stay in the group, unless there is something to say in it."""
+        """Send a heartbeat; then join again if a member was removed, or to report being ready."""
         asked = self._clock()
         await self._member.beat()
         self._sure_until = asked + self._member.session_seconds
         has_to_say = self._health.ready and not self._said_caught_up and not self._elected
-        if await self._neighbours.remove_dead() or has_to_say:
+        if await self._others.remove_dead() or has_to_say:
             self._belongs = False
 
     def _apply_result(self, result: Assignment) -> None:
         """Apply the result of an election."""
         is_new, self._result = result != self._result, result
         name = result.instance.name
-        self._neighbours.note(result.member_id, result.instance)
+        self._others.note(result.member_id, result.instance)
         if result.member_id == self._member.member_id:
             if not self._elected:
                 self._elected = self._was_elected = True
                 self.add_future(self._become_active())
         elif self._was_elected:
-            # What it has in hand was decided as the active one: nothing of that may go out.
+            # Its pending records were decided as the active one: none may be sent.
             self._health.broken = f"{name} is active: the group {self._group} went on without us"
         else:
             self._health.standby = f"{name} is active"
@@ -192,13 +192,13 @@ class Election(Service):
                 self._health.standby = f"elected, but {error.message}"
                 await self.sleep(_RETRY_SECONDS)
             else:
-                if self._elected:  # it may have been expelled meanwhile
+                if self._elected:  # not expelled meanwhile
                     self._health.standby = None
                     log.info("active: %s", self._instance.name)
                 return
 
     def _expelled(self) -> None:
-        """Note that the group went on without this member: it was silent for too long."""
+        """Record that the group removed this member, since its heartbeats were late."""
         self._member.forget()
         self._belongs, self._sure_until = False, 0.0
         if self._elected:
@@ -210,14 +210,14 @@ class Election(Service):
         if isinstance(error, InconsistentGroupProtocolError):
             why = "others use it, and not as caughtup does: choose another application_id"
         else:
-            why = words(error) if isinstance(error, KafkaError) else str(error)
+            why = explain_failure(error) if isinstance(error, KafkaError) else str(error)
         if self._health.failed(PROBE) and not self._leaving:
             log.warning("the group %s: %s; trying again", self._group, why)
         if self._result is None and not self._elected:
             self._health.standby = f"not elected yet: the group {self._group}: {why}"
 
     def _doubt(self) -> str | None:
-        """Explain why another instance may be the active one by now; None while none can be."""
+        """Return why another instance may be active now; None if none can be."""
         if self._elected and not self._leaving and self._clock() >= self._sure_until:
             return (
                 f"its coordinator doesn't answer: another instance of {self._group} may be active"
@@ -226,6 +226,6 @@ class Election(Service):
 
 
 async def until_active(service: Service, health: Health) -> None:
-    """Return once this instance is the active one, or a service is to stop."""
+    """Wait until this instance is the active one, or until the service has to stop."""
     while health.standby is not None and not service.should_stop:
         await service.sleep(_WAITS_SECONDS)

@@ -1,15 +1,20 @@
-"""What instances of the service with the same settings say to each other in their group."""
+"""The instances of the service in their group: what each sends, who is active, who is dead."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
+import socket
 import time
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from pathlib import Path
+from typing import NamedTuple, Self
 
 import msgspec
+from aiokafka.errors import KafkaError
 
-from caughtup.agents.election.instance import Instance
+from caughtup.agents.election.member import ClassicGroupMember
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.groups import (
@@ -17,42 +22,106 @@ from caughtup.agents.kafka.protocol.groups import (
     describe_group,
     once_coordinated,
 )
-from caughtup.agents.kafka.protocol.membership import JoiningGroup
+from caughtup.agents.kafka.protocol.membership import JoinGroupSettings
 from caughtup.agents.settings import Settings
 from caughtup.models.election import Candidate
 
+log = logging.getLogger(__name__)
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_NAMESPACE = Path("/proc/self/ns/pid")
+#: The fields of /proc/PID/stat after the program's name: the state, and the start in clock ticks.
+_STATE, _STARTED = 0, 19
+_ENDED = ("Z", "X")
 PROTOCOL_TYPE = "caughtup"
-#: Goes up when what is said changes so that older instances couldn't read it.
+#: The number goes up when older instances could no longer read the subscriptions.
 _PROTOCOL = "active-1"
-#: As short as brokers allow by default, since nobody is active for that long after a SIGKILL.
+#: As short as brokers allow by default: after a SIGKILL no instance is active for that long.
 _SESSION_MS = 6_000
 _REBALANCE_MS = 10_000
 _PATIENCE_SECONDS = 5.0
 _RETRY_SECONDS = 0.2
 
 
-class Subscription(msgspec.Struct, frozen=True):
-    """What an instance says of itself when it joins; see Candidate."""
+class ServiceInstance(msgspec.Struct, frozen=True):
+    """A process of the service: host, process id, and start in clock ticks since the boot.
 
-    instance: Instance
+    ``place`` is the machine's boot id and the namespace of process ids: processes with the same
+    place see each other. It is None if the system is not Linux.
+    """
+
+    host: str
+    pid: int
+    place: str | None = None
+    started: int | None = None
+
+    @classmethod
+    def current(cls) -> Self:
+        """Describe this process."""
+        seen = _look(os.getpid())
+        return cls(socket.gethostname(), os.getpid(), _place(), seen[1] if seen else None)
+
+    @property
+    def name(self) -> str:
+        """The name that is shown: host:pid."""
+        return f"{self.host}:{self.pid}"
+
+    def is_dead(self) -> bool:
+        """Return whether this process has certainly ended; False if that cannot be known."""
+        if self.place is None or self.place != _place():
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        except (OSError, OverflowError):
+            return False  # it exists, and belongs to another user
+        seen = _look(self.pid)
+        if seen is None or self.started is None:
+            return False
+        state, started = seen
+        return state in _ENDED or started != self.started
+
+
+def _place() -> str | None:
+    try:
+        return f"{_BOOT_ID.read_text().strip()} {_NAMESPACE.readlink()}"
+    except OSError:
+        return None
+
+
+def _look(pid: int) -> tuple[str, int] | None:
+    """Return a process's state and start in clock ticks; None if they cannot be read."""
+    try:
+        # The program's name, in parentheses, may hold any bytes.
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        return fields[_STATE].decode(), int(fields[_STARTED])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+class Subscription(msgspec.Struct, frozen=True):
+    """The subscription of an instance, as JSON in JoinGroup; see Candidate."""
+
+    instance: ServiceInstance
     active: bool
     caught_up: bool
     since_ms: int
 
     def candidate(self) -> Candidate:
-        """Return what counts in an election."""
+        """Return this instance as a candidate of the election."""
         return Candidate(self.instance.name, self.active, self.caught_up, self.since_ms)
 
 
 class Assignment(msgspec.Struct, frozen=True):
-    """What every member is assigned: which of them is the active one."""
+    """The assignment of every member, as JSON in SyncGroup: which instance is active."""
 
     member_id: str
-    instance: Instance
+    instance: ServiceInstance
 
 
-class Instances(NamedTuple):
-    """The names of the instances that are there: the active one, and those that stand by."""
+class InstanceNames(NamedTuple):
+    """The names of the instances in the group: the active one, and those that stand by."""
 
     active: str | None
     standby: tuple[str, ...]
@@ -62,15 +131,15 @@ _decode_subscription = msgspec.json.Decoder(Subscription).decode
 _decode_assignment = msgspec.json.Decoder(Assignment).decode
 
 
-def joining(settings: Settings) -> JoiningGroup:
-    """Return what all instances with these settings agree about."""
-    return JoiningGroup(
+def join_settings(settings: Settings) -> JoinGroupSettings:
+    """Return the group, protocol and time-outs for instances with these settings."""
+    return JoinGroupSettings(
         settings.application_id, PROTOCOL_TYPE, _PROTOCOL, _SESSION_MS, _REBALANCE_MS
     )
 
 
 def read_subscriptions(members: Mapping[str, bytes]) -> dict[str, Subscription]:
-    """Read what members say of themselves, by id; what isn't one of ours is left out."""
+    """Decode members' subscriptions, by member id; those of other programs are left out."""
     found = {}
     for member_id, raw in members.items():
         try:
@@ -81,30 +150,31 @@ def read_subscriptions(members: Mapping[str, bytes]) -> dict[str, Subscription]:
 
 
 def read_assignment(raw: bytes) -> Assignment | None:
-    """Read who is active; None if that isn't said."""
+    """Decode an assignment; return None if it is not one of ours."""
     try:
         return _decode_assignment(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
 
 
-def list_instances(settings: Settings) -> Instances:
-    """Ask the group which instances there are. Raises aiokafka's KafkaError, OSError, TimeoutError.
+def list_instances(settings: Settings) -> InstanceNames:
+    """Return the names of the instances in the group.
 
-    While the group rebalances brokers tell nobody's name: that is waited out for some seconds.
+    Waits up to 5 s for a rebalance to end: during one, subscriptions are not in the answer. Raises
+    aiokafka's KafkaError, OSError, TimeoutError.
     """
     return instances_of(asyncio.run(_members(settings)))
 
 
-def instances_of(members: Iterable[DescribedMember]) -> Instances:
-    """Separate the active one of a group's members from the others."""
+def instances_of(members: Iterable[DescribedMember]) -> InstanceNames:
+    """Return the names of the instances among a group's members, active and standing by."""
     described = list(members)
     subscriptions = read_subscriptions({m.member_id: m.subscription for m in described})
     assignments = {read_assignment(member.assignment) for member in described} - {None}
     active = {assignment.member_id for assignment in assignments if assignment is not None}
     names = {member_id: said.instance.name for member_id, said in subscriptions.items()}
     standby = sorted(name for member_id, name in names.items() if member_id not in active)
-    return Instances(
+    return InstanceNames(
         next((names[member_id] for member_id in sorted(active & names.keys())), None),
         tuple(standby),
     )
@@ -121,3 +191,51 @@ async def _members(settings: Settings) -> tuple[DescribedMember, ...]:
             if is_complete or time.monotonic() > deadline:
                 return described.members
             await asyncio.sleep(_RETRY_SECONDS)
+
+
+class OtherInstances:
+    """The other members of the group; removes those whose process has ended.
+
+    So the group need not wait for the end of their sessions. Only processes on this machine can be
+    known to have ended (``ServiceInstance.is_dead``).
+    """
+
+    def __init__(self, member: ClassicGroupMember, own: ServiceInstance) -> None:
+        self._member = member
+        self._own = own
+        self._others: dict[str, ServiceInstance] = {}
+
+    async def find(self) -> None:
+        """Ask the coordinator for the group's members. Raises KafkaError."""
+        described = await self._member.describe()
+        if described.protocol_type == PROTOCOL_TYPE:
+            members = {member.member_id: member.subscription for member in described.members}
+            self.take(read_subscriptions(members))
+
+    def take(self, subscriptions: Mapping[str, Subscription]) -> None:
+        """Replace the known members by those with these subscriptions, by member id."""
+        self._others = {
+            member_id: said.instance
+            for member_id, said in subscriptions.items()
+            if said.instance != self._own
+        }
+
+    def note(self, member_id: str, instance: ServiceInstance) -> None:
+        """Add one member."""
+        if instance != self._own:
+            self._others[member_id] = instance
+
+    async def remove_dead(self) -> bool:
+        """Remove members whose process has ended; return whether any was removed."""
+        dead = {member: other for member, other in self._others.items() if other.is_dead()}
+        if not dead:
+            return False
+        try:
+            await self._member.remove(sorted(dead))
+        except (KafkaError, OSError, TimeoutError) as error:
+            log.debug("removing dead members: %s", error)
+            return False
+        for member_id, other in sorted(dead.items()):
+            del self._others[member_id]
+            log.info("removed the dead member %s from the group", other.name)
+        return True

@@ -1,4 +1,4 @@
-"""Reassignments, started and taken back: for the demo and the benchmarks, never by the service."""
+"""Start and cancel reassignments: for the demo and the benchmarks, never for the service."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from caughtup.models.ids import TopicPartition
 
 
 def reassigner(bootstrap_servers: str) -> Callable[[TopicPartition, list[int] | None], None]:
-    """Return a function that reassigns a partition to these brokers, or with None cancels that.
+    """Return a function that reassigns a partition to the given brokers; None cancels.
 
-    It blocks, and raises KafkaError.
+    The function blocks, and raises KafkaError.
     """
 
     def reassign(partition: TopicPartition, replicas: list[int] | None) -> None:
@@ -27,7 +27,7 @@ def reassigner(bootstrap_servers: str) -> Callable[[TopicPartition, list[int] | 
 
 
 async def quorum_leader(bootstrap_servers: str) -> int:
-    """Ask who the active controller is. Raises KafkaError, or CaughtupError if there is none."""
+    """Return the id of the active controller. Raises KafkaError, or CaughtupError without one."""
     async with ClusterProtocol({"bootstrap_servers": bootstrap_servers}) as protocol:
         leader = (await protocol.describe_quorum()).leader
     if leader is None:

@@ -1,7 +1,7 @@
-"""librdkafka's clients that live as long as the service: they learn of a password that is rotated.
+"""librdkafka's clients that live as long as the service, and get new credentials after a rotation.
 
-librdkafka takes credentials when a client is made, and logs in with these whenever it connects,
-until it is told others.
+librdkafka takes credentials when a client is made, and logs in with these at each connection until
+it is given others.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from caughtup.agents.settings import Settings
 
 
 class _Consumer(Consumer):
-    """A consumer that can be referred to weakly, as only classes of Python's can."""
+    """A consumer that can have weak references, as only classes defined in Python can."""
 
 
 class _Producer(Producer):
-    """A producer of the same kind."""
+    """A producer that can have weak references."""
 
 
 _Client = TypeVar("_Client", _Consumer, _Producer, AdminClient)
 
 _lock = Lock()
-_living: WeakSet[Any] = WeakSet()
+_clients: WeakSet[Any] = WeakSet()
 
 
 def consumer(settings: Settings, **extra: Any) -> Consumer:
@@ -47,20 +47,20 @@ def admin_client(settings: Settings, **extra: Any) -> AdminClient:
     return _kept(AdminClient(rdkafka_config(settings, **extra)))
 
 
-def log_in_with(username: str, password: str) -> int:
-    """Have every client that lives log in with these from now on, and return how many there are.
+def set_credentials(username: str, password: str) -> int:
+    """Give new credentials to every existing client, and return the number of clients.
 
-    Connections that they have stay.
+    Open connections stay; the next logins use the new credentials.
     """
     with _lock:
-        clients = list(_living)
+        clients = list(_clients)
     for client in clients:
-        with suppress(RuntimeError):  # one that is closed
+        with suppress(RuntimeError):  # the client is closed
             client.set_sasl_credentials(username, password)
     return len(clients)
 
 
 def _kept(client: _Client) -> _Client:
     with _lock:
-        _living.add(client)
+        _clients.add(client)
     return client

@@ -1,8 +1,8 @@
-"""One set of connection properties, for each of the clients we use.
+"""The connection properties for librdkafka and aiokafka, from one set of settings.
 
 Operators write librdkafka's names under ``[kafka]``; aiokafka's are derived here, Spark's
-in pipelines/spark/kafka_options.py, so that TLS and SASL are configured once. Who can honour what is
-decided in models/security/kafka.py.
+in pipelines/spark/kafka_options.py, so that TLS and SASL are configured once.
+models/security/kafka.py has which client supports which property.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.tls import ssl_context
-from caughtup.agents.kafka.tokens.source import AiokafkaTokens, token_callback
+from caughtup.agents.kafka.tokens.source import AiokafkaTokenProvider, token_callback
 from caughtup.agents.settings import Settings
 from caughtup.models.errors import CaughtupError
 from caughtup.models.security.kafka import KafkaClient, check_properties
@@ -31,30 +31,33 @@ from caughtup.models.security.logins import (
 
 
 def rdkafka_config(settings: Settings, **extra: Any) -> dict[str, Any]:
-    """Return the properties for confluent-kafka: the operator's own, then ``extra``."""
+    """Return the properties for confluent-kafka: the operator's, overridden by ``extra``."""
     kafka = dict(settings.kafka)
     if kafka.pop(TOKEN_PROVIDER, None) is not None:
-        kafka |= _called_for_tokens(settings.kafka)
+        kafka |= _token_callback_property(settings.kafka)
     return {
         "bootstrap.servers": settings.bootstrap_servers,
         "client.id": settings.application_id,
         # librdkafka logs every failed connection attempt; failures are reported by their callers
         "log_level": 2,
-        # Producers and admin clients would make brokers create a topic by asking for it, with the
-        # brokers' defaults: one of ours that was just deleted, say.
+        # When a producer or admin client asks for a topic that does not exist, brokers would create
+        # it with their defaults: for example one of ours that was just deleted.
         "allow.auto.create.topics": False,
-        # A client whose only connection was to a broker that died would look for another one in a
+        # A client whose only connection was to a broker that died looks for another broker in a
         # loop without a pause (librdkafka 2.16): two threads, a core and a half of system time. So
-        # every broker is connected to, each with its own pauses.
+        # the client connects to every broker, each with its own pauses.
         "enable.sparse.connections": False,
         **kafka,
         **extra,
     }
 
 
-def _called_for_tokens(kafka: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the property that has librdkafka call us: it knows endpoints by itself."""
-    with _named():
+def _token_callback_property(kafka: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the callback property for tokens; empty for other logins.
+
+    librdkafka itself can ask an endpoint for tokens, but not an operator's function.
+    """
+    with _naming_setting():
         login = login_of(kafka)
     return (
         {"oauth_cb": token_callback(kafka, login.extensions)} if isinstance(login, Bearer) else {}
@@ -62,7 +65,7 @@ def _called_for_tokens(kafka: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class AiokafkaConfig(Mapping[str, Any]):
-    """The keyword arguments for aiokafka's clients; the password is that of the moment."""
+    """The keyword arguments for aiokafka's clients, always with the current password."""
 
     def __init__(self, fixed: Mapping[str, Any], kafka: Mapping[str, Any]) -> None:
         self._fixed = fixed
@@ -82,7 +85,7 @@ class AiokafkaConfig(Mapping[str, Any]):
 
 def aiokafka_config(settings: Settings) -> AiokafkaConfig:
     """Return the keyword arguments for aiokafka's clients. Raises UserError."""
-    with _named():
+    with _naming_setting():
         check_properties(settings.kafka, (KafkaClient.AIOKAFKA,))
         protocol, login = protocol_of(settings.kafka), login_of(settings.kafka)
     config: dict[str, Any] = {
@@ -108,7 +111,7 @@ def _logging_in(login: Login, kafka: Mapping[str, Any]) -> dict[str, Any]:
         case Bearer():
             return {
                 "sasl_mechanism": TOKEN_MECHANISM,
-                "sasl_oauth_token_provider": AiokafkaTokens(kafka, login.extensions),
+                "sasl_oauth_token_provider": AiokafkaTokenProvider(kafka, login.extensions),
             }
         case Ticket():
             return {
@@ -118,7 +121,7 @@ def _logging_in(login: Login, kafka: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def _named() -> Iterator[None]:
+def _naming_setting() -> Iterator[None]:
     try:
         yield
     except CaughtupError as error:

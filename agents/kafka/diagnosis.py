@@ -1,8 +1,8 @@
-"""Why a cluster can't be connected to: each address is tried step by step, and what fails is said.
+"""Find out why a cluster cannot be connected to: try each address step by step.
 
-Client libraries tell that a connection broke, and seldom why: a broker that expects TLS, or a
-login, closes it without a word. So connections of our own find out, once one of a library failed:
-the name, the port, TLS and its certificate, whether it is Kafka, and whether it wants a login.
+Client libraries report that a connection broke, and seldom why: a broker that expects TLS or a
+login closes it without an answer. So after a library's connection failed, we open our own and
+check the host name, the port, TLS and the certificate, whether it is Kafka, and the login.
 """
 
 from __future__ import annotations
@@ -14,25 +14,26 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from caughtup.agents.kafka.keystore import without_closed
 from caughtup.agents.kafka.protocol.connection import bootstrap_addresses
-from caughtup.agents.kafka.protocol.greeting import NotKafkaError, greet
-from caughtup.agents.kafka.protocol.looks import (
+from caughtup.agents.kafka.protocol.listeners import (
     STEP_SECONDS,
-    connected,
-    plain_greeting,
+    NotKafkaError,
+    ask_listener,
+    ask_plain_listener,
+    connect_to,
     speaks_tls,
 )
-from caughtup.agents.kafka.tls import ssl_context
+from caughtup.agents.kafka.tls import ssl_context, without_unopenable_keystore
 from caughtup.agents.settings import Settings
 from caughtup.models.security.logins import protocol_of
 
-#: A broker that is away for a moment may come back; one that is silent may only be busy.
+#: How long to wait for a broker that refuses connections (it may restart), or that does not answer
+#: (it may be busy), before it is reported.
 _AWAY_SECONDS, _SILENT_SECONDS = 1.5, 4.0
-#: So many addresses are tried at once.
+#: The number of addresses that are tried at the same time.
 _MOST_AT_ONCE = 16
 
-#: By OpenSSL's number of what is wrong with a certificate.
+#: What is wrong with a certificate, by OpenSSL's verify code.
 _CERTIFICATE = {
     9: "is not valid yet: compare the clocks of this machine and of whoever issued it",
     10: "has expired: have the broker given a new one",
@@ -47,7 +48,7 @@ _UNKNOWN_AUTHORITY = frozenset({2, 18, 19, 20, 21, 24, 27})
 class Trouble(NamedTuple):
     """What is wrong at an address, and what to do.
 
-    ``passes_within``: the seconds in which it may be over by itself, as when a broker starts anew.
+    ``passes_within``: the seconds in which it may end by itself, as when a broker restarts.
     """
 
     line: str
@@ -55,9 +56,9 @@ class Trouble(NamedTuple):
 
 
 def diagnose(settings: Settings) -> Trouble | None:
-    """Return what is wrong with every bootstrap server; None where one of them seems to be fine.
+    """Return what is wrong with the bootstrap servers; None if one of them seems to work.
 
-    Credentials aren't tried.
+    Credentials are not tried.
     """
     addresses = sorted(bootstrap_addresses(settings.bootstrap_servers))
     troubles = troubles_at(addresses, settings.kafka)
@@ -71,7 +72,7 @@ def diagnose(settings: Settings) -> Trouble | None:
 def troubles_at(
     addresses: Sequence[tuple[str, int]], kafka: Mapping[str, Any]
 ) -> list[Trouble | None]:
-    """Return what is wrong with each of these addresses, side by side."""
+    """Return what is wrong at each address, in the given order; the addresses are tried at once."""
     with ThreadPoolExecutor(_MOST_AT_ONCE) as threads:
         return list(
             threads.map(lambda address: trouble_at(address[0], address[1], kafka), addresses)
@@ -79,11 +80,11 @@ def troubles_at(
 
 
 def trouble_at(host: str, port: int, kafka: Mapping[str, Any]) -> Trouble | None:
-    """Return what keeps a client from using an address; None if nothing is to be seen."""
+    """Return what keeps a client from using an address; None if nothing is found."""
     at = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     protocol = protocol_of(kafka)
     try:
-        with closing(connected(host, port)) as plain:
+        with closing(connect_to(host, port)) as plain:
             if not protocol.endswith("SSL"):
                 return _without_tls(plain, at, host, port, kafka)
             return _with_tls(plain, at, host, port, kafka)
@@ -101,7 +102,7 @@ def trouble_at(host: str, port: int, kafka: Mapping[str, Any]) -> Trouble | None
             f"no answer to connecting within {STEP_SECONDS:g} s: check bootstrap_servers, and "
             "firewalls on the way",
         )
-    except ValueError:  # of what encodes names
+    except ValueError:  # the host's name cannot be encoded
         return _cannot_reach(at, "this is not a host's name: check bootstrap_servers")
     except OSError as error:
         return _cannot_reach(at, f"{error.strerror or 'the connection broke'}: check the network")
@@ -140,7 +141,9 @@ def _with_tls(
 ) -> Trouble | None:
     agreed = False
     try:
-        with ssl_context(without_closed(kafka)).wrap_socket(plain, server_hostname=host) as secured:
+        with ssl_context(without_unopenable_keystore(kafka)).wrap_socket(
+            plain, server_hostname=host
+        ) as secured:
             agreed = True
             return _asked(secured, at, kafka)
     except TimeoutError:
@@ -148,15 +151,15 @@ def _with_tls(
     except ssl.SSLCertVerificationError as error:
         return Trouble(f"the certificate of {at} {_refused_certificate(error, kafka)}")
     except (OSError, NotKafkaError) as error:
-        if (greeting := plain_greeting(host, port)) is not None:
-            without = "SASL_PLAINTEXT" if greeting.wants_login else "PLAINTEXT"
+        if (answer := ask_plain_listener(host, port)) is not None:
+            without = "SASL_PLAINTEXT" if answer.wants_login else "PLAINTEXT"
             return Trouble(
                 f"{at} speaks no TLS, and security.protocol is {protocol_of(kafka)}: connect to "
                 f"its listener with TLS, or set it to {without} under [kafka]"
             )
         if isinstance(error, ssl.SSLError) and (line := _refused_by_broker(at, error, kafka)):
             return Trouble(line)
-        # In TLS 1.3 a certificate is refused after that, and the alert is often lost.
+        # In TLS 1.3 a broker refuses our certificate after the handshake; its alert is often lost.
         if agreed and isinstance(error, OSError) and _has_certificate(kafka):
             return Trouble(
                 f"{at} closes the connection once it has our certificate: {_CHECK_CERTIFICATE}",
@@ -197,13 +200,13 @@ def _refused_certificate(error: ssl.SSLCertVerificationError, kafka: Mapping[str
 
 
 def _refused_by_broker(at: str, error: ssl.SSLError, kafka: Mapping[str, Any]) -> str | None:
-    """Return what a broker means that ends a handshake with an alert."""
+    """Explain the alert with which a broker ended the handshake; None if it is unknown."""
     reason = error.reason or ""
     if "PROTOCOL_VERSION" in reason or "UNSUPPORTED_PROTOCOL" in reason:
         return f"{at} and this machine have no version of TLS in common: check ssl.enabled.protocols there"
     if "HANDSHAKE_FAILURE" in reason or "NO_SHARED_CIPHER" in reason:
         return f"{at} refuses to speak TLS as it is set here: check ssl.* under [kafka], cipher suites above all"
-    if "ALERT" in reason and without_closed(kafka) is kafka:
+    if "ALERT" in reason and without_unopenable_keystore(kafka) is kafka:
         if _has_certificate(kafka):
             return f"{at} refuses our certificate: {_CHECK_CERTIFICATE}"
         return (
@@ -218,11 +221,11 @@ def _has_certificate(kafka: Mapping[str, Any]) -> bool:
 
 
 def _asked(connection: socket.socket, at: str, kafka: Mapping[str, Any]) -> Trouble | None:
-    """Ask whether it is Kafka, and whether it wants a login."""
+    """Check that Kafka answers and that the login's mechanism suits; None if nothing is wrong."""
     protocol = protocol_of(kafka)
     login = protocol.startswith("SASL")
     mechanism = str(kafka.get("sasl.mechanism", kafka.get("sasl.mechanisms", ""))) if login else ""
-    answer = greet(connection, mechanism)
+    answer = ask_listener(connection, mechanism)
     names = ", ".join(answer.offered) or "none"
     secured = "SSL" if protocol.endswith("SSL") else "PLAINTEXT"
     if not login and answer.wants_login:

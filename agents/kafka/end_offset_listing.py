@@ -1,4 +1,4 @@
-"""Start, last stable and log end offsets of partitions, asked of their leaders side by side."""
+"""List start, last stable and log end offsets of partitions; all leaders are asked at once."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from confluent_kafka.admin import (
 )
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.kafka.answered import REQUEST_SECONDS, WEDGED_SECONDS, answered
+from caughtup.agents.kafka.admin_results import REQUEST_SECONDS, WEDGED_SECONDS, result_of
 from caughtup.agents.kafka.replica_racks import replica_racks
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 
 log = logging.getLogger(__name__)
 
-#: So long does a listing wait for brokers that answered the last time.
+#: How long a listing waits for brokers that answered the last one in time.
 _PATIENCE_SECONDS = 3.0
 #: Start, last stable and log end offsets.
 _SPECS = (
@@ -41,10 +41,11 @@ _Futures = Mapping[ClientTopicPartition, Future[ListOffsetsResultInfo]]
 class EndOffsetListing(NamedTuple):
     """The end offsets that leaders answered with, and every partition that was asked for.
 
-    ``as_of_ms``: when the first that answered was asked; answers may be as old. ``unanswered``:
-    partitions that have a leader which didn't answer; what was known of them grows old. One without
-    a leader has no offsets for now, and nobody writes to it. ``given_up``: brokers for whose
-    answers the client waited far longer than it was to. ``leaderless``: partitions without a leader.
+    ``as_of_ms``: when the earliest of the answered requests was sent. ``found``: end offsets by
+    partition. ``unanswered``: partitions whose leader did not answer; their known offsets get old.
+    ``given_up``: ids of brokers for which the client waited much longer than its time-out.
+    ``leaderless``: the number of partitions without a leader; they have no offsets for now, and no
+    producer can write to them.
     """
 
     as_of_ms: int
@@ -55,15 +56,15 @@ class EndOffsetListing(NamedTuple):
     leaderless: int = 0
 
 
-class _Question(NamedTuple):
-    """What one broker was asked, when (ms, and by the monotonic clock), and its answers to be."""
+class _PendingRequests(NamedTuple):
+    """The pending requests to one broker, and when they were sent (ms, and monotonic seconds)."""
 
     as_of_ms: int
     asked: float
     futures: tuple[_Futures, ...]
 
     def is_answered(self, until: float) -> bool:
-        """Wait until then (monotonic) for its answers; a broker's come together."""
+        """Wait for all answers until a monotonic time; return whether they came."""
         try:
             for futures in self.futures:
                 for future in futures.values():
@@ -75,8 +76,9 @@ class _Question(NamedTuple):
     def ends(self) -> dict[TopicPartition, EndOffsets]:
         """Return the end offsets of every partition that has all three.
 
-        They may have been answered in any order. As none of them ever falls below the one before
-        it in a log, each was true at some moment since it was asked for.
+        The three requests may be answered in any order. In a log, start <= last stable offset <=
+        log end at all times, and none of them decreases; so each value returned here held at some
+        time since the request.
         """
         starts, stable, ends = (_offsets(futures) for futures in self.futures)
         found = {}
@@ -89,27 +91,27 @@ class _Question(NamedTuple):
 
 
 class EndOffsetLister:
-    """Lists end offsets again and again; a broker that is silent keeps no other's waiting.
+    """Lists end offsets repeatedly; a broker that does not answer delays no other's.
 
-    ``client`` makes the client that asks, and another one once that has wedged.
+    ``client`` makes the admin client, and a new one when a client no longer ends its requests.
     """
 
     def __init__(self, client: Callable[[], AdminClient]) -> None:
         self._make_client = client
         self._client = client()
         self._known: ClusterMetadata | None = None
-        self._questions: dict[int, _Question] = {}
-        #: Brokers whose last answer was late: it is taken when it is there.
+        self._pending: dict[int, _PendingRequests] = {}
+        #: Brokers whose last answer was late: nothing waits for them, a late answer is still used.
         self._late: set[int] = set()
 
     def topic_ids(self, topics: set[str]) -> dict[str, bytes]:
-        """Ask for the ids of topics: ``topic_ids``."""
+        """Return the ids of topics by name: see the function ``topic_ids``."""
         return topic_ids(self._client, topics)
 
     def replica_racks(
         self, wants: Callable[[str], bool]
     ) -> dict[TopicPartition, tuple[str | None, ...]]:
-        """Ask for the racks of replicas, as of the last listing: ``replica_racks``."""
+        """Return the racks of replicas as of the last listing: see the function ``replica_racks``."""
         return {} if self._known is None else replica_racks(self._client, self._known, wants)
 
     def list_ends(
@@ -117,7 +119,7 @@ class EndOffsetLister:
     ) -> EndOffsetListing:
         """List start, last stable and log end offsets of every topic that ``wants(topic)`` names.
 
-        Blocks. Raises KafkaException when the cluster can't be reached.
+        Blocks. Raises KafkaException when the cluster cannot be reached.
         """
         metadata, failure = self._metadata(patience_seconds)
         by_leader: dict[int, list[ClientTopicPartition]] = {}
@@ -129,11 +131,11 @@ class EndOffsetLister:
                     )
         present = {TopicPartition(p.topic, p.partition) for led in by_leader.values() for p in led}
         leaderless = by_leader.pop(-1, [])
-        found = self._answers(-1.0)  # what came late
+        found = self._answers(-1.0)  # late answers to earlier requests
         as_of_ms = now_ms()
         for leader, partitions in sorted(by_leader.items()):
-            if leader not in self._questions:
-                self._questions[leader] = self._ask(partitions, as_of_ms)
+            if leader not in self._pending:
+                self._pending[leader] = self._ask(partitions, as_of_ms)
         found |= self._answers(time.monotonic() + patience_seconds)
         given_up = self._give_up()
         if failure is not None and not found:
@@ -148,9 +150,9 @@ class EndOffsetLister:
         )
 
     def _metadata(self, patience_seconds: float) -> tuple[ClusterMetadata, KafkaException | None]:
-        """Ask for the topics; return those known before, and why, where nobody answers.
+        """Return the topics; if no broker answers, those known before with the error.
 
-        The client may ask the one broker that hangs, and again, until it has dropped the connection.
+        The client may ask a broker that hangs, repeatedly, until it has dropped that connection.
         """
         known = self._known
         try:
@@ -162,7 +164,7 @@ class EndOffsetLister:
             return known, error
         return self._known, None
 
-    def _ask(self, partitions: Sequence[ClientTopicPartition], as_of_ms: int) -> _Question:
+    def _ask(self, partitions: Sequence[ClientTopicPartition], as_of_ms: int) -> _PendingRequests:
         futures = tuple(
             self._client.list_offsets(
                 dict.fromkeys(partitions, spec),
@@ -171,47 +173,45 @@ class EndOffsetLister:
             )
             for spec, isolation in _SPECS
         )
-        return _Question(as_of_ms, time.monotonic(), cast(tuple[_Futures, ...], futures))
+        return _PendingRequests(as_of_ms, time.monotonic(), cast(tuple[_Futures, ...], futures))
 
     def _answers(self, until: float) -> dict[TopicPartition, EndOffsets]:
-        """Collect what was answered; until then (monotonic) wait for brokers that weren't late."""
+        """Collect answers; wait until a monotonic time for brokers that were not late before."""
         found: dict[TopicPartition, EndOffsets] = {}
-        for broker, question in sorted(self._questions.items()):
-            if not question.is_answered(-1.0 if broker in self._late else until):
+        for broker, pending in sorted(self._pending.items()):
+            if not pending.is_answered(-1.0 if broker in self._late else until):
                 if until > 0:
                     self._late.add(broker)
                 continue
-            del self._questions[broker]
-            ends = question.ends()
+            del self._pending[broker]
+            ends = pending.ends()
             if ends:
                 self._late.discard(broker)
             found |= ends
         return found
 
     def _give_up(self) -> tuple[int, ...]:
-        """Replace the client if it has wedged; return the brokers it still waits for."""
+        """Replace a client that no longer ends its requests; return the brokers it waits for."""
         now = time.monotonic()
-        wedged = [
-            b for b, question in self._questions.items() if now > question.asked + WEDGED_SECONDS
-        ]
+        wedged = [b for b, pending in self._pending.items() if now > pending.asked + WEDGED_SECONDS]
         if not wedged:
             return ()
-        self._questions.clear()
+        self._pending.clear()
         self._late.clear()
         former = [self._client]
         self._client = self._make_client()
-        # Destroying it may take for ever, too.
+        # Destroying such a client may never return either.
         threading.Thread(target=former.clear, name="wedged-client", daemon=True).start()
         return tuple(sorted(wedged))
 
 
 def list_end_offsets(admin: AdminClient, wants: Callable[[str], bool]) -> EndOffsetListing:
-    """List end offsets once, waiting as long as the client may take: ``EndOffsetLister.list_ends``."""
+    """List end offsets once, and wait for every broker: see ``EndOffsetLister.list_ends``."""
     return EndOffsetLister(lambda: admin).list_ends(wants, WEDGED_SECONDS)
 
 
 def topic_ids(admin: AdminClient, topics: set[str]) -> dict[str, bytes]:
-    """Ask for the ids of topics, 16 bytes each; a topic that is gone or hidden is left out.
+    """Return the ids of topics (16 bytes each) by name; deleted and forbidden topics are left out.
 
     Blocks.
     """
@@ -223,7 +223,7 @@ def topic_ids(admin: AdminClient, topics: set[str]) -> dict[str, bytes]:
     found = {}
     for topic, future in futures.items():
         try:
-            topic_id = answered(future).topic_id
+            topic_id = result_of(future).topic_id
         except KafkaException as error:
             log.debug("topic %s: %s", topic, error.args[0].str())
             continue
@@ -240,7 +240,7 @@ def _offsets(futures: _Futures) -> dict[TopicPartition, int]:
         except KafkaException as error:
             log.debug("%s-%d: %s", partition.topic, partition.partition, error.args[0].str())
             continue
-        # librdkafka has -1001 and no error for a leader that was lost under the request.
+        # librdkafka returns -1001 and no error when it lost the leader during the request.
         if offset >= 0:
             found[TopicPartition(partition.topic, partition.partition)] = offset
     return found

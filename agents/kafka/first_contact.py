@@ -1,4 +1,4 @@
-"""First contact with a cluster: is it there, does it take our credentials, which one is it."""
+"""The first connection to a cluster: whether it answers, takes our credentials, and its id."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import rdkafka_config
 from caughtup.agents.kafka.diagnosis import Trouble, diagnose, troubles_at
-from caughtup.agents.kafka.protocol.looks import STEP_SECONDS
-from caughtup.agents.kafka.tokens.source import source_of
+from caughtup.agents.kafka.protocol.listeners import STEP_SECONDS
+from caughtup.agents.kafka.tokens.source import token_source
 from caughtup.agents.kafka.tokens.token import TokenError
-from caughtup.agents.process.leaving import UNAWAITED
+from caughtup.agents.process.exiting import UNAWAITED
 from caughtup.agents.settings import Settings
 from caughtup.models.security.logins import Bearer, complaints, has_own_way, login_of
 
 log = logging.getLogger(__name__)
 
-#: How long a cluster that is slow, and looks sound, may take to answer.
+#: How long a cluster may take to answer if the diagnosis finds nothing wrong.
 _PATIENCE_SECONDS = 10.0
-#: After so long without an answer it is looked at what is wrong, if nothing was said before.
+#: After this time without an answer or an error, the diagnosis starts.
 _SILENT_SECONDS = 1.0
 _POLL_SECONDS = 0.05
-#: How long an endpoint of tokens that is away may take to come back.
+#: How long a token endpoint that cannot be reached is tried.
 _TOKEN_SECONDS = 2.5
 _REFUSED = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED)
 _NO_TOKEN = "Failed to acquire SASL OAUTHBEARER token"
@@ -36,15 +36,15 @@ _NO_TOKEN = "Failed to acquire SASL OAUTHBEARER token"
 _Result = TypeVar("_Result")
 
 
-class Connection(NamedTuple):
-    """A cluster that answered: a client for it, and its id."""
+class ConnectedCluster(NamedTuple):
+    """A cluster that answered: an admin client, and the cluster's id."""
 
     admin: AdminClient
     cluster: str
 
 
-class _Asked(Generic[_Result]):
-    """A call on a thread of its own, which nobody has to wait for."""
+class _BackgroundCall(Generic[_Result]):
+    """A call on its own daemon thread; the process may exit before it returns."""
 
     def __init__(self, call: Callable[[], _Result]) -> None:
         self._call = call
@@ -55,7 +55,7 @@ class _Asked(Generic[_Result]):
 
     @property
     def done(self) -> bool:
-        """Whether it has returned or raised."""
+        """Whether the call has returned or raised."""
         return not self._thread.is_alive()
 
     def _run(self) -> None:
@@ -65,11 +65,11 @@ class _Asked(Generic[_Result]):
             self.error = error
 
 
-def connect(settings: Settings, *, keep_trying: bool = False) -> Connection:
-    """Connect. Raises UserError when a property is bad, or the cluster is away or refuses us.
+def connect(settings: Settings, *, keep_trying: bool = False) -> ConnectedCluster:
+    """Connect, and return a client for the cluster.
 
-    What keeps it from connecting is looked for as soon as the client fails at something.
-    ``keep_trying``: for as long as it takes to get a token.
+    Raises UserError when a property is bad, or when the cluster is away or refuses us. The
+    diagnosis starts with the client's first error. ``keep_trying``: wait for a token without limit.
     """
     require_token(settings, keep_trying=keep_trying)
     reasons: list[KafkaError] = []
@@ -77,26 +77,26 @@ def connect(settings: Settings, *, keep_trying: bool = False) -> Connection:
         admin = AdminClient(rdkafka_config(settings, error_cb=reasons.append))
     except (KafkaException, TypeError, ValueError) as error:
         raise bad_property(error) from None
-    asked = _Asked(lambda: admin.list_topics(timeout=_PATIENCE_SECONDS))
+    asked = _BackgroundCall(lambda: admin.list_topics(timeout=_PATIENCE_SECONDS))
     found = _answer(settings, admin, asked, reasons)
-    return Connection(admin, str(found.cluster_id))
+    return ConnectedCluster(admin, str(found.cluster_id))
 
 
 def require_token(settings: Settings, *, keep_trying: bool = False) -> None:
-    """Get a token for the logins to come, where they need one. Raises UserError.
+    """Get a token if the login needs one. Raises UserError.
 
-    What may be over by itself, such as an endpoint that starts anew, is tried again for a moment,
-    or until it is over.
+    A failure that may end by itself, such as an endpoint that restarts, is retried for 2.5 s; with
+    ``keep_trying`` without limit.
     """
     kafka = settings.kafka
-    if has_own_way(kafka) or complaints(login_of, kafka):  # then only librdkafka can tell
+    if has_own_way(kafka) or complaints(login_of, kafka):  # only librdkafka can judge these
         return
     if not isinstance(login_of(kafka), Bearer):
         return
     began, said = time.monotonic(), False
     while True:
         try:
-            source_of(kafka).token()
+            token_source(kafka).token()
         except TokenError as error:
             over = time.monotonic() - began > _TOKEN_SECONDS
             if not error.passing or (over and not keep_trying):
@@ -112,18 +112,18 @@ def require_token(settings: Settings, *, keep_trying: bool = False) -> None:
 def _answer(
     settings: Settings,
     admin: AdminClient,
-    asked: _Asked[ClusterMetadata],
+    asked: _BackgroundCall[ClusterMetadata],
     reasons: list[KafkaError],
 ) -> ClusterMetadata:
     began = time.monotonic()
-    looking: _Asked[Trouble | None] | None = None
+    looking: _BackgroundCall[Trouble | None] | None = None
     trouble: Trouble | None = None
     while not asked.done:
-        admin.poll(_POLL_SECONDS)  # the call itself only says that nobody answered
+        admin.poll(_POLL_SECONDS)  # serves error_cb; the call itself only reports a time-out
         waited = time.monotonic() - began
         if looking is None:
             if reasons or waited > _SILENT_SECONDS:
-                looking = _Asked(lambda: diagnose(settings))
+                looking = _BackgroundCall(lambda: diagnose(settings))
         elif looking.done:
             if looking.error is not None:
                 raise looking.error
@@ -141,7 +141,7 @@ def _answer(
 
 
 def unreachable(settings: Settings, error: KafkaError | None) -> UserError:
-    """Return the error that says what to do about a cluster that doesn't answer or refuses us."""
+    """Return an error that explains why a cluster does not answer or refuses us, and what to do."""
     if error is not None and error.code() in _REFUSED and (refusal := _refusal(settings, [error])):
         return refusal
     trouble = diagnose(settings)
@@ -168,7 +168,7 @@ def _unreachable_brokers(settings: Settings) -> UserError | None:
 
 
 def broker_troubles(settings: Settings, metadata: ClusterMetadata) -> list[str]:
-    """Return a line for each broker that can't be connected to where it says that it is."""
+    """Return a line for each broker that cannot be reached at its advertised listener."""
     brokers = sorted(metadata.brokers.values(), key=lambda broker: broker.id)
     troubles = troubles_at([(str(broker.host), broker.port) for broker in brokers], settings.kafka)
     return [
@@ -180,7 +180,7 @@ def broker_troubles(settings: Settings, metadata: ClusterMetadata) -> list[str]:
 
 
 def _refusal(settings: Settings, reasons: list[KafkaError]) -> UserError | None:
-    """Return what is to be done where a client was refused, although the listener is the right one."""
+    """Return what to do about a refusal by the right listener; None if no reason is a refusal."""
     servers = settings.bootstrap_servers
     for error in reasons:
         if error.code() in _REFUSED and _NO_TOKEN in error.str():
@@ -196,9 +196,9 @@ def _refusal(settings: Settings, reasons: list[KafkaError]) -> UserError | None:
 
 
 def bad_property(error: Exception) -> UserError:
-    """Return the error that names the property that a client does not take.
+    """Return an error that names the property that a client does not accept.
 
-    What can be told of properties is told before; this is left of files that aren't what they say.
+    Most bad properties are found before; what is left are files with the wrong content.
     """
     reason = error.args[0]
     text = reason.str() if isinstance(reason, KafkaError) else str(error)

@@ -1,8 +1,8 @@
-"""``__consumer_offsets``: fetched from its start to its end and on, and decoded by columns.
+"""Fetch ``__consumer_offsets`` from its start, follow it, and decode it by columns.
 
-The answers of brokers are decoded as they are, since a client library makes an object of each
-record, and doesn't say which records belong to a transaction. Everything is read, uncommitted:
-``models/polls/pending_commits.py`` says what counts.
+The bytes of brokers' answers are decoded here, since a client library makes an object of each
+record, and does not say which records belong to a transaction. Reading is read_uncommitted:
+``models/polls/pending_commits.py`` decides which commits count.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from caughtup.agents.kafka.protocol import requests
 from caughtup.agents.kafka.protocol.brokers import Purpose
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.connection import raise_for
-from caughtup.agents.kafka.protocol.fetched import decode_fetched, plain_batch
+from caughtup.agents.kafka.protocol.fetch_answer import decode_fetch, plain_batch
 from caughtup.agents.settings import Settings
 from caughtup.models.errors import DecodeError
 from caughtup.models.polls.record_batches import (
@@ -43,42 +43,42 @@ from caughtup.models.polls.records import FramedRecords
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 _TIMEOUT_SECONDS = 10.0
-#: How long a broker waits for the first record, and how often it is asked at most once it has
-#: given all that there was: small answers cost more than they bring.
+#: How long a broker waits for a first record; and the least time from one fetch to the next when
+#: the broker had no more, since each small answer has a fixed cost.
 _WAIT_MS = 500
 _PAUSE_SECONDS = 0.1
-#: After a failure, before the partitions' leaders are asked for again; and how often otherwise.
+#: How long after a failure the partitions' leaders are asked for again; and how often otherwise.
 _RETRY_SECONDS, _REFRESH_SECONDS = 0.5, 30.0
-#: Whatever takes longer than this stands still: an answer's time-out, and its decoding.
+#: A fetch with its decoding that takes longer than this counts as stuck.
 _STUCK_SECONDS = 30.0
-#: Large answers that are there at once, however many brokers there are.
+#: The number of large answers in memory at the same time, however many brokers there are.
 _ANSWERS = 4
 
 Changes = TypeVar("Changes")
-#: What becomes of records, in a thread; and what takes that, with the number of records.
+#: Decodes records, in a thread; and applies the result, given with the number of records.
 Decode = Callable[[FramedRecords], Changes]
 Take = Callable[[Changes, int], Awaitable[object]]
 
 
-class _Size(NamedTuple):
-    """Bytes of an answer, of one partition in it, and how many readers a broker has."""
+class _FetchSizes(NamedTuple):
+    """The bytes of an answer, the bytes of one partition in it, and the readers of a broker."""
 
     most_bytes: int
-    of_one: int
+    partition_bytes: int
     readers: int
 
 
-#: Large, since what is in it is decoded at once; while one reader decodes, the other one fetches.
-_PAST = _Size(8 << 20, 4 << 20, 2)
-_LIVE = _Size(1 << 20, 1 << 20, 1)
+#: Large answers, since a large poll is cheap to decode; while one reader decodes, another fetches.
+_LARGE = _FetchSizes(8 << 20, 4 << 20, 2)
+_LIVE = _FetchSizes(1 << 20, 1 << 20, 1)
 
 
 class OffsetLog:
     """A reader of all partitions, without a group. Use as an async context manager.
 
-    ``partitions`` are what an earlier reader has read already. ``on_error`` is called with what
-    failed, in a sentence; reading goes on all the same. ``on_turn`` is called twice a second while
-    no answer takes longer than answers can take.
+    ``partitions`` has the positions of an earlier reader, to continue there. ``on_error`` is called
+    with a sentence on each failure; reading continues. ``on_turn`` is called twice a second as long
+    as no fetch is stuck.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class OffsetLog:
         self._on_error, self._on_turn = on_error, on_turn
         self._slots = asyncio.Semaphore(_ANSWERS)
         self._is_stale = asyncio.Event()
-        #: How often partitions were chosen, and since when each answer is awaited or applied.
+        #: The number of fetches so far, and when each running fetch began, in monotonic seconds.
         self._turn = 0
         self._began: dict[int, float] = {}
         self.partitions = {} if partitions is None else partitions
@@ -112,38 +112,38 @@ class OffsetLog:
         self._protocol.connections.close()
 
     async def open(self) -> bool:
-        """Learn where the partitions start and end now; False while there is no such topic.
+        """Learn the start and end of each partition; return False while the topic does not exist.
 
-        Brokers make it when the first group needs it. Raises KafkaError.
+        Brokers create it when the first group needs it. Raises KafkaError.
         """
         return await self._leaders.open()
 
-    async def read_past(self, decode: Decode[Changes], take: Take[Changes]) -> None:
-        """Read what was there when it was opened. Raises KafkaError if that is not allowed."""
-        await self._read(decode, take, _PAST)
+    async def read_to_open_end(self, decode: Decode[Changes], take: Take[Changes]) -> None:
+        """Read up to the ends at the time of ``open``. Raises KafkaError if that is not allowed."""
+        await self._read(decode, take, _LARGE)
 
     async def follow(self, decode: Decode[Changes], take: Take[Changes]) -> None:
-        """Read what comes, for ever. ``take`` gets what there was each time, be it no record.
+        """Read new records for ever; ``take`` is called for each answer, also an empty one.
 
-        Raises KafkaError if that is not allowed.
+        Raises KafkaError if reading is not allowed.
         """
         await self._read(decode, take, _LIVE)
 
-    def left_of_start(self) -> int:
-        """Count the offsets that were there when it was opened and aren't read yet."""
+    def unread_at_open(self) -> int:
+        """Count the offsets below the ends at the time of ``open`` that are not read yet."""
         return sum(max(0, one.end_at_start - one.position) for one in self.partitions.values())
 
     def behind(self) -> int:
-        """Count the offsets yet to be read, as far as brokers have told of them."""
+        """Count the offsets that are not read yet, up to the high watermarks in the last answers."""
         return sum(max(0, one.high_watermark - one.position) for one in self.partitions.values())
 
     def answered_ms(self) -> int | None:
-        """Return when the brokers last answered, for each partition; None while one has no answer."""
+        """Return the time (ms) of the oldest of the partitions' last answers; None without one."""
         times = [one.answered_ms for one in self.partitions.values()]
         return min((at for at in times if at is not None), default=None) if all(times) else None
 
-    async def _read(self, decode: Decode[Changes], take: Take[Changes], size: _Size) -> None:
-        """Keep readers of each leader at work, and learn of new leaders."""
+    async def _read(self, decode: Decode[Changes], take: Take[Changes], size: _FetchSizes) -> None:
+        """Keep ``size.readers`` readers running for each leader, and learn of new leaders."""
         running: dict[tuple[int, int], asyncio.Task[None]] = {}
         refreshed = time.monotonic()
         self._began.clear()
@@ -179,8 +179,8 @@ class OffsetLog:
                 task.cancel()
             await asyncio.gather(stale, *running.values(), return_exceptions=True)
 
-    def _wanted(self, size: _Size) -> list[int]:
-        """Name the partitions that there is something to read of."""
+    def _wanted(self, size: _FetchSizes) -> list[int]:
+        """Return the partitions that are still to be read, sorted."""
         if size is _LIVE:
             return sorted(self.partitions)
         return [
@@ -190,9 +190,9 @@ class OffsetLog:
         ]
 
     async def _read_from(
-        self, broker: int, decode: Decode[Changes], take: Take[Changes], size: _Size
+        self, broker: int, decode: Decode[Changes], take: Take[Changes], size: _FetchSizes
     ) -> None:
-        """Read the partitions that a broker leads, until there is nothing left or it fails."""
+        """Read the partitions that a broker leads, until nothing is left or a fetch fails."""
         while asked := self._ask_for(broker, size):
             started = time.monotonic()
             turn = self._turn
@@ -212,19 +212,19 @@ class OffsetLog:
             if size is _LIVE and not is_full:
                 await asyncio.sleep(max(0.0, started + _PAUSE_SECONDS - time.monotonic()))
 
-    def _free(self, broker: int, size: _Size) -> list[int]:
-        """Name the partitions to be read that a broker leads and that no answer is awaited of."""
+    def _free(self, broker: int, size: _FetchSizes) -> list[int]:
+        """Return the wanted partitions that a broker leads and that no running fetch asks for."""
         return [
             number
             for number in self._wanted(size)
             if self.partitions[number].leader == broker and not self.partitions[number].is_asked
         ]
 
-    def _ask_for(self, broker: int, size: _Size) -> dict[int, int]:
-        """Choose partitions to ask a broker for, with their positions."""
+    def _ask_for(self, broker: int, size: _FetchSizes) -> dict[int, int]:
+        """Choose the partitions of the next fetch; return their positions."""
         free = self._free(broker, size)
         self._turn += 1
-        if size is _LIVE and free:  # an answer has room for the first ones only, under load
+        if size is _LIVE and free:  # rotate: under load an answer holds only the first ones
             first = self._turn % len(free)
             free = free[first:] + free[:first]
         chosen = free[:: size.readers]
@@ -238,15 +238,15 @@ class OffsetLog:
         asked: Mapping[int, int],
         decode: Decode[Changes],
         take: Take[Changes],
-        size: _Size,
+        size: _FetchSizes,
     ) -> bool:
-        """Fetch and apply what comes next of some partitions; return whether there may be more."""
+        """Fetch and apply the next records of some partitions; return whether there may be more."""
         call = requests.fetch_call(
             CONSUMER_OFFSETS,
             asked,
             wait_ms=_WAIT_MS,
             most_bytes=size.most_bytes,
-            of_one=size.of_one,
+            partition_bytes=size.partition_bytes,
         )
         if size is _LIVE:
             data = await self._protocol.connections.ask(broker, call, purpose=Purpose.FETCH)
@@ -261,9 +261,9 @@ class OffsetLog:
         asked: Mapping[int, int],
         decode: Decode[Changes],
         take: Take[Changes],
-        size: _Size,
+        size: _FetchSizes,
     ) -> bool:
-        fetched = {n: one for n, one in decode_fetched(data).items() if n in asked}
+        fetched = {n: one for n, one in decode_fetch(data).items() if n in asked}
         sections = {
             number: Section(one.start, one.end, asked[number], self.partitions[number].pending)
             for number, one in fetched.items()
@@ -295,7 +295,7 @@ class OffsetLog:
         return len(data) >= size.most_bytes // 2
 
     async def _take_errors(self, codes: Mapping[int, int]) -> None:
-        """Go on after errors of partitions: from the start where a position is gone."""
+        """Handle the error codes of partitions: read from the log start if a position is gone."""
         gone = [n for n, code in sorted(codes.items()) if code == OffsetOutOfRangeError.errno]
         if gone:
             self._on_error(f"partitions {gone}: the offset is gone, read from the start again")
@@ -309,7 +309,7 @@ class OffsetLog:
 
 
 def _find_records(data: bytes, sections: Sequence[Section], problems: list[str]) -> FetchedRecords:
-    """Find the records of an answer; a batch that can't be read costs itself, and is a problem."""
+    """Find the records of an answer; leave out each batch that cannot be read, as a problem."""
 
     def plain(batch: bytes) -> bytes:
         try:

@@ -1,4 +1,4 @@
-"""The partitions of ``__consumer_offsets``: how far each is read, and who leads it."""
+"""The partitions of ``__consumer_offsets``: how far each is read, and which broker leads it."""
 
 from __future__ import annotations
 
@@ -26,9 +26,11 @@ from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 class LogPartition:
     """How far a partition is read, in offsets.
 
-    ``position``: to be read next. ``end_at_start``: its end when it was opened. ``high_watermark``:
-    its end as its leader told last, at ``answered_ms`` (None: not yet). ``records_epoch``: the
-    leader epoch of the last batch that was read. ``pending``: commits of open transactions.
+    ``position``: the next offset to read. ``end_at_start``: the end when the log was opened.
+    ``high_watermark``: as in the leader's last answer, at ``answered_ms`` (None: no answer yet).
+    ``leader`` is None while there is none. ``records_epoch``: the leader epoch of the last batch
+    that was read. ``is_asked``: a fetch for it is running. ``pending``: commits of open
+    transactions.
     """
 
     position: int = 0
@@ -43,9 +45,9 @@ class LogPartition:
 
 
 class PartitionLeaders:
-    """Keeps ``partitions`` up to date: their leaders, and where they are to be read from.
+    """Keeps the leaders and the starting positions in ``partitions`` up to date.
 
-    ``on_error`` is called with what failed, in a sentence.
+    ``on_error`` is called with a sentence on each failure.
     """
 
     def __init__(
@@ -59,9 +61,9 @@ class PartitionLeaders:
         self.partitions = partitions
 
     async def open(self) -> bool:
-        """Learn where the partitions start and end now; False while there is no such topic.
+        """Learn the start and end of each partition; return False while the topic does not exist.
 
-        Brokers make it when the first group needs it. Raises KafkaError.
+        Brokers create it when the first group needs it. Raises KafkaError.
         """
         await self._protocol.brokers()
         try:
@@ -76,9 +78,10 @@ class PartitionLeaders:
         return bool(self.partitions)
 
     async def refresh(self) -> bool:
-        """Learn of new leaders; return whether each partition has one that can be read from.
+        """Learn of new leaders; return whether each partition has a leader to read from.
 
-        A leader that lacks records that were read (an unclean election) is read from the start.
+        If a new leader lacks records that were read (an unclean election), the partition is read
+        again from its log start.
         """
         try:
             await self._protocol.brokers()
@@ -89,7 +92,7 @@ class PartitionLeaders:
         return all(one.leader is not None for one in self.partitions.values())
 
     async def start_again(self, numbers: list[int]) -> None:
-        """Read partitions from where they start now. Raises KafkaError."""
+        """Set partitions back to their log starts. Raises KafkaError."""
         await self._start_at_start({number: self.partitions[number].leader for number in numbers})
 
     async def _describe(self) -> dict[int, PartitionInfo]:
@@ -100,7 +103,7 @@ class PartitionLeaders:
         return {number: one for (_, number), one in sorted(described.partitions.items())}
 
     async def _learn(self, described: Mapping[int, PartitionInfo]) -> None:
-        """Take over who leads the partitions, and those that are new."""
+        """Update the leaders of known partitions, and add new partitions."""
         new, moved = [], {}
         for number, info in described.items():
             known = self.partitions.get(number)
@@ -109,7 +112,7 @@ class PartitionLeaders:
             elif known.leader_epoch == info.leader_epoch or info.leader is None:
                 known.leader = info.leader
             else:
-                known.leader = None  # until it is known to have all that was read
+                known.leader = None  # until _take_moved has compared its epochs
                 moved[number] = info
         await self._take_new({number: described[number] for number in new})
         await self._take_moved(moved)
@@ -123,7 +126,7 @@ class PartitionLeaders:
             )
 
     async def _take_moved(self, described: Mapping[int, PartitionInfo]) -> None:
-        """Read partitions from a new leader; from their start if it lacks what was read (KIP-320)."""
+        """Read from a new leader, from the log start if it lacks records that were read (KIP-320)."""
         leaders = {number: info.leader for number, info in described.items()}
         for broker, numbers in _by_leader(leaders).items():
             epochs = {
@@ -152,13 +155,13 @@ class PartitionLeaders:
                 known.leader, known.leader_epoch = broker, described[number].leader_epoch
 
     async def _tells_epochs(self, broker: int) -> bool:
-        """Return whether a broker says where epochs end: since 2.3."""
+        """Return whether a broker answers OffsetForLeaderEpoch v3: since 2.3."""
         offered = await self._protocol.offered(broker)
         call = requests.leader_epoch_ends_call({})
         return offered.requests.get(call.key, (0, 0))[1] >= call.version
 
     async def _start_at_start(self, leaders: Mapping[int, int | None]) -> None:
-        """Read partitions from where they start now."""
+        """Set partitions back to their log starts, as their leaders have them."""
         for number, start in (await self._list(leaders, requests.EARLIEST)).items():
             partition = self.partitions[number]
             partition.position = start
@@ -166,13 +169,13 @@ class PartitionLeaders:
             partition.pending.clear()
 
     async def _list(self, leaders: Mapping[int, int | None], at: int) -> dict[int, int]:
-        """List where the logs of partitions start, or end, as their leaders have them."""
+        """Return the start or end offset of each partition, from its leader."""
         found: dict[int, int] = {}
         for broker, numbers in _by_leader(leaders).items():
             wanted = [TopicPartition(CONSUMER_OFFSETS, number) for number in numbers]
             call = requests.list_offsets_call(wanted, at=at)
             data = await self._protocol.connections.ask(broker, call)
-            offsets, errors = await decode_answer(answers.decode_log_ends, data)
+            offsets, errors = await decode_answer(answers.decode_list_offsets, data)
             for code in errors.values():
                 raise_for(code)
             found |= {number: offset for (_, number), offset in offsets.items()}
@@ -180,7 +183,7 @@ class PartitionLeaders:
 
 
 def _by_leader(leaders: Mapping[int, int | None]) -> dict[int, list[int]]:
-    """Group partitions by their leaders. Raises KafkaError if one has none."""
+    """Group partitions by leader. Raises KafkaError if a partition has no leader."""
     found: dict[int, list[int]] = {}
     for number, leader in sorted(leaders.items()):
         if leader is None:

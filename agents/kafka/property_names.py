@@ -1,6 +1,6 @@
-"""The names of librdkafka's properties that aren't about security, to tell what was meant.
+"""The names of librdkafka's properties that are not about security, to suggest the right spelling.
 
-A test compares them with what the installed library says of itself.
+A test compares them with the installed library's own list.
 """
 
 from __future__ import annotations

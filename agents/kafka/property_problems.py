@@ -1,4 +1,4 @@
-"""What is wrong with the properties under ``[kafka]``, said before any client has them."""
+"""Check the properties under ``[kafka]`` before any client gets them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from caughtup.agents.errors import UserError
-from caughtup.agents.kafka.keystore import without_closed
 from caughtup.agents.kafka.property_names import OTHER_PROPERTIES
-from caughtup.agents.kafka.tls import ssl_context
+from caughtup.agents.kafka.tls import ssl_context, without_unopenable_keystore
 from caughtup.agents.kafka.tokens.provider import load_provider
 from caughtup.agents.kafka.tokens.token import TokenError
 from caughtup.models.errors import CaughtupError
@@ -24,9 +23,9 @@ from caughtup.models.security.kafka_names import TOKEN_PROVIDER, is_security
 from caughtup.models.security.logins import TICKET_MECHANISM, TOKEN_MECHANISM, protocol_of
 from caughtup.pipelines.extras import install_command
 
-#: Where brokers are is a setting of ours: here it would reach librdkafka alone.
+#: The bootstrap servers are a setting of ours: under ``[kafka]`` only librdkafka would get them.
 _ELSEWHERE = ("bootstrap.servers", "metadata.broker.list")
-#: Properties that are paths of files, and whether a directory will do.
+#: Properties that are paths of files, and whether the path may be a directory.
 _PATHS = {
     "ssl.ca.location": True,
     "ssl.certificate.location": False,
@@ -42,10 +41,10 @@ _RANGE = re.compile(r"is outside allowed range (-?\d+)\.\.(-?\d+)")
 def property_problems(
     kafka: Mapping[str, Any], clients: Iterable[KafkaClient], unread: Collection[str] = ()
 ) -> Iterator[str]:
-    """Yield a line for each property that one of the clients can't honour.
+    """Yield a line for each property that one of the clients cannot use.
 
-    ``unread`` are secrets whose files can't be read, which is said elsewhere: to all others it is
-    as if they were there.
+    ``unread`` names secrets whose files cannot be read. That is reported elsewhere, so here they
+    count as set.
     """
     clients = tuple(clients)
     for name in _ELSEWHERE:
@@ -62,7 +61,9 @@ def property_problems(
     yield from (f"setting kafka.{problem}" for problem in found)
     if not found and not unread and KafkaClient.SPARK not in clients and _speaks_tls(kafka):
         try:
-            ssl_context(kafka if KafkaClient.AIOKAFKA in clients else without_closed(kafka))
+            ssl_context(
+                kafka if KafkaClient.AIOKAFKA in clients else without_unopenable_keystore(kafka)
+            )
         except UserError as error:
             yield error.message
 
@@ -70,12 +71,12 @@ def property_problems(
 def _speaks_tls(kafka: Mapping[str, Any]) -> bool:
     try:
         return protocol_of(kafka).endswith("SSL")
-    except CaughtupError:  # said elsewhere
+    except CaughtupError:  # reported by problems()
         return False
 
 
 def _missing_packages(kafka: Mapping[str, Any], clients: Collection[KafkaClient]) -> Iterator[str]:
-    """Yield what a login needs of this machine and does not find."""
+    """Yield a line for each package or setting that a login needs and that is missing here."""
     if not protocol_of(kafka).startswith("SASL"):
         return
     mechanism = kafka.get("sasl.mechanism", kafka.get("sasl.mechanisms"))
@@ -108,7 +109,7 @@ def has_gssapi() -> bool:
     try:
         AdminClient({"bootstrap.servers": "", "log_level": 0, **_GSSAPI})
     except KafkaException as error:
-        return "No provider" not in error.args[0].str()  # else it is the keytab that it misses
+        return "No provider" not in error.args[0].str()  # otherwise it misses only the keytab
     return True
 
 
@@ -128,7 +129,7 @@ def _bad_paths(kafka: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _not_taken(kafka: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what librdkafka doesn't take of what isn't about security, each tried by itself."""
+    """Yield a line for each property outside security that librdkafka refuses, tried one by one."""
     for name, value in kafka.items():
         if is_security(name) or name in _ELSEWHERE:
             continue

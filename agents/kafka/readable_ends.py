@@ -1,8 +1,8 @@
-"""Where the last readable record before a last stable offset ends: markers may follow it.
+"""Find the offset after the last readable record: only transaction markers follow it.
 
-A transaction's marker takes an offset that no reader is ever given, so a reader of a
-transactional topic that has read everything seems one behind for ever. Only reading shows it.
-Reading needs READ on the topic; without it, the markers stay counted.
+A marker takes an offset and is never given to a consumer, so a group that has read everything on a
+transactional topic seems one offset behind for ever. Only reading the tail shows that. It needs
+READ on the topic; without it, the markers count as lag.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ log = logging.getLogger(__name__)
 
 EndOffsetsOf = Mapping[TopicPartition, EndOffsets]
 
-#: A reader that is further behind has real records to read, whatever follows them.
+#: A group that is further behind has records to read in any case.
 TAIL_OFFSETS = 100
-#: Partitions looked at in one go.
+#: The number of partitions whose tails are read in one round.
 _AT_ONCE = 1_000
 _FETCH_BYTES = 1 << 16
 _TURN_SECONDS = 0.005
@@ -37,8 +37,8 @@ _POLL_SECONDS = 0.2
 _PATIENCE_SECONDS = 5.0
 
 
-class _Search:
-    """Looks for the last commit before a partition's last stable offset, as long as it may."""
+class _CommitSearch:
+    """Searches, in steps, for the greatest committed offset below a last stable offset."""
 
     def __init__(self, state: ClusterState, partition: TopicPartition, last_stable: int) -> None:
         self.partition = partition
@@ -47,7 +47,7 @@ class _Search:
         self._commits = state.commits.on(partition)
 
     def run(self, until: float) -> bool:
-        """Go on until a moment of the monotonic clock; tell whether it has come to the end."""
+        """Continue until a monotonic time; return whether the search is finished."""
         for committed in self._commits:
             if committed < self.last_stable and (self.nearest is None or committed > self.nearest):
                 self.nearest = committed
@@ -57,41 +57,40 @@ class _Search:
 
 
 class ReadableEnds:
-    """Remembers each partition's readable end, and looks where a reader seems almost there.
+    """Knows partitions' readable ends, and reads the tails of those with a group near the end.
 
-    ``suspects``, then ``read`` (which blocks and touches nothing else, so that it may run in a
-    thread), then ``complete``.
+    Call ``suspects``, then ``read`` (it blocks, and changes nothing that the others use, so that it
+    may run in a thread), then ``complete``.
     """
 
     def __init__(self, settings: Settings, state: ClusterState) -> None:
         self._settings = settings
         self._state = state
-        #: The last stable offset at which it was looked, and what was found.
+        #: By partition: the last stable offset at which its tail was read, and the readable end.
         self._known: dict[TopicPartition, tuple[int, int]] = {}
         self._last_stable: dict[TopicPartition, int] = {}
         self._refused: set[str] = set()
         self._next = 0
-        self._unfinished: list[_Search] = []
+        self._unfinished: list[_CommitSearch] = []
 
     def suspects(self, found: EndOffsetsOf, *, at_once: bool = False) -> dict[TopicPartition, int]:
-        """Name partitions whose tail may be markers only, with the offset to read from.
+        """Return the partitions whose tail may be markers only, with the offset to read from.
 
-        A log that grew since the last round is left alone, unless ``at_once``: its readers are on
-        their way.
+        Unless ``at_once``, a log that grew since the last round is left out: its groups still read.
         """
         positions: dict[TopicPartition, int] = {}
         for search in self._searches(self._resting(found, at_once), at_once):
             nearest = search.nearest
             if nearest is None or search.last_stable - nearest > TAIL_OFFSETS:
                 continue
-            # Nothing before the log start can be read, and there may be nothing behind it.
+            # Nothing before the log start can be read, and the log may be empty.
             positions[search.partition] = max(nearest, found[search.partition].start_offset)
             if len(positions) == _AT_ONCE and not at_once:
                 break
         return positions
 
     def _resting(self, found: EndOffsetsOf, at_once: bool) -> dict[TopicPartition, int]:
-        """Return the last stable offset of each partition that rests and wasn't searched yet."""
+        """Return the last stable offset of each partition that did not grow and is not known yet."""
         before = self._last_stable
         for partition in self._known.keys() - found.keys():
             del self._known[partition]
@@ -104,11 +103,13 @@ class ReadableEnds:
             and partition.topic not in self._refused
         }
 
-    def _searches(self, resting: Mapping[TopicPartition, int], at_once: bool) -> Iterator[_Search]:
-        """Return the searches that come to an end in this round.
+    def _searches(
+        self, resting: Mapping[TopicPartition, int], at_once: bool
+    ) -> Iterator[_CommitSearch]:
+        """Yield the searches that finish in this round.
 
-        Many logs rest, and many groups read them, none of which stands before the end: what takes
-        too long is gone on with in the next rounds.
+        There may be many logs at rest with many groups, none of which is near the end: after 5 ms
+        the rest is left for the next rounds.
         """
         until = math.inf if at_once else time.monotonic() + _TURN_SECONDS
         unfinished, self._unfinished = self._unfinished, []
@@ -130,13 +131,13 @@ class ReadableEnds:
             if time.monotonic() > until:
                 return
 
-    def _new_searches(self, resting: Mapping[TopicPartition, int]) -> Iterator[_Search]:
+    def _new_searches(self, resting: Mapping[TopicPartition, int]) -> Iterator[_CommitSearch]:
         for partition, last_stable in islice(resting.items(), self._next, None):
             self._next += 1
-            yield _Search(self._state, partition, last_stable)
+            yield _CommitSearch(self._state, partition, last_stable)
 
     def complete(self, found: EndOffsetsOf) -> dict[TopicPartition, EndOffsets]:
-        """Return end offsets just listed with their readable ends, as far as they are known."""
+        """Return the given end offsets with their readable ends, None where unknown."""
         return {
             partition: replace(
                 ends, readable_end_offset=self._at(partition, ends.last_stable_offset)
@@ -145,14 +146,14 @@ class ReadableEnds:
         }
 
     def _at(self, partition: TopicPartition, last_stable_offset: int) -> int | None:
-        """Return what is known of a partition as long as its last stable offset is this one."""
+        """Return the readable end if it was found at this last stable offset, else None."""
         looked_at, end = self._known.get(partition, (None, None))
         return end if looked_at == last_stable_offset else None
 
     def read(self, positions: Mapping[TopicPartition, int], found: EndOffsetsOf) -> None:
-        """Read from each position up to the last stable offset, and remember the last record's end.
+        """Read from each position to the last stable offset, and remember the readable end.
 
-        Blocks. A partition that doesn't answer in time, or may not be read, stays unknown.
+        Blocks for up to 5 s. A partition that cannot be read in time stays unknown.
         """
         if not positions:
             return
@@ -192,7 +193,7 @@ class ReadableEnds:
                             unfinished.discard(partition)
                     elif error.code() == KafkaError._PARTITION_EOF:
                         unfinished.discard(partition)
-                    elif partition in unfinished:  # others concern brokers, or nothing of ours
+                    elif partition in unfinished:  # other errors are of brokers, not partitions
                         unfinished.discard(partition)
                         failed.add(partition)
                         self._note(partition.topic, error)

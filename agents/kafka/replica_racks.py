@@ -1,4 +1,4 @@
-"""The racks of partitions' replicas, by which Kafka Streams may assign tasks (KIP-925)."""
+"""The racks of partitions' replicas, which Kafka Streams may use to assign tasks (KIP-925)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from confluent_kafka.admin import AdminClient, ClusterMetadata
 
-from caughtup.agents.kafka.answered import REQUEST_SECONDS, answered
+from caughtup.agents.kafka.admin_results import REQUEST_SECONDS, result_of
 from caughtup.models.ids import TopicPartition
 
 
@@ -15,10 +15,10 @@ def replica_racks(
 ) -> dict[TopicPartition, tuple[str | None, ...]]:
     """Return the rack of each replica of every partition of the topics that ``wants`` names.
 
-    None of a replica whose broker has no rack, or is down. Blocks. Raises KafkaException when
-    nobody answers.
+    A rack is None if the replica's broker has none or is down. Blocks. Raises KafkaException when
+    no broker answers.
     """
-    described = answered(admin.describe_cluster(request_timeout=REQUEST_SECONDS))
+    described = result_of(admin.describe_cluster(request_timeout=REQUEST_SECONDS))
     racks = {node.id: node.rack or None for node in described.nodes}
     return {
         TopicPartition(name, number): tuple(racks.get(broker) for broker in partition.replicas)

@@ -1,29 +1,68 @@
-"""Batches of changes in, the cluster's state updated."""
+"""Decode polls of ``__consumer_offsets``, and apply what they changed to the cluster's state.
+
+A thread decodes whole polls, so that the agent gets batches of changes instead of single records.
+"""
 
 from __future__ import annotations
 
 import gc
 import logging
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import faust
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.kept_channel import KeptChannel
-from caughtup.agents.offsets.polls import Changes
-from caughtup.agents.offsets.rate_limit import RateLimit
+from caughtup.agents.process.fault_log import RateLimit
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.wakeups import Wakeup
+from caughtup.models.connect_clusters.reading import ReadGeneration, read_connect_groups
+from caughtup.models.groups.classic import ReadGroup, read_classic_groups
+from caughtup.models.polls.batch import Batch, decode_records, split_generations
+from caughtup.models.polls.records import FramedRecords
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 log = logging.getLogger(__name__)
 
-#: Unreadable records that the log tells of; the metrics count them all.
+#: Log lines about unreadable records; the metrics count all of them.
 _SAMPLES_A_MINUTE = 10
+#: The largest batch that is applied at once, which occupies the event loop for some 10 ms.
+LIVE_RECORDS = 2_000
+
+
+class Changes(NamedTuple):
+    """A batch of changes with its classic groups and Connect generations decoded, by group.
+
+    ``past``: the records are from before the service started, and more of them may follow.
+    """
+
+    batch: Batch
+    groups: Mapping[str, ReadGroup]
+    connect: Mapping[str, ReadGeneration]
+    past: bool = False
+
+    @classmethod
+    def of(cls, batch: Batch, *, past: bool = False) -> Changes:
+        """Decode the groups of a batch, which takes long for large groups."""
+        connect = read_connect_groups(batch.groups)
+        return cls(batch, read_classic_groups(batch.groups), connect, past)
+
+
+def decode_past(records: FramedRecords) -> list[Changes]:
+    """Decode records from before the service started, as one batch."""
+    return [Changes.of(decode_records(records), past=True)] if len(records) else []
+
+
+def decode_live(records: FramedRecords) -> list[Changes]:
+    """Decode new records, split so that no batch has two generations of a group."""
+    parts = split_generations(records, LIVE_RECORDS)
+    return [Changes.of(decode_records(part)) for part in parts]
 
 
 class CaughtUp:
-    """Goes down the channel behind the last batch that was there at the start."""
+    """The mark on the channel after the last batch of records from before the start."""
 
 
 def offsets(
@@ -33,7 +72,7 @@ def offsets(
     health: Health,
     wakeups: KeptChannel,
 ) -> None:
-    """Register the offsets agent: a batch of changes in, the state updated."""
+    """Register the agent: it applies each batch of changes to the state."""
     unreadable = RateLimit(_SAMPLES_A_MINUTE)
 
     @app.agent(changes, name="offsets")
@@ -41,7 +80,7 @@ def offsets(
         async for change in batches:
             if isinstance(change, CaughtUp):
                 state.applications.log_read_to_end()
-                # What a long log left is here to stay: no garbage collection has to look through it.
+                # The objects of the state stay: garbage collections need not traverse them.
                 gc.freeze()
                 health.ready = True
                 await wakeups.put(Wakeup.GROUPS)

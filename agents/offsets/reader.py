@@ -1,4 +1,4 @@
-"""Reads ``__consumer_offsets``: first its past, in large answers, then what comes, as it comes."""
+"""Read ``__consumer_offsets``: first to its end, in large answers, then new records."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.kafka.offset_log import OffsetLog
 from caughtup.agents.kafka.partition_leaders import LogPartition
 from caughtup.agents.kept_channel import KeptChannel
-from caughtup.agents.offsets.agent import CaughtUp
-from caughtup.agents.offsets.polls import Changes, decode_live, decode_past
-from caughtup.agents.offsets.rate_limit import RateLimit
+from caughtup.agents.offsets.agent import CaughtUp, Changes, decode_live, decode_past
+from caughtup.agents.process.fault_log import RateLimit
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.pulses import OFFSETS
 from caughtup.agents.settings import Settings
@@ -26,21 +25,21 @@ from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 log = logging.getLogger(__name__)
 
 _RETRY_SECONDS = 1.0
-#: Failures that the log tells of; the metrics count them all.
+#: Log lines about failures; the metrics count all of them.
 _FAILURES_A_MINUTE = 10
-#: How often the log tells of a long start.
-_SAY_MS = 5_000
-#: Brokers that answered so lately would have sent what there is to read.
+#: How often the progress of a long start is logged.
+_LOG_EVERY_MS = 5_000
+#: Brokers whose last answer is younger than this count as answering.
 _ANSWERS_MS = 5_000
-#: More objects than are new at once while a log is read: what is decoded is dropped batch by batch.
+#: More than the objects of the batches that exist at the same time while a log is read.
 _OBJECTS = 1_000_000
 
 
 @contextmanager
-def few_collections() -> Iterator[None]:
-    """Read a log with hardly a search for garbage cycles meanwhile.
+def rare_collections() -> Iterator[None]:
+    """Have Python search for garbage cycles rarely inside the context.
 
-    Usually Python searches after every 700 new objects, and finds none.
+    By default it searches after every 700 new objects; decoding makes no cycles.
     """
     before = gc.get_threshold()
     gc.set_threshold(_OBJECTS, *before[1:])
@@ -50,18 +49,18 @@ def few_collections() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-def stands_still(behind: int, answered_ms: int | None, now: int) -> bool:
-    """Return whether there is something to read although the brokers answer (ms)."""
+def is_stuck(behind: int, answered_ms: int | None, now: int) -> bool:
+    """Return whether records are unread although the brokers answered lately (times in ms)."""
     return behind > 0 and answered_ms is not None and now - answered_ms < _ANSWERS_MS
 
 
 class OffsetsReader(Service):
-    """Reads all of ``__consumer_offsets`` and puts what changed on a channel.
+    """Reads all of ``__consumer_offsets`` and puts batches of changes on a channel.
 
-    Threads decode; this fetches, and waits for the agent when that has enough.
+    It fetches on the event loop and decodes in threads; it waits while the channel is full.
     """
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(self, settings: Settings, health: Health, changes: KeptChannel) -> None:
         super().__init__()
@@ -91,7 +90,7 @@ class OffsetsReader(Service):
             self._health.pulses.rest(OFFSETS)
 
     async def _read(self, opened: OffsetLog) -> None:
-        while not await opened.open():  # there is no such topic yet
+        while not await opened.open():  # the topic does not exist yet
             self._health.pulses.beat(OFFSETS)
             await self._announce()
             await self.sleep(_RETRY_SECONDS)
@@ -107,25 +106,25 @@ class OffsetsReader(Service):
             await self.wait(opened.follow(decode_live, take))
 
     async def _read_past(self, opened: OffsetLog) -> None:
-        """Read what was there at the start, and announce when that is done."""
-        total = opened.left_of_start()
+        """Read up to the ends at the start, then put the mark on the channel."""
+        total = opened.unread_at_open()
         progress = ReadingProgress(total, now_ms())
-        say_ms = progress.started_ms + _SAY_MS
+        log_ms = progress.started_ms + _LOG_EVERY_MS
         count = len(opened.partitions)
         log.info("reading %d partitions of %s, %d offsets", count, CONSUMER_OFFSETS, total)
         self._health.polled(None, total)
 
         async def take(changes: list[Changes], records: int) -> None:
-            nonlocal say_ms
-            progress.behind = opened.left_of_start()
+            nonlocal log_ms
+            progress.behind = opened.unread_at_open()
             await self._take(changes, records, progress.behind, opened.answered_ms())
             progress.records += records
-            if now_ms() >= say_ms and progress.behind:
-                say_ms += _SAY_MS
+            if now_ms() >= log_ms and progress.behind:
+                log_ms += _LOG_EVERY_MS
                 log.info("reading %s: %s", CONSUMER_OFFSETS, progress.line(now_ms()))
 
-        with few_collections():
-            await self.wait(opened.read_past(decode_past, take))
+        with rare_collections():
+            await self.wait(opened.read_to_open_end(decode_past, take))
         if not self.should_stop:
             await self._announce()
             log.info("read %s: %s", CONSUMER_OFFSETS, progress.speed(now_ms()))
@@ -141,8 +140,8 @@ class OffsetsReader(Service):
             self._health.pulses.beat(OFFSETS)
 
     def _turned(self) -> None:
-        """Beat while there is nothing to read, or no broker that answers."""
-        if not stands_still(self._behind, self._answered_ms, now_ms()):
+        """Beat unless records are unread although the brokers answer."""
+        if not is_stuck(self._behind, self._answered_ms, now_ms()):
             self._health.pulses.beat(OFFSETS)
 
     async def _announce(self) -> None:

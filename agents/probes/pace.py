@@ -1,4 +1,4 @@
-"""How long to wait between two rounds that observe reassignments."""
+"""How long to wait between two rounds of observing reassignments."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from caughtup.models.records.reassignments import (
     offsets_remaining,
 )
 
-#: A round takes this part of the time at most, unless it only waits for brokers: with so many
-#: partitions a second, at most, a pause is long enough however long the round took.
+#: Rounds take at most one tenth of the time. But a slow round may only have waited for brokers, so
+#: the pause need not be longer than this rate of partitions asks for.
 _SHARE = 10
 _PARTITIONS_A_SECOND = 150
-#: What ends that soon is observed as often as the setting allows.
+#: A reassignment that ends within this time is observed as often as the setting allows.
 _NEAR_SECONDS = 60.0
-#: So much longer is the pause while nothing is near its end, and while nothing is reassigned at all.
+#: The factors of the pause while no reassignment is near its end, and while there is none at all.
 _FAR, _IDLE = 2.0, 2.5
 
 
 class Pace:
-    """Decides after each round how long to wait. ``floor_seconds``: the shortest pause."""
+    """Computes the pause after each round. ``floor_seconds``: the shortest pause."""
 
     def __init__(self, floor_seconds: float) -> None:
         self._floor = floor_seconds
         self._before: Mapping[TopicPartition, tuple[int, int]] = {}
 
     def pause_seconds(self, moving: Sequence[ReassignmentRecord], round_seconds: float) -> float:
-        """Return the pause after a round that observed these and took so long."""
+        """Return the pause in seconds after a round that took ``round_seconds``."""
         remaining = {
             observation.topic_partition: (observation.as_of_ms, left)
             for observation in moving
@@ -53,7 +53,7 @@ class Pace:
 
 
 def _seconds_left(before: tuple[int, int], now: tuple[int, int]) -> float:
-    """Return when the copy would end at its pace between two (ms, offsets to go)."""
+    """Return the seconds to the end of a copy at its rate between two points (ms, offsets left)."""
     if now[1] == 0:
         return 0.0
     copied = before[1] - now[1]

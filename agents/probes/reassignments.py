@@ -1,4 +1,4 @@
-"""One round of questions about reassignments: of the cluster, and of each partition."""
+"""Observe reassignments: one round asks the controller and every broker."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from caughtup.agents.kafka.protocol.cluster_answers import (
     DescribedPartitions,
     PartitionInfo,
 )
-from caughtup.agents.kafka.protocol.decoding import words
+from caughtup.agents.kafka.protocol.decoding import explain_failure
 from caughtup.agents.kafka.protocol.releases import oldest_release, zookeeper_decides
 from caughtup.agents.probes.replicas import BrokerReplicas, observe_replicas
-from caughtup.agents.probes.throttles import Rates, ThrottleObserver
+from caughtup.agents.probes.throttles import ThrottleObserver, ThrottleRates
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.reassignments import (
     CLUSTER_FORMAT,
@@ -32,18 +32,18 @@ from caughtup.models.records.reassignments import (
     ReassignmentRecord,
 )
 
-#: A round waits so long for any one answer.
+#: The time-out of each request in a round.
 TIMEOUT_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class ReassignmentRound:
     """What one round observed.
 
     ``listed``: whether the controller listed the reassignments; if not, nothing is known of them.
-    ``ongoing``: an observation of each, sorted; one of which no metadata could be had
-    has no leader epoch, and neither ISR nor leader. ``described``: of the partitions that were asked
-    for in addition, None for one that is gone; absent where it couldn't be had.
+    ``ongoing``: an observation of each listed partition, sorted; without metadata it has no leader
+    epoch, ISR or leader. ``described``: the additional partitions that were asked for; None if the
+    partition does not exist, absent if the metadata could not be read.
     """
 
     cluster: ClusterRecord
@@ -53,10 +53,10 @@ class Round:
 
 
 class ReassignmentObserver:
-    """Observes reassignments again and again. Use as an async context manager.
+    """Observes reassignments in rounds. Use as an async context manager.
 
-    ``config``: aiokafka's properties. Entering connects, and raises KafkaError where no broker
-    can be reached.
+    ``config``: aiokafka's properties. Entering connects, and raises KafkaError if no broker can be
+    reached.
     """
 
     def __init__(self, config: Mapping[str, Any], timeout_seconds: float = TIMEOUT_SECONDS) -> None:
@@ -76,11 +76,11 @@ class ReassignmentObserver:
         await self._throttles.stop()
         await self.protocol.__aexit__(kind, error, traceback)
 
-    async def observe(self, also: Collection[TopicPartition] = ()) -> Round:
-        """Observe once; ``also`` are partitions whose metadata is wanted, reassigned or not.
+    async def observe(self, also: Collection[TopicPartition] = ()) -> ReassignmentRound:
+        """Observe once; ``also`` has partitions whose metadata is wanted, reassigned or not.
 
-        What couldn't be had is named in ``cluster.missing``, in words. Raises KafkaError only
-        where no broker can be reached.
+        What could not be read is named in ``cluster.missing``, in words. Raises KafkaError only if
+        no broker can be reached.
         """
         missing: set[str] = set()
         brokers = await self.protocol.brokers()
@@ -90,7 +90,7 @@ class ReassignmentObserver:
         hosts = {broker for brokers_of in replicas.values() for broker in brokers_of}
         as_of_ms = now_ms()
         described, answers, throttles = await asyncio.gather(
-            # Sorted once, in a thread: to sort it again is then quick.
+            # The listing was sorted in a thread; sorting a sorted sequence again is quick.
             self._describe([*replicas, *sorted(set(also) - replicas.keys())], missing),
             observe_replicas(self.protocol, replicas, missing),
             self._throttles.observe({partition.topic for partition in listed}, hosts, missing),
@@ -119,20 +119,22 @@ class ReassignmentObserver:
             answers,
             as_of_ms,
         )
-        return Round(cluster, listing is not None, observations, _asked_partitions(also, described))
+        return ReassignmentRound(
+            cluster, listing is not None, observations, _additional_partitions(also, described)
+        )
 
     async def _list(self, missing: set[str]) -> dict[TopicPartition, PartitionReassignment] | None:
         try:
             return await self.protocol.list_reassignments()
         except KafkaError as error:
-            missing.add(f"partitions in movement: {words(error)}")
+            missing.add(f"partitions in movement: {explain_failure(error)}")
             return None
 
     async def _quorum(self, missing: set[str]) -> Quorum:
         try:
             found = await self.protocol.describe_quorum()
         except KafkaError as error:
-            missing.add(f"the controllers' quorum: {words(error)}")
+            missing.add(f"the controllers' quorum: {explain_failure(error)}")
             return Quorum(None, None)
         return found if min(found.leader or 0, found.epoch or 0) >= 0 else Quorum(None, None)
 
@@ -142,16 +144,18 @@ class ReassignmentObserver:
         try:
             described = await self.protocol.describe_partitions(wanted)
         except KafkaError as error:
-            missing.add(f"replicas, ISR and leaders: {words(error)}")
+            missing.add(f"replicas, ISR and leaders: {explain_failure(error)}")
             return None
         for topic, code in sorted(described.errors.items()):
             if code != UnknownTopicOrPartitionError.errno:
-                missing.add(f"replicas, ISR and leaders: {words(for_code(code)())} {topic}")
+                missing.add(
+                    f"replicas, ISR and leaders: {explain_failure(for_code(code)())} {topic}"
+                )
         return described
 
 
 def _broker_observation(
-    broker: Broker, answers: BrokerReplicas | None, rates: Mapping[int, Rates]
+    broker: Broker, answers: BrokerReplicas | None, rates: Mapping[int, ThrottleRates]
 ) -> BrokerRecord:
     directories = (
         answers.directories if answers is not None and answers.directories is not None else ()
@@ -165,7 +169,7 @@ def _broker_observation(
         key=_usable_part,
         default=LogDirectory("", 0, None, None),
     )
-    rate = rates.get(broker.id, Rates())
+    rate = rates.get(broker.id, ThrottleRates())
     return BrokerRecord(
         fenced=broker.fenced,
         leader_rate=rate.leader,
@@ -186,7 +190,7 @@ def _partition_observations(
     answers: Mapping[int, BrokerReplicas],
     as_of_ms: int,
 ) -> tuple[ReassignmentRecord, ...]:
-    """Put together what the controller, the metadata and each replica's broker answered."""
+    """Combine the answers of the controller, the metadata and each replica's broker."""
     observations = []
     for partition, (replicas, adding, removing) in sorted(listed.items()):
         info = described.get(partition)
@@ -216,10 +220,10 @@ def _partition_observations(
     return tuple(observations)
 
 
-def _asked_partitions(
+def _additional_partitions(
     asked: Collection[TopicPartition], described: DescribedPartitions | None
 ) -> dict[TopicPartition, PartitionInfo | None]:
-    """Return the metadata that was asked for in addition; None: the partition is gone."""
+    """Return the metadata of the additional partitions; None for one that does not exist."""
     if described is None:
         return {}
     gone = UnknownTopicOrPartitionError.errno

@@ -1,4 +1,4 @@
-"""Where the replicas of reassigned partitions are: asked of each broker that should have one."""
+"""Ask each broker for its replicas of reassigned partitions: log ends, sizes, directories."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from aiokafka.errors import (
 
 from caughtup.agents.kafka.protocol.answers import LogDirectory
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
-from caughtup.agents.kafka.protocol.decoding import words
+from caughtup.agents.kafka.protocol.decoding import explain_failure
 from caughtup.models.ids import TopicPartition
 
-#: So many partitions are asked for at once: a broker answers for them in some milliseconds.
+#: Partitions in one request for log ends: a broker answers it in a few milliseconds.
 _BATCH = 1_000
-#: Sizes are looked up among all logs of a broker, however few are asked for.
+#: More in one request for sizes, since a broker goes through all its logs for each.
 _SIZES_BATCH = 10_000
-#: A broker's answers where it has no replica: it isn't to have one, or hasn't heard of it yet.
+#: A broker's errors when it has no replica: it should not have one, or does not know of it yet.
 _NOT_HOSTED = (NotLeaderForPartitionError.errno, UnknownTopicOrPartitionError.errno)
 
 
 @dataclass(slots=True)
 class BrokerReplicas:
-    """What one broker answered of its replicas; ``answered`` is False where it didn't.
+    """One broker's answers about its replicas; ``answered`` is False without any.
 
-    ``ends``: log end offsets. ``not_hosted``: partitions that it has no replica of. ``sizes``: in
-    bytes. ``directories``: its log directories, None if it didn't say.
+    ``ends``: log end offsets. ``not_hosted``: partitions of which it has no replica. ``sizes``: in
+    bytes. ``directories``: its log directories, None without an answer.
     """
 
     answered: bool = False
@@ -45,9 +45,9 @@ async def observe_replicas(
     replicas: Mapping[TopicPartition, Iterable[int]],
     missing: set[str],
 ) -> dict[int, BrokerReplicas]:
-    """Ask every broker for its replicas, all brokers side by side.
+    """Ask all brokers at the same time for their replicas; return the answers by broker id.
 
-    ``replicas``: the brokers of each partition. What couldn't be had is added to ``missing``.
+    ``replicas``: the brokers of each partition. What could not be read is added to ``missing``.
     """
     by_broker: dict[int, list[TopicPartition]] = {}
     for partition, brokers in sorted(replicas.items()):
@@ -75,7 +75,7 @@ async def _ask(
             answers.not_hosted.update(p for p, code in errors.items() if code in _NOT_HOSTED)
             answers.answered = True
     except KafkaError as error:
-        missing.add(f"replicas on broker {broker}: {words(error)}")
+        missing.add(f"replicas on broker {broker}: {explain_failure(error)}")
         return answers
     try:
         for start in range(0, len(partitions), _SIZES_BATCH):
@@ -83,5 +83,5 @@ async def _ask(
             answers.sizes.update((p, size) for p, size in logs.sizes.items() if size >= 0)
             answers.directories = logs.directories
     except KafkaError as error:
-        missing.add(f"sizes on broker {broker}: {words(error)}")
+        missing.add(f"sizes on broker {broker}: {explain_failure(error)}")
     return answers

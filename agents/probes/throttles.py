@@ -1,7 +1,7 @@
-"""Replication throttles: of what is reassigned each time, and of everything now and then.
+"""Read replication throttles: those of reassigned topics in each round, all others in sweeps.
 
-A throttle that was left behind is one where nothing is reassigned, so all topics and brokers are
-observed, too, at a slower pace and beside the rounds.
+An orphaned throttle is on a topic or broker without a reassignment. So all topics and brokers are
+read too, less often, in a task beside the rounds.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 from aiokafka.errors import KafkaError, for_code
 
-from caughtup.agents.kafka.protocol.answers import Configs
+from caughtup.agents.kafka.protocol.answers import ResourceConfigs
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
-from caughtup.agents.kafka.protocol.decoding import words
+from caughtup.agents.kafka.protocol.decoding import explain_failure
 from caughtup.models.records.keys import is_topic
 from caughtup.models.records.reassignments import ThrottleRecord
 
@@ -24,19 +24,19 @@ LEADER_RATE = "leader.replication.throttled.rate"
 FOLLOWER_RATE = "follower.replication.throttled.rate"
 LEADER_REPLICAS = "leader.replication.throttled.replicas"
 FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
-#: Kafka's own default: no throttle.
+#: Kafka's default, which means no throttle.
 _NO_RATE = 2**63 - 1
 _RATE_DIGITS = len(str(_NO_RATE))
 _UNKNOWN_TOPIC = 3
 
 _BATCH = 500
 _SWEEP_SECONDS = 60.0
-#: Observing everything takes this part of the time at most.
+#: Sweeps take at most one tenth of the time.
 _SWEEP_SHARE = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class ThrottleRates:
     """A broker's replication throttles in bytes a second; None where there is none."""
 
     leader: int | None = None
@@ -45,15 +45,15 @@ class Rates:
 
 @dataclass(slots=True)
 class Throttles:
-    """Throttles by topic and rates by broker, and in words what of them couldn't be had."""
+    """Throttles by topic, rates by broker, and what could not be read, in words."""
 
     topics: dict[str, ThrottleRecord] = field(default_factory=dict)
-    rates: dict[int, Rates] = field(default_factory=dict)
+    rates: dict[int, ThrottleRates] = field(default_factory=dict)
     missing: set[str] = field(default_factory=set)
 
 
 class ThrottleObserver:
-    """Remembers the throttles of everything, and observes some of them anew each time."""
+    """Keeps all throttles, and reads some of them again in each round."""
 
     def __init__(
         self, protocol: ClusterProtocol, clock: Callable[[], float] = time.monotonic
@@ -67,10 +67,10 @@ class ThrottleObserver:
     async def observe(
         self, topics: Collection[str], brokers: Collection[int], missing: set[str]
     ) -> Throttles:
-        """Observe the throttles of these topics and brokers, and return all that are known.
+        """Read the throttles of these topics and brokers, and return all known throttles.
 
-        The first time everything is observed before; later that goes on beside the rounds. What
-        couldn't be had is added to ``missing``.
+        The first call waits for a sweep of everything; later sweeps run beside the rounds. What
+        could not be read is added to ``missing``.
         """
         if self._sweep is None and self._clock() >= self._due:
             is_first = self._due == float("-inf")
@@ -89,7 +89,7 @@ class ThrottleObserver:
         return Throttles(dict(self._known.topics), dict(self._known.rates))
 
     async def stop(self) -> None:
-        """End what goes on beside the rounds."""
+        """Cancel a running sweep."""
         if self._sweep is not None:
             self._sweep.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -104,7 +104,9 @@ class ThrottleObserver:
             try:
                 topics = await self._protocol.topic_names()
             except KafkaError as error:
-                everything.missing.add(f"the names of topics: {words(error, 'DESCRIBE_CONFIGS')}")
+                everything.missing.add(
+                    f"the names of topics: {explain_failure(error, 'DESCRIBE_CONFIGS')}"
+                )
             await asyncio.gather(
                 self._brokers(brokers, everything), self._topics(topics, everything)
             )
@@ -121,7 +123,9 @@ class ThrottleObserver:
                     batch, (LEADER_REPLICAS, FOLLOWER_REPLICAS)
                 )
             except KafkaError as error:
-                into.missing.add(f"throttles of topics: {words(error, 'DESCRIBE_CONFIGS')}")
+                into.missing.add(
+                    f"throttles of topics: {explain_failure(error, 'DESCRIBE_CONFIGS')}"
+                )
                 continue
             _add_topics(found, into)
 
@@ -132,20 +136,22 @@ class ThrottleObserver:
         try:
             configs = await self._protocol.broker_configs(broker, (LEADER_RATE, FOLLOWER_RATE))
         except KafkaError as error:
-            into.missing.add(f"throttles of broker {broker}: {words(error, 'DESCRIBE_CONFIGS')}")
+            into.missing.add(
+                f"throttles of broker {broker}: {explain_failure(error, 'DESCRIBE_CONFIGS')}"
+            )
             return
-        into.rates[broker] = Rates(
+        into.rates[broker] = ThrottleRates(
             _rate(configs.get(LEADER_RATE)), _rate(configs.get(FOLLOWER_RATE))
         )
 
 
-def _add_topics(found: Iterable[Configs], into: Throttles) -> None:
+def _add_topics(found: Iterable[ResourceConfigs], into: Throttles) -> None:
     for topic in found:
         if topic.error_code == _UNKNOWN_TOPIC or not is_topic(topic.name):
             continue
         if topic.error_code:
             error = for_code(topic.error_code)()
-            into.missing.add(f"throttles of topics: {words(error, 'DESCRIBE_CONFIGS')}")
+            into.missing.add(f"throttles of topics: {explain_failure(error, 'DESCRIBE_CONFIGS')}")
         throttle = ThrottleRecord(
             topic.configs.get(LEADER_REPLICAS, ""), topic.configs.get(FOLLOWER_REPLICAS, "")
         )

@@ -1,4 +1,4 @@
-"""How the service itself is doing: ready, how far behind, which probe failed last."""
+"""The health of the service itself: ready or why not, how far behind, which probes failed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from caughtup.agents.process.pulses import Pulses
 
-#: What asks Kafka, or tells it, by itself, and can fail at it.
+#: The parts that send requests to Kafka by themselves, and can fail.
 PROBES = (
     "checkpoints",
     "connect",
@@ -21,8 +21,8 @@ PROBES = (
     "topics",
 )
 
-#: A reader that has no more records than these to go knows all but the last moments: it takes a
-#: fraction of a second to read them, and on a busy cluster there are always some.
+#: A reader with at most this many unread records counts as current: it reads them in a fraction of
+#: a second, and on a busy cluster there are always some.
 MOMENTS_RECORDS = 100_000
 
 
@@ -30,23 +30,24 @@ MOMENTS_RECORDS = 100_000
 class Health:
     """Written by the readers and probes, read by ``/ready``, ``/metrics`` and the page.
 
-    ``cluster_name``: what the operator calls the cluster; None: nobody said. ``unsafe``: what goes
-    unencrypted or unverified although credentials are set, in sentences.
-    ``login``: why there is no newer token for logins, None where nothing is wrong.
-    ``ready``: the offsets reader has passed the end offsets seen at its start. ``broken`` says
-    what broke beyond repair: from then on nothing is ready, no figure is alive, and the process
-    ends. ``standby`` says why this instance isn't the active one; None once it is.
-    ``doubt`` says, whenever it is asked, why another instance may be the active one by now; a
-    process that was suspended is asked before any part of it has run again. ``hindrances`` say, by
-    part, what keeps the service from being ready for now, and ``topic_problems`` what is wrong with
-    its own topics, by topic and problem, in a sentence.
-    ``reader_lag``: records of ``__consumer_offsets`` yet to be read, None before it is known.
-    ``polled_ms``: when the brokers last answered the reader, for each partition of that log, and
-    ``read_ms`` when all but the last moments of it were read, both in ms; None before the first.
-    ``late_seconds``: by how much the event loop's turns came late, in all.
-    ``probed_ms``: when each probe last succeeded, in ms. ``probe_errors``: failures by probe.
-    ``web_refusals``: what the web port refused or cut off, by reason.
-    ``leaderless_partitions``: without a leader at the last listing, so that their ends stand still.
+    - ``cluster_name``: the operator's name for the cluster; None if not set.
+    - ``unsafe``: what is unencrypted or unverified although credentials are set, in sentences.
+    - ``login``: why there is no newer token for logins; None if nothing is wrong.
+    - ``ready``: the offsets reader has passed the end offsets that it saw at its start.
+    - ``broken``: what failed beyond repair. Then the service is not ready, its figures do not
+      count, and the process ends.
+    - ``standby``: why this instance is not the active one; None once it is.
+    - ``doubt``: returns why another instance may be active now, or None. It is a function, since a
+      process that was suspended must know before any part of it has run again.
+    - ``hindrances``: by part, what keeps the service from being ready at present.
+    - ``topic_problems``: what is wrong with its own topics, in a sentence, by topic and problem.
+    - ``reader_lag``: unread records of ``__consumer_offsets``; None before it is known.
+    - ``polled_ms``: the time of the oldest of the partitions' last answers to the reader, and
+      ``read_ms`` the last such time at which the reader was current; None before the first.
+    - ``late_seconds``: the total delay of the event loop's turns.
+    - ``probed_ms``: when each probe last succeeded, in ms. ``probe_errors``: failures by probe.
+    - ``web_refusals``: what the web port refused or cut off, by reason.
+    - ``leaderless_partitions``: partitions without a leader at the last listing of end offsets.
     """
 
     cluster_name: str | None = None
@@ -66,45 +67,45 @@ class Health:
     probe_errors: Counter[str] = field(default_factory=Counter)
     web_refusals: Counter[str] = field(default_factory=Counter)
     leaderless_partitions: int = 0
-    #: By which a supervisor tells which parts stand still.
+    #: By these the supervisor finds parts that stand still.
     pulses: Pulses = field(default_factory=Pulses)
     _failing: set[str] = field(default_factory=set)
 
     @property
     def is_alive(self) -> bool:
-        """Whether figures hold: the log was read to its end, and nothing has broken since.
+        """Whether figures count: the log was read to its end, and nothing has broken since.
 
-        On an instance that stands by they aren't told: the active one does.
+        False on an instance that stands by: the active one shows the figures.
         """
         return self.has_read and self.standby is None
 
     @property
     def has_read(self) -> bool:
-        """Whether the log was read to its end, on whichever instance."""
+        """Whether the log was read to its end, active or not, and nothing has broken since."""
         return self.ready and self.broken is None
 
     @property
     def is_active(self) -> bool:
-        """Whether this is the active instance; not where another may be by now."""
+        """Whether this is the active instance; False if another one may be."""
         return self.standby is None and self.doubt() is None
 
     def hinder(self, part: str, why: str | None) -> None:
-        """Note what keeps a part from being ready, None once nothing does."""
+        """Record why a part is not ready; None once it is."""
         if why is None:
             self.hindrances.pop(part, None)
         else:
             self.hindrances[part] = why
 
     def unhealthy(self) -> list[str]:
-        """List in sentences why the process isn't worth keeping; none if it is."""
+        """List in sentences why the process should be restarted; empty if it should not."""
         if self.broken is not None:
             return [f"broken: {self.broken}"]
         return self.pulses.unhealthy()
 
     def unready(self, *, may_stand_by: bool = False) -> list[str]:
-        """List in sentences why the service is not ready; none if it is.
+        """List in sentences why the service is not ready; empty if it is.
 
-        ``may_stand_by``: that another instance is the active one is no reason.
+        ``may_stand_by``: do not count it as a reason that another instance is active.
         """
         if self.broken is not None:
             return [f"broken: {self.broken}"]
@@ -123,7 +124,7 @@ class Health:
         return reasons
 
     def notices(self) -> list[str]:
-        """List in sentences what is wrong and doesn't keep the service from being ready."""
+        """List in sentences what is wrong but does not make the service unready."""
         return [
             *(f"security: {what}" for what in self.unsafe),
             *(() if self.login is None else (f"login: {self.login}",)),
@@ -131,9 +132,10 @@ class Health:
         ]
 
     def polled(self, at_ms: int | None, reader_lag: int) -> None:
-        """Note how far the reader has come, and when the brokers last answered it (ms).
+        """Record the reader's lag (records), and the time of the brokers' last answers (ms).
 
-        None while some haven't answered yet, as after a new connection: what was known stays.
+        ``at_ms`` is None while some partitions have no answer yet, as after a new connection: then
+        the times stay as they are.
         """
         self.reader_lag = reader_lag
         if at_ms is None:
@@ -143,18 +145,18 @@ class Health:
             self.read_ms = at_ms
 
     def succeeded(self, probe: str, now_ms: int) -> None:
-        """Note that a probe went through."""
+        """Record that a probe succeeded at ``now_ms``."""
         self.probed_ms[probe] = now_ms
         self.recovered(probe)
 
     def recovered(self, probe: str) -> None:
-        """Note that a probe fails no longer, where it goes by no clock."""
+        """Record that a probe no longer fails, without a time of success."""
         self._failing.discard(probe)
 
     def failed(self, probe: str) -> bool:
-        """Note that a probe failed, and tell whether that is news: the last one had not.
+        """Record that a probe failed; return whether its last attempt had succeeded.
 
-        What the probe last saw stays, and grows old.
+        The data of its last success stay, and get old.
         """
         self.probe_errors[probe] += 1
         news = probe not in self._failing

@@ -1,4 +1,4 @@
-"""Shows which parts of the process stand still: each beats while it gets on, a watchdog counts."""
+"""Find parts of the process that stand still: each part beats while it works, a watchdog counts."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ TOPICS_READER, PUBLISHER = "reader of own topics", "publisher"
 CONNECT_READER = "reader of Connect's topics"
 #: How often the watchdog ticks.
 TICK_SECONDS = 0.25
-#: A part that has stood still for so long, in seconds, is not healthy. An event loop's turn takes
-#: milliseconds, and a reader's calls to its brokers up to ten seconds, some of them in a row.
+#: The seconds after which a part without a beat is unhealthy. A turn of the event loop takes
+#: milliseconds; a reader's calls to brokers take up to ten seconds, and several may follow in a row.
 HEALTHY_SECONDS: Mapping[str, float] = {
     EVENT_LOOP: 5.0,
     OFFSETS: 60.0,
@@ -21,27 +21,28 @@ HEALTHY_SECONDS: Mapping[str, float] = {
 
 
 class Pulses:
-    """The beats of each part, from its first one until it rests.
+    """Counts the beats of each part, from its first one until it rests.
 
-    What counts is the watchdog's own ticks, not the time: a process that was suspended and goes on
-    hasn't stood still. A part beats on its own thread, the watchdog ticks on another.
+    Standing still is measured in the watchdog's own ticks, not in time: a process that was
+    suspended and continues has not stood still. Each part beats on its own thread, the watchdog
+    ticks on another.
     """
 
     def __init__(self) -> None:
         self._beats: dict[str, int] = {}
-        #: By part, its beats as they were at the last tick, and the ticks since there was a new one.
+        #: By part: the number of beats at the last tick, and the ticks since the last new beat.
         self._seen: dict[str, tuple[int, int]] = {}
 
     def beat(self, part: str) -> None:
-        """Note that a part gets on."""
+        """Count a beat of a part."""
         self._beats[part] = self._beats.get(part, 0) + 1
 
     def rest(self, part: str) -> None:
-        """Watch a part no longer, until it beats again."""
+        """Stop watching a part until it beats again."""
         self._beats.pop(part, None)
 
     def tick(self) -> dict[str, int]:
-        """Return for each part how many ticks have gone by without a beat, this one included."""
+        """Count a tick; return the ticks since the last beat of each part."""
         beats = self._beats.copy()
         self._seen = {
             part: (count, ticks + 1 if count == before else 0)
@@ -51,7 +52,7 @@ class Pulses:
         return {part: ticks for part, (_, ticks) in self._seen.items()}
 
     def still_seconds(self) -> dict[str, float]:
-        """Return for how long each part had stood still at the last tick, in seconds."""
+        """Return for each part the seconds without a beat, as of the last tick."""
         seen = self._seen
         return {part: ticks * TICK_SECONDS for part, (_, ticks) in sorted(seen.items())}
 
@@ -61,7 +62,7 @@ class Pulses:
         return [f"{part}: last turn {seconds:.2f} s ago" for part, seconds in still]
 
     def unhealthy(self) -> list[str]:
-        """Name in sentences the parts that have stood still for too long; none if all make progress."""
+        """List in sentences the parts that have stood still for too long; empty if there is none."""
         return [
             f"the {part} has stood still for {seconds:.0f} s"
             for part, seconds in self.still_seconds().items()

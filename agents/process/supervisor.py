@@ -1,10 +1,9 @@
-"""Ends the process: on a signal, when a part of it breaks, and by force if it must be.
+"""End the process: on a signal, when a part of it breaks, and by force if it does not end.
 
-A service that is half dead is worse than a dead one: whoever would start it again doesn't know, and
-its figures stand still and look well. So what breaks beyond repair is said on ``/ready`` and
-``/healthz``, and some seconds later the process is gone, whatever state it is in. A thread of its
-own sees to that: it gets the signals, and neither a busy event loop nor a call that never returns
-holds it up.
+A half dead service is worse than a dead one: nothing restarts it, and its figures stand still and
+look normal. So what breaks beyond repair is reported on ``/ready`` and ``/healthz``, and some
+seconds later the process has ended in any case. A thread of its own does that: it gets the signals,
+and neither a busy event loop nor a call that never returns can delay it.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ from caughtup.agents.process.pulses import (
 )
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-#: What a process has for ending by itself, before it is ended.
+#: How long the process has to end by itself before it is ended by force.
 END_SECONDS = 8.0
-#: How long a part may stand still before it is taken for broken. A call of a reader's to its
-#: brokers takes up to ten seconds, and it makes some of them in a row.
+#: How long a part may stand still before it counts as broken. A reader's calls to brokers take up to
+#: ten seconds, and several may follow in a row.
 PATIENCE_SECONDS: Mapping[str, float] = {
     EVENT_LOOP: 30.0,
     OFFSETS: 120.0,
@@ -48,10 +47,10 @@ PATIENCE_SECONDS: Mapping[str, float] = {
 
 
 class Supervisor:
-    """Watches over one run of the service, from before its start until the process is gone.
+    """Watches one run of the service, from before its start to the end of the process.
 
-    A context manager. A first signal is passed on to the service; before there is one, and the
-    second time, it ends the process at once.
+    A context manager. A first signal stops the service; a signal before it runs, or a second one,
+    ends the process at once.
     """
 
     def __init__(self, patience_seconds: Mapping[str, float] = PATIENCE_SECONDS) -> None:
@@ -60,26 +59,26 @@ class Supervisor:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop = asyncio.Event()
         self._done = threading.Event()
-        #: What a process that has to be ended is ended with, from when on (monotonic), and why.
+        #: The exit code, the time (monotonic) from which the process is ended by force, and why.
         self._code = 1
         self._deadline: float | None = None
         self._why = ""
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
-        # Blocked in every thread from here on, signals wait for the one that asks for them.
+        # Signals are blocked in every thread from here on, and wait for sigtimedwait.
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         threading.Thread(target=self._watch, name="supervisor", daemon=True).start()
         return self
 
     def __exit__(self, *problem: object) -> None:
-        # What is to end is watched on: a thread that never returns keeps Python from exiting.
+        # An ending process is watched further: a thread that never returns keeps Python running.
         self._done.set()
         signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
 
     @asynccontextmanager
     async def serving(self, health: Health) -> AsyncIterator[asyncio.Event]:
-        """Watch over a service within; give the event that is set when it is to stop."""
+        """Watch a service inside the context; yield the event that is set when it has to stop."""
         self._health, self._loop = health, asyncio.get_running_loop()
         beating = asyncio.create_task(self._beat(health))
         try:
@@ -89,13 +88,13 @@ class Supervisor:
             health.pulses.rest(EVENT_LOOP)
 
     def broke(self, why: str) -> None:
-        """Note that a part broke beyond repair, and end the process."""
+        """Record that a part broke beyond repair, and end the process."""
         if self._health.broken is None:
             self._health.broken = why
         self.end(1, f"the service broke: {why}")
 
     def end(self, code: int, why: str) -> None:
-        """Stop the service; if the process isn't gone in time, end it with this exit code."""
+        """Stop the service; if the process does not end in 8 s, end it with this exit code."""
         with self._lock:
             if self._deadline is None:
                 self._code, self._why = code, why
@@ -113,7 +112,7 @@ class Supervisor:
     def _watch(self) -> None:
         while not self._done.is_set() or self._deadline is not None:
             received = signal.sigtimedwait(_SIGNALS, TICK_SECONDS)
-            # After a SIGCONT Python gives numbers that are no signal's, or of none that was sent.
+            # After SIGCONT, Python returns numbers of signals that were not sent, or of none at all.
             if received is not None and received.si_signo in _SIGNALS:
                 self._signalled(signal.Signals(received.si_signo))
             if self._health.broken is not None:
@@ -147,23 +146,23 @@ class Supervisor:
 
 
 class AgentSupervisor(OneForOneSupervisor):
-    """Ends the service with an agent that fails.
+    """Ends the service when an agent fails.
 
-    Faust would start it anew: without what it was at work on, again and again. What it cancels, as
-    it does with every agent when the app stops, ends as it is.
+    Faust would restart the agent, without the event that it was working on, again and again. An
+    agent that Faust cancels, as it does when the app stops, just ends.
     """
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     async def restart_service(self, service: ServiceT) -> None:
-        """Crash the app with what an agent failed with."""
+        """Crash the app with the agent's error."""
         reason = service.crash_reason
         if not isinstance(reason, asyncio.CancelledError):
             await self.crash(reason or RuntimeError("an agent ended"))
 
 
 def describe(error: BaseException | None) -> str:
-    """Describe in one line what an error is, and where it was raised."""
+    """Describe an error, and where it was raised, in one line."""
     if error is None:
         return "for a reason that isn't known"
     said = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")

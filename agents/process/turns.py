@@ -1,4 +1,4 @@
-"""Sends what is made in small pieces: in turns with everything else, and compressed where asked."""
+"""Do long work on the event loop in short turns, so that everything else runs in between."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from weakref import WeakKeyDictionary
 
 Made = TypeVar("Made")
 
-#: How long pieces are made before others get their turn, and how much is sent in one go.
+#: The length of a turn, the interval at which threads switch, and the size of a chunk.
 _TURN_SECONDS = 0.002
 _SWITCH_SECONDS = 0.0001
 _CHUNK_BYTES = 1 << 17
-#: Of text that is nearly the same line after line, the quickest level leaves a fourteenth, and
-#: the others, at up to three times the work, a sixteenth.
+#: The quickest level leaves a fourteenth of text whose lines are similar; the others a sixteenth,
+#: with up to three times the work.
 _GZIP_LEVEL = 1
 _GZIP_FORMAT = 16 + zlib.MAX_WBITS
-#: By event loop: there is one but for tests.
+#: By event loop; only tests have more than one.
 _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
 
 def switch_often() -> None:
-    """Set Python to let threads take turns after a tenth of a millisecond instead of five.
+    """Set Python to switch threads after 0.1 ms instead of 5 ms.
 
-    While a thread computes, the loop waits for its next turn after each call to the system, and
-    it takes several for an answer.
+    While another thread computes, the event loop waits for a switch after each system call, and an
+    answer takes several of these.
     """
     sys.setswitchinterval(_SWITCH_SECONDS)
 
 
 async def in_turns(pieces: Iterator[bytes]) -> AsyncGenerator[bytes, None]:
-    """Join pieces to chunks, and let others have their turn after each."""
+    """Join pieces to chunks of about 128 KiB or 2 ms of work, and let others run after each."""
     more = True
     while more:
         chunk: list[bytes] = []
         async with _turn():
             more = _fill(chunk, pieces)
             if more:
-                await asyncio.sleep(0)  # a write that the system takes at once doesn't wait
+                await asyncio.sleep(0)  # writing a chunk need not yield to the loop
         yield b"".join(chunk)
 
 
 def _fill(chunk: list[bytes], pieces: Iterator[bytes]) -> bool:
-    """Put pieces into a chunk until it is enough; return whether there may be more of them."""
+    """Add pieces to a chunk until it is full; return whether more pieces may follow."""
     size, enough = 0, time.monotonic() + _TURN_SECONDS
     for piece in pieces:
         chunk.append(piece)
@@ -57,9 +57,9 @@ def _fill(chunk: list[bytes], pieces: Iterator[bytes]) -> bool:
 
 
 async def done_in_turns(steps: Generator[None, None, Made], pause_seconds: float = 0) -> Made:
-    """Go through the steps of making something, and let others have their turn in between.
+    """Run a generator to its end in turns of 2 ms, and return its result.
 
-    ``pause_seconds``: how long they have it at least, where what is made can wait.
+    ``pause_seconds``: the least pause between two turns, for work that can wait.
     """
     while True:
         async with _turn():
@@ -76,14 +76,15 @@ async def done_in_turns(steps: Generator[None, None, Made], pause_seconds: float
 
 
 def _turn() -> asyncio.Lock:
-    """Return what one holds from its turn to the loop's next: however many make something at the
-    same time, everybody else waits for one of their turns, not for all of them.
+    """Return the lock to hold during a turn.
+
+    With it, others wait for one turn, however many generators run at the same time.
     """
     return _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
 
 
 def done_at_once(steps: Generator[None, None, Made]) -> Made:
-    """Go through the steps of making something where nobody else waits for a turn."""
+    """Run a generator to its end without pauses, and return its result."""
     while True:
         try:
             next(steps)
@@ -93,7 +94,7 @@ def done_at_once(steps: Generator[None, None, Made]) -> Made:
 
 
 async def gzipped(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    """Compress chunks in a thread, each while the next is made."""
+    """Compress chunks in a thread, each while the next one is being made."""
     compressor = zlib.compressobj(_GZIP_LEVEL, wbits=_GZIP_FORMAT)
     loop = asyncio.get_running_loop()
     compressing: asyncio.Future[bytes] | None = None

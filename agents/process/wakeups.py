@@ -1,4 +1,4 @@
-"""What wakes the agent that decides."""
+"""What wakes the agent that decides generations."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from enum import Enum
 
 
 class Wakeup(Enum):
-    """What may have made a decision due: a generation, the end offsets it awaits, or time.
+    """The reason why a decision may be due.
 
-    Or positions that applications report, by which copies have caught up since. Or the topic of
-    recommendations was made anew.
+    ``GROUPS``: a new generation. ``POSITIONS``: reported positions, by which copies may have caught
+    up. ``END_OFFSETS``: end offsets for which a generation waits. ``RECREATED``: the topic of
+    recommendations was recreated.
     """
 
     GROUPS = "groups"

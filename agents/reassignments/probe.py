@@ -1,4 +1,4 @@
-"""The probe of reassignments: observes them, and publishes that on caughtup-reassignments."""
+"""The probe of reassignments: observes them, and publishes the records of caughtup-reassignments."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.election.agent import until_active
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import aiokafka_config
-from caughtup.agents.kafka.protocol.decoding import words
+from caughtup.agents.kafka.protocol.decoding import explain_failure
 from caughtup.agents.probes.pace import Pace
-from caughtup.agents.probes.reassignments import ReassignmentObserver, Round
+from caughtup.agents.probes.reassignments import ReassignmentObserver, ReassignmentRound
 from caughtup.agents.process.health import Health
 from caughtup.agents.progress import Progress
-from caughtup.agents.reassignments.records import read_back
+from caughtup.agents.reassignments.agent import read_back
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import isolated_record
 from caughtup.agents.topics.publisher import TopicWriter
@@ -43,18 +43,18 @@ from caughtup.models.state.cluster import ClusterState
 log = logging.getLogger(__name__)
 
 PROBE = "reassignments"
-#: So long are others sent before anything else has its turn.
+#: How long observations are sent before the event loop gets a turn.
 _TURN_SECONDS = 0.01
 
 
 class ReassignmentsProbe(Service):
-    """Observes reassignments and publishes them, quicker and slower as it is worth it.
+    """Observes reassignments and publishes them, more often while one is near its end.
 
-    ``reassignments_interval`` is the shortest pause between two rounds. Where each began is read
-    back at the start, so that it has its age and its original replicas after a restart, too.
+    ``reassignments_interval`` is the shortest pause between two rounds. At the start it reads back
+    when each reassignment began and its original replicas, so that they survive a restart.
     """
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(
         self, settings: Settings, health: Health, state: ClusterState, topic: TopicWriter
@@ -66,17 +66,17 @@ class ReassignmentsProbe(Service):
         self._health = health
         self._state = state
         self._topic = topic
-        #: The last record of each that was read back or sent, and whose end wasn't.
+        #: By partition: the last record that was read back or sent, until its end is sent.
         self._known: dict[TopicPartition, ReassignmentRecord] = {}
         self._endings = Endings()
-        #: Ends that were published, and that the agent hasn't applied yet.
+        #: Partitions whose end was published and not yet applied by the agent.
         self._ended: set[TopicPartition] = set()
         self._missing: set[str] = set()
 
     def write_again(self) -> None:
-        """Publish again what may have ended unnoticed: its topic was made anew.
+        """Publish ends again, since the topic was recreated.
 
-        Every round publishes all that is ongoing; an end is published once.
+        Ongoing reassignments are published in every round, an end only once.
         """
         self._ended.clear()
 
@@ -90,7 +90,7 @@ class ReassignmentsProbe(Service):
             await self.sleep(self._settings.reassignments_interval)
 
     async def _observe(self) -> None:
-        """Observe again and again, until that fails."""
+        """Observe in rounds until one fails."""
         try:
             async with ReassignmentObserver(self._config) as observer:
                 while not self.should_stop:
@@ -99,7 +99,7 @@ class ReassignmentsProbe(Service):
             self._failed(error)
 
     async def _read_back(self) -> None:
-        """Read what was known before a restart: what ended meanwhile is to be published, too."""
+        """Read back the reassignments known before a restart: some may have ended meanwhile."""
         unfinished = frozenset(self._state.reassignment_events.partitions())
         while not self.should_stop:
             try:
@@ -121,9 +121,9 @@ class ReassignmentsProbe(Service):
         return known
 
     async def _round(self, observer: ReassignmentObserver) -> float:
-        """Observe once, publish, and return the seconds to wait."""
+        """Observe once, publish, and return the pause in seconds."""
         began = time.monotonic()
-        self._adopt()
+        self._add_published()
         found = await observer.observe(self._known.keys())
         await self._publish(found)
         self._log_missing(found.cluster.missing)
@@ -133,17 +133,17 @@ class ReassignmentsProbe(Service):
             self._health.failed(PROBE)
         return self._pace.pause_seconds(found.ongoing, time.monotonic() - began)
 
-    def _adopt(self) -> None:
-        """Add reassignments that others published, so that they end if none is listed."""
+    def _add_published(self) -> None:
+        """Add reassignments that other instances published, so that their ends are noticed."""
         published = self._state.reassignments.ongoing
         self._ended &= published.keys()
         for partition in published.keys() - self._known.keys() - self._ended:
-            known = self._last(partition)
+            known = self._last_record(partition)
             if known is not None:
                 self._known[partition] = known
 
-    def _last(self, partition: TopicPartition) -> ReassignmentRecord | None:
-        """Return the last that was published of a reassignment, else the last that was sent."""
+    def _last_record(self, partition: TopicPartition) -> ReassignmentRecord | None:
+        """Return the last published record of a reassignment, else the last one sent."""
         tracked = self._state.reassignments.ongoing.get(partition)
         if tracked is None:
             return self._known.get(partition)
@@ -151,13 +151,13 @@ class ReassignmentsProbe(Service):
         return recorded(latest, None)
 
     def _log_missing(self, missing: Iterable[str]) -> None:
-        """Log what could not be had, unless it couldn't the last time either, whatever the reason."""
+        """Log what could not be read, unless it could not in the last round either."""
         subjects = {what.partition(": ")[0]: what for what in missing}
         for subject in sorted(subjects.keys() - self._missing):
             log.warning("reassignments: unknown: %s", subjects[subject])
         self._missing = set(subjects)
 
-    async def _publish(self, found: Round) -> None:
+    async def _publish(self, found: ReassignmentRound) -> None:
         await self._topic.send(key=CLUSTER_KEY, value=CLUSTER_FORMAT.encode(found.cluster))
         turn = time.monotonic()
         for observation in found.ongoing:
@@ -169,7 +169,7 @@ class ReassignmentsProbe(Service):
             listed = {observation.topic_partition for observation in found.ongoing}
             gone = sorted(self._known.keys() - listed)
             sent = {partition: await self._unlisted(partition, found) for partition in gone}
-            # An observation that gets lost is followed by another, an end is published once.
+            # Ends are waited for: a lost observation is followed by another, an end is not.
             for partition, written in sent.items():
                 if written:
                     await asyncio.gather(*written)
@@ -177,40 +177,42 @@ class ReassignmentsProbe(Service):
                     self._ended.add(partition)
 
     def _note(self, observation: ReassignmentRecord, cluster: ClusterRecord) -> ReassignmentRecord:
-        """Keep an observation, and return it with what is known of the beginning.
+        """Keep an observation, and return its record with start time and original replicas.
 
-        Of another reassignment, which took the place of the last one, nothing is known of it.
+        They are unknown if it is another reassignment that replaced the last one.
         """
         partition = observation.topic_partition
         self._endings.forget(partition)
-        last = self._last(partition)
+        last = self._last_record(partition)
         if last is not None:
             original = reverted(last) if last.original is None else last.original
             if not is_another_reassignment(last, original, observation, cluster):
                 began = {"since_ms": last.since_ms, "original": last.original}
                 observation = changed(observation, **began)
         self._known[partition] = observation
-        return self._judged(observation)
+        return self._with_verdict(observation)
 
-    def _judged(self, record: ReassignmentRecord) -> ReassignmentRecord:
-        """Return a record with what was last worked out of its reassignment."""
+    def _with_verdict(self, record: ReassignmentRecord) -> ReassignmentRecord:
+        """Return a record with the last computed verdict and figures of its reassignment."""
         partition = record.topic_partition
         tracked = self._state.reassignments.ongoing.get(partition)
         watch = self._state.reassignment_watch
         return recorded(record, None if tracked is None else watch.find(partition, tracked))
 
-    async def _unlisted(self, partition: TopicPartition, found: Round) -> list[Awaitable[object]]:
-        """Publish what became of a partition; return what to wait for if that was its end."""
+    async def _unlisted(
+        self, partition: TopicPartition, found: ReassignmentRound
+    ) -> list[Awaitable[object]]:
+        """Publish that a partition is no longer listed; return the sends to await if it ended."""
         known, as_of_ms = self._known[partition], found.cluster.as_of_ms
         if partition not in found.described:
             return []
         info = found.described[partition]
         replicas, isr = (None, ()) if info is None else (info.replicas, info.isr)
         if not self._endings.is_over(known, replicas, isr):
-            await self._send(self._judged(changed(known, as_of_ms=as_of_ms, unlisted=True)))
+            await self._send(self._with_verdict(changed(known, as_of_ms=as_of_ms, unlisted=True)))
             return []
         if partition not in self._state.reassignments.ongoing:
-            # It ended while the service was down, whose tracker learns of it by this.
+            # It ended while the service was down; the tracker needs the record to end it.
             await self._send(known)
         record = ReassignmentRecord(
             FORMAT.schema, *partition, as_of_ms, replicas or (), isr=isr, ended=True
@@ -225,5 +227,5 @@ class ReassignmentsProbe(Service):
 
     def _failed(self, error: Exception) -> None:
         if self._health.failed(PROBE):
-            reason = words(error) if isinstance(error, KafkaError) else str(error)
+            reason = explain_failure(error) if isinstance(error, KafkaError) else str(error)
             log.warning("observing reassignments: %s", reason or type(error).__name__)

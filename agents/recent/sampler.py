@@ -1,4 +1,4 @@
-"""Looks at groups every two seconds for what happened to them, and takes figures every ten."""
+"""Fill the last hours in memory: look for events every 2 s, and sample figures every 10 s."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from caughtup.models.state.cluster import ClusterState
 
 _LOOK_SECONDS = 2.0
 _LOOKS_A_SAMPLE = STEP_MS // 2_000
-#: Between two turns (``process/turns.py``): nobody waits for it.
+#: The pause between two turns (``process/turns.py``): sampling can wait.
 _PAUSE_SECONDS = 0.01
 
 
 class Sampler(Service):
-    """Fills ``state.recent``, from the moment the log was read to its end."""
+    """Fills ``state.recent``, once ``__consumer_offsets`` was read to its end."""
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(
         self, state: ClusterState, health: Health, clock: Callable[[], int] = now_ms
@@ -47,9 +47,9 @@ class Sampler(Service):
                 await done_in_turns(steps, _PAUSE_SECONDS)
 
     def steps(self, *, sampling: bool) -> Generator[None, None, None]:
-        """Look at every group once, and take its figures where ``sampling``, a step at a time.
+        """Look at every group and reassignment once, in steps; with ``sampling`` add their figures.
 
-        A group that fails costs itself.
+        A failure affects one group or partition only.
         """
         state, groups = self._state, self._state.group_names()
         whole = {"lag": 0, "groups_behind": 0, "warmups": 0, "restoring": 0}
@@ -89,7 +89,7 @@ class Sampler(Service):
             self._state.recent.look_at_movement(partition, assessed.verdict, why, self._clock())
 
     def _sample(self, group: str, now: int) -> dict[str, int]:
-        """Add a group's figures, and return those that count in the cluster's."""
+        """Add a group's figures; return those that are added up for the cluster."""
         state = self._state
         membership = state.groups.membership(group)
         topics = list(topic_lags(state.commits, group, state.ends))
@@ -103,14 +103,14 @@ class Sampler(Service):
         return {"lag": lag.at_least or 0, "groups_behind": int(fares_badly), **(copies or {})}
 
     def _stands_still(self, group: str, topics: Sequence[TopicLag], now: int) -> None:
-        """Note which of an application's tasks have something to read, and commit none of it."""
+        """Record which partitions of an application have lag and no new commits."""
         still = self._state.recent.standing_still(group)
         for one in topics:
             still.look(one.topic, one.numbers, one.commit_ms, one.known & (one.lag > 0), now)
         still.keep_only({one.topic for one in topics})
 
     def _moving(self) -> dict[str, float]:
-        """Return how many partitions are in movement and, where that is known, what is left."""
+        """Return the number of reassignments and, if all are known, the bytes left."""
         tracker, watch = self._state.reassignments, self._state.reassignment_watch
         figures: dict[str, float] = {"reassignments": len(tracker.ongoing)}
         left = 0.0
@@ -123,6 +123,6 @@ class Sampler(Service):
 
 
 def building(copies: Iterable[TaskCopy]) -> dict[str, int]:
-    """Count the copies that are being built."""
+    """Count the copies that are being built: warm-ups, and restoring actives."""
     roles = [copy.role for copy in copies]
     return {"warmups": roles.count("warmup"), "restoring": roles.count("restoring")}

@@ -1,4 +1,4 @@
-"""What became of movements, in a sentence for a group and a moment, not one for each of many tasks."""
+"""Describe movements in sentences: one for a group and a moment, not one for each task."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _STEPS = {
 
 
 def task_movements(events: Iterable[TaskMovementRecord]) -> list[Happening]:
-    """Return what to say of events of tasks: a line for each group and plan.
+    """Describe events of tasks: a line for each group and plan.
 
-    With the reason of the first, and how many others there are.
+    A line has the reason of the first event, and the number of the others.
     """
     by_plan: dict[tuple[str, str], list[TaskMovementRecord]] = {}
     for event in events:
@@ -44,7 +44,7 @@ def _of_plan(group: str, plan: str, events: list[TaskMovementRecord]) -> Happeni
 
 
 def partition_movement(event: PartitionMovementRecord) -> Happening:
-    """Return what to say of a step of a reassignment: ``orders-3: 1, 2 → 2, 4 begun``."""
+    """Describe a step of a reassignment, such as ``orders-3: brokers 1, 2 → 2, 4, begun``."""
     step = {"planned": "begun", "promoted": "completed", "dropped": "ended otherwise"}[event.event]
     route = " → ".join(", ".join(map(str, brokers)) for brokers in (event.from_, event.to))
     partition = str(event.topic_partition)

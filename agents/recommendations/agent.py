@@ -1,20 +1,40 @@
-"""Generations → decisions → recommended assignments, with the reason for every move."""
+"""Decide generations, and publish recommendations, learned configs and events of movements."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Callable, Generator
+from functools import partial
 
 import faust
 
+from caughtup.agents.clock import now_ms
 from caughtup.agents.kept_channel import KeptChannel
 from caughtup.agents.process.health import Health
+from caughtup.agents.process.turns import done_in_turns
 from caughtup.agents.process.wakeups import Wakeup
-from caughtup.agents.recommendations.recommender import Recommender
+from caughtup.agents.recent.words import task_movements
 from caughtup.agents.recommendations.signing import Signer
+from caughtup.agents.topics.outbox import Outbox
 from caughtup.agents.topics.publisher import TopicWriter
+from caughtup.models.decisions.generation import DecisionContext, decide_if_due
+from caughtup.models.decisions.learned_configs import learned_record
+from caughtup.models.decisions.life import GenerationLife, State
+from caughtup.models.decisions.recommendation import encode_recommendation
+from caughtup.models.errors import CaughtupError
+from caughtup.models.records.keys import encode_group
+from caughtup.models.records.learned_configs import FORMAT as LEARNED
+from caughtup.models.records.movements import TASKS
+from caughtup.models.records.recommendations import RecommendationRecord
 from caughtup.models.state.cluster import ClusterState
 
+log = logging.getLogger(__name__)
+
 _PATIENCE_LOOK_SECONDS = 1.0
+
+#: An encoded recommendation, or why it cannot be encoded.
+Written = bytes | CaughtupError
 
 
 def recommend(
@@ -28,10 +48,10 @@ def recommend(
     hurry: asyncio.Event,
     signer: Signer,
 ) -> None:
-    """Register the recommend agent: woken when something changed, it decides what is due.
+    """Register the agent: whenever it is woken, it decides the generations that are due.
 
-    Nothing is decided while the log is still read: what comes then is mostly the past. Nor is it
-    by an instance that stands by.
+    It decides nothing while ``__consumer_offsets`` is read for the first time, when most
+    generations are past ones, nor while this instance stands by.
     """
     recommender = Recommender(state, recommendations, learned, movements, signer)
 
@@ -40,7 +60,7 @@ def recommend(
         async for wakeup in woken:
             if not health.is_alive:
                 continue
-            # While a large group was decided, many more may have come.
+            # Many wakeups may have come while a large group was decided.
             reasons = {wakeup, *wakeups.take_waiting()}
             if Wakeup.RECREATED in reasons:
                 await recommender.publish_again()
@@ -50,6 +70,121 @@ def recommend(
 
     @app.timer(interval=_PATIENCE_LOOK_SECONDS)  # type: ignore[untyped-decorator]
     async def look_again() -> None:
-        """Wake the agent for generations whose end offsets never come."""
+        """Wake the agent for generations that have waited too long for end offsets."""
         if state.applications.awaited():
             await wakeups.put(Wakeup.TIME)
+
+
+class Recommender:
+    """Decides the generations that are due. It outlives restarts of its agent."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        recommendations: TopicWriter,
+        learned: TopicWriter,
+        movements: TopicWriter,
+        signer: Signer,
+    ) -> None:
+        self._state = state
+        self._recommendations = recommendations
+        self._learned = learned
+        self._movements = movements
+        self._signer = signer
+        self._outbox = Outbox(state.set_aside)
+
+    async def decide(self) -> None:
+        """Decide all generations that are due; return once their records are written.
+
+        A large group takes seconds, in a thread.
+        """
+        state = self._state
+        for undecided, known in state.due(now_ms()):
+            generation, at_ms, news = undecided.generation, now_ms(), False
+            group = generation.group
+            with state.applications.deciding(group, at_ms, generation):
+                life, written = await asyncio.to_thread(
+                    _decide, state.cluster, undecided, known, at_ms
+                )
+                news_of = state.applications.settle(life)
+                if life.decision is not None and life.decision.learned is not None:
+                    self._put_learned(group)
+                if written is not None and news_of is not None:
+                    count = partial(state.applications.count_published, group)
+                    self._publish(group, written, count)
+                    log.info("%s", summary(news_of))
+                    news = True
+            if news:
+                # The recommendation goes first: after a restart it is read back, and movements
+                # that are missing are written then.
+                await self._outbox.flush()
+                await self._tell_movements()
+        await self._tell_movements()
+
+    async def publish_again(self) -> None:
+        """Publish the learned configs and newest recommendations again: a topic was recreated."""
+        for group, _ in self._state.applications.learned.each():
+            self._put_learned(group)
+        for group, newest in self._state.applications.newest_published():
+            self._publish(group, await asyncio.to_thread(_write, newest))
+        await self._outbox.flush()
+
+    def _publish(
+        self, group: str, written: Written, on_written: Callable[[], None] | None = None
+    ) -> None:
+        topic, key = self._recommendations, encode_group(group)
+        if isinstance(written, CaughtupError):
+            self._state.set_aside.add(topic.name, key, written.code, written.message, now_ms())
+            return
+        headers = self._signer.headers(group, written)
+        self._outbox.put(topic, key, written, headers=headers, on_written=on_written)
+
+    def _put_learned(self, group: str) -> None:
+        """Queue a group's learned configs, which go before the decisions that they explain."""
+        known = self._state.applications.learned.newest(group)
+        if known is not None:
+            value = LEARNED.encode(learned_record(group, known))
+            self._outbox.put(self._learned, encode_group(group), value)
+
+    async def _tell_movements(self) -> None:
+        await done_in_turns(self._put_movements())
+        await self._outbox.flush()
+
+    def _put_movements(self) -> Generator[None, None, None]:
+        now, told = now_ms(), []
+        for event in self._state.applications.movement_events(now):
+            with self._state.faults.isolated("movements", event.group, now):
+                value = TASKS.encode(event)
+                self._outbox.put(self._movements, encode_group(event.group), value)
+                told.append(event)
+            yield
+        for happening in task_movements(told):
+            self._state.recent.happenings.note(happening)
+
+
+def _decide(
+    cluster: str, undecided: GenerationLife, known: DecisionContext, now_ms: int
+) -> tuple[GenerationLife, Written | None]:
+    """Return a generation in its next state, and its encoded recommendation if it has a new one."""
+    life = decide_if_due(cluster, undecided, known, now_ms)
+    if life is undecided or life.decision is None or life.state is State.PUBLISHED:
+        return life, None
+    recommended = life.decision.recommendation
+    return life, None if recommended is None else _write(recommended)
+
+
+def _write(recommended: RecommendationRecord) -> Written:
+    try:
+        return encode_recommendation(recommended)
+    except CaughtupError as error:
+        return error
+
+
+def summary(recommended: RecommendationRecord) -> str:
+    """Describe a recommendation in one line, for the log."""
+    leader = recommended.leader
+    why = f" ({leader.why})" if leader.why else ""
+    return (
+        f"{recommended.group} generation {recommended.generation}: "
+        f"{len(recommended.movements)} movements, leader {leader.result}{why}"
+    )

@@ -1,4 +1,4 @@
-"""Signs recommendations with a key that followers have, too."""
+"""Sign recommendations with a key that followers share."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Headers = dict[str, bytes]
 
 
 class Signer:
-    """Signs for one cluster with the first key of a file; without a file, nothing."""
+    """Signs for one cluster with the first key in a file; signs nothing without a file."""
 
     def __init__(self, file: Path | None, cluster: str) -> None:
-        """Read the file. Raises UserError when it has no keys."""
+        """Read the file. Raises UserError when it cannot be read or has no keys."""
         self._file = file
         self._cluster = cluster
         self._keys: tuple[SigningKey, ...] = ()
@@ -38,10 +38,10 @@ class Signer:
                 raise UserError(f"setting signing_key_file: {file}: {error.message}") from None
 
     def headers(self, group: str, value: bytes) -> Headers | None:
-        """Return the headers of a recommendation's record, None where it isn't signed.
+        """Return the headers for a recommendation's record; None if it is not signed.
 
-        The file is read again for each: a key that was exchanged is used from the next one on. One
-        that can't be read leaves the former key in use.
+        The file is read again each time, so that a new key is used from the next record on. If it
+        cannot be read, the former key stays in use.
         """
         self._read_again()
         if not self._keys:
@@ -49,7 +49,7 @@ class Signer:
         return {HEADER: sign(self._keys[0], self._cluster, group, value)}
 
     def forgeries(self) -> FindForgery | None:
-        """Return what tells forged records by the keys that the file has now; None without a file."""
+        """Return the check for forged records by the file's present keys; None without a file."""
         self._read_again()
         return partial(find_forgery, self._keys, self._cluster) if self._keys else None
 
@@ -66,7 +66,7 @@ class Signer:
 
 
 def _keys_of(file: Path) -> tuple[SigningKey, ...]:
-    """Read it. Raises CaughtupError, whose message has nothing that is in the file."""
+    """Read the keys in a file. Raises CaughtupError; its message holds nothing from the file."""
     try:
         text = file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""Own topics whose records are applied to the state: each isolated, what is refused counted."""
+"""Apply the records of own topics to the state: each record isolated, refused ones counted."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from caughtup.agents.topics.standalone_consumer import ConsumerRecord
 from caughtup.models.records.decoding import TOO_MANY, RefusedError
 from caughtup.models.state.cluster import ClusterState
 
-#: Bytes of a key that name it where something fails.
+#: The bytes of a key that are shown when its record fails.
 _SHOWN_BYTES = 200
-#: What is smaller takes a few milliseconds to decode.
+#: Smaller values take at most a few milliseconds to decode.
 _LARGE_BYTES = 1 << 16
 
 Decoded = TypeVar("Decoded")
@@ -27,11 +27,12 @@ Decoded = TypeVar("Decoded")
 
 @dataclass(frozen=True)
 class AppliedTopic(Generic[Decoded]):
-    """How the records of a topic, named without prefix, become part of the state.
+    """How the records of a topic (named without prefix) are decoded and applied to the state.
 
-    ``decode`` gets key, value, the record's timestamp (ms; None: not known), and the clock (ms) to
-    hold its times against; it raises RefusedError, and may run on another thread. ``apply``
-    returns False where there is no room for what was decoded: it is refused as ``full``.
+    ``decode`` gets key, value, the record's timestamp (ms; None: unknown), and the clock (ms) to
+    check its times against; it raises RefusedError, and may run on another thread. ``apply``
+    returns False if there is no room for the decoded value: then the record is refused with the
+    message ``full``.
     """
 
     topic: str
@@ -47,7 +48,7 @@ class AppliedTopic(Generic[Decoded]):
         at_ms: int | None = None,
         clock_ms: int | None = None,
     ) -> None:
-        """Apply a record, unless it is refused. ``clock_ms``: None for ours."""
+        """Apply a record, unless it is refused. ``clock_ms``: None for this machine's clock."""
         with isolated_record(state, self.topic, key, clock_ms) as clock:
             self._apply(state, self.decode(key, value, at_ms, clock))
 
@@ -59,7 +60,7 @@ class AppliedTopic(Generic[Decoded]):
         at_ms: int | None = None,
         clock_ms: int | None = None,
     ) -> None:
-        """Apply a record as ``apply_record`` does; a thread decodes it if it is large."""
+        """Apply a record like ``apply_record``; a large one is decoded in a thread."""
         if len(value or b"") < _LARGE_BYTES:
             self.apply_record(state, key, value, at_ms, clock_ms)
             return
@@ -79,9 +80,9 @@ def apply_topic(
     topic: AppliedTopic[Decoded],
     applied: Callable[[], Awaitable[object]] | None = None,
 ) -> None:
-    """Register the agent of a topic, named after it: records from the channel to the state.
+    """Register the agent of a topic: it applies the records from the channel to the state.
 
-    ``applied`` is awaited after each slice of records.
+    ``applied`` is called and awaited after each slice of records.
     """
 
     @app.agent(channel, name=topic.topic.replace("-", "_"))
@@ -97,10 +98,10 @@ def apply_topic(
 def isolated_record(
     state: ClusterState, topic: str, key: bytes | None, clock_ms: int | None = None
 ) -> Iterator[int]:
-    """Keep a failure within to this record: count what is refused, and else a fault of ours.
+    """Confine a failure inside the context to one record, and count it as refusal or fault.
 
-    ``topic`` is the topic's name without prefix. Yields the clock (ms) to hold the record's times
-    against: ``clock_ms``, or ours.
+    ``topic`` is the topic's name without prefix. Yields the clock (ms) to check the record's times
+    against: ``clock_ms``, or this machine's.
     """
     clock = now_ms() if clock_ms is None else clock_ms
     subject = (key or b"")[:_SHOWN_BYTES].decode(errors="replace")
@@ -112,14 +113,14 @@ def isolated_record(
 
 
 def clock_against(at_ms: int, *, by_broker: bool) -> int:
-    """Return the clock to hold a record's timestamp and other times of it against (ms).
+    """Return the clock (ms) to check the times in a record against, given its timestamp.
 
-    That is the broker's where it stamps records, as our topics are made; where whoever wrote the
-    record chose its timestamp, it is ours.
+    If the broker set the timestamp, as on topics that we created, its clock counts too; if the
+    producer set it, only this machine's does.
     """
     return max(at_ms, now_ms()) if by_broker else now_ms()
 
 
 def times_of(record: ConsumerRecord) -> tuple[int, int]:
-    """Return when a record was written (ms), and the clock to hold that against."""
+    """Return a record's timestamp and the clock to check it against, both in ms."""
     return record.at_ms, clock_against(record.at_ms, by_broker=record.by_broker)

@@ -1,4 +1,4 @@
-"""Whether the service's own topics are there, and as they have to be."""
+"""Check whether the service's own topics exist, and whether their configs are right."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import NamedTuple
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
-from caughtup.agents.kafka.answered import answered
+from caughtup.agents.kafka.admin_results import result_of
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.definitions import SERVICE_TOPICS, ServiceTopic, topic_name
 
 _TIMEOUT_SECONDS = 10.0
-#: What a broker allows unless it is configured.
+#: Kafka's default of max.message.bytes.
 _DEFAULT_LARGEST = "1048588"
-#: After a restart movements are restored: what is older than a day is over by then.
+#: The events of a day are enough to restore movements after a restart: older ones have ended.
 _LEAST_RETENTION_MS = "86400000"
 
 
 class DescribedTopic(NamedTuple):
-    """A topic as brokers describe it: its id, another one where it is made anew, and its width."""
+    """A topic as brokers describe it. A topic that is recreated has another id."""
 
     topic_id: str
     partitions: int
 
 
 class DescribedTopics(NamedTuple):
-    """Own topics by full name: those that exist, those that don't, and why some can't be described."""
+    """Own topics by full name: existing ones, missing ones, and why others cannot be described."""
 
     existing: Mapping[str, DescribedTopic]
     missing: tuple[str, ...]
@@ -35,16 +35,16 @@ class DescribedTopics(NamedTuple):
 
 
 def describe_topics(admin: AdminClient, settings: Settings) -> DescribedTopics:
-    """Describe all own topics at once. Blocks. Raises KafkaException when nobody answers."""
+    """Describe all own topics. Blocks. Raises KafkaException when no broker answers."""
     names = [topic_name(settings, own.name) for own in SERVICE_TOPICS]
     asked = admin.describe_topics(TopicCollection(names), request_timeout=_TIMEOUT_SECONDS)
     existing, missing, hidden = {}, [], {}
     for name, future in asked.items():
         try:
-            described = answered(future)
+            described = result_of(future)
         except KafkaException as error:
             reason = error.args[0]
-            if reason.code() < 0:  # librdkafka's own: no broker said so
+            if reason.code() < 0:  # an error of librdkafka, not of a broker
                 raise
             if reason.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                 missing.append(name)
@@ -58,9 +58,9 @@ def describe_topics(admin: AdminClient, settings: Settings) -> DescribedTopics:
 def check_topics(
     admin: AdminClient, settings: Settings, described: DescribedTopics
 ) -> dict[str, dict[str, str] | None]:
-    """Return the problems of every topic that exists, None where we may not see its configs.
+    """Return the problems of each existing topic; None if we may not read its configs.
 
-    Blocks. Raises KafkaException when nobody answers.
+    Blocks. Raises KafkaException when no broker answers.
     """
     own = {topic_name(settings, one.name): one for one in SERVICE_TOPICS}
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in sorted(described.existing)]
@@ -72,7 +72,7 @@ def check_topics(
     ).items():
         name = resource.name
         try:
-            configs = {key: str(entry.value) for key, entry in answered(future).items()}
+            configs = {key: str(entry.value) for key, entry in result_of(future).items()}
         except KafkaException as error:
             if error.args[0].code() < 0:
                 raise
@@ -83,22 +83,22 @@ def check_topics(
 
 
 def problems_of(own: ServiceTopic, partitions: int, configs: Mapping[str, str]) -> dict[str, str]:
-    """Describe what is wrong with a topic: a sentence by the config's name, or by ``partitions``."""
+    """Return a sentence for each problem of a topic, by the config's name or ``partitions``."""
     found = {}
     if partitions != 1:
         found["partitions"] = f"{partitions} partitions, not 1: records overtake each other"
-    for name, expected, follows in _exactly(own):
+    for name, expected, follows in _required_configs(own):
         if (value := configs.get(name, expected)) != expected:
             found[name] = f"{name} is {value}, not {expected}: {follows}"
-    for name, least, follows in _at_least(own):
+    for name, least, follows in _least_configs(own):
         number = _number(configs.get(name, least))
         if number is not None and number < int(least):
             found[name] = f"{name} is {number}, less than {least}: {follows}"
     return found
 
 
-def _exactly(own: ServiceTopic) -> Iterator[tuple[str, str, str]]:
-    """Yield configs by name, what they have to be, and what follows where they aren't."""
+def _required_configs(own: ServiceTopic) -> Iterator[tuple[str, str, str]]:
+    """Yield config names, their required values, and the consequence of another value."""
     lost = (
         "what isn't written again is deleted after a while"
         if own.cleanup == "compact"
@@ -113,8 +113,8 @@ def _exactly(own: ServiceTopic) -> Iterator[tuple[str, str, str]]:
         yield clock, own.config[clock], "whoever writes may have a wrong clock"
 
 
-def _at_least(own: ServiceTopic) -> Iterator[tuple[str, str, str]]:
-    """Yield configs by name, their least value, and what follows where it is less."""
+def _least_configs(own: ServiceTopic) -> Iterator[tuple[str, str, str]]:
+    """Yield config names, their least values, and the consequence of a smaller value."""
     largest, young = "max.message.bytes", "min.compaction.lag.ms"
     yield largest, own.config.get(largest, _DEFAULT_LARGEST), "larger records are refused"
     if young in own.config:
@@ -124,7 +124,7 @@ def _at_least(own: ServiceTopic) -> Iterator[tuple[str, str, str]]:
 
 
 def _number(value: str) -> int | None:
-    """Read a config's number; None for none, and for -1, which stands for no limit."""
+    """Return a config's number; None if it is no number, or -1, which means no limit."""
     try:
         number = int(value)
     except ValueError:

@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from caughtup.agents.errors import UserError
-from caughtup.agents.kafka.answered import answered
+from caughtup.agents.kafka.admin_results import result_of
 from caughtup.agents.kafka.config import rdkafka_config
 from caughtup.agents.settings import Settings
 from caughtup.models.records.topics import (
@@ -37,18 +37,17 @@ class ServiceTopic(NamedTuple):
     name: str
     cleanup: str
     config: Mapping[str, str] = {}
-    #: Whether the service writes it, too, and not only applications and jobs do.
+    #: Whether the service writes it; others are written by applications and jobs only.
     written: bool = True
-    #: How the brokers keep it. Uncompressed, ``max.message.bytes`` bounds what readers get, too.
+    #: The topic's compression.type. If uncompressed, max.message.bytes also bounds what readers get.
     compression: str = "uncompressed"
 
 
-#: A restarted service takes up the recent past from the topic: compaction leaves it alone for
-#: so long, and begins soon after.
+#: How long compaction leaves records alone, so that a restarted service finds the recent past.
 _HISTORY_MS = str(15 * 60_000)
 #: A large group's scenario has a lag for each task on each client.
 MAX_RECORD_BYTES = 64 << 20
-#: The clocks of applications may be wrong.
+#: Timestamps by the broker, since clocks of applications may be wrong.
 _BROKERS_CLOCK = {"message.timestamp.type": "LogAppendTime"}
 SERVICE_TOPICS = (
     ServiceTopic(
@@ -60,7 +59,7 @@ SERVICE_TOPICS = (
     ServiceTopic(RECOMMENDATIONS, "compact", {"max.message.bytes": str(MAX_RECORD_BYTES)}),
     ServiceTopic(LEARNED_CONFIGS, "compact"),
     ServiceTopic(MOVEMENTS, "delete"),
-    # The one that is large: nobody has to read much of it at once.
+    # Compressed, since it is large; its readers need not hold much of it at once.
     ServiceTopic(LAG, "compact", compression="lz4"),
     ServiceTopic(TASK_POSITIONS, "compact", _BROKERS_CLOCK, written=False),
     ServiceTopic(CATCH_UP_RATES, "compact", _BROKERS_CLOCK, written=False),
@@ -80,10 +79,10 @@ def topic_name(settings: Settings, name: str) -> str:
 
 
 def create_topics(settings: Settings, names: Collection[str], timeout: float = 15.0) -> list[str]:
-    """Create those of the service's topics, by full name, and return those that were missing.
+    """Create those of the service's topics with these full names; return those that were missing.
 
-    Raises UserError when a topic can't be created. Without CREATE brokers say so of a topic that
-    exists, too: ask for those that are missing.
+    Raises UserError when a topic cannot be created. Without CREATE, brokers refuse it for existing
+    topics too: pass only missing ones.
     """
     admin = AdminClient(rdkafka_config(settings))
     wanted = _new_topics(settings, names)
@@ -92,7 +91,7 @@ def create_topics(settings: Settings, names: Collection[str], timeout: float = 1
     created = []
     for name, future in admin.create_topics(wanted, request_timeout=timeout).items():
         try:
-            answered(future, 2 * timeout)
+            result_of(future, 2 * timeout)
             created.append(name)
         except KafkaException as error:
             if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
@@ -107,14 +106,14 @@ def create_topics(settings: Settings, names: Collection[str], timeout: float = 1
 
 
 def creation_problem(admin: AdminClient, settings: Settings, name: str) -> str | None:
-    """Return why one of the service's topics, by full name, can't be created; None if it can be.
+    """Return why a topic of the service (full name) cannot be created; None if it can.
 
     Nothing is created.
     """
     asked = admin.create_topics(_new_topics(settings, [name]), validate_only=True)
     for future in asked.values():
         try:
-            answered(future)
+            result_of(future)
         except KafkaException as error:
             found: KafkaError = error.args[0]
             if found.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
@@ -142,7 +141,7 @@ def _new_topics(settings: Settings, names: Collection[str]) -> list[NewTopic]:
 
 
 def _wait_for_leaders(admin: AdminClient, names: list[str], deadline: float) -> None:
-    """Wait until brokers know the new topics: whoever asks too early waits for longer than this."""
+    """Wait until brokers know the new topics: a client that asks too early waits longer."""
     while time.monotonic() < deadline:
         known = admin.list_topics(timeout=_METADATA_SECONDS).topics
         partitions = [p for name in names if name in known for p in known[name].partitions.values()]

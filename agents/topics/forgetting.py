@@ -1,4 +1,4 @@
-"""Withdraws what was published of groups that are gone, and forgets what else is known of them."""
+"""Forget groups that are gone, and write tombstones for what was published about them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _INTERVAL_SECONDS = 30.0
 
 
 class Forgetter(Service):
-    """Forgets every half minute, from the moment the log of groups was read to its end.
+    """Forgets every 30 s, once ``__consumer_offsets`` was read to its end.
 
     ``topics`` are those with a record for each group.
     """
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(self, state: ClusterState, health: Health, *topics: TopicWriter) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Forgetter(Service):
         self._health = health
         self._topics = topics
         self._forgetting = Forgetting(state)
-        #: Groups of which there are still records on their topics.
+        #: Groups whose tombstones are still to be written.
         self._to_withdraw: set[str] = set()
 
     @Service.task
@@ -44,10 +44,10 @@ class Forgetter(Service):
                 await self.forget(now_ms())
 
     async def forget(self, at_ms: int) -> None:
-        """Forget what is gone by a moment (ms), and withdraw what was recommended for it."""
+        """Forget the groups that are gone at a time (ms), and write their tombstones."""
         with self._state.faults.isolated("forgetting", "a round", at_ms):
             self._to_withdraw.update(self._forgetting.forget(at_ms))
-        # One that came back has a recommendation of its own by now, which is to stay.
+        # A group that came back has a new recommendation, which has to stay.
         self._to_withdraw -= self._state.applications.groups_with_records()
         try:
             for group in sorted(self._to_withdraw):

@@ -1,4 +1,4 @@
-"""Keeps the service's own topics: creates those that were deleted, and shows what is wrong."""
+"""Watch the service's own topics: recreate deleted ones, and report problems."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ log = logging.getLogger(__name__)
 
 PROBE = "topics"
 _DESCRIBE_SECONDS = 2.0
-#: Configs change seldom, and asking for them costs the brokers more.
+#: Configs are read less often: they change seldom, and cost the brokers more.
 _CHECK_SECONDS = 300.0
 
 
 class TopicKeeper(Service):
-    """Describes own topics every other second, and their configs every few minutes.
+    """Describes own topics every 2 s, and their configs every 5 minutes.
 
-    ``recreated`` is called with the full name of a topic that was made anew, by whomever: what
-    wrote it writes everything again, and what read it reads it from its start. Only the active
+    ``recreated`` is called with the full name of a topic that was recreated, by us or others: its
+    writers have to write everything again, its readers to read from its start. Only the active
     instance creates topics.
     """
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(
         self, settings: Settings, health: Health, recreated: Callable[[str], None]
@@ -51,7 +51,7 @@ class TopicKeeper(Service):
         while not self.should_stop:
             try:
                 if await self._check():
-                    continue  # see at once what was made
+                    continue  # describe the created topics at once
                 self._health.recovered(PROBE)
             except KafkaException as error:
                 if self._health.failed(PROBE):
@@ -59,7 +59,7 @@ class TopicKeeper(Service):
             await self.sleep(_DESCRIBE_SECONDS)
 
     async def _check(self) -> bool:
-        """Describe and mend once, and return whether topics were created."""
+        """Describe the topics and create missing ones; return whether any was created."""
         described = await asyncio.to_thread(describe_topics, self._admin, self._settings)
         for name, topic in described.existing.items():
             known = self._ids.get(name)
@@ -81,7 +81,7 @@ class TopicKeeper(Service):
         return False
 
     async def _create(self, missing: tuple[str, ...]) -> bool:
-        """Create missing topics, unless another instance does, and return whether it worked."""
+        """Create missing topics if this instance is active; return whether any was created."""
         why = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} gone"
         self._health.hinder(PROBE, why)
         if self._health.standby is not None:

@@ -1,4 +1,4 @@
-"""Records that have to get to Kafka, in their order, however often that fails."""
+"""A queue of records that have to get to Kafka, in order, with retries."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from caughtup.models.faults.set_aside import SetAsideRecords
 log = logging.getLogger(__name__)
 
 _RETRY_SECONDS = 1.0
-#: Records on their way at once.
+#: The most records in flight.
 _AT_ONCE = 100
-#: By so much a broker's clock, where it stamps records, may be behind ours.
+#: How far a broker's clock, which may set timestamps, may be behind ours.
 _CLOCKS_MS = 10 * 60_000
-#: What the record itself is to blame for, before it is sent.
+#: Errors that the producer raises for a bad record, before it is sent.
 _UNSENDABLE = (TypeError, ValueError)
-#: What no broker takes however often it is sent: beyond a limit, the producer's or the topic's.
+#: Errors that every retry would get: the record exceeds a limit of the producer or the topic.
 _REFUSALS = {
     KafkaError.MSG_SIZE_TOO_LARGE: "too_large",
     KafkaError.RECORD_LIST_TOO_LARGE: "too_large",
     KafkaError.INVALID_TIMESTAMP: "invalid_timestamp",
     KafkaError.INVALID_RECORD: "invalid_record",
 }
-#: What may be one: Kafka has one code for a bad record and for bytes that were damaged on their
-#: way, and one for whatever a broker did not expect.
+#: Errors that may be such: Kafka has one code for a bad record and for bytes damaged on the way,
+#: and one for whatever a broker did not expect. They are retried a few times.
 _DOUBTFUL = {KafkaError.UNKNOWN: "unknown_error", KafkaError.INVALID_MSG: "corrupt_record"}
 _DOUBTFUL_TRIES = 5
 
 
 class Outgoing(NamedTuple):
-    """A record to be sent; ``on_written`` is called once its brokers have it."""
+    """A record to send; ``on_written`` is called once brokers have acknowledged it."""
 
     topic: TopicWriter
     key: bytes
@@ -49,9 +49,9 @@ class Outgoing(NamedTuple):
 
 
 class Outbox:
-    """Keeps records until their brokers have them. For one agent, and every start of it.
+    """Keeps records until brokers have acknowledged them. It outlives restarts of its agent.
 
-    ``set_aside`` counts those that are refused for what they are.
+    ``set_aside`` counts the records that brokers will never accept.
     """
 
     def __init__(self, set_aside: SetAsideRecords) -> None:
@@ -59,9 +59,9 @@ class Outbox:
         self._waiting: deque[Outgoing] = deque()
         self._failing = False
         self._tries = 0
-        #: So many go one by one: one of them was refused, and with it the batch that it was in.
+        #: The number of records to send one by one, after a batch with a bad record was refused.
         self._singly = 0
-        #: When the first was sent of those that may be on their topic or not; None without any.
+        #: When the first record was sent whose acknowledgement is missing (ms); None without any.
         self._doubtful_ms: int | None = None
 
     def put(
@@ -73,14 +73,14 @@ class Outbox:
         headers: Mapping[str, bytes] | None = None,
         on_written: Callable[[], None] | None = None,
     ) -> None:
-        """Add a record behind those that wait."""
+        """Append a record to the queue."""
         self._waiting.append(Outgoing(topic, key, value, headers, on_written))
 
     async def flush(self) -> None:
-        """Return once all of them are on their topics, or set aside; other failures are retried.
+        """Return once all records are on their topics or set aside; retry other failures.
 
-        A record whose acknowledgement was lost is looked for on its topic before it is sent again.
-        Only one that arrives even later is there twice.
+        A record whose acknowledgement was lost is searched for on its topic before it is sent
+        again. Only if it arrives after that is it there twice.
         """
         while self._waiting:
             try:
@@ -93,7 +93,7 @@ class Outbox:
                 if reason is not None:
                     self._put_aside(reason, error)
                     continue
-                await self._pause(_words(error))
+                await self._pause(_message_of(error))
             except UserError as error:
                 await self._pause(error.message)
 
@@ -104,9 +104,9 @@ class Outbox:
         await asyncio.sleep(_RETRY_SECONDS)
 
     async def _drop_written(self) -> None:
-        """Drop what is on its topic already, of what was sent and never acknowledged.
+        """Drop sent records without acknowledgement that are on their topic already.
 
-        Raises UserError when the topic can't be read.
+        Raises UserError when the topic cannot be read.
         """
         if self._doubtful_ms is None:
             return
@@ -117,9 +117,9 @@ class Outbox:
         self._drop(some, [(one.key, one.value) in found for one in some])
 
     async def _send_some(self) -> None:
-        """Send the first ones, and drop those that are acknowledged.
+        """Send the first records of the queue, and drop those that are acknowledged.
 
-        Raises what befell the first of the others.
+        Raises the error of the first record that failed.
         """
         sent: list[Awaitable[object]] = []
         unsent: Exception | None = None
@@ -146,13 +146,16 @@ class Outbox:
             raise unsent
 
     def _first_of_one_topic(self, most: int) -> list[Outgoing]:
-        """Return the first that wait: what follows from a decision is written after it."""
+        """Return the first records up to a change of topic.
+
+        Topics are not mixed: events that follow from a decision must be written after it.
+        """
         return list(
             takewhile(lambda one: one.topic is self._waiting[0].topic, islice(self._waiting, most))
         )
 
     def _drop(self, some: list[Outgoing], written: list[bool]) -> None:
-        """Drop those that are written of the first that wait, the others stay in their order."""
+        """Drop the written ones of the first records; the others stay in their order."""
         left: list[Outgoing] = []
         for one, is_written in zip(some, written, strict=False):
             dropped = self._drop_first() if is_written else self._waiting.popleft()
@@ -165,7 +168,7 @@ class Outbox:
         self._waiting.extendleft(reversed(left))
 
     def _refusal(self, error: Exception) -> str | None:
-        """Return the reason why the first record can never be sent; None if it may yet be."""
+        """Return the reason why the first record can never be sent; None to retry it."""
         if not isinstance(error, KafkaException):
             return "unsendable"
         code = _code(error)
@@ -175,7 +178,7 @@ class Outbox:
 
     def _put_aside(self, reason: str, error: Exception) -> None:
         refused = self._drop_first()
-        message = f"{len(refused.value)} bytes: {_words(error)}"
+        message = f"{len(refused.value)} bytes: {_message_of(error)}"
         self._set_aside.add(refused.topic.name, refused.key, reason, message, now_ms())
 
     def _drop_first(self) -> Outgoing:
@@ -189,5 +192,5 @@ def _code(error: KafkaException) -> int:
     return code
 
 
-def _words(error: Exception) -> str:
+def _message_of(error: Exception) -> str:
     return error.args[0].str() if isinstance(error, KafkaException) else str(error)

@@ -1,4 +1,4 @@
-"""What the service's principal must be allowed, and what of that the cluster refuses it."""
+"""The operations that the service's principal needs, and which of them the cluster refuses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AclOperation, AdminClient
 
-from caughtup.agents.kafka.answered import answered
+from caughtup.agents.kafka.admin_results import result_of
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.groups import group_operations, once_coordinated
@@ -19,7 +19,7 @@ from caughtup.agents.topics.definitions import SERVICE_TOPICS, topic_name
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 _TIMEOUT_SECONDS = 10.0
-#: A cluster that was just started, and is busy, takes longer than that for the first answer.
+#: A busy cluster that was just started can take more than 10 s for the first answer.
 _PATIENCE_SECONDS = 30.0
 _RETRY_SECONDS = 0.1
 _TOPIC_NOT_YET = (KafkaError.REQUEST_TIMED_OUT, KafkaError._TIMED_OUT)
@@ -41,7 +41,7 @@ READ_OFFSETS = Requirement("topic", CONSUMER_OFFSETS, (AclOperation.READ,))
 
 
 def requirements(settings: Settings) -> Iterator[Requirement]:
-    """Yield what ``caughtup run`` cannot do without, once its topics are there."""
+    """Yield the operations that ``caughtup run`` needs once its topics exist."""
     yield READ_OFFSETS
     yield Requirement("group", settings.application_id, (AclOperation.READ,))
     for own in SERVICE_TOPICS:
@@ -50,9 +50,9 @@ def requirements(settings: Settings) -> Iterator[Requirement]:
 
 
 def missing(admin: AdminClient, settings: Settings, wanted: Requirement) -> Requirement | None:
-    """Return the part of a requirement that the cluster refuses, None if it grants all of it.
+    """Return the part of a requirement that the cluster refuses; None if it grants all of it.
 
-    Raises KafkaException or aiokafka's KafkaError when the cluster can't tell.
+    Raises KafkaException or aiokafka's KafkaError when the cluster does not answer.
     """
     if wanted.kind == "topic":
         granted = _of_topic(admin, wanted.name)
@@ -65,9 +65,9 @@ def missing(admin: AdminClient, settings: Settings, wanted: Requirement) -> Requ
 
 
 def _of_topic(admin: AdminClient, name: str) -> set[AclOperation] | None:
-    """Ask what we may do with a topic; None where the broker doesn't say, or there is no such.
+    """Return the operations that we are allowed on a topic.
 
-    A topic isn't there until it is first used.
+    None if the broker does not report them, or if the topic does not exist (yet).
     """
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:
@@ -77,7 +77,7 @@ def _of_topic(admin: AdminClient, name: str) -> set[AclOperation] | None:
             request_timeout=_TIMEOUT_SECONDS,
         )[name]
         try:
-            operations = answered(described).authorized_operations
+            operations = result_of(described).authorized_operations
         except KafkaException as error:
             code = error.args[0].code()
             if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
@@ -92,7 +92,10 @@ def _of_topic(admin: AdminClient, name: str) -> set[AclOperation] | None:
 
 
 async def _of_group(settings: Settings, name: str) -> set[AclOperation] | None:
-    """Ask what we may do with a group, which needn't be there; None where the broker doesn't say."""
+    """Return the operations that we are allowed on a group; None if the broker does not report them.
+
+    The group need not exist.
+    """
     async with ClusterProtocol(aiokafka_config(settings)) as protocol:
         numbers = await once_coordinated(lambda: group_operations(protocol.connections, name))
     if numbers is None:

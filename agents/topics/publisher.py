@@ -1,4 +1,4 @@
-"""What the service writes to its own topics: one producer, and only while this instance may."""
+"""Write to the service's own topics with one producer, only while this instance is active."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ PROBE = "publish"
 _CONFIG: dict[str, Any] = {
     "message.max.bytes": MAX_RECORD_BYTES,
     "compression.type": "gzip",
-    # In their order, over failures, without the state that an idempotent producer may lose.
+    # Keeps the order after failures, without the state that an idempotent producer can lose.
     "max.in.flight.requests.per.connection": 1,
-    # A request whose answer is lost may have been written: librdkafka would write it once more.
+    # A request without an answer may have been written; a retry would write it twice.
     "retries": 0,
     "linger.ms": 5,
-    # Less than a session: whoever sent it says it again, if it is still to be said.
+    # Less than a session. Senders send again what is still needed.
     "message.timeout.ms": 5_000,
 }
-#: A topic that takes nothing for so long, while another one takes records, has the client replaced.
+#: If a topic accepts nothing for this time while another one does, the client is replaced.
 _STUCK_SECONDS = 10.0
-#: By then all that a client has is acknowledged or given up.
+#: After this time all records of a client are acknowledged or given up.
 _DRAINED_SECONDS = 6.0
 _POLL_SECONDS = 0.2
 _PAUSE_SECONDS = 0.05
@@ -50,12 +50,12 @@ Record = tuple[bytes | None, bytes | None]
 
 
 class Publisher(Service):
-    """Sends records; each call returns a future that is done when the brokers have the record.
+    """Sends records; each call returns a future that is done when brokers have the record.
 
-    ``may_publish``: asked before a record is sent; until it may be, the caller waits.
+    ``may_publish`` is called before each record; while it returns False, the sender waits.
     """
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(self, settings: Settings, health: Health, may_publish: Callable[[], bool]) -> None:
         super().__init__()
@@ -63,38 +63,38 @@ class Publisher(Service):
         self._health = health
         self._may_publish = may_publish
         self._producer = producer(settings, **_CONFIG)
-        #: Until its client is another one nothing is sent: a record must not overtake an older one.
+        #: True while the client is being replaced: no record may overtake one of the old client.
         self._replacing = False
-        #: Since when (s, monotonic) each topic has taken nothing, of those that records were for.
+        #: By topic: the time (s, monotonic) since which every record for it has failed.
         self._failing_since: dict[str, float] = {}
         self._stopped_polling = Event()
         self._thread = Thread(target=self._poll, name="publisher", daemon=True)
 
     def topic(self, name: str) -> TopicWriter:
-        """Return what writes to one of the service's own topics."""
+        """Return a writer for one of the service's own topics (name without prefix)."""
         return TopicWriter(self, topic_name(self._settings, name))
 
     async def on_start(self) -> None:
-        """Begin to take the brokers' answers."""
+        """Start the thread that takes brokers' answers."""
         self._thread.start()
 
     async def on_stop(self) -> None:
-        """Drop what is on its way still: whoever wants it sent has waited for it."""
+        """Drop records in flight (senders that need them have waited), and stop the thread."""
         self._producer.purge()
         self._stopped_polling.set()
         await asyncio.to_thread(self._thread.join)
 
     async def flush(self) -> None:
-        """Return once the brokers have everything, or a few seconds have passed."""
+        """Wait until brokers have acknowledged everything, for 2 s at most."""
         await asyncio.to_thread(self._producer.flush, FLUSH_SECONDS)
 
     async def send(
         self, topic: str, key: bytes, value: bytes | None, headers: Headers = None
     ) -> Acknowledged:
-        """Send a record. The future raises KafkaException where brokers don't take it."""
+        """Send a record. The future raises KafkaException if brokers do not accept it."""
         loop = asyncio.get_running_loop()
         acknowledged = loop.create_future()
-        acknowledged.add_done_callback(_is_noted)
+        acknowledged.add_done_callback(_retrieve_exception)
 
         def answered(error: KafkaError | None, message: Message) -> None:
             loop.call_soon_threadsafe(partial(self._answered, topic, acknowledged, error))
@@ -111,7 +111,7 @@ class Publisher(Service):
                     )
                 except BufferError:
                     pass  # the brokers are slower than we are
-                except KafkaException as error:  # a topic that is gone, for one
+                except KafkaException as error:  # for example, the topic is deleted
                     self._answered(topic, acknowledged, error.args[0])
                     return acknowledged
                 else:
@@ -119,20 +119,19 @@ class Publisher(Service):
             await asyncio.sleep(_PAUSE_SECONDS)
 
     def replace_client(self) -> None:
-        """Send by another client, once this one's records are acknowledged or given up.
+        """Replace the client once its records are acknowledged or given up.
 
-        librdkafka goes on sending to the leader of a topic that was deleted when another broker
-        leads the one that was made in its place, since that one's leader epoch is lower
-        (confluentinc/librdkafka#4898).
+        It is needed after a topic was recreated with another leader: librdkafka still sends to the
+        old leader, since the new one's leader epoch is lower (confluentinc/librdkafka#4898).
         """
         self._replacing = True
 
     async def written(
         self, topic: str, sought: Container[Record], since_ms: int
     ) -> frozenset[Record]:
-        """Return which of the records are on a topic by now, of those written since a time (ms).
+        """Return which of the sought records are on a topic, of those written since a time (ms).
 
-        Looks once this instance may publish. Raises UserError when the topic can't be read.
+        Waits until this instance may publish. Raises UserError when the topic cannot be read.
         """
         while True:
             if self._may_publish():
@@ -192,15 +191,15 @@ class TopicWriter:
     async def send(
         self, *, key: bytes, value: bytes | None, headers: Headers = None
     ) -> Acknowledged:
-        """Send a record, as ``Publisher.send``."""
+        """Send a record: see ``Publisher.send``."""
         return await self._publisher.send(self.name, key, value, headers)
 
     async def written(self, sought: Container[Record], since_ms: int) -> frozenset[Record]:
-        """Return which of the records are on the topic by now, as ``Publisher.written``."""
+        """Return which of the sought records are on the topic: see ``Publisher.written``."""
         return await self._publisher.written(self.name, sought, since_ms)
 
 
-def _is_noted(acknowledged: Acknowledged) -> None:
-    """Nobody has to ask for what became of a record: it was counted."""
+def _retrieve_exception(acknowledged: Acknowledged) -> None:
+    """Retrieve a future's exception, so that asyncio logs none: failures are counted already."""
     if not acknowledged.cancelled():
         acknowledged.exception()

@@ -1,4 +1,4 @@
-"""A topic read from its beginning to its end as it is now: for commands, and at the start."""
+"""Read a topic from its start to its present end: for commands, and at the start of the service."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
-from caughtup.agents.kafka.answered import answered
+from caughtup.agents.kafka.admin_results import result_of
 from caughtup.agents.kafka.config import rdkafka_config
 from caughtup.agents.kafka.first_contact import bad_property, unreachable
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.definitions import topic_name
-from caughtup.agents.topics.unreadable_batches import Skipping
+from caughtup.agents.topics.unreadable_batches import BatchSkipper
 from caughtup.models.records.decoding import BAD_COMPRESSION
 from caughtup.models.state.cluster import ClusterState
 
@@ -45,16 +45,16 @@ _LEADER_MOVES = (
 
 
 class _NotAllowedError(UserError):
-    """The cluster doesn't let us read a topic."""
+    """We are not allowed to read a topic, or a broker refuses it for another reason."""
 
 
 def read_if_allowed(
     settings: Settings, name: str, progress: Progress, since_ms: int | None = None
 ) -> Records:
-    """Yield the records of a topic of the service's; none if it is missing, or not for us to read.
+    """Yield the records of one of the service's topics; none if it is missing or not allowed.
 
-    The service adds the past to what a command sees by itself, ``since_ms`` only what was written
-    since then.
+    For commands: the service's records add the past to what a command sees by itself.
+    ``since_ms``: only records written since that time.
     """
     topic = topic_name(settings, name)
 
@@ -74,9 +74,10 @@ def read_service_topic(
     progress: Progress,
     accepts: Callable[[Message], bool] | None = None,
 ) -> Records:
-    """Yield the records of a topic of the service's; what can't be decompressed is refused.
+    """Yield the records of one of the service's topics.
 
-    ``accepts`` says which to yield. Raises UserError when it can't be read.
+    Batches that cannot be decompressed count as refused. Only records for which ``accepts`` returns
+    True are yielded. Raises UserError when the topic cannot be read.
     """
 
     def refuse(offset: int, why: str) -> None:
@@ -94,14 +95,15 @@ def read_topic(
     unreadable: Callable[[int, str], None] | None = None,
     accepts: Callable[[Message], bool] | None = None,
 ) -> Records:
-    """Yield the records of a topic, up to its end as it is now; none if there is no such topic.
+    """Yield a topic's records (key, value) up to its present end, read_committed.
 
-    read_committed. ``since_ms``: from the first record of that time on, not from the start.
-    ``unreadable`` gets the offset of a batch that can't be decompressed, and why; reading goes
-    on behind it. ``accepts`` says which records to yield; None: all. Raises UserError when it can't be read.
+    A topic that does not exist has no records. ``since_ms``: start at the first record of that
+    time. ``unreadable`` is called with the offset of a batch that cannot be decompressed, and why;
+    the batch is skipped. ``accepts`` decides which records to yield; None: all. Raises UserError
+    when the topic cannot be read.
     """
     consumer = _consumer(settings)
-    skipping = Skipping()
+    skipper = BatchSkipper()
     try:
         metadata = consumer.list_topics(topic, timeout=_TIMEOUT_SECONDS).topics[topic]
         if metadata.error is not None and metadata.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
@@ -113,13 +115,13 @@ def read_topic(
         if since_ms is not None:
             asked = [TopicPartition(topic, p, since_ms) for p in metadata.partitions]
             partitions = consumer.offsets_for_times(asked, timeout=_TIMEOUT_SECONDS)
-            # Below 0: there is no such record.
+            # An offset below 0 means that there is no record since then.
             starts = {
                 p.partition: p.offset if p.offset >= 0 else ends[p.partition] for p in partitions
             }
         consumer.assign(partitions)
         unfinished = {p for p in ends if starts[p] < ends[p]}
-        # Compaction leaves fewer records than the offsets say.
+        # Only an upper bound: compaction removes records.
         total = sum(ends.values()) - sum(starts.values())
         with progress.task(f"reading {topic}", total) as advance:
             while unfinished:
@@ -127,20 +129,20 @@ def read_topic(
                 advance(len(messages))
                 for message in messages:
                     error = message.error()
-                    # An error that is of no record has neither.
+                    # An error without a record has neither offset nor partition.
                     offset, number = message.offset() or 0, message.partition() or 0
                     if error is None:
-                        skipping.read(message)
+                        skipper.read(message)
                         if accepts is None or accepts(message):
                             yield message.key(), message.value()
-                        # Waiting for the end of the partition instead would never end where
-                        # commits keep coming: each fetch then brings another one.
+                        # Waiting for PARTITION_EOF instead would never end while records keep
+                        # coming: each fetch brings another one.
                         if offset + 1 >= ends[number]:
                             unfinished.discard(number)
                     elif error.code() == KafkaError._PARTITION_EOF:
                         unfinished.discard(number)
                     elif error.code() == KafkaError._BAD_COMPRESSION and unreadable is not None:
-                        place = skipping.behind(message, ends[number])
+                        place = skipper.next_offset(message, ends[number])
                         if place is not None:
                             unreadable(offset, error.str())
                             consumer.seek(place)
@@ -148,7 +150,7 @@ def read_topic(
                         raise _refused(topic, error)
     except KafkaException as error:
         reason = error.args[0]
-        # Codes below 0 are librdkafka's own; the others are a broker's answer.
+        # Codes below 0 are errors of librdkafka, the others of a broker.
         if reason.code() < 0:
             raise unreachable(settings, reason) from None
         raise _refused(topic, reason) from None
@@ -157,7 +159,7 @@ def read_topic(
 
 
 def _consumer(settings: Settings) -> Consumer:
-    """Make a consumer that nothing is kept of: its group is only a name that it has to have."""
+    """Make a consumer that commits nothing; librdkafka requires a group id."""
     config = rdkafka_config(
         settings,
         **{
@@ -165,7 +167,7 @@ def _consumer(settings: Settings) -> Consumer:
             "enable.auto.commit": False,
             "isolation.level": "read_committed",
             "enable.partition.eof": True,
-            # By default the fetching stops for a whole second whenever the queue is full.
+            # By default fetching pauses for a second whenever the queue is full.
             "fetch.queue.backoff.ms": 1,
             "auto.offset.reset": "earliest",
         },
@@ -186,9 +188,9 @@ def _refused(topic: str, error: KafkaError) -> _NotAllowedError:
 def _bounds(
     settings: Settings, partitions: list[TopicPartition]
 ) -> tuple[dict[int, int], dict[int, int]]:
-    """List the start offsets and the last stable offsets of a topic's partitions, as now."""
+    """Return the start offsets and the last stable offsets of a topic's partitions."""
     admin = AdminClient(rdkafka_config(settings))
-    # One that has asked for nothing yet takes 3 s for offsets, one time in sixty.
+    # A client whose first request is for offsets takes 3 s, one time in sixty.
     admin.list_topics(partitions[0].topic, timeout=_TIMEOUT_SECONDS)
     starts, ends = (
         _list(admin, partitions, spec) for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
@@ -197,7 +199,7 @@ def _bounds(
 
 
 def _list(admin: AdminClient, partitions: list[TopicPartition], spec: OffsetSpec) -> dict[int, int]:
-    """List offsets, again while a leader is on the move: a new topic's always is."""
+    """Return offsets by partition; retry while a leader moves, as that of a new topic does."""
     wanted = {TopicPartition(p.topic, p.partition): spec for p in partitions}
     deadline = time.monotonic() + _TIMEOUT_SECONDS
     while True:
@@ -207,7 +209,7 @@ def _list(admin: AdminClient, partitions: list[TopicPartition], spec: OffsetSpec
             request_timeout=_TIMEOUT_SECONDS,
         )
         try:
-            return {p.partition: answered(future).offset for p, future in futures.items()}
+            return {p.partition: result_of(future).offset for p, future in futures.items()}
         except KafkaException as error:
             if error.args[0].code() not in _LEADER_MOVES or time.monotonic() > deadline:
                 raise

@@ -1,4 +1,4 @@
-"""Own topics → channels: every instance reads all of them, whoever else does."""
+"""Read own topics and put their records on channels; every instance reads all partitions."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from caughtup.models.state.cluster import ClusterState
 log = logging.getLogger(__name__)
 
 PROBE = "topics"
-#: Records that an agent takes in one go: it holds up the event loop for some 10 ms.
+#: The records of a slice: an agent occupies the event loop for some 10 ms with one.
 _SLICE_RECORDS = 500
-#: Slices that may wait for a topic's agent before the topic has to wait, too.
+#: The slices on a topic's channel from which on the topic is paused.
 _MOST_WAITING = 20
 _POLL_SECONDS = 0.2
 _RETRY_SECONDS = 1.0
@@ -37,14 +37,14 @@ Slice = list[ConsumerRecord]
 
 
 class TopicsReader(Service):
-    """Reads own topics, each from its start, and puts slices of their records on its channel.
+    """Reads own topics, each from its start, and puts slices of records on the topic's channel.
 
-    ``channels`` are by topic, ``from_end`` the topics that are read from their end. A topic whose
-    agent falls behind waits, and keeps no other from being read. ``caught_up`` is set once all
-    that was there at the start is on the channels.
+    ``channels``: by topic, without prefix. ``from_end``: the topics that are read from their end
+    instead. A topic whose agent falls behind is paused, without delay for others. ``caught_up`` is
+    set once all records that existed at the start are on the channels.
     """
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(
         self,
@@ -60,14 +60,14 @@ class TopicsReader(Service):
         self._health = health
         self._refused = state.refused
         self._channels = {topic_name(settings, name): each for name, each in channels.items()}
-        #: Topics yet to be opened, and whether at their end.
+        #: Topics to open, and whether to start at their end.
         self._to_open = {topic_name(settings, name): name in from_end for name in channels}
         self._clock = clock
         self._open_at = 0.0
         self.caught_up = asyncio.Event()
 
     def read_again(self, topic: str) -> None:
-        """Read a topic, named without prefix, from its start: it was made anew."""
+        """Read a recreated topic (named without prefix) from its start."""
         if (full := topic_name(self._settings, topic)) in self._channels:
             self._to_open[full] = False
             self._open_at = 0.0
@@ -93,7 +93,7 @@ class TopicsReader(Service):
     async def _open(
         self, consumer: StandaloneConsumer, in_thread: Callable[..., Awaitable[Any]]
     ) -> None:
-        """Open what is to be opened; what fails is tried again, and keeps no other waiting."""
+        """Open the topics that are due; those that fail are retried, without delay for others."""
         if not self._to_open or self._clock() < self._open_at:
             return
         self._open_at = self._clock() + _RETRY_SECONDS
@@ -108,7 +108,7 @@ class TopicsReader(Service):
             rest = iter(records)
             while some := list(islice(rest, _SLICE_RECORDS)):
                 await self._channels[topic].put(some)
-                await asyncio.sleep(0)  # its agent takes it before there is more
+                await asyncio.sleep(0)  # let the agent take it
         for topic, offset, why in poll.unreadable:
             name = topic.removeprefix(self._settings.topic_prefix)
             self._refused.refuse(name, None, BAD_COMPRESSION, f"offset {offset}: {why}", now_ms())

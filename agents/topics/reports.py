@@ -1,4 +1,4 @@
-"""What applications and jobs on Spark report on topics of ours, and how it is applied."""
+"""The topics on which applications and jobs on Spark report, and how their records are applied."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from caughtup.models.state.cluster import ClusterState
 from caughtup.models.tasks.positions import TaskPosition, reported_position
 
 
-class _Rates(NamedTuple):
-    """A record of catch-up rates: when it was written, and what the stream's trigger is (ms).
+class _DecodedRates(NamedTuple):
+    """A record of catch-up rates, with its timestamp, the stream's trigger and our clock (ms).
 
-    Both are None of a tombstone, and so is the rate.
+    For a tombstone, rate, timestamp and trigger are None.
     """
 
     copy: tuple[str, CopyKey] | TopicPartition
@@ -59,21 +59,21 @@ def _decode_position(
 
 def _decode_rates(
     key: bytes | None, value: bytes | None, at_ms: int | None, clock_ms: int
-) -> _Rates:
-    """Choose the rate of a record's windows.
+) -> _DecodedRates:
+    """Decode a record, and choose the rate of one of its windows.
 
-    Where its timestamp isn't known it is taken to have been written when its windows ended.
+    Without a timestamp, the end of its windows counts as the time of writing.
     """
     copy, record = read_rates(key, value)
     if record is None:
-        return _Rates(copy, None, None, None, clock_ms)
+        return _DecodedRates(copy, None, None, None, clock_ms)
     written_ms = _required_past(record.as_of_ms if at_ms is None else at_ms, clock_ms)
     rate = choose_rate(min(record.as_of_ms, written_ms), record.windows)
-    return _Rates(copy, rate, written_ms, round(record.trigger_seconds * 1000), clock_ms)
+    return _DecodedRates(copy, rate, written_ms, round(record.trigger_seconds * 1000), clock_ms)
 
 
-def _apply_rates(state: ClusterState, decoded: _Rates) -> bool:
-    """Apply a copy's rate. Those of changelog partitions only show that the stream is up."""
+def _apply_rates(state: ClusterState, decoded: _DecodedRates) -> bool:
+    """Apply the rate of a copy. Rates of changelog partitions only show that the stream runs."""
     if decoded.written_ms is not None and decoded.trigger_ms is not None:
         state.rates.record_written(decoded.written_ms, decoded.trigger_ms, decoded.clock_ms)
     copy = decoded.copy
@@ -89,28 +89,28 @@ def _decode_progress(
 
 
 def _required_past(at_ms: int | None, clock_ms: int) -> int:
-    """Return a timestamp, the clock's if it isn't known. Raises RefusedError if it is to come."""
+    """Return a timestamp, or the clock if it is unknown. Raises RefusedError for a future time."""
     written_ms = clock_ms if at_ms is None else at_ms
     require_past(written_ms, clock_ms)
     return written_ms
 
 
-#: What an application's leader saw and did at a rebalance.
+#: What an application's leader saw and decided at a rebalance.
 application_states = AppliedTopic(
     APPLICATION_STATES, _decode_state, _apply_state, "states of too many applications are kept"
 )
-#: How far copies are between rebalances, as their applications say.
+#: Positions of copies between rebalances, as applications report them.
 task_positions = AppliedTopic(
     TASK_POSITIONS,
     _decode_position,
     lambda state, decoded: state.positions.apply(*decoded),
     "positions of too many copies are kept",
 )
-#: How fast copies restore, as the job on Spark measures it.
+#: How fast copies restore, as measured by the job on Spark.
 catch_up_rates = AppliedTopic(
     CATCH_UP_RATES, _decode_rates, _apply_rates, "rates of too many copies are kept"
 )
-#: How the streams on Spark get on, as they say: the newest of each stream is kept.
+#: The progress of streams on Spark: the newest report of each stream is kept.
 pipeline_progress = AppliedTopic(
     PIPELINE_PROGRESS,
     _decode_progress,

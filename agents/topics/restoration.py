@@ -1,4 +1,4 @@
-"""What was published so far, restored from its topics before an instance counts as active."""
+"""Restore what was published so far from own topics, before an instance counts as active."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ recommendations = AppliedTopic(
     lambda state, decoded: state.applications.apply_published(*decoded),
     "recommendations for too many groups are kept",
 )
-#: What is known of each application's configs.
+#: The learned configs of each application.
 learned_configs = AppliedTopic(
     LEARNED_CONFIGS,
     _decode_learned,
@@ -90,11 +90,11 @@ movements = AppliedTopic(MOVEMENTS, _decode_movement, _apply_movement)
 async def restore_published(
     settings: Settings, state: ClusterState, find_forgery: FindForgery | None
 ) -> None:
-    """Restore what was published so far, by whichever instance: none of it is published again.
+    """Restore what any instance has published, so that none of it is published again.
 
-    ``find_forgery`` is None where recommendations aren't signed; where they are, one that isn't
-    is nobody's, and its generation is decided.
-    Raises UserError when it can't be read.
+    ``find_forgery`` is None if recommendations are not signed. Otherwise a recommendation without a
+    valid signature does not count, and its generation is decided. Raises UserError when a topic
+    cannot be read.
     """
     accepts = None if find_forgery is None else partial(_is_genuine, state, find_forgery)
     known, published, events = await asyncio.gather(
@@ -112,7 +112,7 @@ async def restore_published(
                 turn = time.monotonic()
     state.applications.restore_published()
     state.applications.log_read_to_end()
-    # What ended while another instance counted is counted.
+    # Reassignments that ended before were counted by the instance that was active.
     state.reassignments.ended_counts.clear()
 
 
@@ -121,10 +121,10 @@ def _all(settings: Settings, state: ClusterState, name: str) -> list[_Record]:
 
 
 def _is_genuine(state: ClusterState, find_forgery: FindForgery, message: Message) -> bool:
-    """Return whether a recommendation is signed as it should be; one that isn't is refused.
+    """Return whether a recommendation has a valid signature; count it as refused if not.
 
-    Signatures are by group: a record without a group's key is left to whoever decodes it, and so
-    is a tombstone, which withdraws and spares no decision.
+    A record whose key is no group is left to the decoder. So is a tombstone: it needs no signature,
+    since it causes a decision instead of replacing one.
     """
     key, value = message.key(), message.value()
     try:

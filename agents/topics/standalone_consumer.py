@@ -1,4 +1,4 @@
-"""The service's own topics as logs to be read from their start and then on: what a thread does."""
+"""A consumer without a group that reads topics from their start and follows them, for a thread."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import ListOffsetsResultInfo, OffsetSpec
 
-from caughtup.agents.kafka.answered import answered
+from caughtup.agents.kafka.admin_results import result_of
 from caughtup.agents.kafka.clients import admin_client, consumer
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.unreadable_batches import Skipping
+from caughtup.agents.topics.unreadable_batches import BatchSkipper
 
 log = logging.getLogger(__name__)
 
@@ -34,20 +34,20 @@ _CONSUMER: dict[str, Any] = {
     "enable.partition.eof": True,
     "fetch.wait.max.ms": 200,
     "queued.max.messages.kbytes": 16 << 10,
-    # By default the fetching stops for a whole second whenever the queue is full.
+    # By default fetching pauses for a second whenever the queue is full.
     "fetch.queue.backoff.ms": 1,
     "reconnect.backoff.max.ms": 1_000,
 }
 _POLL_RECORDS = 5_000
-#: For so long a partition may give nothing, not even its end; and while brokers are away.
+#: How long a partition may deliver nothing, not even its end; doubled while brokers are away.
 _LEAST_PATIENCE_SECONDS, _MOST_PATIENCE_SECONDS = 5.0, 60.0
 _TIMEOUT_SECONDS = 3.0
 
 
 class ConsumerRecord(NamedTuple):
-    """A record. ``at_ms``: when it was written, by the broker's clock where ``by_broker``.
+    """A record. ``at_ms``: its timestamp, set by the broker if ``by_broker``, else by the producer.
 
-    ``offset`` is -1 where nobody asked for it.
+    ``offset`` is -1 where it is not needed.
     """
 
     key: bytes | None
@@ -58,7 +58,7 @@ class ConsumerRecord(NamedTuple):
 
 
 class Unreadable(NamedTuple):
-    """A batch that can't be decompressed: its topic, its first offset, and why."""
+    """A batch that cannot be decompressed: its topic, its first offset, and why."""
 
     topic: str
     offset: int
@@ -66,9 +66,9 @@ class Unreadable(NamedTuple):
 
 
 class Poll(NamedTuple):
-    """Records by topic, each in its order; what was passed over; errors, after which it goes on.
+    """The result of a poll: records by topic in their order, errors, and skipped batches.
 
-    ``refused`` has the errors of those topics that a broker doesn't let us read.
+    Reading continues after errors. ``refused``: the errors of topics that we may not read.
     """
 
     records: dict[str, list[ConsumerRecord]]
@@ -80,9 +80,8 @@ class Poll(NamedTuple):
 class StandaloneConsumer:
     """A consumer of several topics, read_committed, without a group.
 
-    Every call blocks and none is safe beside another: meant for one thread. Calls raise
-    KafkaException. ``unread`` are the partitions whose end, as it was when they were opened, has
-    not been reached.
+    For one thread: every call blocks, and calls are not thread-safe. Calls raise KafkaException.
+    ``unread``: the partitions that were not yet read to the end that they had when opened.
     """
 
     def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
@@ -90,26 +89,26 @@ class StandaloneConsumer:
         self._clock = clock
         self._consumer = self._connect()
         self._admin = admin_client(settings)
-        #: Where each partition is to be read next.
+        #: The next offset to read of each partition.
         self._next: dict[tuple[str, int], int] = {}
         self._ends: dict[tuple[str, int], int] = {}
         self._held: set[str] = set()
-        self._skipping = Skipping()
-        #: Partitions of which nothing came yet, not even their end, and for how long that may be.
+        self._skipper = BatchSkipper()
+        #: Partitions that have delivered nothing yet, not even their end, and how long they may.
         self._silent: set[tuple[str, int]] = set()
         self._patience = _LEAST_PATIENCE_SECONDS
         self._silent_until = 0.0
         self.unread: set[tuple[str, int]] = set()
 
     def _connect(self) -> Consumer:
-        # The group is only a name that a consumer has to have: nothing is kept of it.
+        # librdkafka requires a group id; nothing is committed.
         return consumer(self._settings, **_CONSUMER, **{"group.id": self._settings.application_id})
 
     def open(self, topics: Mapping[str, bool]) -> dict[str, KafkaError]:
-        """Read topics from their start, or from their end where True; again if they were read.
+        """Start (or restart) reading topics from their start, or from their end if True.
 
-        Returns what failed, by topic: one that a broker hasn't heard of failed, too, since the
-        service made it and the news may be on its way.
+        Returns the errors by topic. A topic that a broker does not know is an error too: the service
+        created it, and the broker may not know it yet.
         """
         failed: dict[str, KafkaError] = {}
         for topic, at_end in sorted(topics.items()):
@@ -137,9 +136,9 @@ class StandaloneConsumer:
         self._silent_until = self._clock() + self._patience
 
     def _renew(self) -> None:
-        """Read on with another client, where this one gives nothing of a partition, not even its end.
+        """Continue with a new client, since a partition delivers nothing, not even its end.
 
-        librdkafka may read nothing more, without a word, of a topic that was deleted and made anew.
+        librdkafka may silently stop reading a topic that was deleted and recreated.
         """
         log.info("no answers on %s: connecting anew", sorted(self._silent))
         self._consumer.close()
@@ -148,11 +147,11 @@ class StandaloneConsumer:
         self._assign()
 
     def _bounds(self, topic: str) -> tuple[dict[int, int], dict[int, int]]:
-        """List a topic's start offsets and last stable offsets."""
+        """Return a topic's start offsets and last stable offsets, by partition."""
         known = self._admin.list_topics(topic, timeout=_TIMEOUT_SECONDS).topics[topic]
         if known.error is not None:
             raise KafkaException(known.error)
-        # The consumer's own way to ask takes it half a second once it reads something.
+        # The same request by the consumer takes half a second while it reads.
         partitions = [TopicPartition(topic, number) for number in known.partitions]
         starts, ends = (
             self._admin.list_offsets(
@@ -165,12 +164,12 @@ class StandaloneConsumer:
         return _offsets(starts), _offsets(ends)
 
     def partition_counts(self) -> dict[str, int]:
-        """Return every topic that there is, and how many partitions it has."""
+        """Return the number of partitions of every topic."""
         known = self._admin.list_topics(timeout=_TIMEOUT_SECONDS).topics
         return {name: len(topic.partitions) for name, topic in known.items()}
 
     def poll(self, seconds: float) -> Poll:
-        """Wait so long for a first message, then take what is there."""
+        """Wait up to ``seconds`` for a first record, then return all that have arrived."""
         poll = Poll({}, [], [], {})
         messages = self._consumer.consume(1, seconds)
         if messages:
@@ -190,7 +189,7 @@ class StandaloneConsumer:
         if error is None or error.code() == KafkaError._PARTITION_EOF:
             self._silent.discard((topic, number))
         if error is None:
-            self._skipping.read(message)
+            self._skipper.read(message)
             kind, at_ms = message.timestamp()
             by_broker = kind == TIMESTAMP_LOG_APPEND_TIME
             offset = message.offset() or 0
@@ -202,7 +201,7 @@ class StandaloneConsumer:
         elif error.code() == KafkaError._PARTITION_EOF:
             self.unread.discard((topic, number))
         elif error.code() == KafkaError._BAD_COMPRESSION:
-            place = self._skipping.behind(message, self._log_end(topic, number))
+            place = self._skipper.next_offset(message, self._log_end(topic, number))
             if place is not None:
                 poll.unreadable.append(Unreadable(topic, message.offset() or 0, error.str()))
                 self._consumer.seek(place)
@@ -212,13 +211,13 @@ class StandaloneConsumer:
                 poll.refused[topic] = error
 
     def _log_end(self, topic: str, number: int) -> int:
-        """Return where a partition's log ends, as the brokers last answered."""
+        """Return the log end of a partition. Blocks for up to 3 s."""
         partition = TopicPartition(topic, number)
         _, end = self._consumer.get_watermark_offsets(partition, timeout=_TIMEOUT_SECONDS)
         return end
 
     def hold(self, topics: Collection[str]) -> None:
-        """Read nothing of these topics until they are no longer among them."""
+        """Pause exactly these topics, and resume all others."""
         wanted = set(topics)
         for change, those in (
             (self._consumer.pause, wanted - self._held),
@@ -237,9 +236,9 @@ class StandaloneConsumer:
         self._silent = {key for key in self._silent if key[0] != topic}
 
     def close(self) -> None:
-        """Leave the cluster; nothing of it is left there."""
+        """Close the consumer."""
         self._consumer.close()
 
 
 def _offsets(asked: Mapping[TopicPartition, Future[ListOffsetsResultInfo]]) -> dict[int, int]:
-    return {partition.partition: answered(future).offset for partition, future in asked.items()}
+    return {partition.partition: result_of(future).offset for partition, future in asked.items()}

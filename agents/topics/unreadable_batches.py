@@ -1,8 +1,7 @@
-"""Batches of records that can't be decompressed: where to go on behind them.
+"""Skip batches of records that cannot be decompressed.
 
-librdkafka decompresses zstd up to ``receive.message.max.bytes`` and no further, says so with
-``_BAD_COMPRESSION``, and would ask for the same batch for ever. How many records it has nobody
-tells.
+librdkafka decompresses zstd up to ``receive.message.max.bytes``. For a larger batch it reports
+``_BAD_COMPRESSION``, and fetches the same batch for ever. The number of its records is unknown.
 """
 
 from __future__ import annotations
@@ -10,26 +9,26 @@ from __future__ import annotations
 from confluent_kafka import Message, TopicPartition
 
 
-class Skipping:
-    """Finds what is behind such batches, in as many topics and partitions as there are.
+class BatchSkipper:
+    """Finds the next readable offset after such batches, for any number of partitions.
 
-    Each try goes on twice as far behind the one before it, until something can be read again: of
-    what follows a batch it passes over fewer records than the batch had.
+    Each attempt skips twice as many offsets as the one before, until a record can be read. So it
+    loses fewer records after the batch than the batch had.
     """
 
     def __init__(self) -> None:
-        #: By topic and partition, where to go on, and how much further if that fails, too.
+        #: By topic and partition: the offset to continue at, and the step if that fails too.
         self._tries: dict[tuple[str | None, int | None], tuple[int, int]] = {}
 
     def read(self, message: Message) -> None:
-        """Note that a record could be read: the batches before it are behind us."""
+        """Record that a record could be read: unreadable batches before it are done."""
         if self._tries:
             self._tries.pop((message.topic(), message.partition()), None)
 
-    def behind(self, message: Message, end: int) -> TopicPartition | None:
-        """Return where to go on, at the log's end at the furthest, for the error in a message.
+    def next_offset(self, message: Message, end: int) -> TopicPartition | None:
+        """Return where to continue after the error in ``message``, up to the log end ``end``.
 
-        None for an error that was skipped before, and comes late.
+        Returns None for a late error of a batch that was skipped already.
         """
         topic, partition, offset = message.topic(), message.partition(), message.offset()
         assert topic is not None

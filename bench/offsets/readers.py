@@ -21,7 +21,7 @@ from aiokafka import TopicPartition as AioTopicPartition
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from caughtup.agents.errors import UserError
-from caughtup.agents.offsets.reader import few_collections
+from caughtup.agents.offsets.reader import rare_collections
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 #: librdkafka as it reads the topic fastest: in large runs of one partition's records.
@@ -67,7 +67,7 @@ def read_alone(reader: Reader, bootstrap_servers: str, partitions: int) -> dict[
 
 def _measure(reader: Reader, bootstrap_servers: str, partitions: int, results: Connection) -> None:
     try:
-        with few_collections():
+        with rare_collections():
             records, seconds = reader(bootstrap_servers, partitions)
         results.send({"records_per_second": records / seconds, **process_figures(os.getpid())})
     finally:

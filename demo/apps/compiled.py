@@ -7,7 +7,7 @@ from pathlib import Path
 
 from caughtup.demo.processes.children import Processes
 from caughtup.models.errors import CaughtupError
-from caughtup.pipelines.java.compiling import compiler_command
+from caughtup.pipelines.java.command_lines import compiler_command
 
 
 def compiled(processes: Processes, name: str, sources: Sequence[Path]) -> Path:

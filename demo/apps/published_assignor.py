@@ -13,7 +13,7 @@ import msgspec
 
 from caughtup.demo.processes.closing import ClosedOnExit
 from caughtup.models.errors import CaughtupError
-from caughtup.pipelines.java.compiling import compiler_command
+from caughtup.pipelines.java.command_lines import compiler_command
 from caughtup.pipelines.java.find import find_java
 from caughtup.pipelines.java.jars import classpath, connect_classpath
 

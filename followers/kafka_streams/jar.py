@@ -13,7 +13,7 @@ import zipfile
 from pathlib import Path
 
 from caughtup.models.errors import CaughtupError
-from caughtup.pipelines.java.compiling import compiler_command
+from caughtup.pipelines.java.command_lines import compiler_command
 
 NAME = "caughtup-follower.jar"
 SOURCES = Path(__file__).parent

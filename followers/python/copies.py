@@ -1,4 +1,4 @@
-"""The interface to an application's tables, which the application keeps."""
+"""The interface through which a follower sees the application's tables."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Resume = Callable[[TaskId], None]
 class Copies(Protocol):
     """An application's copies of its tables; ``ChangelogTables`` is one that keeps them in memory.
 
-    All of this is called on the event loop, and must not wait.
+    All methods are called on the event loop, and must not block.
     """
 
     def positions(self) -> Mapping[TopicPartition, int]:
-        """Return the next offset to restore, of each changelog partition that there is a copy of."""
+        """Return the next offset to restore of each changelog partition with a copy here."""
         ...
 
     def restored(self, task: TaskId) -> bool:
@@ -27,11 +27,10 @@ class Copies(Protocol):
     def assigned(
         self, active: frozenset[TaskId], standby: frozenset[TaskId], resume: Resume
     ) -> None:
-        """Apply an assignment: tasks with state to run, and tasks to stand by for.
+        """Apply an assignment of active and standby tasks with state; drop all other copies.
 
-        Copies of others are no longer wanted. ``resume`` is to be called for each active, in
-        every rebalance, once its tables hold all that is in their changelogs: another process may
-        have written there since, while this one was thought gone. Until then its source
-        partitions are paused.
+        Call ``resume`` for each active, in every rebalance, once its tables have everything in
+        their changelogs: another process may have written there while the group took this one for
+        dead. Until then its source partitions are paused.
         """
         ...

@@ -19,7 +19,7 @@ from caughtup.models.wire.subscription_info import SubscriptionInfo
 
 @dataclass(frozen=True, slots=True)
 class GroupSnapshot:
-    """The group's tasks and clients when it rebalances, and a scenario of both."""
+    """The group's tasks and clients at a rebalance, and the scenario made of them."""
 
     tasks: TaskPartitions
     clients: Mapping[ProcessId, ClientMetadata]
@@ -40,11 +40,11 @@ def read_group(
     ends: Mapping[TopicPartition, int],
     config: Mapping[str, Any],
 ) -> GroupSnapshot:
-    """Make the snapshot of what members said.
+    """Make a snapshot from the members' subscriptions.
 
-    ``tasks`` are the topology's that there are now. ``ends`` are end offsets of changelog
-    partitions, as far as they are known; ``config`` are Kafka's assignment configs. Raises
-    ScenarioError for a config that Kafka Streams would refuse.
+    ``tasks``: the topology's present tasks. ``ends``: known end offsets of changelog partitions.
+    ``config``: Kafka's assignment configs. Raises ScenarioError for a config that Kafka Streams
+    would refuse.
     """
     clients = clients_of([_member(member_id, info) for member_id, info in sorted(members.items())])
     sums = _end_offset_sums(tasks, ends, clients)
@@ -52,9 +52,9 @@ def read_group(
 
 
 def _member(member_id: str, info: SubscriptionInfo | None) -> MemberSubscription:
-    """Return a member as a leader of Kafka Streams reads it.
+    """Return a member as a leader of Kafka Streams would read it.
 
-    Members let go of all partitions before they join, so nobody owns any.
+    Members revoke all partitions before they join, so none owns any.
     """
     return MemberSubscription(
         member_id=member_id,
@@ -69,9 +69,9 @@ def _end_offset_sums(
     ends: Mapping[TopicPartition, int],
     clients: Mapping[ProcessId, ClientMetadata],
 ) -> dict[TaskId, int]:
-    """Sum each task's end offsets; they were listed before members said how far they are.
+    """Return each task's end offset sum, at least the greatest offset sum of its copies.
 
-    A copy that is beyond them only shows that they are older, as nobody asks in a rebalance.
+    The end offsets were listed before the rebalance, so that copies may be beyond them.
     """
     sums: dict[TaskId, int] = {}
     for task, changelogs in tasks.changelogs.items():
@@ -90,7 +90,7 @@ def _scenario(
     sums: Mapping[TaskId, int],
     config: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Write what is to be decided as ``caughtup assign`` reads it."""
+    """Return the scenario in the format of ``caughtup assign``."""
     written: dict[str, Any] = {}
     for process, client in clients.items():
         active, standby = client.previous_tasks({})

@@ -1,4 +1,4 @@
-"""A member of an application that follows, whichever client it joins with."""
+"""A group member that follows recommendations, independent of the client library."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from caughtup.followers.python.copies import Copies, Resume
 from caughtup.followers.python.group_snapshot import read_group
 from caughtup.followers.python.kafka.connection import Connection
 from caughtup.followers.python.kafka.log_ends import LogEnds
-from caughtup.followers.python.kafka.publisher import Publisher
+from caughtup.followers.python.kafka.publisher import RecordPublisher
 from caughtup.followers.python.kafka.recommendations import RecommendationReader
-from caughtup.followers.python.members import Members, Subscribed, read_member
+from caughtup.followers.python.members import Members, MemberSubscription, read_member
 from caughtup.followers.python.positions import PositionReports
 from caughtup.followers.python.rebalance import decide_rebalance, keep_in_place
 from caughtup.followers.python.settings import FollowerSettings
@@ -53,8 +53,8 @@ _AGAIN_SECONDS = 30.0
 class FollowingMember:
     """Writes this process's user data, decides rebalances as leader, and applies its assignment.
 
-    Nothing of that waits for Kafka, and nothing throws: what has to be read and written is so in
-    the background, between ``start`` and ``stop``.
+    None of these calls waits for Kafka or raises: reading and writing is done in the background,
+    between ``start`` and ``stop``.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class FollowingMember:
         settings: FollowerSettings,
         client_id: str,
     ) -> None:
-        """Make a member; ``config`` is by Kafka's names. Raises ScenarioError or ValueError."""
+        """Make a member; ``config`` has Kafka's names. Raises ScenarioError or ValueError."""
         other = sorted(config.keys() - set(_CONFIGS))
         if other:
             raise ValueError(f"{other[0]!r} is not among {', '.join(_CONFIGS)}")
@@ -86,14 +86,14 @@ class FollowingMember:
             connection, settings.topic(RECOMMENDATIONS), group, settings.signing_key_file
         )
         self._ends = LogEnds(connection, topology.changelogs, settings.positions_interval_ms)
-        self._publisher = Publisher(
+        self._publisher = RecordPublisher(
             connection, (settings.topic(APPLICATION_STATES), settings.topic(TASK_POSITIONS))
         )
         self._reports = PositionReports(topology, group, self.process, client_id)
         self._background: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        """Start reading and writing; wait a little until there is something to decide from."""
+        """Start reading and writing; wait a short time for a recommendation and end offsets."""
         work = (self._reader.run, self._ends.run, self._publisher.run, self._report)
         self._background = [asyncio.create_task(_forever(run)) for run in work]
         with suppress(TimeoutError):
@@ -102,7 +102,7 @@ class FollowingMember:
                 await self._ends.known.wait()
 
     async def stop(self) -> None:
-        """Withdraw the published positions, and close all connections."""
+        """Write tombstones for the published positions, and close all connections."""
         for task in self._background:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
@@ -123,11 +123,11 @@ class FollowingMember:
         return encode_subscription_info(self.process, sums, self._joins)
 
     def assign(
-        self, counts: Mapping[str, int], members: Mapping[str, Subscribed]
+        self, counts: Mapping[str, int], members: Mapping[str, MemberSubscription]
     ) -> dict[str, MemberAssignment]:
-        """Decide a rebalance; ``counts`` are the partitions of topics, by the cluster's metadata.
+        """Decide a rebalance; ``counts``: the topics' numbers of partitions in the metadata.
 
-        Topics that a member doesn't subscribe to wait until all do.
+        Topics to which not all members subscribe are not assigned yet.
         """
         known = set(self.topology.topics).intersection(*(one.topics for one in members.values()))
         tasks = self.topology.tasks(counts, known)
@@ -148,10 +148,10 @@ class FollowingMember:
         return given
 
     def on_assignment(self, user_data: bytes | None, resume: Resume) -> int | None:
-        """Apply the assignment that a rebalance brought this member.
+        """Apply this member's assignment.
 
-        ``resume`` as for ``Copies.assigned``. Returns when this member is to ask for the next
-        rebalance: ms on its own clock, 0 for at once, None for never.
+        ``resume`` as for ``Copies.assigned``. Returns when this member has to ask for the next
+        rebalance: in ms on its own clock, 0 for at once, None for never.
         """
         try:
             info = decode_assignment_info(user_data or b"")
@@ -194,7 +194,7 @@ class FollowingMember:
         return dict(decided.assignments)
 
     def _offset_sums(self) -> dict[TaskId, int]:
-        """Return offset sums as Kafka Streams does: -2 of what runs, else the sum of positions."""
+        """Return offset sums like Kafka Streams: -2 for running tasks, else the sum of positions."""
         positions = self._copies.positions()
         there = {self.topology.task_restored_from(one) for one in positions}
         sums = {
@@ -220,7 +220,7 @@ class FollowingMember:
             self._publish_positions()
 
     def _publish_positions(self, *, gone: bool = False) -> None:
-        """Publish the positions of copies that are restored; ``gone`` withdraws them."""
+        """Publish the positions of copies that restore; with ``gone``, tombstones for them."""
         running = self._running()
         there = {self.topology.task_restored_from(one) for one in self._copies.positions()}
         copies = set() if gone else {task for task in there if task is not None} - running
@@ -238,7 +238,7 @@ class FollowingMember:
 
 
 async def _forever(run: Callable[[], Awaitable[None]]) -> None:
-    """Keep background work running, whatever happens to it."""
+    """Run background work again whenever it fails."""
     while True:
         try:
             await run()

@@ -1,4 +1,4 @@
-"""A group's members as their leader reads them."""
+"""A group's members, decoded by their leader."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from caughtup.models.wire.subscription_info import SubscriptionInfo, decode_subs
 
 log = logging.getLogger("caughtup.followers")
 
-#: Members by id, with their decoded user data; None where that couldn't be decoded.
+#: Members' decoded user data, by member id; None if they could not be decoded.
 Members = Mapping[str, SubscriptionInfo | None]
 
 
-class Subscribed(NamedTuple):
+class MemberSubscription(NamedTuple):
     """A member's subscription: its topics and its user data."""
 
     topics: Collection[str]
@@ -25,7 +25,7 @@ class Subscribed(NamedTuple):
 
 
 def read_member(member_id: str, user_data: bytes | None) -> SubscriptionInfo | None:
-    """Decode a member's user data; None, with a warning, if a follower didn't write them."""
+    """Decode a member's user data; log a warning and return None if no follower wrote them."""
     try:
         return decode_subscription_info(user_data or b"")
     except CaughtupError as error:
@@ -34,7 +34,7 @@ def read_member(member_id: str, user_data: bytes | None) -> SubscriptionInfo | N
 
 
 def process_of(member_id: str, info: SubscriptionInfo | None) -> ProcessId:
-    """Name a member's process; one without user data gets an id made of its member id."""
+    """Return a member's process id; without user data, an id derived from its member id."""
     if info is not None:
         return info.process_id
     digest = hashlib.sha256(member_id.encode("utf-8", "surrogatepass")).digest()

@@ -1,4 +1,4 @@
-"""Makes the records of task-positions: how far a process's copies are."""
+"""Make the records of task-positions: the positions of a process's copies."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.records.keys import encode_copy
 from caughtup.models.records.task_positions import FORMAT, PositionRecord, Role
 
-#: What didn't change is published again after so many seconds.
+#: How often unchanged positions are published again.
 _REPEAT_SECONDS = 60.0
 
 Offsets = Mapping[TopicPartition, int]
 
 
 class PositionReports:
-    """Makes records of what changed since the last time, each minute of everything."""
+    """Makes records of positions that changed since the last call, and each minute of all."""
 
     def __init__(self, topology: Topology, group: str, process: ProcessId, client_id: str) -> None:
         self._topology = topology
@@ -38,10 +38,10 @@ class PositionReports:
         now_ms: int,
         clock: float,
     ) -> dict[bytes, bytes | None]:
-        """Return the records to write, by key; a tombstone for a copy that isn't restored any more.
+        """Return the records to write, by key; a tombstone for a copy that no longer restores.
 
-        ``positions`` are the next offsets of changelog partitions, ``starts`` and ``ends`` their
-        bounds. ``now_ms`` goes into the records, ``clock`` (s) never goes back.
+        ``positions``: the next offsets of changelog partitions; ``starts`` and ``ends``: their
+        bounds. ``now_ms`` goes into the records; ``clock`` is monotonic, in s.
         """
         repeat = clock - self._repeated >= _REPEAT_SECONDS
         self._repeated = clock if repeat else self._repeated

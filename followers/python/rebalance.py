@@ -1,4 +1,4 @@
-"""A rebalance as a Python application's leader decides it: a function, without clocks or I/O."""
+"""Decide a rebalance as the leader of a Python application: functions without clocks or I/O."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from caughtup.models.records.application_states import ApplicationStateRecord
 
 @dataclass(frozen=True, slots=True)
 class RebalanceDecision:
-    """The outcome of a rebalance: members' assignments, decision, log line, published record."""
+    """The outcome of a rebalance: assignments by member, decision, log line, record to publish."""
 
     assignments: Mapping[str, MemberAssignment]
     decision: FollowerDecision
@@ -50,13 +50,13 @@ def decide_rebalance(
 ) -> RebalanceDecision:
     """Decide a rebalance by the follower's rules; return each member's assignment.
 
-    ``own`` is the leader's process, which asks for the next rebalance, and ``now_ms`` its clock.
+    ``own``: the leader's process, which asks for the next rebalance. ``now_ms``: its clock.
     """
     tasks, clients, scenario = group.tasks, group.clients, group.scenario
     decision, why = _decide(scenario, inputs, patience)
     lags = {client.process_id: client.lags for client in scenario.clients}
     probing_ms = None if decision.follow_up_ms is None else now_ms + decision.follow_up_ms
-    # As Kafka Streams deals out what a public assignor decided, so that this can be checked alike.
+    # Like Kafka Streams for a public assignor, so that the service can check it in the same way.
     assignments = assign_group(
         clients, tasks, lags, _as_decision(decision), probing=(own, probing_ms), from_hash_map=True
     )
@@ -69,10 +69,10 @@ def decide_rebalance(
 def keep_in_place(
     tasks: TaskPartitions, members: Members, own: ProcessId, next_rebalance_ms: int
 ) -> dict[str, MemberAssignment]:
-    """Assign every task to the member that reports to run it, for when nothing can be decided.
+    """Assign every task to the member that reports to run it, when nothing can be decided.
 
-    What nobody runs goes to whoever has least. Standbys stay. ``own``'s member asks for the next
-    rebalance.
+    Other tasks go to the members with the fewest. Standbys stay. The member of the process ``own``
+    asks for the next rebalance.
     """
     given: dict[str, list[TaskId]] = {member: [] for member in sorted(members)}
     reported = {m: dict(info.offset_sums) if info else {} for m, info in members.items()}

@@ -1,4 +1,4 @@
-"""A follower's settings, by the same names as those of the one for Kafka Streams."""
+"""A follower's settings, with the same names as those of the follower for Kafka Streams."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class FollowerSettings:
 
     @property
     def patience(self) -> Patience:
-        """Return the part that the rules need."""
+        """Return the settings that the follower's rules use."""
         return Patience(self.follow_up_ms, self.recommendation_max_age_ms, self.follow_ups)
 
     def topic(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""The value of a record of application-states, as the follower for Kafka Streams writes it."""
+"""Make the value of a record of application-states, like the follower for Kafka Streams."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def application_state(
     decision: FollowerDecision,
     message: str,
 ) -> ApplicationStateRecord:
-    """Return what the leader knew and did; who publishes it adds who it is, and when.
+    """Return the leader's input and decision; the publisher adds the process and the time.
 
-    A client's lags leave out the tasks of which it lags as much as anybody. Source:
+    A client's lags leave out tasks with the greatest lag of all clients. Source:
     ``caughtup.ApplicationStateRecord``.
     """
     greatest: dict[TaskId, int] = {}
@@ -62,7 +62,7 @@ def application_state(
 
 
 def decided_with(inputs: FollowerInputs, patience: Patience) -> FollowerRecord:
-    """Return what the decision depends on besides the application. Source: ``GroupFollower``."""
+    """Return the follower's own input to the decision. Source: ``GroupFollower``."""
     basis = FollowerRecord(
         follow_up_ms=patience.follow_up_ms,
         max_age_ms=patience.max_age_ms,

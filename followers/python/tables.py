@@ -1,4 +1,4 @@
-"""Tables in memory, one dict for each changelog partition, restored from Kafka."""
+"""Tables in memory, a dict for each changelog partition, restored from Kafka."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import KafkaError
 
 from caughtup.followers.python.copies import Resume
-from caughtup.followers.python.kafka.connection import Complaint, Connection
+from caughtup.followers.python.kafka.connection import Connection, RepeatedProblem
 from caughtup.followers.python.topology import Topology
 from caughtup.models.ids import TaskId, TopicPartition
 
@@ -22,9 +22,9 @@ _EMPTY: Mapping[bytes, bytes] = MappingProxyType({})
 
 
 class ChangelogTables:
-    """An application's tables; those of standbys follow their changelogs all the time.
+    """An application's tables; standbys follow their changelogs continuously.
 
-    ``run`` has to run in the background. Everything else is called on the same event loop.
+    ``run`` has to run in the background; call all other methods on the same event loop.
     """
 
     def __init__(
@@ -39,11 +39,11 @@ class ChangelogTables:
         self._active: frozenset[TaskId] = frozenset()
         self._standby: frozenset[TaskId] = frozenset()
         self._restored: set[TaskId] = set()
-        #: Actives that don't run yet, because their changelogs' ends aren't reached for certain.
+        #: Actives that do not run yet: they may not have reached their changelogs' ends.
         self._pending: set[TaskId] = set()
         self._resume: Resume = lambda task: None
         self._changed = asyncio.Event()
-        self._complaint = Complaint()
+        self._complaint = RepeatedProblem()
 
     def positions(self) -> Mapping[TopicPartition, int]:
         """Return the next offset to restore of each copy."""
@@ -72,20 +72,21 @@ class ChangelogTables:
         self._changed.set()
 
     def table(self, task: TaskId, name: str) -> Mapping[bytes, bytes]:
-        """Return a task's table as it is now: of a standby as far as it is restored."""
+        """Return a task's present table; that of a standby as far as it is restored."""
         changelog = self._topology.tables_of(task)[name]
         return MappingProxyType(self._tables[changelog]) if changelog in self._tables else _EMPTY
 
     async def put(self, task: TaskId, name: str, key: bytes, value: bytes | None) -> None:
-        """Change a running active's table and its changelog; None deletes. Raises KafkaError."""
+        """Set a key in a running active's table and its changelog; None deletes. Raises KafkaError."""
         changelog = self._topology.tables_of(task)[name]
         sent = await self._producer.send(changelog.topic, value, key, partition=changelog.partition)
         _set(self._tables[changelog], key, value)
         self._written.append(sent)
 
     async def flush(self) -> None:
-        """Wait until every change is in its changelog: before offsets are committed, and before
-        partitions are given up. Raises KafkaError if one isn't.
+        """Wait until every change is in its changelog. Raises KafkaError if one is not.
+
+        Call it before offsets are committed, and before partitions are revoked.
         """
         written, self._written = self._written, []
         for metadata in await asyncio.gather(*written):
@@ -115,7 +116,7 @@ class ChangelogTables:
                 await consumer.stop()
 
     async def _restore(self, consumer: AIOKafkaConsumer) -> None:
-        """Read changelogs of standbys, and of actives up to where they end."""
+        """Read the changelogs of standbys, and of pending actives up to their ends."""
         targets: dict[TopicPartition, int] = {}
         read: set[TopicPartition] | None = None
         while True:
@@ -128,7 +129,7 @@ class ChangelogTables:
                 continue
             records = await consumer.getmany(timeout_ms=_POLL_MS)
             if self._changed.is_set():
-                # They may be of copies that aren't here any more, or that write themselves.
+                # Partitions of copies that are gone, or that run and write by themselves.
                 continue
             for found in records.values():
                 for record in found:
@@ -159,7 +160,7 @@ class ChangelogTables:
         return {TopicPartition(*one): end for one, end in ends.items()}
 
     def _complete(self, targets: Mapping[TopicPartition, int]) -> None:
-        """Resume actives whose tables have all that was there when they were assigned."""
+        """Resume actives whose tables have everything up to the end offsets at their assignment."""
         if self._changed.is_set():
             return
         for task in sorted(self._pending):
@@ -178,7 +179,7 @@ class ChangelogTables:
         self._positions[one] = record.offset + 1
 
     def _move(self, one: TopicPartition, position: int) -> None:
-        """Keep the reader's position: one further back means another log, read anew."""
+        """Set a copy's position; a smaller one means that the log was recreated: restore it again."""
         if position < self._positions[one]:
             self._tables[one].clear()
         self._positions[one] = position

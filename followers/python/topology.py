@@ -1,4 +1,4 @@
-"""An application's topology: what it reads and keeps, from which its tasks follow."""
+"""An application's topology: its source topics and tables, which determine its tasks."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from caughtup.models.partition_assignor.task_partitions import TaskPartitions, g
 
 @dataclass(frozen=True, slots=True)
 class TopicGroup:
-    """Topics that are read together: partition p of each of them is one task's.
+    """Topics that are read together: partition p of each belongs to the same task.
 
-    ``tables`` names the tables that each task keeps, each with its changelog topic, which has
-    as many partitions as the widest of the topics. A group without tables has no state.
+    ``tables``: the changelog topic of each table, which has as many partitions as the widest of the
+    topics. A group without tables has no state.
     """
 
     topics: tuple[str, ...]
@@ -25,14 +25,14 @@ class TopicGroup:
 class Topology:
     """An application's topic groups; the position of each in the sequence is its subtopology.
 
-    Raises ValueError where no topic is read, or one is read by two groups or restored by two.
+    Raises ValueError if there is no topic, or if two groups read or restore the same one.
     """
 
     def __init__(self, groups: Sequence[TopicGroup]) -> None:
         self.groups = tuple(groups)
-        #: Every topic that is read.
+        #: All source topics.
         self.topics = tuple(sorted(topic for group in self.groups for topic in group.topics))
-        #: Every changelog topic.
+        #: All changelog topics.
         self.changelogs = tuple(
             sorted(topic for group in self.groups for topic in group.tables.values())
         )
@@ -46,7 +46,7 @@ class Topology:
     def tasks(self, counts: Mapping[str, int], known: Collection[str]) -> TaskPartitions:
         """Return the tasks of the topic groups whose topics are all ``known``.
 
-        ``counts`` has the number of partitions of topics; one that it lacks has none.
+        ``counts``: the topics' numbers of partitions; missing topics have none.
         """
         subtopologies = {
             number: TopicsInfo(sources=group.topics, changelogs=tuple(group.tables.values()))
@@ -62,19 +62,19 @@ class Topology:
         return task.subtopology < len(self.groups) and bool(self.groups[task.subtopology].tables)
 
     def tables_of(self, task: TaskId) -> Mapping[str, TopicPartition]:
-        """Name a task's tables, each with its changelog partition."""
+        """Return the changelog partition of each of a task's tables, by the table's name."""
         tables = self.groups[task.subtopology].tables if self.stateful(task) else {}
         return {name: TopicPartition(topic, task.partition) for name, topic in tables.items()}
 
     def task_reading(self, source: TopicPartition) -> TaskId | None:
-        """Name the task that reads a source partition."""
+        """Return the task that reads a source partition; None if there is none."""
         for number, group in enumerate(self.groups):
             if source.topic in group.topics:
                 return TaskId(number, source.partition)
         return None
 
     def task_restored_from(self, changelog: TopicPartition) -> TaskId | None:
-        """Name the task whose table a changelog partition restores."""
+        """Return the task that a changelog partition restores; None if there is none."""
         for number, group in enumerate(self.groups):
             if changelog.topic in group.tables.values():
                 return TaskId(number, changelog.partition)

@@ -1,7 +1,7 @@
-"""Parquet files of tables: written by Spark's workers from Arrow, and read by them.
+"""Write and read Parquet files of tables, on Spark's workers.
 
-A file that is written is in no table yet: the driver adds it, with what is returned here. One that
-never is added, since its task or its batch was done again, is an orphan that vacuum removes.
+A written file is not in its table until the driver commits it, by the NewFile that is returned
+here. A file that is never committed, because its task or batch was repeated, is removed by vacuum.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructType
 from caughtup.pipelines.delta.store import Store
 from caughtup.pipelines.tables import columns, empty
 
-#: What the driver is told of the files that its workers wrote.
+#: The columns of NewFile, in which workers return written files to the driver.
 NEW_FILES = columns(
     table=StringType(), path=StringType(), size=LongType(), rows=IntegerType(), stats=StringType()
 )
-#: A store is given its bytes in pieces of so many.
+#: The bytes that are passed to a store at once.
 _BUFFER = 1 << 20
-#: Columns of which files say what values are in them, so that readers skip files.
+#: The columns with statistics, by which readers skip files.
 _SKIPPED_BY = (
     *("as_of", "commit_timestamp", "seen", "group", "topic", "partition"),
     *("log_partition", "log_offset"),
@@ -39,7 +39,7 @@ _SKIPPED_BY = (
 
 
 class NewFile(NamedTuple):
-    """A file below its table's place: its path, bytes and rows, and its statistics as JSON."""
+    """A new file: its table, its path below that, its bytes and rows, and statistics as JSON."""
 
     table: str
     path: str
@@ -49,12 +49,12 @@ class NewFile(NamedTuple):
 
     @property
     def partition(self) -> dict[str, str | None]:
-        """The values that the file's folders say."""
+        """The values of the table's partition columns, from the file's folders."""
         return partition_of(self.path)
 
 
 def partition_of(path: str) -> dict[str, str | None]:
-    """Return what the folders of a file say, such as date and group_bucket."""
+    """Return the partition values in a file's path, such as date and group_bucket."""
     folders = (folder.partition("=") for folder in path.split("/")[:-1])
     return {name: value for name, _, value in folders}
 
@@ -62,22 +62,22 @@ def partition_of(path: str) -> dict[str, str | None]:
 def write_file(
     root: Store, table: str, folder: str, prefix: str, rows: pa.Table, texts: Sequence[str]
 ) -> NewFile:
-    """Write rows into a new file of a table; ``texts`` are columns of few values beside the rows.
+    """Write rows into a new file of a table, with a unique name.
 
-    No two files ever have one name. ``root`` is the place of all tables.
+    ``root``: the store of all tables. ``texts``: columns with few distinct values. Raises OSError.
     """
     path = f"{folder}/{prefix}-{secrets.token_hex(8)}.parquet"
-    place, told = root.at(table), list[pq.FileMetaData]()
+    place, metadata = root.at(table), list[pq.FileMetaData]()
     try:
-        size = _write(place, path, rows, texts, told)
+        size = _write(place, path, rows, texts, metadata)
     except (DeltaError, OSError) as error:
-        # What a worker raises reaches the driver as text, of which the first line is told.
-        raise OSError(f"can't write {place.uri}: {place.said(error)}") from None
-    return new_file(table, path, size, told[0])
+        # A worker's exception reaches the driver as text, of which the first line is shown.
+        raise OSError(f"can't write {place.uri}: {place.describe(error)}") from None
+    return new_file(table, path, size, metadata[0])
 
 
 def _write(
-    place: Store, path: str, rows: pa.Table, texts: Sequence[str], told: list[pq.FileMetaData]
+    place: Store, path: str, rows: pa.Table, texts: Sequence[str], metadata: list[pq.FileMetaData]
 ) -> int:
     with place.filesystem().open_output_stream(path, buffer_size=_BUFFER) as stream:
         pq.write_table(
@@ -85,18 +85,18 @@ def _write(
             stream,
             compression="zstd",
             use_dictionary=list(texts),
-            # Rows of a group stand together: a query for one skips the pages of others.
+            # Rows are sorted by group: a query for one group skips the pages of others.
             write_page_index=True,
-            # Readers are to find plain columns, not what they are in our memory.
+            # Without it readers get plain columns instead of Arrow's dictionaries.
             store_schema=False,
-            metadata_collector=told,
+            metadata_collector=metadata,
         )
         written: int = stream.tell()
         return written
 
 
 def statistics(metadata: pq.FileMetaData) -> str:
-    """Return a file's statistics in Delta's JSON: how many rows, and what columns have at most."""
+    """Return a file's statistics in Delta's JSON: rows, and minimum, maximum and nulls by column."""
     least: dict[str, object] = {}
     most: dict[str, object] = {}
     nulls: dict[str, int] = {}
@@ -108,23 +108,23 @@ def statistics(metadata: pq.FileMetaData) -> str:
             continue
         nulls[name] = sum(one.null_count for one in found)
         known = [one for one in found if one.has_min_max]
-        # A column without a bound in some part has none.
+        # A column needs bounds in all row groups with values.
         if known and all(one.has_min_max or one.num_values == 0 for one in found):
-            least[name] = _said(min(one.min for one in known))
-            most[name] = _said(max(one.max for one in known))
+            least[name] = _as_statistic(min(one.min for one in known))
+            most[name] = _as_statistic(max(one.max for one in known))
     of_rows = {"numRecords": metadata.num_rows}
     return json.dumps({**of_rows, "minValues": least, "maxValues": most, "nullCount": nulls})
 
 
-def _said(value: int | str | datetime) -> int | str:
-    # Times are whole milliseconds, which is what Delta's statistics have.
+def _as_statistic(value: int | str | datetime) -> int | str:
+    # Delta's statistics have times in ms; ours are whole ms.
     return value if isinstance(value, int | str) else value.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def write_rows(
     rows: DataFrame, root: Store, table: str, partition_by: Sequence[str], prefix: str
 ) -> list[NewFile]:
-    """Write rows that Spark has, each of its partitions to a file for each folder."""
+    """Write a DataFrame's rows: a file for each Spark partition and each folder."""
     written = rows.mapInArrow(
         partial(_write_batches, root, table, tuple(partition_by), prefix), NEW_FILES
     )
@@ -138,7 +138,7 @@ def read_rows(
     schema: StructType,
     where: pc.Expression | None = None,
 ) -> DataFrame:
-    """Return the rows of files of the table at a place; columns that a file has not are null."""
+    """Return the rows of a table's files as a DataFrame; columns that a file lacks are null."""
     if not paths:
         return empty(spark, schema)
     files = spark.createDataFrame([(path,) for path in paths], "path string")
@@ -146,7 +146,7 @@ def read_rows(
 
 
 def read_arrow(place: Store, paths: Sequence[str], schema: pa.Schema) -> ds.Dataset:
-    """Return files of a table as Arrow's data set; folders are columns where the schema has them."""
+    """Return a table's files as an Arrow dataset, with those folders that the schema has as columns."""
     partitioning = ds.partitioning(flavor="hive")
     folders = sorted({name for path in paths for name in partition_of(path)})
     fields = [schema.field(name) for name in folders if name in schema.names]
@@ -195,10 +195,10 @@ def _write_batches(
     for key, numbers in places.items():
         folder = "/".join(f"{name}={v}" for name, v in zip(partition_by, key, strict=True))
         files.append(write_file(root, table, folder, prefix, own.take(pa.array(numbers)), ()))
-    yield told(files)
+    yield file_rows(files)
 
 
-def told(files: Sequence[NewFile]) -> pa.RecordBatch:
+def file_rows(files: Sequence[NewFile]) -> pa.RecordBatch:
     """Return rows of NEW_FILES."""
     return pa.RecordBatch.from_pylist(
         [file._asdict() for file in files], schema=to_arrow_schema(NEW_FILES)
@@ -206,12 +206,12 @@ def told(files: Sequence[NewFile]) -> pa.RecordBatch:
 
 
 def new_file(table: str, path: str, size: int, metadata: pq.FileMetaData) -> NewFile:
-    """Return what there is to say of a file that is there."""
+    """Return the NewFile of an existing file."""
     return NewFile(table, path, size, metadata.num_rows, statistics(metadata))
 
 
 def by_table(files: Iterable[NewFile]) -> dict[str, list[NewFile]]:
-    """Return files by their table, in the order of their paths."""
+    """Group files by table, sorted by path."""
     found: dict[str, list[NewFile]] = {}
     for file in sorted(files):
         found.setdefault(file.table, []).append(file)

@@ -1,8 +1,8 @@
-"""Where tables are: Hadoop's URIs and options as the Delta library wants them.
+"""Stores of tables: convert Hadoop's URIs and options to those of the Delta library.
 
-Workers and the driver read and write tables by the library's own clients, so what Spark was given
-for s3a, abfs or gs is handed on here, and nowhere else. Environment variables count where Hadoop
-has no option, on every worker as on the driver.
+The driver and the workers access tables by the library's own clients, so Spark's options for s3a,
+abfs or gs are converted here. Environment variables count where Hadoop has no option, on workers as
+on the driver.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from pyarrow.fs import FileSelector, PyFileSystem
 
 from caughtup.models.errors import CaughtupError
 
-if TYPE_CHECKING:  # caughtup history reads tables where there is no Spark
+if TYPE_CHECKING:  # `caughtup history` reads tables without Spark
     from pyspark.sql import SparkSession
 
-#: The library's name for each of S3A's options that has one.
+#: The library's option for each of S3A's options.
 _S3A = {
     "access.key": "AWS_ACCESS_KEY_ID",
     "secret.key": "AWS_SECRET_ACCESS_KEY",
@@ -36,7 +36,7 @@ _AZURE = {
     "fs.azure.account.oauth2.client.secret": "AZURE_CLIENT_SECRET",
 }
 _GOOGLE = {"google.cloud.auth.service.account.json.keyfile": "GOOGLE_SERVICE_ACCOUNT"}
-#: The library's URIs by Hadoop's, and whose environment variables are for them.
+#: By Hadoop's URI scheme: the library's scheme, and the prefix of its environment variables.
 _SCHEMES = {
     "file": ("file", ""),
     "s3": ("s3", "AWS_"),
@@ -57,7 +57,7 @@ Option = Callable[[str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A place for tables, and how the library gets there: credentials are never shown."""
+    """A place for tables: its URI, and the library's options, which are never shown."""
 
     uri: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -67,13 +67,13 @@ class Store:
         return replace(self, uri=f"{self.uri}/{name}")
 
     def filesystem(self) -> PyFileSystem:
-        """Return the files below the place, for Arrow."""
+        """Return a file system for Arrow, whose paths are relative to this place."""
         return PyFileSystem(DeltaStorageHandler(self.uri, dict(self.options)))
 
     def names(self) -> list[str]:
-        """Name what is in the place, in order; nothing where there is none.
+        """Return the sorted names of files and folders in this place; empty if it does not exist.
 
-        Raises CaughtupError ``output_unwritable`` where the store doesn't answer.
+        Raises CaughtupError ``output_unwritable`` if the store does not answer.
         """
         try:
             found = self.filesystem().get_file_info(FileSelector("", allow_not_found=True))
@@ -81,12 +81,12 @@ class Store:
             return []
         except (DeltaError, OSError) as error:
             raise CaughtupError(
-                "output_unwritable", f"can't read {self.uri}: {self.said(error)}"
+                "output_unwritable", f"can't read {self.uri}: {self.describe(error)}"
             ) from error
         return sorted(one.base_name for one in found)
 
-    def said(self, error: Exception) -> str:
-        """Return an error of the library's in one line, without any of our secrets."""
+    def describe(self, error: Exception) -> str:
+        """Return the library's error in one line, without secrets of the options."""
         lines = (line.strip(" \t↳") for line in _COLOUR.sub("", str(error)).splitlines())
         text = ": ".join(line.rstrip(":") for line in lines if line) or type(error).__name__
         for name, value in self.options.items():
@@ -98,9 +98,9 @@ class Store:
 def store_of(
     uri: str, option: Option = lambda _: None, environment: Mapping[str, str] = os.environ
 ) -> Store:
-    """Return where a URI or path of Hadoop's is; ``option`` asks for one of Hadoop's options.
+    """Return the store of a URI or path as in Hadoop; ``option`` returns a Hadoop option.
 
-    Raises CaughtupError ``output_unwritable`` for a file system that the library doesn't know.
+    Raises CaughtupError ``output_unwritable`` for a scheme that the library does not support.
     """
     uri = uri.rstrip("/")
     default = option("fs.defaultFS") or "file:///"
@@ -129,7 +129,7 @@ def store_of(
 
 
 def store_for(spark: SparkSession, uri: str, environment: Mapping[str, str] = os.environ) -> Store:
-    """Return where a URI is, by the options that Spark has for Hadoop. Raises as store_of does."""
+    """Return the store of a URI, with Spark's options for Hadoop. Raises like ``store_of``."""
     hadoop = spark._jsparkSession.sessionState().newHadoopConf()
     return store_of(uri, hadoop.get, environment)
 
@@ -157,6 +157,6 @@ def _s3_options(bucket: str, option: Option) -> dict[str, str]:
 
 
 def _azure_options(authority: str, option: Option) -> dict[str, str]:
-    """Return options of Azure's; Hadoop has them by account, or for all accounts."""
+    """Return the options for Azure; Hadoop has them by account, or for all accounts."""
     account = authority.rpartition("@")[2]
     return _mapped(_AZURE, lambda name: option(f"{name}.{account}") or option(name))

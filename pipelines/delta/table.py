@@ -1,9 +1,8 @@
-"""A table in Delta Lake as its one writer has it: a batch's files are added by one commit.
+"""A Delta table with one writer, the history, which adds each batch's files in one commit.
 
-A commit carries the batch's number as the version of an application, which is the history that
-writes. The library doesn't leave out a batch that is there already: so its number is read, and the
-commit is made on the same handle, which fails if anybody's batch came in between. Compaction and
-vacuum may go on meanwhile.
+A commit has the batch's number as the version of an application, which is the history. The library
+does not skip a batch that is there already: so its number is read, and the commit is made on the
+same handle, which fails if another batch came in between. Compaction and vacuum may run meanwhile.
 """
 
 from __future__ import annotations
@@ -25,21 +24,21 @@ from caughtup.pipelines.delta.files import NewFile, partition_of
 from caughtup.pipelines.delta.store import Store
 from caughtup.pipelines.tables import SCHEMA
 
-#: What a table of ours says of itself.
+#: The keys of a table's configuration: the history, the cluster, our schema.
 HISTORY, CLUSTER, RELEASE = "caughtup.history", "caughtup.cluster", "caughtup.schema"
 _BATCH, _ATTEMPT = "caughtup.batch", "caughtup.attempt"
 _COMMITS_LOOKED_AT = 20
 
 
 class Owner(NamedTuple):
-    """Whose tables they are: the history, named by its checkpoint, and the cluster it is of."""
+    """The owner of tables: the history's id, from its checkpoint, and its cluster's id."""
 
     history: str
     cluster: str
 
 
 class Layout(NamedTuple):
-    """A table's name, its columns with those that are folders, and which are folders."""
+    """A table's name, all its columns, and those of them that are folders."""
 
     name: str
     columns: StructType
@@ -47,7 +46,7 @@ class Layout(NamedTuple):
 
 
 class HistoryTable:
-    """A table of a history, opened by ``open_table`` or made by ``create_table``."""
+    """A table of a history, opened by ``open_table`` or created by ``create_table``."""
 
     def __init__(self, root: Store, layout: Layout, delta: DeltaTable) -> None:
         self.root = root
@@ -55,22 +54,22 @@ class HistoryTable:
         self._delta = delta
 
     def batch(self, owner: Owner) -> int | None:
-        """Return the last batch that is in the table, None before the first; read it anew."""
+        """Read the table's newest version, and return its last batch, None before the first."""
         with reported(self.root, self.layout.name):
             self._delta.update_incremental()
             return self._delta.transaction_version(owner.history)
 
     def version(self) -> int:
-        """Return the version that was read last."""
+        """Return the version that was last read."""
         return self._delta.version()
 
     def count(self) -> int:
-        """Return how many rows the version has that was read last."""
+        """Return the number of rows of the version that was last read."""
         with reported(self.root, self.layout.name):
             return int(self._delta.to_pyarrow_dataset().count_rows())
 
-    def said_of(self, owner: Owner, batch: int) -> dict[str, Any]:
-        """Return what the commit of an owner's batch says; nothing where that isn't known any more."""
+    def commit_metadata(self, owner: Owner, batch: int) -> dict[str, Any]:
+        """Return the metadata of a batch's commit; empty if it is not among the last 20 commits."""
         with reported(self.root, self.layout.name):
             lately = self._delta.history(_COMMITS_LOOKED_AT)
         return next(
@@ -78,7 +77,7 @@ class HistoryTable:
         )
 
     def paths(self, **partition: Sequence[str]) -> list[str]:
-        """Return the paths of the table's files, of all or of some values of its folders."""
+        """Return the paths of the table's files, or of those with certain partition values."""
         with reported(self.root, self.layout.name):
             every = self._delta.get_add_actions().column("path").to_pylist()
         return sorted(
@@ -95,10 +94,10 @@ class HistoryTable:
         removed: Sequence[str] = (),
         said: Mapping[str, str] | None = None,
     ) -> None:
-        """Add files, and take out others, as a batch's; ``batch`` was called before.
+        """Commit a batch: add files, and remove others. The method ``batch`` has to precede it.
 
-        Raises CaughtupError ``bad_output`` where another writer's batch came in between, and
-        ``output_unwritable`` where the store fails.
+        Raises CaughtupError ``bad_output`` if another writer's batch came in between, and
+        ``output_unwritable`` if the store fails.
         """
         attempt, now = secrets.token_hex(8), int(time.time() * 1000)
         adds = [AddAction(f.path, f.size, f.partition, now, True, f.stats) for f in new]
@@ -117,7 +116,7 @@ class HistoryTable:
                     commit_properties=properties,
                 )
             except (CommitFailedError, DeltaError, OSError):
-                # A store may fail after it took the commit, or have taken it at its first try.
+                # The store may have taken the commit and failed after that, or at a retry.
                 if not self._has(attempt):
                     raise
             self._delta.update_incremental()
@@ -132,7 +131,7 @@ class HistoryTable:
 
 
 def create_table(root: Store, layout: Layout, owner: Owner) -> HistoryTable:
-    """Make a table that is empty. Raises CaughtupError ``output_unwritable``."""
+    """Create an empty table. Raises CaughtupError ``output_unwritable``."""
     place = root.at(layout.name)
     said = {HISTORY: owner.history, CLUSTER: owner.cluster, RELEASE: str(SCHEMA)}
     with reported(root, layout.name):
@@ -147,7 +146,7 @@ def create_table(root: Store, layout: Layout, owner: Owner) -> HistoryTable:
                 raise_if_key_not_exists=False,
             )
         except (DeltaError, OSError):
-            # As with any commit, the store may have taken it.
+            # The store may have taken the commit all the same.
             found = find_table(place)
             if found is None or not said.items() <= found.metadata().configuration.items():
                 raise
@@ -156,21 +155,21 @@ def create_table(root: Store, layout: Layout, owner: Owner) -> HistoryTable:
 
 
 def find_table(place: Store) -> DeltaTable | None:
-    """Open a table as anybody may; None where there is none. Raises CaughtupError ``bad_output``."""
+    """Open any Delta table; return None if there is none. Raises CaughtupError ``bad_output``."""
     try:
         return DeltaTable(place.uri, storage_options=dict(place.options))
     except TableNotFoundError:
         return None
     except (DeltaError, OSError) as error:
         raise CaughtupError(
-            "bad_output", f"can't read the table {place.uri}: {place.said(error)}"
+            "bad_output", f"can't read the table {place.uri}: {place.describe(error)}"
         ) from error
 
 
 def open_table(root: Store, layout: Layout, owner: Owner) -> HistoryTable | None:
-    """Open a table of this history's; None where there is none.
+    """Open a table of this history; return None if there is none.
 
-    Raises CaughtupError ``bad_output`` where it is somebody else's, or another release's.
+    Raises CaughtupError ``bad_output`` if it belongs to another writer, or another release.
     """
     delta = find_table(root.at(layout.name))
     if delta is None:
@@ -197,11 +196,11 @@ def open_table(root: Store, layout: Layout, owner: Owner) -> HistoryTable | None
 
 @contextmanager
 def reported(root: Store, name: str) -> Iterator[None]:
-    """Describe what fails in one line. Raises CaughtupError ``bad_output`` or ``output_unwritable``."""
+    """Turn errors of the library into CaughtupError ``bad_output`` or ``output_unwritable``."""
     try:
         yield
     except CommitFailedError as error:
-        why = root.said(error)
+        why = root.describe(error)
         if "oncurrent transaction" in why:
             raise CaughtupError(
                 "bad_output", f"another job with this checkpoint writes the table {name}: {why}"
@@ -211,5 +210,5 @@ def reported(root: Store, name: str) -> Iterator[None]:
         ) from error
     except (DeltaError, OSError) as error:
         raise CaughtupError(
-            "output_unwritable", f"can't write {root.at(name).uri}: {root.said(error)}"
+            "output_unwritable", f"can't write {root.at(name).uri}: {root.describe(error)}"
         ) from error

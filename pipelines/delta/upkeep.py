@@ -1,7 +1,7 @@
-"""Keeps a history's tables small: few files of many, old days left out, what nobody needs removed.
+"""Keep a history's tables small: compact files, delete old days, vacuum unused files.
 
-Each is a commit of its own or none, so whoever reads sees the tables as they were or as they are,
-and a batch that is written meanwhile goes through.
+Each step is a commit of its own or none, so that readers see the table before or after it, and
+batches can be written meanwhile.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from caughtup.pipelines.delta.table import HISTORY, find_table
 from caughtup.pipelines.schema import VACUUM_HOURS
 
 TARGET_BYTES = 128_000_000
-#: Gives a way to show progress, by what is done and in how many steps.
-Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
+#: Shows progress, given a description and the number of steps; yields a function to advance.
+ShowProgress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 
 
 @dataclass(frozen=True, slots=True)
 class UpkeepOptions:
-    """What is kept up: all tables, or some; ``today`` is in UTC.
+    """The options: ``tables`` to maintain (all if empty); ``today`` is in UTC.
 
-    The ``keep_days`` last days, today included, aren't compacted. Of days more than ``keep`` days
-    ago the rows go; None keeps all.
+    The last ``keep_days`` days, with today, are not compacted. Rows of days more than ``keep`` days
+    ago are deleted; None keeps all. ``dry_run``: change nothing, and report what would be done.
     """
 
     today: date
@@ -45,11 +45,11 @@ class UpkeepOptions:
 
 
 @dataclass(slots=True)
-class Kept:
-    """What became of a table; of a dry run, what would, its files at most.
+class TableUpkeep:
+    """What was done to a table, or would be in a dry run (then file counts are upper bounds).
 
-    ``files_before`` and ``files_after`` are of compaction; ``files_of_old_days`` are of days that
-    the table has no more; ``files_vacuumed`` are gone.
+    ``files_before``, ``files_after``, ``bytes_before`` and ``bytes_after``: of compaction.
+    ``files_of_old_days``: of deleted days. ``files_vacuumed``: deleted files.
     """
 
     table: str
@@ -64,18 +64,18 @@ class Kept:
 
 @dataclass(slots=True)
 class Upkeep:
-    """All tables, and what went wrong, each in one line that names the table."""
+    """The result for all tables, and the failures, each as a line that names the table."""
 
-    tables: list[Kept]
+    tables: list[TableUpkeep]
     problems: list[str] = field(default_factory=list)
 
 
 def keep_up(
-    root: Store, names: Sequence[str], options: UpkeepOptions, progress: Progress
+    root: Store, names: Sequence[str], options: UpkeepOptions, progress: ShowProgress
 ) -> Upkeep:
-    """Keep up the tables of a history; ``names`` are all that one has, and what has no days.
+    """Maintain the tables of a history; ``names``: the names of all its tables.
 
-    What fails is reported and left as it is, the rest goes on. Raises CaughtupError ``no_table`` or
+    A step that fails is reported, and the others go on. Raises CaughtupError ``no_table`` or
     ``bad_output``.
     """
     there = {name: table for name in names if (table := _ours(root, name)) is not None}
@@ -89,13 +89,13 @@ def keep_up(
     found = Upkeep([])
     with progress("keeping tables up", len(wanted)) as advance:
         for name in wanted:
-            kept = Kept(name)
+            kept = TableUpkeep(name)
             found.tables.append(kept)
             for what, step in _steps(there[name], kept, options):
                 try:
                     step()
                 except (DeltaError, OSError) as error:
-                    found.problems.append(f"can't {what} {name}: {root.said(error)}")
+                    found.problems.append(f"can't {what} {name}: {root.describe(error)}")
             advance(1)
     return found
 
@@ -106,7 +106,7 @@ def _ours(root: Store, name: str) -> DeltaTable | None:
 
 
 def _steps(
-    table: DeltaTable, kept: Kept, options: UpkeepOptions
+    table: DeltaTable, kept: TableUpkeep, options: UpkeepOptions
 ) -> Iterator[tuple[str, Callable[[], None]]]:
     if "date" in table.metadata().partition_columns:
         if options.keep is not None:
@@ -116,7 +116,7 @@ def _steps(
     yield "vacuum", lambda: _vacuum(table, kept, options)
 
 
-def _leave_out(table: DeltaTable, kept: Kept, oldest: date, options: UpkeepOptions) -> None:
+def _leave_out(table: DeltaTable, kept: TableUpkeep, oldest: date, options: UpkeepOptions) -> None:
     if options.dry_run:
         kept.files_of_old_days = sum(_day(path) < str(oldest) for path, _ in _files(table))
     elif any(_day(path) < str(oldest) for path, _ in _files(table)):
@@ -124,7 +124,7 @@ def _leave_out(table: DeltaTable, kept: Kept, oldest: date, options: UpkeepOptio
         table.update_incremental()
 
 
-def _compact(table: DeltaTable, kept: Kept, options: UpkeepOptions) -> None:
+def _compact(table: DeltaTable, kept: TableUpkeep, options: UpkeepOptions) -> None:
     until = str(options.today - timedelta(days=options.keep_days - 1))
     planned = _planned(table, until, options.target_bytes)
     if not planned:
@@ -137,7 +137,7 @@ def _compact(table: DeltaTable, kept: Kept, options: UpkeepOptions) -> None:
         kept.files_after = sum(ceil(size / options.target_bytes) for size in sizes)
         kept.bytes_after = None
         return
-    # One at a time, since a batch needs the memory, too.
+    # One task at a time, since a batch may need the memory.
     made = table.optimize.compact(
         partition_filters=[("date", "<", until)],
         target_size=options.target_bytes,
@@ -152,7 +152,7 @@ def _compact(table: DeltaTable, kept: Kept, options: UpkeepOptions) -> None:
 def _planned(
     table: DeltaTable, until: str, target_bytes: int
 ) -> Mapping[tuple[object, ...], tuple[list[str], int]]:
-    """Return small files by their folder, where there are several, with the sum of their bytes."""
+    """Return folders with several small files: their paths, and the sum of their bytes."""
     found: dict[tuple[object, ...], tuple[list[str], int]] = {}
     for path, size in _files(table):
         if _day(path) < until and size < target_bytes:
@@ -162,7 +162,7 @@ def _planned(
     return {key: files for key, files in found.items() if len(files[0]) > 1}
 
 
-def _vacuum(table: DeltaTable, kept: Kept, options: UpkeepOptions) -> None:
+def _vacuum(table: DeltaTable, kept: TableUpkeep, options: UpkeepOptions) -> None:
     gone = table.vacuum(
         options.vacuum_hours,
         dry_run=options.dry_run,

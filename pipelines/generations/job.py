@@ -1,6 +1,6 @@
 """The job that writes the generations of Kafka Streams groups to a Parquet table.
 
-Started again it adds what is new: the log is compacted, the table keeps what was in it before.
+Each run adds new generations. The log is compacted, but the table keeps all earlier ones.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from caughtup.models.errors import CaughtupError
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from caughtup.pipelines import schema
-from caughtup.pipelines.events import EndOffsetEvent, Record, Undecodable, decode_end_offsets
+from caughtup.pipelines.events import EndOffsetEvent, KafkaRecord, Undecodable, decode_end_offsets
 from caughtup.pipelines.generations.rows import MetadataRecord, end_offset_table, generation_rows
 from caughtup.pipelines.generations.schema import GENERATION_ROW, GROUP_GENERATIONS
 from caughtup.pipelines.spark.kafka_options import source_options
 from caughtup.pipelines.spark.session import one_line
 from caughtup.pipelines.spark.sources import FETCHING, missing_topics
 
-#: A generation in the table is known by these.
+#: The columns that identify a generation in the table.
 _IDENTITY = ("group", "generation", "as_of")
-#: Rows that go to Spark at once: scenarios of large groups take a megabyte each.
+#: The rows of a batch to Spark: scenarios of large groups take 1 MB each.
 _ROWS = 16
 _PACK = StructType([StructField("events", BinaryType())])
 _encode = msgspec.msgpack.Encoder().encode
@@ -43,10 +43,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class GenerationsOptions:
-    """What the job reads, and the table's directory, a path or URI.
+    """What the job reads, and the table's directory (``output``, a path or URI).
 
-    ``kafka`` holds client properties, in any client's spelling; ``parameters`` what the settings
-    say of applications, by group.
+    ``kafka``: client properties, in any client's spelling. ``parameters``: the settings of
+    applications, by group.
     """
 
     bootstrap_servers: str
@@ -57,7 +57,7 @@ class GenerationsOptions:
 
 
 def write_generations(spark: SparkSession, options: GenerationsOptions) -> int:
-    """Add the generations that the table hasn't got yet, and tell how many those were.
+    """Add the generations that the table does not have yet, and return their number.
 
     Raises CaughtupError ``connector_missing``, ``kafka_unreachable``, ``bad_kafka_property``,
     ``no_offsets_topic`` or ``generations_failed``.
@@ -88,17 +88,19 @@ def write_generations(spark: SparkSession, options: GenerationsOptions) -> int:
 
 
 def end_offset_packs(records: DataFrame) -> list[bytes]:
-    """Decode records of the end-offsets topic, whose columns are caughtup.pipelines.events.Record's."""
+    """Decode and pack records of the end-offsets topic, given in the columns of KafkaRecord."""
     return [row.events for row in records.mapInArrow(_decode_ends, _PACK).collect()]
 
 
-def packs_of_looks(looks: DataFrame) -> list[bytes]:
-    """Pack looks that were decoded already: the columns of own_schema's end offsets."""
+def packs_of_samples(samples: DataFrame) -> list[bytes]:
+    """Pack decoded samples of end offsets, given in the columns of that table."""
     wanted = (
         *("topic", "partition", "as_of_ms", "log_offset", "present", "start_offset"),
         *("last_stable_offset", "end_offset", "readable_end_offset"),
     )
-    return [row.events for row in looks.select(*wanted).mapInArrow(_pack_looks, _PACK).collect()]
+    return [
+        row.events for row in samples.select(*wanted).mapInArrow(_pack_samples, _PACK).collect()
+    ]
 
 
 def group_generations(
@@ -107,10 +109,10 @@ def group_generations(
     packs: list[bytes],
     parameters: Mapping[str, ApplicationParameters],
 ) -> DataFrame:
-    """Make the table's rows of records of ``__consumer_offsets``.
+    """Return the table's rows for records of ``__consumer_offsets``.
 
-    Only group metadata leaves the JVM; commits aren't looked at. ``packs`` are end_offset_packs'.
-    Records may say that they were ``told`` before, and make no row then.
+    Only group metadata leaves the JVM, not commits. ``packs``: from ``end_offset_packs``. Records
+    whose column ``told`` is true make no row: they were decided before.
     """
     broadcast = spark.sparkContext.broadcast(packs)
     if "told" not in records.columns:
@@ -131,7 +133,7 @@ def group_generations(
 
 
 def add_generations(spark: SparkSession, found: DataFrame, output: str) -> int:
-    """Append rows that the table hasn't got; a day's part gets one file at most."""
+    """Append the rows that the table does not have, at most one file for each folder."""
     known = known_generations(spark, output)
     if known is not None:
         same = [F.col(f"found.{name}").eqNullSafe(F.col(f"known.{name}")) for name in _IDENTITY]
@@ -150,7 +152,7 @@ def add_generations(spark: SparkSession, found: DataFrame, output: str) -> int:
 
 
 def known_generations(spark: SparkSession, uri: str) -> DataFrame | None:
-    """Read the table, None if there is none yet."""
+    """Read the table; return None if it does not exist yet."""
     try:
         return spark.read.schema(GROUP_GENERATIONS).parquet(uri)
     except AnalysisException as error:
@@ -173,7 +175,7 @@ def _warn_of_unread(found: DataFrame) -> None:
 
 
 def read_topic(spark: SparkSession, topic: str, source: Mapping[str, str]) -> DataFrame:
-    """Read what a topic has now: the columns of caughtup.pipelines.events.Record."""
+    """Read a topic up to its present end, in the columns of KafkaRecord."""
     reader = (
         spark.read.format("kafka")
         .options(**{**FETCHING, **source})
@@ -183,7 +185,7 @@ def read_topic(spark: SparkSession, topic: str, source: Mapping[str, str]) -> Da
         .option("kafka.isolation.level", "read_committed")
         .option("kafka.allow.auto.create.topics", "false")
         .option("groupIdPrefix", "caughtup-history")
-        # Compaction takes records while they are read: that isn't a loss.
+        # Compaction may remove records while they are read, which is no loss.
         .option("failOnDataLoss", "false")
     )
     return reader.load().selectExpr(
@@ -194,19 +196,19 @@ def read_topic(spark: SparkSession, topic: str, source: Mapping[str, str]) -> Da
 def _decode_ends(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
     for batch in batches:
         columns = (column.to_pylist() for column in batch)
-        events = decode_end_offsets(map(Record._make, zip(*columns, strict=True)))
+        events = decode_end_offsets(map(KafkaRecord._make, zip(*columns, strict=True)))
         good = [event for event in events if not isinstance(event, Undecodable)]
         yield pyarrow.RecordBatch.from_pydict({"events": [_encode(good)]})
 
 
-def _pack_looks(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+def _pack_samples(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
     for batch in batches:
-        looks = zip(*(column.to_pylist() for column in batch), strict=True)
-        events = [_look(*look) for look in looks]
+        samples = zip(*(column.to_pylist() for column in batch), strict=True)
+        events = [_sample_event(*sample) for sample in samples]
         yield pyarrow.RecordBatch.from_pydict({"events": [_encode(events)]})
 
 
-def _look(
+def _sample_event(
     topic: str, partition: int, time_ms: int, log_offset: int, present: bool, *ends: int | None
 ) -> EndOffsetEvent:
     start, stable, end, readable = ends

@@ -1,4 +1,4 @@
-"""A row of the table of generations, read back as what a replay decides again."""
+"""Read rows of the table of generations back, for a replay."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from caughtup.models.replay.recorded import RecordedGeneration
 
 
 def read_recorded(row: Mapping[str, Any]) -> RecordedGeneration:
-    """Read a row back. Raises CaughtupError with what it says of a record that couldn't be read.
+    """Read a row back. Raises CaughtupError for a row with an error, or a malformed one.
 
-    ``row`` has the table's columns, maps as pairs, and ``as_of_ms``.
+    ``row`` has the table's columns, with maps as pairs, and ``as_of_ms``.
     """
     if row["error"] is not None or row["scenario"] is None:
         raise CaughtupError("unread", row["error"] or "no scenario was recorded")

@@ -1,4 +1,4 @@
-"""Generations of Kafka Streams groups as rows of a table, from the records of the wire."""
+"""Make rows of the table of generations from group metadata of Kafka Streams groups."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from caughtup.pipelines.schema import bucket
 
 
 class MetadataRecord(NamedTuple):
-    """A group-metadata record of ``__consumer_offsets``; the timestamp in ms since the epoch.
+    """A group-metadata record of ``__consumer_offsets``; the timestamp is in ms since 1970.
 
-    ``told``: it makes no row any more, and only says what was before.
+    ``told``: it was decided before, makes no row, and only shows what preceded the next one.
     """
 
     partition: int
@@ -37,10 +37,9 @@ class MetadataRecord(NamedTuple):
 
 
 class GenerationRow(NamedTuple):
-    """One row of the table, times in ms since the epoch; caughtup.pipelines.generations.schema.
+    """One row of the table, in the columns of ``schema.GENERATION_ROW``; times in ms since 1970.
 
-    Of a record that can't be read there is the group, as far as its key tells it, ``error``, and
-    where it stands in the log.
+    For a malformed record it has the group in the key, ``error``, and the place in the log.
     """
 
     as_of_ms: int
@@ -66,8 +65,8 @@ def generation_rows(
 ) -> Iterator[GenerationRow]:
     """Yield a row for each generation of a Streams group; other groups have none.
 
-    A group's records stand together, in the order of their log. Inputs are gathered as the
-    service does it, the record's timestamp standing for the moment at which it was read.
+    A group's records have to be adjacent, in the order of the log. Inputs are gathered as in the
+    service, with the record's timestamp as the time at which it was read.
     """
     for key, of_group in groupby(records, key=lambda record: record.key):
         name = _group(key)
@@ -89,7 +88,7 @@ def generation_rows(
 
 
 def source_topics(record: MetadataRecord) -> tuple[str, ...]:
-    """Name the topics that a Streams group's generation reads, in order; nothing of others."""
+    """Return the source topics of a Streams group's generation, sorted; empty for other groups."""
     try:
         found = _read(record, _group(record.key), None)
     except CaughtupError:
@@ -98,7 +97,7 @@ def source_topics(record: MetadataRecord) -> tuple[str, ...]:
 
 
 def end_offset_table(events: Iterable[EndOffsetEvent]) -> EndOffsetTable:
-    """Put decoded end offsets into one table, whatever their order."""
+    """Return a table of decoded end offsets, which may be in any order."""
     table = EndOffsetTable()
     for event in sorted(events, key=lambda event: (event.time_ms, event.log_offset)):
         sample = EndOffsets(
@@ -130,7 +129,7 @@ def _read(
 
 
 def _known(before: StreamsGeneration | None, found: StreamsGeneration) -> bool:
-    """Return whether this generation, or a later one, was there before: some are written twice."""
+    """Return whether this generation or a later one was read before: some are written twice."""
     return (
         before is not None
         and found.generation <= before.generation
@@ -169,9 +168,10 @@ def _row(
 def _at_most_committed(
     generation: StreamsGeneration, ends: EndOffsetTable, seen_ms: int
 ) -> dict[TopicPartition, CommitHistory]:
-    """Bound what the application had committed of its sources: no more than there was.
+    """Bound the application's commits on its sources by their end offsets.
 
-    Where a source serves as a changelog that bounds the end, and commits need not be decoded.
+    For a source topic that serves as a changelog this bounds the offset sum, without decoding
+    commits.
     """
     found = {}
     for task in sorted(generation.all_tasks()):

@@ -1,4 +1,4 @@
-"""The shapes of the table of generations, and of what a replay makes of it."""
+"""The columns of the table of generations, and of a replay's rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from caughtup.pipelines.tables import Table
 
 _TEXTS = ArrayType(StringType(), containsNull=False)
 
-#: A stream thread: what it reported when it joined (offset sums, in offsets), what it was given.
+#: A stream thread: the offset sums that it reported when it joined, and its assigned tasks.
 MEMBER = StructType(
     [
         StructField("member_id", StringType()),
@@ -72,7 +72,7 @@ GENERATIONS = Table(
 #: With the columns that are folders.
 GROUP_GENERATIONS = GENERATIONS.stored
 
-#: One row of a replay: caughtup.models.replay.outcome.ReplayRow, its figures flat, the decision JSON.
+#: A row of a replay: ReplayRow with flat figures, and the decision as JSON.
 REPLAY_ROW = _struct(
     group=StringType(),
     generation=IntegerType(),

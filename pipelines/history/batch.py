@@ -1,4 +1,4 @@
-"""What the history does with a batch of records: every table's rows, each written once."""
+"""Write a batch of records to the history's tables, each row once, and decide its generations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from caughtup.pipelines.history.buckets.tables import (
     RECORDS,
     REMEMBERED,
     TURN,
-    Batch,
+    BucketTask,
     new_files,
 )
 from caughtup.pipelines.history.buckets.tables import (
@@ -50,12 +50,12 @@ from caughtup.pipelines.replay.job import slot_keys
 from caughtup.pipelines.schema import BUCKETS, buckets_for
 from caughtup.pipelines.tables import QUARANTINE
 
-#: Pieces that a batch is decoded in, for each of Spark's cores.
+#: The number of decoding tasks of a batch for each of Spark's cores.
 _TASKS_A_CORE = 3
 
 
 class Quarantined(NamedTuple):
-    """How many records of a batch could not be decoded, and one of them with the reason."""
+    """The number of records of a batch that could not be decoded, and one of them with the reason."""
 
     records: int
     sample: str
@@ -63,7 +63,10 @@ class Quarantined(NamedTuple):
 
 @dataclass(slots=True)
 class HistoryBatches:
-    """Writes batches, one after the other. ``kinds`` says which topic has records of which table."""
+    """Writes batches, one after another. ``kinds``: the table of each own topic's records.
+
+    ``parameters``: the settings of applications, by group.
+    """
 
     spark: SparkSession
     tables: HistoryTables
@@ -79,35 +82,36 @@ class HistoryBatches:
     def write(
         self, batch: int, digest: str, records: DataFrame, lost: Sequence[LostRange]
     ) -> Quarantined:
-        """Write a batch's rows to the tables, and the state for the next one.
+        """Write a batch's rows to the tables, and the state for the next batch.
 
-        ``digest`` is of where the batch ends. One that is whole already isn't done again.
+        ``digest``: of the offsets at which the batch ends (``offsets_digest``). A batch that is
+        complete already is skipped.
         """
         state = self.tables.state
         if state.is_whole(batch, digest):
             return Quarantined(0, "")
         known = state.paths(LAST_COMMITS, ENDS)
-        anew = any(partition_of(path)["buckets"] != str(self.buckets) for path in known)
-        task = Batch(self.tables.root, batch, self.buckets, tuple(known), anew)
-        # Many small partitions together: each one costs Python a start.
+        rebucket = any(partition_of(path)["buckets"] != str(self.buckets) for path in known)
+        task = BucketTask(self.tables.root, batch, self.buckets, tuple(known), rebucket)
+        # Small partitions are combined: each one starts a Python worker.
         few = records.coalesce(_TASKS_A_CORE * self.spark.sparkContext.defaultParallelism)
         packs = [packed(few, self.kinds, self.buckets), *self._lost(lost)]
-        if anew:
+        if rebucket:
             turns = [(TURN, number, bytearray()) for number in range(self.buckets)]
             packs.append(self.spark.createDataFrame(turns, PACKED))
-        written = new_files(self._together(reduce(DataFrame.union, packs)), task).collect()
+        written = new_files(self._by_bucket_task(reduce(DataFrame.union, packs)), task).collect()
         new = by_table(NewFile(*row) for row in written)
-        read, left = _parted(new.pop(STATE, []))
+        read, left = _separated(new.pop(STATE, []))
         self.tables.add(batch, new)
         told, replaced = self._generations(batch, read, left)
-        if anew:
+        if rebucket:
             replaced += [LAST_COMMITS, ENDS]
         self.tables.finish(batch, [*left, *told], replaced, digest)
         self.tables.forget(read)
         return self._quarantined(new.get(QUARANTINE.name, ()))
 
     def _lost(self, lost: Sequence[LostRange]) -> list[DataFrame]:
-        """Return ranges of logs that no batch can have, as packs of quarantine."""
+        """Return packs of quarantine rows for the ranges of logs that were lost."""
         if not lost:
             return []
         columns = {
@@ -124,8 +128,8 @@ class HistoryBatches:
         packs = [(kind, bucket, bytearray(pack([part]))) for bucket, part in parts]
         return [self.spark.createDataFrame(packs, PACKED)]
 
-    def _together(self, packs: DataFrame) -> DataFrame:
-        """Bring each bucket's packs to a task of its own."""
+    def _by_bucket_task(self, packs: DataFrame) -> DataFrame:
+        """Partition packs so that each bucket has a task of its own."""
         place = F.element_at(F.array(*map(F.lit, self._places)), F.col("bucket") + 1)
         return packs.withColumn("place", place).repartition(self.buckets, "place").drop("place")
 
@@ -143,9 +147,9 @@ class HistoryBatches:
     def _generations(
         self, batch: int, found: Sequence[NewFile], left: Sequence[NewFile]
     ) -> tuple[list[NewFile], list[str]]:
-        """Write the generations that can be decided by now; return the groups' new state.
+        """Write the generations that can be decided; return the new state of groups' records.
 
-        With it the kinds of state that it replaces. ``left`` is the state that the batch changed.
+        Also returns the kinds of state that it replaces. ``left``: the state that the batch wrote.
         """
         before, new = self.tables.state.paths(REMEMBERED), [file.path for file in found]
         waiting = self._times(new, GROUP_RECORDS, "timestamp_ms")
@@ -192,7 +196,7 @@ class HistoryBatches:
         name: str,
         where: pc.Expression | None = None,
     ) -> list[int]:
-        """Return the least and the greatest time in files of the state; nothing without rows."""
+        """Return the least and the greatest time in files of the state; empty without rows."""
         if not paths:
             return []
         rows = read_arrow(self.tables.root.at(STATE), paths, to_arrow_schema(schema))
@@ -203,7 +207,7 @@ class HistoryBatches:
         return read_rows(self.spark, self.tables.root.at(STATE), paths, schema)
 
 
-def _parted(files: Sequence[NewFile]) -> tuple[list[NewFile], list[NewFile]]:
-    """Part a batch's group records from the state that it leaves."""
+def _separated(files: Sequence[NewFile]) -> tuple[list[NewFile], list[NewFile]]:
+    """Separate a batch's files of group records from those of its state."""
     records = [file for file in files if file.partition["kind"] == RECORDS]
     return records, [file for file in files if file.partition["kind"] != RECORDS]

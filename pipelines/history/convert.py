@@ -1,8 +1,8 @@
-"""Makes tables of the folders that caughtup 0.1 wrote, in their place: no file is copied.
+"""Convert the folders that caughtup 0.1 wrote into Delta tables, in place: no file is copied.
 
-Its files are Parquet as Delta has them, so a table takes them in by one commit, under the history's
-own name and with its last whole batch; the state goes to its table, and the job goes on from there.
-Ended at any moment and run again it does what is left.
+The files are Parquet as Delta has it, so that a table takes them over in one commit, with the
+history's owner and its last complete batch. The state becomes a table too, and the job continues
+from there. A conversion that was interrupted continues when it is run again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.delta.files import NewFile, new_file, write_file
 from caughtup.pipelines.delta.store import Store
 from caughtup.pipelines.delta.table import HistoryTable, Owner
-from caughtup.pipelines.delta.upkeep import Progress
+from caughtup.pipelines.delta.upkeep import ShowProgress
 from caughtup.pipelines.history.buckets.lag import STATE, state_folder
 from caughtup.pipelines.history.identity import MARK, Identity
 from caughtup.pipelines.history.tables import (
@@ -35,7 +35,7 @@ from caughtup.pipelines.history.tables import (
 )
 from caughtup.pipelines.tables import SCHEMA, Table
 
-#: What 0.1 wrote.
+#: The schema and the number of buckets of 0.1.
 _SCHEMA, _BUCKETS = 3, 4
 _FILE = re.compile(r"date=[^/]+/(?:group|topic)_bucket=\d+/(batch|compacted)-(\d+)\S*\.parquet")
 _STATE = re.compile(r"(commits|ends|groups)(?:-(\d+))?")
@@ -43,18 +43,18 @@ _STATE = re.compile(r"(commits|ends|groups)(?:-(\d+))?")
 
 @dataclass(slots=True)
 class Converted:
-    """A table, how many files it took in, and how many rows they have."""
+    """A converted table, with the number of its files and rows."""
 
     table: str
     files: int
     rows: int
 
 
-def convert(root: Store, checkpoint: Store, progress: Progress) -> list[Converted]:
-    """Make a history's folders tables, and its checkpoint this release's.
+def convert(root: Store, checkpoint: Store, progress: ShowProgress) -> list[Converted]:
+    """Convert a history's folders to tables, and its checkpoint to this release's.
 
-    Raises CaughtupError ``bad_output`` or ``bad_checkpoint`` where they aren't of 0.1 or don't
-    belong together, before anything is written.
+    Raises CaughtupError ``bad_output`` or ``bad_checkpoint``, before anything is written, if they
+    are not of 0.1 or do not belong together.
     """
     ours = _mark(checkpoint)
     there = _mark(root) if MARK in root.names() else None
@@ -100,7 +100,7 @@ def _take_in(table: HistoryTable, owner: Owner, last: int, files: Sequence[NewFi
 
 
 def _files_of(root: Store, table: Table, last: int) -> Iterator[NewFile]:
-    """Return the files of whole batches; of one that wasn't the job does it again."""
+    """Yield a table's files of complete batches; the job repeats an incomplete one."""
     place = root.at(table.name)
     if table.name not in root.names():
         return
@@ -115,7 +115,7 @@ def _files_of(root: Store, table: Table, last: int) -> Iterator[NewFile]:
                 metadata = pq.read_metadata(stream)
         except (pa.ArrowException, OSError) as error:
             raise CaughtupError(
-                "bad_output", f"can't read {place.uri}/{one.path}: {place.said(error)}"
+                "bad_output", f"can't read {place.uri}/{one.path}: {place.describe(error)}"
             ) from error
         _check(f"{place.uri}/{one.path}", metadata.schema.to_arrow_schema(), expected)
         yield new_file(table.name, one.path.lstrip("/"), one.size, metadata)
@@ -144,7 +144,7 @@ def _take_state(tables: HistoryTables, owner: Owner, checkpoint: Store, last: in
         raise CaughtupError(
             "bad_checkpoint",
             f"the checkpoint's state of batch {last}, {place.uri}/{named}, can't be read: "
-            f"{place.said(error)}",
+            f"{place.describe(error)}",
         ) from error
     state.leave(last, new, (), None, tables.versions(last))
 
@@ -159,7 +159,7 @@ def _state_file(root: Store, place: Store, name: str, at: str) -> NewFile:
 
 
 def _last_batch(checkpoint: Store) -> int:
-    """Return the last batch that Spark noted as done, -1 before the first."""
+    """Return the last batch that Spark committed, -1 before the first."""
     names = checkpoint.at("commits").names()
     return max((int(name) for name in names if name.isdigit()), default=-1)
 
@@ -169,17 +169,17 @@ def _mark(place: Store) -> Identity:
         return msgspec.json.decode(_read(place, MARK), type=Identity)
     except (msgspec.DecodeError, DeltaError, OSError) as error:
         raise CaughtupError(
-            "bad_checkpoint", f"can't read {place.uri}/{MARK}: {place.said(error)}"
+            "bad_checkpoint", f"can't read {place.uri}/{MARK}: {place.describe(error)}"
         ) from error
 
 
 def _write_mark(checkpoint: Store, mark: Identity) -> None:
     files = checkpoint.filesystem()
-    # Hadoop's checksum of the old one: what differs from its own it doesn't read.
+    # Hadoop would refuse the new file because of the checksum of the old one.
     with contextlib.suppress(OSError):
         files.delete_file(f".{MARK}.crc")
     content = msgspec.json.encode(mark)
-    # Arrow hands what isn't buffered to the library as a buffer of its own, which that refuses.
+    # deltalake's files refuse Arrow's own buffers, in which Arrow passes unbuffered data.
     with files.open_output_stream(MARK, buffer_size=len(content) + 1) as stream:
         stream.write(content)
 

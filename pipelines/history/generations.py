@@ -1,7 +1,7 @@
-"""Generations as the history's stream sees them: decided once their end offsets are there.
+"""Decide generations in the history's stream, once their end offsets are known.
 
-What a leader decided from is bounded by end offsets seen before the group's record and after it.
-Those after it may come with a later batch, so a record waits for end offsets of its time.
+A leader's end offsets are bounded by samples before the group's record and after it. Those after it
+may come with a later batch, so a record waits for samples of its time.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from pyspark.sql.types import BinaryType, BooleanType, IntegerType, LongType
 
 from caughtup.models.decisions.inputs.gathering import CLOCK_ALLOWANCE_MS
 from caughtup.models.parameters import ApplicationParameters
-from caughtup.pipelines.generations.job import group_generations, packs_of_looks
+from caughtup.pipelines.generations.job import group_generations, packs_of_samples
 from caughtup.pipelines.generations.rows import MetadataRecord, source_topics
 from caughtup.pipelines.tables import TIMESTAMP, columns
 
-#: A group's metadata records: the last decided one, and those that wait. ``told`` is whether one
-#: was decided; checkpoints have the column by that name.
+#: A group's metadata records: the last decided one, and those that wait. ``told``: whether a record
+#: is decided (checkpoints have that column name).
 GROUP_RECORDS = columns(
     partition=IntegerType(),
     offset=LongType(),
@@ -32,27 +32,27 @@ GROUP_RECORDS = columns(
     value=BinaryType(),
     told=BooleanType(),
 )
-#: Reads the table of end offsets: of some days, the rows for which something holds.
+#: Reads the table of end offsets: the rows of some days that match an expression.
 EndOffsets = Callable[[list[str], pc.Expression], DataFrame]
-#: How much later than a record samples must have come: those of all partitions take a while.
+#: A record can be decided once there are samples that are newer by this: a listing takes a while.
 _LATER_MS = CLOCK_ALLOWANCE_MS + 10_000
-#: Records of this much later mean that no sample will come any more.
+#: A record is decided in any case once there are records that are newer by this.
 _PATIENCE_MS = 10 * 60_000
-#: How much older than a record samples may be that are read again to bound it.
+#: Samples that are older than a record by at most this are read again to bound it.
 _EARLIER_MS = 15 * 60_000
 
 
 def decidable_until(newest_ms: int, seen_ms: int) -> int:
-    """Return up to which time (ms) records can be decided.
+    """Return the time (ms) up to which records can be decided.
 
-    ``newest_ms`` is the newest time of those that wait, ``seen_ms`` that of all samples.
+    ``newest_ms``: the newest time of waiting records. ``seen_ms``: the newest time of samples.
     """
     return max(seen_ms - _LATER_MS, newest_ms - _PATIENCE_MS)
 
 
 @dataclass(frozen=True, slots=True)
 class DecidedGenerations:
-    """What a batch decides: rows of the table, if any, and the records that the next one needs."""
+    """The result of a batch: rows of the table, if any, and the records that the next one needs."""
 
     rows: DataFrame | None
     remembered: DataFrame
@@ -60,7 +60,7 @@ class DecidedGenerations:
 
 @dataclass(frozen=True, slots=True)
 class GenerationStream:
-    """Decides generations batch by batch, with what ``parameters`` say of applications, by group."""
+    """Decides generations batch by batch; ``parameters``: settings of applications, by group."""
 
     spark: SparkSession
     parameters: Mapping[str, ApplicationParameters]
@@ -73,13 +73,12 @@ class GenerationStream:
         end_offsets: EndOffsets,
         until_ms: int,
     ) -> DecidedGenerations:
-        """Decide the generations of which enough is known by now.
+        """Decide the generations up to ``until_ms`` (see ``decidable_until``).
 
-        ``records`` and ``remembered`` are of GROUP_RECORDS, ``last`` has the last sample of each
-        partition before the batch and after it, ``end_offsets`` reads the table of all, and
-        ``until_ms`` is decidable_until's.
+        ``records`` and ``remembered`` have the columns of GROUP_RECORDS. ``last``: the last sample
+        of each partition before the batch and after it. ``end_offsets`` reads the table of samples.
         """
-        # The log's order decides: a record waits for those before it.
+        # A record waits for those before it in the log.
         log = Window.partitionBy("key").orderBy("offset")
         both = records.unionByName(remembered).withColumn(
             "ready", F.col("told") | (F.max("timestamp_ms").over(log) <= until_ms)
@@ -101,7 +100,7 @@ class GenerationStream:
         oldest_ms: int,
         latest_ms: int,
     ) -> list[bytes]:
-        """Pack the samples that may bound what leaders saw: of their sources and changelogs."""
+        """Pack the samples that may bound leaders' end offsets: of source topics and changelogs."""
         named = due.select(*MetadataRecord._fields).mapInArrow(_source_topics, "topic string")
         topics = {row["topic"] for row in named.distinct().collect()}
         for given in self.parameters.values():
@@ -117,11 +116,11 @@ class GenerationStream:
             *("end_offset", "readable_end_offset", "as_of_ms", "log_offset"),
         )
         both = near.select(*wanted).unionByName(known.select(*wanted))
-        return packs_of_looks(both.where(concerned))
+        return packs_of_samples(both.where(concerned))
 
 
 def _remembered(records: DataFrame) -> DataFrame:
-    """Keep the last decided record of each group, unless the group is gone, and undecided ones."""
+    """Return undecided records, and the last decided one of each group that still exists."""
     newest = Window.partitionBy("key", "ready").orderBy(F.col("offset").desc())
     return (
         records.withColumn("age", F.row_number().over(newest))

@@ -1,7 +1,7 @@
-"""Which checkpoint and which cluster a history's tables belong to.
+"""Check that a history's tables belong to the checkpoint and the cluster.
 
-A batch is known to its tables by its number, and another checkpoint counts from 0 again. So a
-checkpoint has a name, its tables say it, and both are checked at the start.
+Tables identify a batch by its number, and another checkpoint would count from 0 again. So each
+checkpoint has an id, which its tables have too, and both are compared at the start.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MARK = "_caughtup.json"
 
 
 class Identity(msgspec.Struct):
-    """What a checkpoint says of itself."""
+    """The content of a checkpoint's mark file: the history's id, the cluster's id, the schema."""
 
     history: str
     cluster: str
@@ -34,7 +34,7 @@ class Identity(msgspec.Struct):
 
 
 def own_tables(files: Files, root: Store, checkpoint: str, cluster: str) -> HistoryTables:
-    """Open the tables that belong to a checkpoint and a cluster, or make those of a new one.
+    """Open the tables of a checkpoint and a cluster, or create those of a new checkpoint.
 
     Raises CaughtupError ``bad_output``, ``bad_checkpoint`` or ``output_unwritable``.
     """
@@ -68,16 +68,13 @@ def own_tables(files: Files, root: Store, checkpoint: str, cluster: str) -> Hist
             f"at {root.uri}: give their place, or another --checkpoint",
         )
     if ours is None:
-        # Before the tables: a kill in between leaves a checkpoint whose tables are made next time.
+        # The mark precedes the tables: after a kill in between, the next start creates these.
         files.write(mark, msgspec.json.encode(Identity(owner.history, cluster, SCHEMA)))
     return complete_tables(root, owner, found)
 
 
 def refuse_older(root: Store) -> None:
-    """Refuse to write where an older release wrote folders of Parquet.
-
-    Raises CaughtupError ``bad_output``, which says what to do.
-    """
+    """Raise CaughtupError ``bad_output`` if an older release wrote its folders at this place."""
     names = root.names()
     if MARK in names:
         raise CaughtupError(
@@ -94,9 +91,9 @@ def refuse_older(root: Store) -> None:
 
 
 def read_mark(files: Files, path: str) -> Identity | None:
-    """Read what a checkpoint says of itself, None where it says nothing.
+    """Read a checkpoint's mark file; return None if there is none.
 
-    Raises CaughtupError ``bad_checkpoint``.
+    Raises CaughtupError ``bad_checkpoint`` if it is malformed.
     """
     if not files.exists(path):
         return None

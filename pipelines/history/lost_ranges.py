@@ -1,7 +1,7 @@
-"""Finds what a batch can't read any more: deleted by retention, or gone with its topic.
+"""Find ranges of logs that a batch can no longer read: deleted by retention, or with their topic.
 
-Spark would either end for good (``failOnDataLoss``) or go on without a word. The history goes on,
-since a restart could not bring the records back, and notes each range that it didn't get.
+Spark would either fail for good (``failOnDataLoss``) or continue silently. The history continues,
+since a restart would not bring the records back, and records each lost range.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _Offsets = dict[TopicPartition, int]
 
 
 class LostRange(NamedTuple):
-    """Offsets of a log, from and until, that were not read, and why."""
+    """Offsets of a log that were not read, from ``start`` to before ``until``, and why."""
 
     partition: TopicPartition
     start: int
@@ -32,9 +32,9 @@ class LostRange(NamedTuple):
 
 
 def batch_offsets(files: Files, checkpoint: str, batch: int) -> _Offsets:
-    """Return each partition's offset after a batch, from Spark's checkpoint; none before the first.
+    """Return each partition's end offset of a batch, from Spark's checkpoint; empty before batch 0.
 
-    Raises CaughtupError ``bad_checkpoint`` where the file isn't as Spark writes it.
+    Raises CaughtupError ``bad_checkpoint`` if the file is not as Spark writes it.
     """
     path = f"{checkpoint}/offsets/{batch}"
     if batch < 0 or not files.exists(path):
@@ -49,14 +49,14 @@ def batch_offsets(files: Files, checkpoint: str, batch: int) -> _Offsets:
 
 
 def lost_ranges(before: _Offsets, until: _Offsets, first: _Offsets, why: str) -> list[LostRange]:
-    """Compare where a batch starts and ends with the first offsets that its logs still have."""
+    """Compare a batch's start and end offsets with the first offsets that logs still have."""
     found = []
     for partition in sorted(before):
         start, end = before[partition], until.get(partition)
         if end is None:
             found.append(LostRange(partition, start, start, "the topic was deleted"))
         elif end < start:
-            why_back = f"the log ended at {start} and then at {end}: the topic was made anew"
+            why_back = f"the log ended at {start} and then at {end}: the topic was made rebucket"
             found.append(LostRange(partition, 0, end, why_back))
         elif start < first.get(partition, 0):
             found.append(LostRange(partition, start, min(first[partition], end), why))
@@ -83,7 +83,7 @@ class FirstOffsets:
             raise CaughtupError("kafka_unreachable", f"no cluster id: {one_line(error)}") from error
 
     def ask(self, partitions: _Offsets) -> _Offsets:
-        """Return the first offset of each partition that still is there.
+        """Return the first offset of each partition that still exists.
 
         Raises CaughtupError ``kafka_unreachable``.
         """

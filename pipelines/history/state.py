@@ -1,7 +1,7 @@
-"""What the history remembers between batches, a table of its own: ``_state``.
+"""The state of the history between batches, in a table of its own: ``_state``.
 
-Its commit is a batch's last one. So a batch that is in it is whole in every table, and one that is
-done again finds the state that it found the first time. What didn't change stays where it is.
+Its commit is the last one of a batch. So a batch that it has is complete in every table, and a
+batch that is repeated finds the same state as the first time. Unchanged files stay.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ STATE_TABLE = Layout(
 
 
 def offsets_digest(until: Mapping[TopicPartition, int]) -> str:
-    """Return by what a batch is known that is done again: where it ends in each log."""
+    """Return a digest of a batch's end offsets, to recognize the batch when it is repeated."""
     ends = sorted((*partition, offset) for partition, offset in until.items())
     return hashlib.sha256(msgspec.json.encode(ends)).hexdigest()[:32]
 
 
 class HistoryState:
-    """The state as the last whole batch left it."""
+    """The state as of the last complete batch."""
 
     def __init__(self, table: HistoryTable, owner: Owner) -> None:
         self._table = table
@@ -46,13 +46,14 @@ class HistoryState:
         self._upkeep = Owner(f"{owner.history}-upkeep", owner.cluster)
 
     def is_whole(self, batch: int, digest: str | None) -> bool:
-        """Return whether a batch is in all tables; if not, the state is the one before it.
+        """Return whether a batch is in all tables already.
 
-        Raises CaughtupError ``bad_checkpoint`` where the checkpoint is behind its tables, or ahead.
+        Otherwise the state is that of the batch before it. Raises CaughtupError ``bad_checkpoint``
+        if the checkpoint is behind the tables, or ahead of them.
         """
         last = self._table.batch(self._owner)
         if last == batch:
-            said = self._table.said_of(self._owner, batch).get(_OFFSETS)
+            said = self._table.commit_metadata(self._owner, batch).get(_OFFSETS)
             if said not in (None, digest):
                 raise CaughtupError(
                     "bad_checkpoint",
@@ -69,19 +70,19 @@ class HistoryState:
         return False
 
     def last(self) -> int | None:
-        """Return the last whole batch, None before the first."""
+        """Return the last complete batch, None before the first."""
         return self._table.batch(self._owner)
 
     def paths(self, *kinds: str) -> list[str]:
-        """Return the files of kinds of state."""
+        """Return the paths of the state's files of these kinds."""
         return self._table.paths(kind=kinds)
 
     def kept_up(self) -> int | None:
-        """Return the day, by its ordinal, on which the tables were kept up last."""
+        """Return the ordinal of the day of the last upkeep, None before the first."""
         return self._table.batch(self._upkeep)
 
     def keep_up_done(self, day: int) -> None:
-        """Note that the tables were kept up on a day."""
+        """Store the day (ordinal) of an upkeep."""
         self._table.batch(self._upkeep)
         self._table.commit(self._upkeep, day, [])
 
@@ -93,10 +94,10 @@ class HistoryState:
         digest: str | None,
         versions: Mapping[str, int],
     ) -> None:
-        """Add what a batch changed in place of what was before; this makes the batch whole.
+        """Replace the state that a batch changed; this commit completes the batch.
 
-        Of the kinds that are ``replaced`` all that was before goes. ``versions`` are the tables'
-        with the batch in them, which the commit tells.
+        All former files of the kinds in ``replaced`` are removed. ``versions``: the tables' versions
+        with the batch, which the commit records.
         """
         kinds = set(replaced)
         places = {(file.partition["kind"], file.partition["bucket"]) for file in new}

@@ -1,8 +1,8 @@
-"""The history: what happened on a cluster, as tables in Delta Lake, for as long as the job runs.
+"""The job that writes the history of a cluster to Delta tables, as one stream over all topics.
 
-One stream over all topics, so that a batch takes them up to the same moment. Transactional
-records count once they are committed. Stopped or killed, and started again with the same
-checkpoint, the job goes on where it was; no row is lost or written twice.
+So a batch has all topics up to about the same time. Transactional records count once they are
+committed. A job that was stopped or killed continues with its checkpoint; no row is lost or written
+twice.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ from caughtup.pipelines.spark.files import Files
 from caughtup.pipelines.spark.jvm import UNANSWERED
 from caughtup.pipelines.spark.kafka_options import source_options
 from caughtup.pipelines.spark.session import one_line
-from caughtup.pipelines.spark.sources import missing_topics, record_stream
-from caughtup.pipelines.spark.streams import stopped_at_end
+from caughtup.pipelines.spark.sources import missing_topics, record_stream, stopped_at_end
 
 _POLL_SECONDS = 1
 _log = logging.getLogger(__name__)
@@ -43,15 +42,14 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class HistoryOptions:
-    """What the job reads, where it writes.
+    """What the job reads, and where it writes.
 
-    ``output`` and ``checkpoint`` are paths or URIs that Spark can write. ``trigger_seconds`` None
-    means: take what there is, and end; each trigger is a version of the tables. ``kafka`` holds
-    client properties, in any client's spelling. ``topics`` are the service's own, by table.
-    ``parameters`` is what the settings say of applications, by group. ``progress_topic`` gets
-    a record of each batch. ``upkeep``: keep the tables small, once a day (UTC), and of
-    days more than ``keep`` days ago leave the rows out. ``store`` has variables
-    that count before the environment's where the tables are opened.
+    ``output`` and ``checkpoint``: paths or URIs that Spark can write. ``trigger_seconds``: the time
+    between batches; None: read up to the present ends, and end. ``kafka``: client properties, in any
+    client's spelling. ``topics``: the service's own topics, by table. ``parameters``: the settings
+    of applications, by group. ``progress_topic`` gets a record for each batch. ``upkeep``: compact
+    the tables once a day (UTC), and delete rows of days more than ``keep`` days ago. ``store``:
+    variables that override the environment when the tables are opened.
     """
 
     bootstrap_servers: str
@@ -76,14 +74,14 @@ def history(
     Raises CaughtupError ``connector_missing``, ``kafka_unreachable``, ``bad_kafka_property``,
     ``output_unwritable``, ``bad_output``, ``bad_checkpoint`` or ``history_failed``.
     """
-    History(spark, options).run(stop_requested)
+    HistoryJob(spark, options).run(stop_requested)
 
 
-class History:
-    """A history that is ready to be written: everything it needs was checked."""
+class HistoryJob:
+    """The job, with its stream, tables and brokers checked by the constructor."""
 
     def __init__(self, spark: SparkSession, options: HistoryOptions) -> None:
-        """Check what the job needs. Raises CaughtupError as history does."""
+        """Check what the job needs. Raises CaughtupError like ``history``."""
         self._options = options
         self._output = options.output.rstrip("/")
         self._checkpoint = options.checkpoint.rstrip("/")
@@ -110,7 +108,7 @@ class History:
         self._quarantined = 0
 
     def run(self, stop_requested: Callable[[], bool]) -> None:
-        """Write batches until ``stop_requested``; never leave the stream running."""
+        """Write batches until ``stop_requested``; the stream is stopped in any case."""
         options = self._options
         with report_progress(
             self._spark, self._source, options.progress_topic, options.trigger_seconds
@@ -150,11 +148,11 @@ class History:
             self._write(records, batch)
         except CaughtupError as error:
             self._failure = error
-        except Exception as error:  # noqa: BLE001 (whatever it is, it is reported)
+        except Exception as error:  # noqa: BLE001 (any error is reported by _follow)
             self._failure = _failed(error)
         if self._failure is not None:
-            # Spark makes a text of what is raised here and searches it, with all its traces: for a
-            # long one its stack doesn't suffice. ``_follow`` raises the failure itself.
+            # Spark searches the text of an exception raised here with a regular expression, whose
+            # stack overflows for long traces. ``_follow`` raises the failure itself.
             raise RuntimeError(self._failure.code) from None
 
     def _write(self, records: DataFrame, batch: int) -> None:

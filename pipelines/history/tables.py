@@ -1,4 +1,4 @@
-"""All tables of a history: opened together, and a batch's files added to each once."""
+"""The tables of a history: open them together, and add each batch's files once."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from caughtup.pipelines.delta.table import (
 )
 from caughtup.pipelines.generations.schema import GENERATIONS
 from caughtup.pipelines.history.decoding.topic_columns import own_table
-from caughtup.pipelines.history.decoding.topic_schema import KINDS
+from caughtup.pipelines.history.decoding.topic_schema import TOPIC_TABLES
 from caughtup.pipelines.history.state import STATE_TABLE, HistoryState
 from caughtup.pipelines.tables import COMMITS, LAG, QUARANTINE, Table
 
-TABLES = (COMMITS, LAG, GENERATIONS, *map(own_table, sorted(KINDS)), QUARANTINE)
+TABLES = (COMMITS, LAG, GENERATIONS, *map(own_table, sorted(TOPIC_TABLES)), QUARANTINE)
 
 
 def layout_of(table: Table) -> Layout:
-    """Return how a table is kept: parted by day and bucket."""
+    """Return a table's layout in Delta: partitioned by day and bucket."""
     return Layout(table.name, table.stored, ("date", table.bucket))
 
 
-#: Every table, the state's with them.
+#: All tables, with the state.
 LAYOUTS = (*map(layout_of, TABLES), STATE_TABLE)
 
 
 class HistoryTables:
-    """A history's tables, all of which are there and its own."""
+    """A history's tables, which all exist and belong to it."""
 
     def __init__(self, root: Store, owner: Owner, tables: Mapping[str, HistoryTable]) -> None:
         self.root = root
@@ -46,9 +46,9 @@ class HistoryTables:
         return self._tables[name]
 
     def add(self, batch: int, files: Mapping[str, Sequence[NewFile]]) -> None:
-        """Add a batch's files to their tables; nothing to one that has the batch already.
+        """Add a batch's files to their tables, unless a table has the batch already.
 
-        What was added stays, since the log that it came from is compacted and may say less by now.
+        The first attempt's files stay: the log is compacted, and a later attempt may read less.
         """
         for name in sorted(files):
             table, new = self._tables[name], files[name]
@@ -57,7 +57,10 @@ class HistoryTables:
                 table.commit(self._owner, batch, new)
 
     def versions(self, batch: int) -> dict[str, int]:
-        """Return the version of each table once a batch was added to all."""
+        """Return the version of each table, after a batch was added to all.
+
+        Raises CaughtupError ``bad_output`` if another job writes the same tables.
+        """
         found = {}
         for table in TABLES:
             last = self._tables[table.name].batch(self._owner)
@@ -71,11 +74,11 @@ class HistoryTables:
     def finish(
         self, batch: int, state: Sequence[NewFile], replaced: Sequence[str], digest: str
     ) -> None:
-        """Leave a batch's state, which makes it whole."""
+        """Write a batch's state, which completes the batch."""
         self.state.leave(batch, state, replaced, digest, self.versions(batch))
 
     def forget(self, files: Sequence[NewFile]) -> None:
-        """Remove files that are in no table; what can't be removed is vacuum's."""
+        """Delete files that are in no table; a vacuum deletes those that this cannot."""
         if not files:
             return
         system = self.root.at(STATE_TABLE.name).filesystem()
@@ -85,16 +88,16 @@ class HistoryTables:
 
 
 def open_tables(root: Store, owner: Owner) -> dict[str, HistoryTable]:
-    """Open those of a history's tables that are there.
+    """Open those of a history's tables that exist.
 
-    Raises CaughtupError ``bad_output`` where one isn't this history's.
+    Raises CaughtupError ``bad_output`` if one belongs to another history.
     """
     found = {layout.name: open_table(root, layout, owner) for layout in LAYOUTS}
     return {name: table for name, table in found.items() if table is not None}
 
 
 def complete_tables(root: Store, owner: Owner, found: Mapping[str, HistoryTable]) -> HistoryTables:
-    """Make the tables that weren't found. Raises CaughtupError ``output_unwritable``."""
+    """Create the missing tables; return all. Raises CaughtupError ``output_unwritable``."""
     tables = {
         layout.name: found.get(layout.name) or create_table(root, layout, owner)
         for layout in LAYOUTS

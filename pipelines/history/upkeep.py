@@ -1,7 +1,7 @@
-"""The upkeep that the history does by itself: once a day (UTC), after a batch.
+"""The history's daily upkeep of its tables (UTC), after a batch.
 
-Which day was done last is kept in the state's table, so that a job which is started for each batch
-does it once a day, too. What fails is said and left for the next day: no batch depends on it.
+The day of the last upkeep is in the state's table, so that a job that is started for each batch
+also does it once a day. Failures are logged and left for the next day: no batch depends on it.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ def _unseen(_what: str, _steps: int) -> Iterator[Callable[[int], None]]:
 
 
 class DailyUpkeep:
-    """Keeps up a history's tables; of days more than ``keep`` days ago the rows go."""
+    """Compacts a history's tables, and deletes rows of days more than ``keep`` days ago."""
 
     def __init__(self, tables: HistoryTables, keep: int | None) -> None:
         self._tables = tables
         self._keep = keep
 
     def keep_up(self, today: date) -> None:
-        """Keep the tables up, unless that was done today."""
+        """Do the upkeep, unless it was done today."""
         state = self._tables.state
         try:
             if (state.kept_up() or 0) >= today.toordinal():

@@ -1,9 +1,10 @@
-"""Java command lines for the embedded cluster's and the applications' processes."""
+"""Java command lines: for the demo's brokers and applications, and for the Java compiler."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from caughtup.pipelines.java.find import find_java
@@ -23,7 +24,7 @@ appender.console.layout.pattern = %d %p %m (%c{1})%n%throwable
 logger.configs.name = org.apache.kafka.common.config.AbstractConfig
 logger.configs.level = warn
 """
-#: For a JVM that is to be up soon on few cores, and isn't there for long: half the CPU time.
+#: For short-lived JVMs on few cores: they start in half the CPU time.
 QUICK_START = (
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
@@ -32,15 +33,17 @@ QUICK_START = (
     "-Djava.awt.headless=true",
 )
 _SILENT = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class+path=off")
+_COMPILER = "org.eclipse.jdt.internal.compiler.batch.Main"
 
 
 def java_command(
     directory: Path, heap_megabytes: int, extra_classpath: str = "", *, kafka: str = ""
 ) -> list[str]:
-    """Return ``java`` with Kafka's class path and logging to standard output, for a class name.
+    """Return the command ``java`` with Kafka's class path; the caller appends a class name.
 
-    ``kafka`` is the class path of another release. The argument file and the logging configuration
-    are written into ``directory``. Raises JavaMissing or JarsUnavailable.
+    ``kafka``: the class path of another release. Log lines go to standard output. An argument file
+    and the logging configuration are written into ``directory``. Raises JavaMissing or
+    JarsUnavailable.
     """
     logging = directory / "log4j2.properties"
     logging.write_text(_LOGGING)
@@ -48,10 +51,10 @@ def java_command(
     archive = class_archive()
     arguments = (
         *QUICK_START,
-        # One of another Java or of other jars is passed over, and nothing said about it.
+        # An archive of another Java or of other jars is silently ignored.
         *((f"-XX:SharedArchiveFile={archive}", *_SILENT) if archive.exists() else ()),
         f"-Xmx{heap_megabytes}m",
-        # Native libraries are unpacked there, and stay when the process is killed.
+        # Native libraries are unpacked there, and would stay in /tmp when the process is killed.
         f"-Djava.io.tmpdir={directory}",
         f"-Dlog4j2.configurationFile={logging}",
         "-cp",
@@ -64,9 +67,9 @@ def java_command(
 
 
 def class_archive() -> Path:
-    """Return where Java keeps the classes of Kafka that it has read before, dumped or not.
+    """Return the path of the class-data-sharing archive of Kafka's classes, which need not exist.
 
-    Beside the jars that they are of, by the release of Java. Raises JavaMissing or JarsUnavailable.
+    It is beside the jars, by the release of Java. Raises JavaMissing or JarsUnavailable.
     """
     release = (find_java().home / "release").read_bytes()
     return ensure_jars() / f"classes-{hashlib.sha256(release).hexdigest()[:12]}.jsa"
@@ -75,3 +78,20 @@ def class_archive() -> Path:
 def _argument(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
+
+
+def compiler_command(
+    sources: Iterable[Path], directory: Path, *, release: int = 17, against: str | None = None
+) -> list[str]:
+    """Return the command that compiles sources for a Java release into a directory.
+
+    It runs Eclipse's compiler, since a Java runtime has none. ``against``: the class path, by
+    default Kafka's published jars. Raises JavaMissing or JarsUnavailable.
+    """
+    jars = classpath()
+    return [
+        *(os.fspath(find_java().program), *QUICK_START, "-cp", jars, _COMPILER),
+        *(f"-{release}", "-nowarn", "-encoding", "UTF-8"),
+        *("-cp", jars if against is None else against, "-d", os.fspath(directory)),
+        *map(os.fspath, sources),
+    ]

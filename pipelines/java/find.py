@@ -1,4 +1,4 @@
-"""Finds a Java that can run Kafka, and says what to type when there is none."""
+"""Find a Java that can run Kafka; the error says how to install one."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def find_java(
 ) -> Java:
     """Find a Java from 17 to ``newest``: JAVA_HOME's, then the PATH's, then installed ones.
 
-    ``newest`` is for programs that lag behind Java (Spark 4.0 runs on 17 and 21, not on 25). Of
-    several installed ones the oldest that will do is taken. Raises JavaMissing.
+    ``newest``: the newest release that a program supports (Spark 4.0 runs on 17 and 21, not on 25).
+    Of several installed ones the oldest that is new enough is taken. Raises JavaMissing.
     """
     environment = os.environ if environment is None else environment
     seen: list[Java] = []
@@ -83,7 +83,7 @@ def _directories(parent: Path) -> list[Path]:
 def _look_at(program: Path) -> Java | None:
     if not os.access(program, os.X_OK) or program.is_dir():
         return None
-    # Resolved, because /usr/bin/java is a chain of links into the home directory.
+    # Resolved, since /usr/bin/java is a chain of links into the home directory.
     program = program.resolve()
     version = _version_in_release_file(program.parent.parent) or _version_printed(program)
     return None if version is None else Java(program, program.parent.parent, version)

@@ -1,4 +1,4 @@
-"""Runs the Apache Ivy that PySpark ships, to fetch jars at exact revisions."""
+"""Run the Apache Ivy that PySpark ships, to fetch jars at exact revisions."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Coordinate(NamedTuple):
         return ":".join(self)
 
 
-class Progress(NamedTuple):
-    """How far a retrieval is: ``found`` modules of the tree so far, ``fetched`` files of them."""
+class RetrievalProgress(NamedTuple):
+    """The progress of a retrieval: modules found in the tree so far, and files fetched."""
 
     found: int
     fetched: int
@@ -61,21 +61,21 @@ def retrieve(
     without: Sequence[str],
     into: Path,
     cache: Path,
-    on_progress: Callable[[Progress], None],
+    on_progress: Callable[[RetrievalProgress], None],
 ) -> None:
-    """Download the coordinates' jars, and those that they need at run time, into a directory.
+    """Download the coordinates' jars, and their run-time dependencies, into a directory.
 
     ``without`` names organisations, or ``organisation:name``, to leave out of the tree. ``cache``
-    is Ivy's own working directory: a broken retrieval goes on from it. Raises JarsUnavailable
-    with Ivy's reason, and JavaMissing.
+    is Ivy's own working directory, from which an interrupted retrieval continues. Raises
+    JarsUnavailable with Ivy's reason, or JavaMissing.
     """
     cache.mkdir(parents=True, exist_ok=True)
     module = cache / "ivy.xml"
     module.write_text(module_descriptor(coordinates, without))
     command = [
         os.fspath(find_java().program),
-        "-XX:-UsePerfData",  # or it leaves a directory in /tmp
-        # Ivy's home would otherwise be ~/.ivy2, where other builds' local modules lie.
+        "-XX:-UsePerfData",  # otherwise it leaves a directory in /tmp
+        # Ivy's home would otherwise be ~/.ivy2, which has local modules of other builds.
         f"-Divy.default.ivy.user.dir={cache}",
         "-jar",
         os.fspath(ivy_jar()),
@@ -91,7 +91,7 @@ def retrieve(
 
 
 def module_descriptor(coordinates: Sequence[Coordinate], without: Sequence[str]) -> str:
-    """Write the ``ivy.xml`` of a module that depends on the coordinates."""
+    """Return the ``ivy.xml`` of a module that depends on the coordinates."""
     root = ElementTree.Element("ivy-module", version="2.0")
     ElementTree.SubElement(root, "info", organisation="caughtup", module="jars")
     ElementTree.SubElement(ElementTree.SubElement(root, "configurations"), "conf", name="default")
@@ -112,9 +112,9 @@ def module_descriptor(coordinates: Sequence[Coordinate], without: Sequence[str])
 
 
 def pyspark_jars() -> Path:
-    """Find the directory of the jars that PySpark ships, Ivy's among them. Raises JarsUnavailable.
+    """Return the directory of the jars that PySpark ships, with Ivy's. Raises JarsUnavailable.
 
-    PySpark is located and not imported: an import costs a second, and nothing here runs Spark.
+    PySpark is located without an import, which takes a second.
     """
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
@@ -125,15 +125,15 @@ def pyspark_jars() -> Path:
 
 
 def ivy_jar() -> Path:
-    """Find the Ivy jar that PySpark ships. Raises JarsUnavailable."""
+    """Return the Ivy jar that PySpark ships. Raises JarsUnavailable."""
     jars = sorted(pyspark_jars().glob("ivy-*.jar"))
     if not jars:
         raise JarsUnavailable("ivy_missing", f"no ivy-*.jar in {pyspark_jars()}")
     return jars[-1]
 
 
-def _run(command: list[str], on_progress: Callable[[Progress], None]) -> str | None:
-    """Run Ivy; return None when it succeeded, and otherwise the reason in one line."""
+def _run(command: list[str], on_progress: Callable[[RetrievalProgress], None]) -> str | None:
+    """Run Ivy; return None if it succeeds, otherwise the reason in one line."""
     found: set[str] = set()
     fetched = 0
     trouble: list[tuple[int, str]] = []
@@ -157,7 +157,7 @@ def _run(command: list[str], on_progress: Callable[[Progress], None]) -> str | N
                     for rank, pattern in enumerate(_TROUBLES)
                     if (match := pattern.fullmatch(line))
                 ]
-                on_progress(Progress(len(found), fetched))
+                on_progress(RetrievalProgress(len(found), fetched))
         except BaseException:
             process.kill()
             raise

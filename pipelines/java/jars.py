@@ -23,17 +23,17 @@ KAFKA = (
     f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}",
     f"org.apache.kafka:kafka-streams:{KAFKA_VERSION}",
     f"org.apache.kafka:kafka-clients:{KAFKA_VERSION}",
-    # What Kafka's own distribution logs with, at the revision that its broker asks for.
+    # The logging library of Kafka's distribution, at the revision that its broker asks for.
     "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4",
     "org.eclipse.jdt:ecj:3.38.0",
 )
 CONNECT = (
     f"org.apache.kafka:connect-runtime:{KAFKA_VERSION}",
-    # The connectors of files, which Kafka's own distribution has, too.
+    # The file connectors, which Kafka's distribution has too.
     f"org.apache.kafka:connect-file:{KAFKA_VERSION}",
 )
 SPARK_KAFKA = ("org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0",)
-# PySpark ships these: a second copy on Spark's classpath costs 60 MB and can only disagree.
+# PySpark ships these: a second copy on Spark's class path would cost 60 MB, and may conflict.
 SHIPPED_WITH_PYSPARK = (
     "com.google.code.findbugs",
     "org.apache.hadoop",
@@ -84,12 +84,12 @@ def classpath() -> str:
 
 
 def fetch_jars(name: str, coordinates: Sequence[str], without: Sequence[str] = ()) -> Path:
-    """Return the directory of the coordinates' jars and all that these need, fetching what lacks.
+    """Return the directory of the coordinates' jars and their dependencies, fetched if need be.
 
     ``coordinates`` are ``organisation:name:revision``; ``without`` names organisations, or
     ``organisation:name``, to leave out. The directory is named after ``name`` and a digest of the
-    rest, so other revisions get another one. Any number of processes may call this at once: one
-    fetches, the rest wait. Raises JarsUnavailable or JavaMissing.
+    rest, so that other revisions get another one. Any number of processes may call this at once:
+    one fetches, the others wait. Raises JarsUnavailable or JavaMissing.
     """
     wanted = [Coordinate.parse(text) for text in coordinates]
     digest = hashlib.sha256(json.dumps([*map(str, wanted), "", *without]).encode()).hexdigest()
@@ -107,7 +107,7 @@ def _fetch(
 ) -> None:
     shutil.rmtree(directory, ignore_errors=True)
     ivy_cache = directory.with_suffix(".ivy")
-    # Renamed into place when whole: nobody sees a directory that is half full.
+    # Renamed when complete, so that the directory is never seen half full.
     with tempfile.TemporaryDirectory(prefix=f"{name}-", dir=directory.parent) as temporary:
         coming = Path(temporary, "jars")
         with _progress(name, directory) as on_progress:
@@ -118,7 +118,7 @@ def _fetch(
             raise JarsUnavailable("jars_unavailable", f"no jar came for {missing[0]}")
         (coming / _MARKER).write_text(json.dumps(sizes, indent=1))
         coming.rename(directory)
-    # Only now: what a broken retrieval already had is not fetched again.
+    # Only now, so that an interrupted retrieval need not fetch everything again.
     shutil.rmtree(ivy_cache, ignore_errors=True)
 
 
@@ -141,13 +141,13 @@ def _locked(path: Path) -> Iterator[None]:
             f"cannot write {path.parent}: {problem.strerror}; set CAUGHTUP_CACHE to a directory",
         ) from problem
     with lock:
-        # The kernel gives the lock up when its holder dies, however it dies.
+        # The kernel releases the lock when its holder dies, however it dies.
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 @contextmanager
-def _progress(name: str, directory: Path) -> Iterator[Callable[[ivy.Progress], None]]:
+def _progress(name: str, directory: Path) -> Iterator[Callable[[ivy.RetrievalProgress], None]]:
     console = Console(stderr=True)
     if not console.is_terminal:
         console.print(f"Fetching the {name} jars into {directory}, once.", soft_wrap=True)
@@ -162,7 +162,7 @@ def _progress(name: str, directory: Path) -> Iterator[Callable[[ivy.Progress], N
     ) as bar:
         task = bar.add_task(f"Looking for the {name} jars", total=None)
 
-        def show(progress: ivy.Progress) -> None:
+        def show(progress: ivy.RetrievalProgress) -> None:
             if progress.fetched:
                 words = f"Fetching the {name} jars"
                 bar.update(

@@ -1,12 +1,13 @@
-"""Publishes the progress of running streams: each trigger, and how they ended."""
+"""Publish the progress of Spark's streams on caughtup-pipeline-progress: each batch, and the end."""
 
 from __future__ import annotations
 
 import json
 import logging
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -19,21 +20,34 @@ from pyspark.sql.streaming.listener import (
 )
 
 from caughtup.models.errors import CaughtupError
-from caughtup.models.records.pipeline_progress import State
-from caughtup.pipelines.progress.records import batch_figures, encode_progress
-from caughtup.pipelines.progress.topic import ProgressTopic
+from caughtup.models.records.keys import encode_group
+from caughtup.models.records.pipeline_progress import FORMAT, ProgressRecord, State
 from caughtup.pipelines.spark.jvm import UNANSWERED, how_jvm_ended
 from caughtup.pipelines.spark.session import one_line
+from caughtup.pipelines.spark.sources import missing_topics
 
-#: How long a stream that ends waits until what it did last is told.
+#: How long the end of a stream waits for reports of its last batches.
 _DRAIN_MS = 10_000
+_log = logging.getLogger(__name__)
+
+#: The time-out of a record; the next one has newer figures anyway.
+_PATIENCE_MS = 5_000
+_PROPERTIES = {
+    # Records are sent one at a time without retries, and need only WRITE on the topic.
+    "acks": "1",
+    "enable.idempotence": "false",
+    "max.block.ms": str(_PATIENCE_MS),
+    "request.timeout.ms": str(_PATIENCE_MS),
+    "delivery.timeout.ms": str(_PATIENCE_MS),
+    "linger.ms": "0",
+}
 _log = logging.getLogger(__name__)
 
 
 class Reporter(StreamingQueryListener):
-    """Listens to the streams of a session, and tells of each under its query's name.
+    """Listens to the streams of a session, and reports each under its query's name.
 
-    Spark calls it from a thread of its own; a stream never waits for it but when it starts.
+    Spark calls it from its own thread; a stream waits for it only when it starts.
     """
 
     def __init__(self, topic: ProgressTopic, trigger_seconds: float | None) -> None:
@@ -46,16 +60,16 @@ class Reporter(StreamingQueryListener):
         self._ended = False
 
     def note(self, *, quarantined: int | None = None, state_rows: int | None = None) -> None:
-        """Have the next report say so, too: records quarantined since the start, rows of state.
+        """Set figures for the next reports: records quarantined since the start, rows of state.
 
-        For a job that counts them itself, in foreachBatch; it goes before what Spark counted.
+        For jobs that count these in foreachBatch; they override Spark's counts.
         """
         noted = {"quarantined": quarantined, "state_rows": state_rows}
         with self._lock:
             self._noted |= {name: count for name, count in noted.items() if count is not None}
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 (Spark's names)
-        """Publish that a stream is there: its first batch may take long."""
+        """Publish that a stream has started: its first batch may take long."""
         with self._lock:
             name = event.name or str(event.id)
             self._names[str(event.id)] = name
@@ -63,7 +77,7 @@ class Reporter(StreamingQueryListener):
             self._tell(name)
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
-        """Publish a batch. A record that can't be made or sent is logged, and the stream goes on."""
+        """Publish a batch's figures. Failures are logged, and do not affect the stream."""
         try:
             progress = json.loads(event.progress.json)
             with self._lock:
@@ -82,10 +96,10 @@ class Reporter(StreamingQueryListener):
                 self._tell(name)
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
-        """Nothing: whoever runs the stream knows better why it ended, and says so to ``end``."""
+        """Do nothing: the job knows why its stream ended, and calls ``end``."""
 
     def end(self, state: State, why: str | None = None) -> None:
-        """Publish how all streams ended, and ignore what Spark says afterwards."""
+        """Publish how all streams ended, and ignore later events of Spark."""
         with self._lock:
             for name, told in sorted(self._told.items()):
                 told["why"] = why
@@ -111,12 +125,12 @@ def report_progress(
     topic: str,
     trigger_seconds: float | None = None,
 ) -> Iterator[Reporter]:
-    """Publish the progress of streams started within the context, until it is left.
+    """Publish the progress of streams that start inside the context, until it is left.
 
-    ``source_options`` are kafka_options.source_options'. ``trigger_seconds`` is the time from one
-    trigger to the next; None for streams that take what there is and end. A stream that ends with
-    the context is told to have stopped, and with an exception that leaves the context, to have
-    failed, and why. Raises nothing of its own: what can't be written is logged once.
+    ``source_options``: from ``kafka_options.source_options``. ``trigger_seconds``: the time between
+    triggers; None for streams that read up to the present ends. At the end of the context streams
+    are reported as stopped, or with an exception as failed, and why. Failures to publish are only
+    logged.
     """
     written = ProgressTopic(spark, source_options, topic)
     reporter = Reporter(written, trigger_seconds)
@@ -140,8 +154,135 @@ def report_progress(
 
 
 def _drain(spark: SparkSession) -> None:
-    """Wait until listeners have heard of everything that happened: they do so later."""
+    """Wait until Spark has delivered all events to listeners, which it does with a delay."""
     try:
         spark._jsc.sc().listenerBus().waitUntilEmpty(_DRAIN_MS)
     except UNANSWERED as error:
         _log.warning("the last progress of the streams may be lost: %s", one_line(error))
+
+
+def encode_progress(state: State, figures: Mapping[str, Any]) -> bytes:
+    """Encode a record with a stream's state and its known figures."""
+    return FORMAT.encode(ProgressRecord(FORMAT.schema, state, **figures))
+
+
+def batch_figures(progress: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the figures of a batch from Spark's progress (decoded JSON); None if unknown.
+
+    ``quarantined``: this batch's, from the observed metric of that name (``DataFrame.observe``).
+    """
+    sources = progress.get("sources") or []
+    operators = progress.get("stateOperators") or []
+    observed = (progress.get("observedMetrics") or {}).values()
+    # Spark's sum over no rows is null.
+    quarantined = [metrics["quarantined"] or 0 for metrics in observed if "quarantined" in metrics]
+    seconds = progress["batchDuration"] / 1000
+    rows = _rows(progress.get("numInputRows"), sources)
+    return {
+        "batch": progress["batchId"],
+        "batch_seconds": seconds,
+        "rows": rows,
+        "rows_per_second": rows / seconds if rows is not None and seconds else None,
+        "offsets_behind": _distance(sources, "endOffset", "latestOffset"),
+        "quarantined": sum(quarantined) if quarantined else None,
+        "state_rows": sum(one["numRowsTotal"] for one in operators) if operators else None,
+        "watermark_ms": _milliseconds((progress.get("eventTime") or {}).get("watermark")),
+    }
+
+
+def _rows(read: int | None, sources: Sequence[Mapping[str, Any]]) -> int | None:
+    """Return the number of a batch's records, limited by its offsets.
+
+    Spark counts records again each time that a job computes the batch. The offsets of the very
+    first batch are unknown.
+    """
+    most = _distance(sources, "startOffset", "endOffset")
+    return read if read is None or most is None else min(read, most)
+
+
+def _distance(sources: Sequence[Mapping[str, Any]], start: str, end: str) -> int | None:
+    """Return the sum, over all partitions, of the offsets between two positions of the sources.
+
+    None if a source does not have one of them, such as the start of its very first batch.
+    """
+    offsets = 0
+    for source in sources:
+        before, after = source.get(start), source.get(end)
+        if not isinstance(before, dict) or not isinstance(after, dict):
+            return None
+        for topic, partitions in after.items():
+            for partition, offset in partitions.items():
+                offsets += max(0, offset - before.get(topic, {}).get(partition, offset))
+    return offsets if sources else None
+
+
+def _milliseconds(moment: str | None) -> int | None:
+    """Convert Spark's text of a time to ms; None for 1970-01-01, which means none yet."""
+    if moment is None:
+        return None
+    return round(datetime.fromisoformat(moment).timestamp() * 1000) or None
+
+
+class ProgressTopic:
+    """Sends records one at a time; failures are only logged, once in a row."""
+
+    def __init__(self, spark: SparkSession, source_options: Mapping[str, str], topic: str) -> None:
+        self._spark = spark
+        self._options = dict(source_options)
+        self._topic = topic
+        self._producer: Any = None
+        self._failing = False
+
+    def send(self, key: str, value: bytes) -> bool:
+        """Write a record; return whether the brokers have it. Blocks for a few seconds at most."""
+        try:
+            producer = self._open()
+            if producer is None:
+                return self._failed("there is no such topic; `caughtup run` creates it")
+            jvm = self._jvm()
+            record = jvm.org.apache.kafka.clients.producer.ProducerRecord(
+                self._topic, encode_group(key), value
+            )
+            producer.send(record).get(_PATIENCE_MS, jvm.java.util.concurrent.TimeUnit.MILLISECONDS)
+        except CaughtupError as error:
+            return self._failed(error.message)
+        except UNANSWERED as error:
+            return self._failed(one_line(error))
+        self._failing = False
+        return True
+
+    def close(self) -> None:
+        """Close the producer."""
+        producer, self._producer = self._producer, None
+        if producer is None:
+            return
+        try:
+            producer.close(self._jvm().java.time.Duration.ofMillis(_PATIENCE_MS))
+        except UNANSWERED as error:
+            self._failed(one_line(error))
+
+    def _open(self) -> Any:
+        """Return the producer; None while there is no topic, which a producer would create."""
+        if self._producer is None and not missing_topics(self._spark, [self._topic], self._options):
+            jvm = self._jvm()
+            properties = jvm.java.util.Properties()
+            for name, value in sorted(self._options.items()):
+                properties.setProperty(name.removeprefix("kafka."), value)
+            for name, value in sorted(_PROPERTIES.items()):
+                properties.setProperty(name, value)
+            serializer = jvm.org.apache.kafka.common.serialization.ByteArraySerializer
+            self._producer = jvm.org.apache.kafka.clients.producer.KafkaProducer(
+                properties, serializer(), serializer()
+            )
+        return self._producer
+
+    def _jvm(self) -> Any:
+        jvm = self._spark._jvm
+        assert jvm is not None
+        return jvm
+
+    def _failed(self, why: str) -> bool:
+        if not self._failing:
+            _log.warning("writing to %s: %s; the stream itself continues", self._topic, why)
+        self._failing = True
+        return False

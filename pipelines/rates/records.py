@@ -1,12 +1,12 @@
-"""The records that catch-up rates are made of, and the records that they are.
+"""Decode the input records of catch-up rates, and encode the rates' records.
 
-An application reports a copy's lags on ``caughtup-task-positions``; the service's probe publishes
-ends on ``caughtup-end-offsets``. Keys and values of all three are JSON.
+Applications report copies' lags on ``caughtup-task-positions``; the service's probe publishes end
+offsets on ``caughtup-end-offsets``. Keys and values of all three topics are JSON.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -17,28 +17,18 @@ from caughtup.models.records.catch_up_rates import FORMAT, RatesRecord, RateWind
 from caughtup.models.records.decoding import RefusedError, require_past
 from caughtup.models.records.end_offsets import read_end_offsets
 from caughtup.models.records.task_positions import read_position
-from caughtup.pipelines.rates.state import Rates
+from caughtup.pipelines.events import KafkaRecord
+from caughtup.pipelines.rates.state import WindowRates
 
-#: A role in which a copy has nothing to catch up.
+#: The role of a copy that has nothing to catch up.
 _RUNNING = "active"
 copy_key, partition_key = keys.encode_copy, keys.encode_partition_array
 
 
-class KafkaRecord(NamedTuple):
-    """A record as Kafka has it; the timestamp in ms since the epoch."""
-
-    topic: str
-    partition: int
-    offset: int
-    timestamp_ms: int
-    key: bytes | None
-    value: bytes | None
-
-
 class PositionReport(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """A copy's report: when the broker got it (ms), and lags in offsets by changelog.
+    """A copy's report: the broker's timestamp (ms), and lags in offsets by changelog.
 
-    ``lags`` None: it has nothing to catch up any more.
+    ``lags`` is None when the copy has nothing to catch up any more.
     """
 
     group: str
@@ -51,7 +41,7 @@ class PositionReport(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 
 class EndOffsetSample(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """Where a partition ended at a moment (ms); None: it is gone."""
+    """A partition's end offset at a time (ms); None if the partition is gone."""
 
     topic: str
     partition: int
@@ -64,10 +54,10 @@ Event = PositionReport | EndOffsetSample
 
 
 def decode(record: KafkaRecord, positions_topic: str) -> Event | None:
-    """Decode a record of one of the two topics; None for a report that names no changelog.
+    """Decode a record of one of the two topics; return None for a report without changelogs.
 
-    A report that lacks the lag of a changelog counts as none: its sum isn't known. Raises
-    CaughtupError ``bad_record`` for anything that isn't of their format.
+    A report that lacks the lag of a changelog is skipped too: its sum is unknown. Raises
+    CaughtupError ``bad_record`` for a malformed record.
     """
     try:
         read = _reported if record.topic == positions_topic else _ended
@@ -77,11 +67,11 @@ def decode(record: KafkaRecord, positions_topic: str) -> Event | None:
         raise CaughtupError("bad_record", f"{where}: {error}") from error
 
 
-def rates_value(names: dict[str, Any], rates: Rates, trigger_seconds: float) -> bytes:
-    """Return the value of a record: ``names`` of what, its windows, as of when (ms).
+def rates_value(names: dict[str, Any], rates: WindowRates, trigger_seconds: float) -> bytes:
+    """Encode the value of a rates record: ``names`` identify the copy or partition.
 
-    ``trigger_seconds``: how often there may be news. A partition has only the growth of its
-    end. What isn't known is null.
+    ``trigger_seconds``: the time between two records. A partition has only the rate of its end
+    offset. Unknown figures are null.
     """
     windows = [_window(window, positions="task" in names) for window in rates.windows]
     record = RatesRecord(FORMAT.schema, rates.as_of_ms, trigger_seconds, windows, **names)
@@ -119,6 +109,6 @@ def _ended(record: KafkaRecord) -> EndOffsetSample:
     partition, ends = read_end_offsets(record.key, record.value)
     if ends is None:
         return EndOffsetSample(*partition, record.offset, record.timestamp_ms, None)
-    # It would make everything else seem long gone.
+    # A future time would make everything else seem outdated.
     require_past(ends.as_of_ms, record.timestamp_ms)
     return EndOffsetSample(*partition, record.offset, ends.as_of_ms, ends.end_offset)

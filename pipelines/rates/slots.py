@@ -1,7 +1,7 @@
-"""Rates of everything in one slot: events in, records for ``caughtup-catch-up-rates`` out. Pure.
+"""Compute the rates of one slot: from events to records for ``caughtup-catch-up-rates``. Pure.
 
-A slot has all copies and changelogs of some partition numbers: a task's changelogs have its own
-partition number, so that a copy and the ends that it is to reach are always in the same slot.
+A slot has all copies and changelogs of some partition numbers. A task's changelogs have the task's
+partition number, so a copy and its changelogs' end offsets are always in the same slot.
 """
 
 from __future__ import annotations
@@ -22,24 +22,23 @@ from caughtup.pipelines.rates.records import (
 )
 from caughtup.pipelines.rates.state import CopySamples, EndSample, PartitionSamples, is_due
 
-#: Partition numbers are spread over this many slots. The number is in every checkpoint's state.
+#: The number of slots for partition numbers. The state in checkpoints depends on it.
 SLOTS = 256
-#: A copy or a partition without news for so long is forgotten, in ms.
+#: A copy or partition without events for this time (ms) is forgotten.
 FORGOTTEN_MS = 30 * 60_000
-#: How Kafka Streams and Faust end the names of their changelogs. Others count once a report
-#: names them.
+#: The end of changelogs' names in Kafka Streams and Faust. Others count once a report names them.
 _CHANGELOG = "-changelog"
 
 
-class Output(NamedTuple):
-    """A record to write; without a value it says that the copy or partition is forgotten."""
+class OutputRecord(NamedTuple):
+    """A record to write; a tombstone when the copy or partition is forgotten."""
 
     key: bytes
     value: bytes | None
 
 
 class SlotState(msgspec.Struct):
-    """The state of a slot. ``newest_ms``: the latest moment that any event was of."""
+    """The state of a slot. ``newest_ms``: the newest time of its events."""
 
     copies: list[CopySamples] = []
     partitions: list[PartitionSamples] = []
@@ -52,7 +51,7 @@ def slot_of(event: Event) -> int:
 
 
 class Slot:
-    """The state of one slot, to be worked on. ``apply`` and ``forget`` return what is to be written."""
+    """One slot. ``apply`` and ``forget`` change its state and yield the records to write."""
 
     def __init__(self, state: SlotState, trigger_seconds: float) -> None:
         self._copies = {copy_key(one.group, one.process, one.task): one for one in state.copies}
@@ -64,7 +63,7 @@ class Slot:
 
     @property
     def state(self) -> SlotState | None:
-        """The state to keep, None for nothing."""
+        """The state to keep; None if it is empty."""
         if not self._copies and not self._partitions:
             return None
         return SlotState(
@@ -75,16 +74,16 @@ class Slot:
 
     @property
     def oldest_ms(self) -> int:
-        """The moment (ms) of whose news are the oldest; there is something in the slot."""
+        """The time (ms) of the oldest of the last events. The slot must not be empty."""
         copies = (one.reports[-1].at_ms for one in self._copies.values())
         ends = (one.ends[-1].at_ms for one in self._partitions.values())
         return min((*copies, *ends))
 
-    def apply(self, events: Iterable[Event], before_ms: int = 0) -> Iterator[Output]:
-        """Apply events in any order, those of one topic by their offsets; return what is news.
+    def apply(self, events: Iterable[Event], before_ms: int = 0) -> Iterator[OutputRecord]:
+        """Apply events, which may be in any order, and yield new records.
 
-        ``before_ms``: what has no news since then is forgotten; so is what has none for half an
-        hour by this slot's own events.
+        Copies and partitions without events since ``before_ms`` are forgotten, and so are those
+        without events for half an hour before this slot's newest event.
         """
         ordered = sorted(
             events, key=lambda event: (isinstance(event, EndOffsetSample), event.offset)
@@ -103,25 +102,25 @@ class Slot:
             ):
                 sampled.add(self._sample(event, gone))
         for key in sorted(gone):
-            yield Output(key, None)
+            yield OutputRecord(key, None)
         yield from self.forget(max(before_ms, self._newest_ms - FORGOTTEN_MS))
         for partition in sorted(sampled & self._partitions.keys()):
             yield from self._due_partition_rates(partition)
         for key in sorted(reported & self._copies.keys()):
             yield from self._due_copy_rates(key)
 
-    def forget(self, before_ms: int) -> Iterator[Output]:
-        """Forget what has no news since a moment (ms); what was published of it is withdrawn."""
+    def forget(self, before_ms: int) -> Iterator[OutputRecord]:
+        """Forget copies and partitions without events since a time (ms); yield tombstones."""
         for key, copy in sorted(self._copies.items()):
             if copy.reports[-1].at_ms < before_ms:
                 del self._copies[key]
                 if copy.published is not None:
-                    yield Output(key, None)
+                    yield OutputRecord(key, None)
         for partition, samples in sorted(self._partitions.items()):
             if samples.ends[-1].at_ms < before_ms:
                 del self._partitions[partition]
                 if samples.published is not None:
-                    yield Output(partition_key(partition), None)
+                    yield OutputRecord(partition_key(partition), None)
 
     def _report(self, event: PositionReport, gone: set[bytes]) -> bytes:
         key = copy_key(event.group, event.process, event.task)
@@ -148,20 +147,22 @@ class Slot:
         samples.add(EndSample(event.at_ms, event.end))
         return partition
 
-    def _due_partition_rates(self, partition: TopicPartition) -> Iterator[Output]:
+    def _due_partition_rates(self, partition: TopicPartition) -> Iterator[OutputRecord]:
         samples = self._partitions[partition]
         samples.prune()
         rates = samples.rates()
         if rates is not None and is_due(rates, samples.published):
             samples.published = rates
             names = {"topic": partition.topic, "partition": partition.partition}
-            yield Output(partition_key(partition), rates_value(names, rates, self._trigger_seconds))
+            yield OutputRecord(
+                partition_key(partition), rates_value(names, rates, self._trigger_seconds)
+            )
 
-    def _due_copy_rates(self, key: bytes) -> Iterator[Output]:
+    def _due_copy_rates(self, key: bytes) -> Iterator[OutputRecord]:
         copy = self._copies[key]
         copy.prune()
         rates = copy.rates(self._partitions)
         if rates is not None and is_due(rates, copy.published):
             copy.published = rates
             names = {"group": copy.group, "process": copy.process, "task": copy.task}
-            yield Output(key, rates_value(names, rates, self._trigger_seconds))
+            yield OutputRecord(key, rates_value(names, rates, self._trigger_seconds))

@@ -1,7 +1,7 @@
-"""The Spark side of catch-up rates: records to events, events to records, with state in between.
+"""The Spark stages of catch-up rates: decode records to events, and compute rates with state.
 
-Between Spark and Python go packs (MessagePack), one for each slot, and so does the state: a column
-for each field and a call for each copy would cost more than the work itself.
+Events and state move between Spark and Python as packs (MessagePack), one for each slot: a column
+for each field and a call for each copy would cost more than the computation.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from pyspark.sql.types import (
 )
 
 from caughtup.models.errors import CaughtupError
-from caughtup.pipelines.rates.records import Event, KafkaRecord, decode
-from caughtup.pipelines.rates.slots import FORGOTTEN_MS, Output, Slot, SlotState, slot_of
+from caughtup.pipelines.events import KafkaRecord
+from caughtup.pipelines.rates.records import Event, decode
+from caughtup.pipelines.rates.slots import FORGOTTEN_MS, OutputRecord, Slot, SlotState, slot_of
 
-#: Events of one slot, packed, with the latest moment that one is of; or records without any that
-#: couldn't be decoded.
+#: Packed events of one slot, with the newest time of one; or counts of malformed records.
 _PACK = StructType(
     [
         StructField("slot", IntegerType(), nullable=False),
@@ -43,7 +43,7 @@ _PACK = StructType(
         StructField("sample", StringType()),
     ]
 )
-#: All of a slot's packs in a trigger.
+#: All packs of a slot in a trigger.
 _SLOT_EVENTS = StructType(
     [
         StructField("slot", IntegerType(), nullable=False),
@@ -52,7 +52,7 @@ _SLOT_EVENTS = StructType(
     ]
 )
 _STATE = StructType([StructField("state", BinaryType())])
-#: What Spark's Kafka sink writes.
+#: The columns that Spark's Kafka sink writes.
 _OUTPUT = StructType(
     [StructField("key", BinaryType(), nullable=False), StructField("value", BinaryType())]
 )
@@ -63,11 +63,11 @@ _decode_state = msgspec.msgpack.Decoder(SlotState).decode
 
 
 def rate_records(records: DataFrame, positions_topic: str, trigger_seconds: float) -> DataFrame:
-    """Return the records, key and value, that a stream of reports and end offsets makes.
+    """Return the output records (key and value) for a stream of reports and end offsets.
 
     ``records`` has the columns of ``KafkaRecord``; those of ``positions_topic`` are reports. The
-    metrics ``events``, ``quarantined`` and ``sample`` are observed as ``decoded`` on the way. The
-    stream's own time is that of its events; what has no news for half an hour of it is forgotten.
+    metrics ``events``, ``quarantined`` and ``sample`` are observed as ``decoded``. Time is that of
+    the events; copies and partitions without events for half an hour are forgotten.
     """
     packs = records.mapInArrow(
         functools.partial(_decode, positions_topic=positions_topic), _PACK
@@ -77,8 +77,8 @@ def rate_records(records: DataFrame, positions_topic: str, trigger_seconds: floa
         F.sum("quarantined").alias("quarantined"),
         F.min("sample").alias("sample"),
     )
-    # Not transformWithStateInPandas: that needs protobuf and RocksDB and starts slower, and 4.0.0
-    # can't read arrays in a state back.
+    # Not transformWithStateInPandas: it needs protobuf and RocksDB, starts more slowly, and in
+    # 4.0.0 cannot read arrays in a state back.
     return (
         packs.where("events IS NOT NULL")
         .repartition("slot")
@@ -120,10 +120,10 @@ def _decode(
 
 
 def _gather(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-    """Make one row of each slot's packs.
+    """Combine each slot's packs into one row.
 
-    With several, Spark 4.0.0 fills its table of states up with empty ones, and pyarrow 26 then
-    makes floats of the row numbers in it, on which the stateful step fails.
+    With several rows, Spark 4.0.0 pads its table of states with empty ones; pyarrow 26 then converts
+    the row numbers in it to floats, on which the stateful step fails.
     """
     packs: dict[int, list[bytes]] = defaultdict(list)
     newest: dict[int, int] = defaultdict(int)
@@ -153,12 +153,12 @@ def _observe(
         outputs = list(slot.apply(events, watermark_ms))
     if slot.state is not None:
         state.update((_encode(slot.state),))
-        # Spark takes no moment that its watermark has passed already.
+        # Spark refuses a time-out that its watermark has passed already.
         state.setTimeoutTimestamp(max(slot.oldest_ms, watermark_ms) + 1)
     elif state.exists:
         state.remove()
     if outputs:
-        yield pandas.DataFrame(outputs, columns=Output._fields, dtype=object)
+        yield pandas.DataFrame(outputs, columns=OutputRecord._fields, dtype=object)
 
 
 def _batch(kind: StructType, rows: list[tuple[object, ...]]) -> Iterator[pyarrow.RecordBatch]:

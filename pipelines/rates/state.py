@@ -1,8 +1,8 @@
-"""From positions of copies and end offsets of changelogs to rates over windows: pure.
+"""Compute rates over windows from positions of copies and end offsets of changelogs. Pure.
 
-Of the samples of the last quarter of an hour only those stay that a window counts: the newest of
-each of its twenty buckets. So a window is worked out of as many samples however often somebody
-reports, the state is bounded, and the result is the same however the records are dealt to batches.
+Of the samples of the last 15 minutes only those are used_samples that a window uses: the newest in each of
+its twenty buckets. So a window uses as many samples however often an application reports, the state
+is bounded, and the result does not depend on how records are divided into batches.
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ from caughtup.models.copies.catch_up_rates import (
 )
 from caughtup.models.ids import TopicPartition
 
-#: A window has at most so many samples and one more.
+#: The buckets of a window, which has at most one sample more.
 BUCKETS = 20
-#: For how long a sample of end offsets holds, in ms. One that shows nothing new is repeated within
-#: a minute; after twice that end offsets are not sampled any more.
+#: How long an end offset counts as current (ms). Unchanged ones are repeated each minute; after
+#: twice that time they are no longer sampled.
 SAMPLE_HOLDS_MS = 2 * REPEATED_MS
 
 
 class EndSample(NamedTuple):
-    """Where a changelog partition ended at a moment (ms)."""
+    """The end offset of a changelog partition at a time (ms)."""
 
     at_ms: int
     end: int
 
 
 class LagSample(NamedTuple):
-    """How many offsets a copy had yet to restore at a moment (ms), of each of its changelogs."""
+    """The lag of a copy in each of its changelogs, in offsets, at a time (ms)."""
 
     at_ms: int
     lags: tuple[int, ...]
 
 
 class PositionSample(NamedTuple):
-    """Where a copy was at a moment (ms), and where its changelogs ended: sums of offsets."""
+    """The sums of a copy's positions and of its changelogs' end offsets at a time (ms)."""
 
     at_ms: int
     position: int
     end: int
 
 
-class Rates(NamedTuple):
-    """Rates over every window up to a moment (ms)."""
+class WindowRates(NamedTuple):
+    """WindowRates over every window that ends at a time (ms)."""
 
     as_of_ms: int
     windows: tuple[RateWindow, ...]
@@ -61,34 +61,34 @@ _Sample = TypeVar("_Sample", EndSample, LagSample, PositionSample)
 
 
 class PartitionSamples(msgspec.Struct):
-    """Samples of a changelog partition's end, oldest first, and the rates last published.
+    """Samples of a changelog partition's end offset, oldest first, and the rates last published.
 
-    Older checkpoints have the fields by the names ``looks`` and ``told``, which therefore stay.
+    Checkpoints have the fields under the names ``looks`` and ``told``.
     """
 
     topic: str
     partition: int
     ends: list[EndSample] = msgspec.field(default_factory=list, name="looks")
-    published: Rates | None = msgspec.field(default=None, name="told")
+    published: WindowRates | None = msgspec.field(default=None, name="told")
 
     def add(self, sample: EndSample) -> None:
-        """Add a sample; the last one of a moment counts."""
+        """Add a sample; it replaces one of the same time."""
         _insert(self.ends, sample)
 
     def prune(self) -> None:
-        """Drop the samples that no window counts."""
-        self.ends = kept(self.ends)
+        """Drop the samples that no window uses."""
+        self.ends = used_samples(self.ends)
 
     def since_made(self) -> Sequence[EndSample]:
-        """Return the samples since the log was made: one that ends before it did was made anew."""
+        """Return the samples since the topic was created: a smaller end offset means recreated."""
         return _since_last(self.ends, lambda before, after: after.end < before.end)
 
-    def rates(self) -> Rates | None:
-        """Compute how fast it grows over each window up to its newest sample."""
+    def rates(self) -> WindowRates | None:
+        """Compute the rate of the end offset over each window; None without samples."""
         ends = self.since_made()
         if not ends:
             return None
-        return Rates(
+        return WindowRates(
             ends[-1].at_ms,
             tuple(
                 RateWindow(seconds, window_rate([], seconds), window_rate(counted, seconds))
@@ -99,9 +99,9 @@ class PartitionSamples(msgspec.Struct):
 
 
 class CopySamples(msgspec.Struct):
-    """What a copy reported, oldest first, of the changelogs that its newest report names.
+    """The lags that a copy reported, oldest first, for the changelogs in its newest report.
 
-    ``published``: the rates that were last published, which checkpoints name ``told``.
+    ``published``: the rates that were last published (``told`` in checkpoints).
     """
 
     group: str
@@ -110,10 +110,10 @@ class CopySamples(msgspec.Struct):
     partition: int
     changelogs: tuple[str, ...] = ()
     reports: list[LagSample] = []
-    published: Rates | None = msgspec.field(default=None, name="told")
+    published: WindowRates | None = msgspec.field(default=None, name="told")
 
     def add(self, at_ms: int, lags: Mapping[str, int]) -> None:
-        """Add a report: lags in offsets by changelog; the last one of a moment counts."""
+        """Add a report (lags in offsets by changelog); it replaces one of the same time."""
         changelogs = tuple(sorted(lags))
         if changelogs != self.changelogs:
             if self.reports and at_ms < self.reports[-1].at_ms:
@@ -123,14 +123,15 @@ class CopySamples(msgspec.Struct):
         _insert(self.reports, LagSample(at_ms, tuple(lags[topic] for topic in changelogs)))
 
     def prune(self) -> None:
-        """Drop the reports that no window counts."""
-        self.reports = kept(self.reports)
+        """Drop the reports that no window uses."""
+        self.reports = used_samples(self.reports)
 
-    def rates(self, partitions: Mapping[TopicPartition, PartitionSamples]) -> Rates | None:
-        """Compute its rates over each window up to its newest report; None where none counts.
+    def rates(self, partitions: Mapping[TopicPartition, PartitionSamples]) -> WindowRates | None:
+        """Compute the copy's rates over each window; None if they are unknown.
 
-        Its position is the sum of its changelogs' ends at that moment, less its lags. A copy that
-        lost more than half of its position started over, and its rates with it.
+        The position is the sum of the changelogs' end offsets at the time of a report, minus the
+        lags. A copy that lost more than half of its position has restarted; older samples do not
+        count then.
         """
         samples = [partitions.get(TopicPartition(name, self.partition)) for name in self.changelogs]
         logs = [one.since_made() for one in samples if one is not None]
@@ -151,13 +152,13 @@ class CopySamples(msgspec.Struct):
             position = window_rate([(one.at_ms, one.position) for one in counted], seconds)
             end_rate = window_rate([(one.at_ms, one.end) for one in counted], seconds)
             windows.append(RateWindow(seconds, position, end_rate))
-        return Rates(path[-1].at_ms, tuple(windows))
+        return WindowRates(path[-1].at_ms, tuple(windows))
 
 
 def end_at(samples: Sequence[EndSample], at_ms: int) -> int | None:
-    """Interpolate a log's end at a moment linearly between two samples.
+    """Return a log's end offset at a time (ms), interpolated linearly between two samples.
 
-    None before the first sample, and where the last one doesn't hold any more.
+    None before the first sample, and more than 2 minutes after the last one.
     """
     index = bisect_right(samples, at_ms, key=lambda sample: sample.at_ms)
     if not index:
@@ -171,7 +172,7 @@ def end_at(samples: Sequence[EndSample], at_ms: int) -> int | None:
 
 
 def in_window(samples: Sequence[_Sample], seconds: int) -> list[_Sample]:
-    """Return the samples that a window up to the newest of them counts, oldest first."""
+    """Return the samples that a window (s) up to the newest sample uses, oldest first."""
     if not samples:
         return []
     width_ms = seconds * 1000 // BUCKETS
@@ -180,14 +181,14 @@ def in_window(samples: Sequence[_Sample], seconds: int) -> list[_Sample]:
     return list({one.at_ms // width_ms: one for one in samples[first:]}.values())
 
 
-def kept(samples: Sequence[_Sample]) -> list[_Sample]:
-    """Return the samples that any window counts, or may yet count, oldest first."""
+def used_samples(samples: Sequence[_Sample]) -> list[_Sample]:
+    """Return the samples that any window uses, or may use later, oldest first."""
     counted = {one.at_ms: one for each in WINDOWS_SECONDS for one in in_window(samples, each)}
     return [counted[at_ms] for at_ms in sorted(counted)]
 
 
-def is_due(rates: Rates, published: Rates | None) -> bool:
-    """Return whether rates are to be published: they changed, or a minute has passed."""
+def is_due(rates: WindowRates, published: WindowRates | None) -> bool:
+    """Return whether to publish rates: they changed, or a minute has passed."""
     if published is None:
         return True
     return rates.windows != published.windows or rates.as_of_ms - published.as_of_ms >= REPEATED_MS

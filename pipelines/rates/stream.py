@@ -1,7 +1,7 @@
-"""Catch-up rates of copies and growth of their changelogs, as a stream back to Kafka.
+"""The job that publishes catch-up rates of copies and of their changelogs to Kafka.
 
-A rate is written at least once, and after a crash maybe twice: the topic is compacted, each
-record says all about its key as of a moment, and the newest wins.
+Records are written at least once. Duplicates after a crash do no harm: the topic is compacted, and
+each record has all rates of its key.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ from caughtup.pipelines.progress.listener import report_progress
 from caughtup.pipelines.rates.stages import rate_records
 from caughtup.pipelines.spark.kafka_options import source_options
 from caughtup.pipelines.spark.session import one_line
-from caughtup.pipelines.spark.sources import missing_topics, record_stream
-from caughtup.pipelines.spark.streams import stopped_at_end
+from caughtup.pipelines.spark.sources import missing_topics, record_stream, stopped_at_end
 
 _POLL_SECONDS = 1
-#: What a first batch reads of topics that have grown meanwhile, at most.
+#: The most records of a batch, such as the first one after a pause.
 _RECORDS_PER_BATCH = 1_000_000
 _log = logging.getLogger(__name__)
 
@@ -33,7 +32,7 @@ class RatesOptions:
     """What the job reads and writes; ``progress_topic``: where it reports its progress.
 
     ``checkpoint``: a path or URI that Spark can write. ``kafka``: client properties, in any
-    client's spelling. ``once``: take what there is, and end.
+    client's spelling. ``once``: read up to the present ends, and end.
     """
 
     bootstrap_servers: str
@@ -62,7 +61,7 @@ def catch_up_rates(
 
 
 def start_catch_up_rates(spark: SparkSession, options: RatesOptions) -> StreamingQuery:
-    """Check what the job needs, and start it. Raises CaughtupError as catch_up_rates does."""
+    """Check what the job needs, and start it. Raises CaughtupError like ``catch_up_rates``."""
     kafka = source_options(options.bootstrap_servers, options.kafka)
     read = (options.positions_topic, options.end_offsets_topic)
     records = record_stream(spark, read, kafka, _RECORDS_PER_BATCH)
@@ -88,7 +87,7 @@ def start_catch_up_rates(spark: SparkSession, options: RatesOptions) -> Streamin
 
 
 def follow(query: StreamingQuery, stop_requested: Callable[[], bool]) -> None:
-    """Log what a running job skips until it ends or is to stop; never leave it running.
+    """Wait for the end of the job, or stop it when requested; log skipped records.
 
     Raises CaughtupError ``rates_failed`` when the job fails.
     """

@@ -1,4 +1,4 @@
-"""Replay on Spark: every recorded generation of every group under every setting, in parallel."""
+"""Replay on Spark: decide every recorded generation of every group under every setting."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from caughtup.pipelines.delta.files import read_rows
 from caughtup.pipelines.delta.store import Store, store_for
 from caughtup.pipelines.delta.table import find_table
 from caughtup.pipelines.generations.schema import GROUP_GENERATIONS, REPLAY_ROW
-from caughtup.pipelines.replay.rows import read_flat, replay_rows
+from caughtup.pipelines.replay.rows import read_flat_row, replay_rows
 from caughtup.pipelines.schema import bucket
 from caughtup.pipelines.spark.files import Files
 from caughtup.pipelines.spark.session import one_line
 
-#: Slots for each thread of Spark's: what one got wrong about its work, the others make up for.
+#: Slots for each of Spark's threads; several even out wrong estimates of the work.
 _SLOTS_A_THREAD = 4
-#: Scenarios that go to Python at once: one of a large group takes a megabyte.
+#: The scenarios of a batch to Python: one of a large group takes 1 MB.
 _ROWS_A_BATCH = 64
 _ROWS_BACK = 256
-#: What fails in the JVM comes as one of these, whatever it was.
+#: The exceptions in which failures of the JVM reach Python.
 _FAILURES = (PySparkException, Py4JError)
 
 
-class Unit(NamedTuple):
-    """A piece of work: a group under one setting, by its place among the settings."""
+class ReplayUnit(NamedTuple):
+    """A unit of work: a group under one setting (an index), with its estimated cost."""
 
     cost: int
     group: str
@@ -54,11 +54,10 @@ def recorded_generations(
     groups: Sequence[str] = (),
     environment: Mapping[str, str] = os.environ,
 ) -> DataFrame:
-    """Read the table of generations, of all groups or of some: the history's, or the job's folders.
+    """Read the table of generations of the history, or the folders of the generations job.
 
-    ``environment`` is what a table's store is opened in.
-
-    Raises CaughtupError ``no_table`` or ``bad_table`` where there is none, or another one.
+    ``groups``: only these; empty: all. ``environment``: the variables for opening the store. Raises
+    CaughtupError ``no_table`` if there is none, or ``bad_table`` if it is another table.
     """
     place, delta = _delta_table(spark, uri, environment)
     try:
@@ -89,7 +88,7 @@ def recorded_generations(
 def _delta_table(
     spark: SparkSession, uri: str, environment: Mapping[str, str]
 ) -> tuple[Store, DeltaTable | None]:
-    """Open a table of the history's; None for folders of Parquet, wherever Hadoop has them."""
+    """Open a Delta table; return None instead for folders of Parquet, at any URI of Hadoop."""
     place = Store(uri)
     try:
         place = store_for(spark, uri, environment)
@@ -107,13 +106,14 @@ def _delta_table(
 def replay(
     spark: SparkSession, generations: DataFrame, settings: Sequence[ReplaySetting | None]
 ) -> DataFrame:
-    """Return the rows of a replay, generation_schema.REPLAY_ROW; None stands for what was recorded.
+    """Return the rows of a replay, in the columns of REPLAY_ROW.
 
-    Groups and settings are dealt over the threads by their scenarios' sizes, large ones first.
-    Raises CaughtupError ``bad_table``.
+    A setting of None stands for the recorded decisions. Groups and settings are distributed over
+    the threads by the sizes of their scenarios, large ones first. Raises CaughtupError
+    ``bad_table``.
     """
     units = [
-        Unit(cost, group, number)
+        ReplayUnit(cost, group, number)
         for group, cost in sorted(group_costs(generations).items())
         for number in range(len(settings))
     ]
@@ -123,7 +123,7 @@ def replay(
     plan = spark.createDataFrame(
         [
             (keys[slot], order, unit.group, unit.setting)
-            for order, (slot, unit) in enumerate(deal(units, slots))
+            for order, (slot, unit) in enumerate(distribute(units, slots))
         ],
         "slot bigint, unit bigint, unit_group string, setting int",
     )
@@ -143,7 +143,7 @@ def replay(
 
 
 def group_costs(generations: DataFrame) -> dict[str, int]:
-    """Estimate each group's work: a scenario's size is that of its tasks times its clients."""
+    """Estimate each group's work by the size of its scenarios, about tasks times clients."""
     sizes = F.sum(F.coalesce(F.length("scenario"), F.lit(0)) + 1).alias("cost")
     try:
         return {
@@ -153,8 +153,8 @@ def group_costs(generations: DataFrame) -> dict[str, int]:
         raise CaughtupError("bad_table", f"can't read the table: {one_line(error)}") from error
 
 
-def deal(units: Iterable[Unit], slots: int) -> Iterator[tuple[int, Unit]]:
-    """Deal units to slots: the largest first, each to the slot that has least to do so far."""
+def distribute(units: Iterable[ReplayUnit], slots: int) -> Iterator[tuple[int, ReplayUnit]]:
+    """Distribute units over slots: the largest first, each to the slot with the least work."""
     loads = [(0, slot) for slot in range(slots)]
     for unit in sorted(units, key=lambda unit: (-unit.cost, unit.group, unit.setting)):
         load, slot = loads[0]
@@ -163,9 +163,9 @@ def deal(units: Iterable[Unit], slots: int) -> Iterator[tuple[int, Unit]]:
 
 
 def slot_keys(spark: SparkSession, slots: int) -> list[int]:
-    """Find a key for each of Spark's partitions, so that each slot is a partition of its own.
+    """Return a key for each slot, such that each slot gets a Spark partition of its own.
 
-    Spark puts a row where its key's hash says, and two slots' numbers may share a partition.
+    Spark partitions rows by the key's hash, by which two slots' numbers may share a partition.
     """
     keys: dict[int, int] = {}
     tried = 0
@@ -178,7 +178,7 @@ def slot_keys(spark: SparkSession, slots: int) -> list[int]:
 
 
 def write_rows(rows: DataFrame, output: str) -> DataFrame:
-    """Write a replay's rows as a Parquet table of its own, and read them from there.
+    """Write a replay's rows as a new Parquet table, and return that table.
 
     Raises CaughtupError ``output_exists`` or ``replay_failed``.
     """
@@ -194,7 +194,7 @@ def write_rows(rows: DataFrame, output: str) -> DataFrame:
 
 
 def collect_rows(rows: DataFrame) -> list[ReplayRow]:
-    """Collect a replay's rows without their decisions, by group, setting and time.
+    """Return a replay's rows without their decisions, sorted by group, setting and time.
 
     Raises CaughtupError ``replay_failed``.
     """
@@ -202,7 +202,7 @@ def collect_rows(rows: DataFrame) -> list[ReplayRow]:
         table = rows.drop("decision").toArrow()
     except _FAILURES as error:
         raise _failed(error) from error
-    found = [read_flat(row) for row in table.to_pylist()]
+    found = [read_flat_row(row) for row in table.to_pylist()]
     return sorted(found, key=lambda row: (row.group, row.setting, row.as_of_ms))
 
 

@@ -1,4 +1,4 @@
-"""Rows of a replay as they stand in a table, and back."""
+"""Replay rows of the table of generations, and convert a replay's rows to columns and back."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _FIGURES = tuple(field.name for field in fields(ReplayFigures))
 def replay_rows(
     rows: Iterable[Mapping[str, Any]], settings: Sequence[ReplaySetting | None]
 ) -> Iterator[dict[str, Any]]:
-    """Replay rows of one group, as they stand in the table of generations, in their order.
+    """Replay one group's rows of the table of generations, given in their order.
 
-    What stands there twice, after two runs at once, counts once; what can't be read or decided
-    gives a row with its error for each setting.
+    Duplicates, from two jobs at the same time, count once. A row that cannot be read or decided
+    yields a row with the error for each setting.
     """
     readable: list[RecordedGeneration] = []
     seen: set[tuple[int, int | None]] = set()
@@ -41,12 +41,12 @@ def replay_rows(
                 unread = ReplayRow(
                     row["group"], row["generation"], row["as_of_ms"], name, 0, error=str(error)
                 )
-                yield flat(unread)
-    yield from map(flat, replay_group(readable, settings))
+                yield flat_row(unread)
+    yield from map(flat_row, replay_group(readable, settings))
 
 
-def flat(row: ReplayRow) -> dict[str, Any]:
-    """Write a row by the table's columns: figures flat, the decision as JSON."""
+def flat_row(row: ReplayRow) -> dict[str, Any]:
+    """Return a row in the table's columns: with flat_row figures, and the decision as JSON."""
     figures = dict.fromkeys(_FIGURES) if row.figures is None else asdict(row.figures)
     decision = None if row.decision is None else msgspec.json.encode(row.decision).decode()
     return {
@@ -63,8 +63,8 @@ def flat(row: ReplayRow) -> dict[str, Any]:
     }
 
 
-def read_flat(row: Mapping[str, Any]) -> ReplayRow:
-    """Read a row back, without its decision."""
+def read_flat_row(row: Mapping[str, Any]) -> ReplayRow:
+    """Read a row back from the table's columns, without its decision."""
     figures = None
     if row["copies_built"] is not None:
         figures = ReplayFigures(**{name: row[name] for name in _FIGURES})

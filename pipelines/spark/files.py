@@ -1,4 +1,4 @@
-"""Files at any URI that Hadoop knows (file, hdfs, s3a …), through the driver's JVM."""
+"""Access files at any URI that Hadoop supports (file, hdfs, s3a …), through the driver's JVM."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from caughtup.pipelines.spark.session import one_line
 
 
 class Files:
-    """What the jobs do to files themselves, and Spark doesn't. Paths are URIs or plain paths."""
+    """The file operations of the jobs. Paths are URIs or plain paths."""
 
     def __init__(self, spark: SparkSession) -> None:
         jvm = spark._jvm
@@ -23,12 +23,12 @@ class Files:
         self._conf = spark._jsparkSession.sessionState().newHadoopConf()
 
     def exists(self, path: str) -> bool:
-        """Return whether there is a file or directory."""
+        """Return whether a file or directory exists."""
         system, at = self._at(path)
         return bool(system.exists(at))
 
     def names(self, path: str) -> list[str]:
-        """Name what is in a directory, in order; nothing where there is none."""
+        """Return the sorted names in a directory; empty if it does not exist."""
         system, at = self._at(path)
         if not system.exists(at):
             return []
@@ -42,9 +42,9 @@ class Files:
         return bytes(copy.toByteArray())
 
     def write(self, path: str, content: bytes) -> None:
-        """Write a small file where none is yet: whole, or not at all.
+        """Write a small file atomically, unless it exists already.
 
-        What is there stays. Raises CaughtupError ``output_unwritable``.
+        Raises CaughtupError ``output_unwritable``.
         """
         system, at = self._at(path)
         aside = self._path(at.getParent(), f"_{at.getName()}.new")
@@ -55,7 +55,7 @@ class Files:
             raise CaughtupError("output_unwritable", f"can't write {path}")
 
     def check_writable(self, path: str) -> None:
-        """Make a directory now: Spark would find out only after its first batch's work.
+        """Check now that a directory can be written; Spark would fail only after the first batch.
 
         Raises CaughtupError ``output_unwritable``.
         """

@@ -1,4 +1,4 @@
-"""Spark's JVM, a process of its own: it may end before the job does, and then says nothing itself."""
+"""Spark's JVM is a process of its own: report when it ends before the job does."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from pyspark.sql import SparkSession
 
 from caughtup.models.errors import CaughtupError
 
-#: What Python's side raises where it asks a JVM that is gone, and in other cases, too.
+#: The exceptions of calls to a JVM that has ended; they have other causes too.
 UNANSWERED = (Py4JError, OSError)
-#: The time from a JVM's last connection to its end.
+#: How long a JVM may take to end after its last connection.
 _ENDING_SECONDS = 5.0
-#: What py4j says of each question that gets no answer, as the root's and with its stack.
+#: The message that py4j logs, with a stack trace, for each call without an answer.
 _SAID_BY_PY4J = "Exception while sending command."
 
 
 @contextmanager
-def told_in_one_line(spark: SparkSession) -> Iterator[None]:
-    """Raise CaughtupError ``spark_failed`` where Spark's JVM ends within the context."""
+def report_dead_jvm(spark: SparkSession) -> Iterator[None]:
+    """Raise CaughtupError ``spark_failed`` if Spark's JVM ends inside the context."""
     try:
         yield
     except UNANSWERED as error:
@@ -35,11 +35,11 @@ def told_in_one_line(spark: SparkSession) -> Iterator[None]:
 
 
 def how_jvm_ended(spark: SparkSession) -> str | None:
-    """Return how Spark's JVM ended; None while it runs, or where another process started it.
+    """Return how Spark's JVM ended; None if it runs, or if another process started it.
 
-    To be asked after one of UNANSWERED: it waits a moment for a JVM that is ending.
+    Call it after one of UNANSWERED: it waits up to 5 s for a JVM that is ending.
     """
-    # A JVM that spark-submit started is our parent, and takes us along.
+    # A JVM that spark-submit started is our parent, and ends us with it.
     process: subprocess.Popen[bytes] | None = getattr(spark.sparkContext._gateway, "proc", None)
     if process is None:
         return None
@@ -57,16 +57,16 @@ def how_jvm_ended(spark: SparkSession) -> str | None:
 
 
 def stop(spark: SparkSession) -> None:
-    """Stop Spark, if its JVM is still there."""
+    """Stop Spark; do nothing if its JVM has ended."""
     with suppress(*UNANSWERED):
         spark.stop()
 
 
-def say_less() -> None:
-    """Leave what ends a JVM, or a callback, to whoever waits for it: they say it in one line."""
+def silence_py4j() -> None:
+    """Suppress py4j's log lines about a JVM that ended: callers report it in one line."""
     logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_is_not_py4js)
-    # The thread that takes the workers' counts, when nobody sends them any more.
+    # Also the stack trace of the accumulators' thread when its connection ends.
     accumulators.AccumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
 
 

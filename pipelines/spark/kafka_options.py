@@ -1,7 +1,7 @@
-"""Kafka client properties, given in any client's spelling, as options of Spark's Kafka source.
+"""Convert Kafka client properties, in any client's spelling, to options of Spark's Kafka source.
 
-The settings file is shared with clients on librdkafka and aiokafka; Spark's source is Kafka's
-own Java client, which spells user names, passwords and certificates otherwise.
+The settings file is shared with librdkafka and aiokafka. Spark's source uses Kafka's Java client,
+which has other properties for user names, passwords and certificates.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _LOGIN_MODULES = {
 }
 _OAUTH = "org.apache.kafka.common.security.oauthbearer"
 _SAID_IN_JAAS = {"sasl.username", "sasl.password"} | (TOKEN_PROPERTIES - JAVA)
-#: PEM, by value or in files, which are read here: executors on other machines haven't got them.
+#: PEM properties. Files are read here, since executors on other machines do not have them.
 _PEM = {
     "ssl.ca": ("truststore", "certificates"),
     "ssl.certificate": ("keystore", "certificate.chain"),
     "ssl.key": ("keystore", "key"),
 }
-#: Private keys that OpenSSL reads and Java doesn't.
+#: Formats of private keys that OpenSSL reads and Java does not.
 _NOT_PKCS8 = ("BEGIN RSA PRIVATE KEY", "BEGIN EC PRIVATE KEY")
 
 
@@ -42,8 +42,8 @@ def source_options(bootstrap_servers: str, properties: Mapping[str, str]) -> dic
     """Convert client properties to options of Spark's Kafka source, prefixed ``kafka.``.
 
     ``properties`` may be in Kafka's own spelling, librdkafka's or aiokafka's (underscores).
-    Raises CaughtupError ``bad_kafka_property`` for what Kafka's Java client can't honour, for a
-    certificate file that can't be read, and for a user name whose SASL mechanism takes none.
+    Raises CaughtupError ``bad_kafka_property`` for a property that Kafka's Java client does not
+    support, for an unreadable certificate file, and for a user name without a SASL mechanism for it.
     """
     java = java_properties(properties)
     java["bootstrap.servers"] = bootstrap_servers
@@ -51,7 +51,7 @@ def source_options(bootstrap_servers: str, properties: Mapping[str, str]) -> dic
 
 
 def java_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """Convert client properties to the Java client's. Raises as source_options does."""
+    """Convert client properties to the Java client's. Raises like ``source_options``."""
     check_properties(properties, (KafkaClient.SPARK,))
     given = {spelling(name): properties[name] for name in sorted(properties)}
     java = _credentials(given) | _certificates(given)
@@ -64,7 +64,7 @@ def java_properties(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _certificates(given: dict[str, str]) -> dict[str, str]:
-    """Replace files of PEM by their content."""
+    """Replace the properties of PEM files by their content, in the Java client's properties."""
     java = {}
     for name, (store, part) in _PEM.items():
         file, text = given.pop(f"{name}.location", None), given.pop(f"{name}.pem", None)
@@ -84,7 +84,7 @@ def _certificates(given: dict[str, str]) -> dict[str, str]:
 
 
 def _credentials(given: dict[str, str]) -> dict[str, str]:
-    """Replace what clients log in with by the JAAS login that says the same."""
+    """Replace the properties of a login by the equivalent JAAS configuration."""
     mechanism = given.get("sasl.mechanism", "PLAIN").upper()
     if "sasl.username" in given and _says_how(given) and mechanism not in _LOGIN_MODULES:
         raise CaughtupError(

@@ -1,4 +1,4 @@
-"""One Spark session for every job: local by default, the cluster's own under spark-submit."""
+"""Start the Spark session of a job: local by default, the cluster's under spark-submit."""
 
 from __future__ import annotations
 
@@ -12,26 +12,25 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from caughtup.models.errors import CaughtupError
-from caughtup.pipelines.spark.jvm import say_less
+from caughtup.pipelines.spark.jvm import silence_py4j
 
-#: Spark on all processors of this machine.
+#: The master for Spark on all processors of this machine.
 LOCAL = "local[*]"
 
-#: Errors only, on stderr, from the JVM's first moment.
+#: The logging configuration: only errors, on stderr, from the start of the JVM.
 _LOGGING = Path(__file__).resolve().with_name("log4j2.properties")
 _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
-    # Spark's newer way to list offsets drops internal topics without a word, and with them
-    # __consumer_offsets.
+    # Spark's newer way to list offsets silently drops internal topics such as __consumer_offsets.
     "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "true",
-    # A Java timestamp of the record's; without it, INT96 columns that other readers deprecate.
+    # Otherwise timestamps are written as INT96, which is deprecated.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # A batch of the history has more plans than the hundred whose compiled code Spark keeps.
+    # The history's batches have more plans than the 100 whose compiled code Spark keeps.
     "spark.sql.codegen.cache.maxEntries": "1000",
     "spark.sql.parquet.compression.codec": "zstd",
-    # A batch's rows go to the folders of a few days: without a sort by folder first.
+    # Writes a batch's few folders at once, instead of sorting by folder first.
     "spark.sql.maxConcurrentOutputFileWriters": "64",
-    # A consumer keeps what it fetched last, for each partition and query: 5 minutes, by default.
+    # By default each partition's consumer keeps its last fetch for 5 minutes.
     "spark.kafka.consumer.cache.timeout": "1m",
     "spark.kafka.consumer.fetchedData.cache.timeout": "1m",
     "spark.ui.showConsoleProgress": "false",
@@ -41,7 +40,7 @@ _LOCAL_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"',
     "spark.ui.enabled": "false",
-    # Driver and executor in one. Kafka's consumers alone keep some 5 MB for each partition.
+    # Driver and executor in one process. Kafka's consumers keep some 5 MB for each partition.
     "spark.driver.memory": "2g",
 }
 
@@ -53,26 +52,25 @@ def spark_session(
     jars: Path | None = None,
     java_home: Path | None = None,
 ) -> SparkSession:
-    """Start Spark, or take the session that there is.
+    """Start Spark, or return the existing session.
 
-    ``master`` is a Spark master; None means local[*], or what spark-submit was given. ``jars`` is
-    a directory of jars to load; None leaves the connector to spark-submit's ``--packages``.
-    Executors elsewhere need caughtup installed. Raises CaughtupError ``java_missing`` or
-    ``spark_failed``.
+    ``master``: a Spark master; None means local[*], or spark-submit's. ``jars``: a directory of
+    jars to load; None leaves the connector to spark-submit's ``--packages``. Executors on other
+    machines need caughtup installed. Raises CaughtupError ``java_missing`` or ``spark_failed``.
     """
     if not submitted():
         _use_java(java_home)
         if master is None:
             master = LOCAL
-    say_less()
-    # Without it, workers run the first python3 on the PATH, which has neither Arrow nor caughtup.
+    silence_py4j()
+    # By default workers run the first python3 on the PATH, which may lack Arrow and caughtup.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(application)
     settings = dict(_SETTINGS)
     if master is not None:
         builder = builder.master(master)
         if master.startswith("local"):
-            # Each shuffle partition keeps its state in files of its own; 200 suit a cluster.
+            # Each shuffle partition has state files of its own; the default of 200 suits a cluster.
             settings |= _LOCAL_SETTINGS | {"spark.sql.shuffle.partitions": str(_processors())}
     if jars is not None:
         settings["spark.jars"] = ",".join(str(jar) for jar in sorted(jars.glob("*.jar")))
@@ -85,13 +83,13 @@ def spark_session(
 
 
 def submitted() -> bool:
-    """Return whether spark-submit runs this process, and so sets master and packages."""
+    """Return whether spark-submit runs this process, and so has set master and packages."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def one_line(error: Exception) -> str:
     """Return a failure of Spark's in one line, without the JVM's stack trace."""
-    # Where py4j and PySpark, in this order, keep the Java exception.
+    # The attributes in which py4j and PySpark, in this order, keep the Java exception.
     cause = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     text = str(error)
     if cause is not None:
@@ -109,7 +107,7 @@ def _raised(text: str) -> list[str]:
     if not frames:
         return []
     said = [line for line in lines[frames[-1] + 1 :] if line and not line[0].isspace()]
-    # What py4j raises says in its second line what the JVM did.
+    # py4j's exceptions have the JVM's message in the second line.
     if len(said) > 1 and said[0].startswith("py4j."):
         said = said[1:]
     return [line.removeprefix(": ").strip() for line in said]

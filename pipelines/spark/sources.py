@@ -1,14 +1,17 @@
-"""The records of ``__consumer_offsets`` and of the end-offsets topic, as a Spark stream."""
+"""Read Kafka topics as a Spark stream, and stop a stream when its job ends."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 
 from py4j.protocol import Py4JError
-from pyspark.errors import AnalysisException, IllegalArgumentException
+from pyspark.errors import AnalysisException, IllegalArgumentException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from caughtup.models.errors import CaughtupError
+from caughtup.pipelines.spark.jvm import UNANSWERED
 from caughtup.pipelines.spark.session import one_line
 
 _CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
@@ -16,9 +19,9 @@ _CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 _PATIENCE_MS = 10_000
 
 
-#: A fetch at a log's end waits for more, and whatever the consumer asks next waits behind it: half a
-#: second for each partition of each batch, at Kafka's default. Larger pieces are fewer round trips, but
-#: a consumer for each partition keeps them on the heap.
+#: A fetch at a log's end waits for records, and delays the consumer's next request: by Kafka's
+#: default 0.5 s for each partition of each batch. Larger fetches would need fewer round trips, but
+#: each partition's consumer keeps one on the heap.
 FETCHING = {
     "kafka.fetch.max.wait.ms": "20",
     "kafka.max.partition.fetch.bytes": str(2 << 20),
@@ -29,11 +32,11 @@ FETCHING = {
 def record_stream(
     spark: SparkSession, topics: Sequence[str], options: Mapping[str, str], records_per_batch: int
 ) -> DataFrame:
-    """Read topics from their beginning and on: the columns of caughtup.pipelines.events.Record.
+    """Read topics from their start and follow them, in the columns of KafkaRecord.
 
-    One source for all topics, so that a trigger takes them up to the same moment, and no more
-    than so many offsets. ``options`` are source_options'. Raises CaughtupError ``connector_missing``, or
-    ``bad_kafka_property`` for a property that Spark keeps to itself.
+    All topics are one source, so that a batch has them up to about the same time, with at most
+    ``records_per_batch`` offsets. ``options``: from ``source_options``. Raises CaughtupError
+    ``connector_missing``, or ``bad_kafka_property`` for a property that Spark reserves.
     """
     reader = (
         spark.readStream.format("kafka")
@@ -41,12 +44,12 @@ def record_stream(
         .option("subscribe", ",".join(topics))
         .option("startingOffsets", "earliest")
         .option("kafka.isolation.level", "read_committed")
-        # The service makes its topics with the settings they need; a reader must not.
+        # The service creates its topics with the right configs; a reader must not create them.
         .option("kafka.allow.auto.create.topics", "false")
-        # The prefix that the consumer group of the driver needs READ on.
+        # The driver's consumer group, for which READ is needed, has this prefix.
         .option("groupIdPrefix", "caughtup-history")
         .option("maxOffsetsPerTrigger", str(records_per_batch))
-        # Offsets that are gone must not end the job for good: lost_ranges notes them.
+        # Lost offsets must not end the job for good: lost_ranges records them.
         .option("failOnDataLoss", "false")
     )
     try:
@@ -68,7 +71,7 @@ def record_stream(
 def missing_topics(
     spark: SparkSession, topics: Sequence[str], options: Mapping[str, str]
 ) -> list[str]:
-    """Ask the brokers which of the topics they haven't got, with the properties of the source.
+    """Return which of the topics do not exist; ``options``: from ``source_options``.
 
     Raises CaughtupError ``connector_missing``, or ``kafka_unreachable`` within about 10 seconds.
     """
@@ -82,7 +85,7 @@ def missing_topics(
     servers = options["kafka.bootstrap.servers"]
     try:
         admin = jvm.org.apache.kafka.clients.admin.Admin.create(properties)
-    except TypeError as error:  # py4j takes the name of a missing class for a package
+    except TypeError as error:  # py4j treats the name of a missing class as a package
         raise _connector_missing(spark) from error
     except Py4JError as error:
         raise _unreachable(servers, error) from error
@@ -105,3 +108,20 @@ def _connector_missing(spark: SparkSession) -> CaughtupError:
 
 def _unreachable(servers: str, error: Py4JError) -> CaughtupError:
     return CaughtupError("kafka_unreachable", f"no answer from {servers}: {one_line(error)}")
+
+
+@contextmanager
+def stopped_at_end(query: StreamingQuery, stop_requested: Callable[[], bool]) -> Iterator[None]:
+    """Stop a stream at the end of the context.
+
+    A failure of the stream counts as its end if a stop was requested: a signal to all processes may
+    have reached Spark's workers or its JVM first.
+    """
+    try:
+        yield
+    except (StreamingQueryException, *UNANSWERED):
+        if not stop_requested():
+            raise
+    finally:
+        with suppress(*UNANSWERED):
+            query.stop()

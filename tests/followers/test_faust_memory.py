@@ -14,7 +14,7 @@ from faust.types import TP
 from faust.types.tuples import Message
 
 import caughtup.followers.faust
-from caughtup.followers.python.faust.memory import Store
+from caughtup.followers.python.faust.memory import MemoryStore
 
 LOG = "orders-counts-changelog"
 ZERO, ONE = TP(LOG, 0), TP(LOG, 1)
@@ -56,7 +56,7 @@ def restore(app: faust.App, table: Any, tp: TP, first: int, records: Mapping[str
 
 
 async def test_a_table_keeps_what_it_stands_by_for(app: faust.App, table: Any) -> None:
-    assert isinstance(table.data, Store)
+    assert isinstance(table.data, MemoryStore)
     assert table.persisted_offset(ZERO) is None
     restore(app, table, ZERO, 5, {"a": 1, "b": 2})
     restore(app, table, ONE, 0, {"c": 3, "gone": None})
@@ -91,6 +91,6 @@ async def test_what_was_changed_here_goes_with_its_partition(app: faust.App, tab
 async def test_sets_are_as_with_fausts_store(app: faust.App) -> None:
     tags = app.SetTable("tags", partitions=2)
     storage = tags.data.storage
-    assert isinstance(storage, Store)
+    assert isinstance(storage, MemoryStore)
     storage.set_persisted_offset(ZERO, 4)
     assert tags.persisted_offset(ZERO) is None

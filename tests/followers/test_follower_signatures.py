@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from caughtup.followers.python.kafka.signatures import find_forgery as find_forgery_by_file
+from caughtup.followers.python.kafka.recommendations import find_forgery as find_forgery_by_file
 from caughtup.models.errors import CaughtupError
 from caughtup.models.security.signing import SigningKey, find_forgery, read_keys, sign
 from tests.models.security.test_signing import KEY, SECRET, VALUE, VECTOR, line

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from caughtup.agents.end_offsets import apply_record as apply_ends
-from caughtup.agents.reassignments.records import apply_record as apply_look
+from caughtup.agents.reassignments.agent import apply_record as apply_look
 from caughtup.agents.topics.applied import AppliedTopic
 from caughtup.agents.topics.reports import (
     application_states,

@@ -18,8 +18,8 @@ from aiokafka.errors import KafkaError
 from caughtup.agents.clock import now_ms
 from caughtup.agents.probes.reassignments import ReassignmentObserver
 from caughtup.agents.process.health import Health
+from caughtup.agents.reassignments.agent import apply_record
 from caughtup.agents.reassignments.probe import ReassignmentsProbe
-from caughtup.agents.reassignments.records import apply_record
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.publisher import TopicWriter
 from caughtup.models.records.reassignments import CLUSTER_KEY

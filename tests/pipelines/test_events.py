@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caughtup.pipelines.events import EndOffsetEvent, Record, Undecodable, decode_end_offsets
+from caughtup.pipelines.events import EndOffsetEvent, KafkaRecord, Undecodable, decode_end_offsets
 from caughtup.pipelines.schema import END_OFFSETS_TOPIC
 
 ENDS = {
@@ -22,12 +22,12 @@ ENDS = {
 }
 
 
-def end_offsets(**changes: object) -> Record:
+def end_offsets(**changes: object) -> KafkaRecord:
     value = json.dumps(ENDS | changes).encode()
-    return Record(END_OFFSETS_TOPIC, 0, 11, 9_999, b"orders-3", value)
+    return KafkaRecord(END_OFFSETS_TOPIC, 0, 11, 9_999, b"orders-3", value)
 
 
-def decode(*records: Record) -> list[EndOffsetEvent | Undecodable]:
+def decode(*records: KafkaRecord) -> list[EndOffsetEvent | Undecodable]:
     return list(decode_end_offsets(records))
 
 
@@ -51,7 +51,7 @@ def test_a_field_that_a_later_service_adds_is_no_error() -> None:
 
 
 def test_a_partition_that_is_gone_is_named_by_its_key() -> None:
-    record = Record(END_OFFSETS_TOPIC, 0, 11, 9_999, b"a-dashed-topic-12", None)
+    record = KafkaRecord(END_OFFSETS_TOPIC, 0, 11, 9_999, b"a-dashed-topic-12", None)
     assert decode(record) == [EndOffsetEvent("a-dashed-topic", 12, 11, 9_999)]
 
 
@@ -64,15 +64,15 @@ def test_a_partition_that_is_gone_is_named_by_its_key() -> None:
         (end_offsets(end_offset="100"), "end_offset"),
         (end_offsets(partition=2**31), "partition"),
         (end_offsets(as_of_ms=2**62), "as_of_ms"),
-        (Record(END_OFFSETS_TOPIC, 0, 11, 0, b"orders-3", b"\xff{"), ""),
-        (Record(END_OFFSETS_TOPIC, 0, 11, 0, b"orders", None), "not a topic-partition"),
-        (Record(END_OFFSETS_TOPIC, 0, 11, 0, b"\xff-3", None), ""),
-        (Record(END_OFFSETS_TOPIC, 0, 11, 0, None, None), "without a key"),
+        (KafkaRecord(END_OFFSETS_TOPIC, 0, 11, 0, b"orders-3", b"\xff{"), ""),
+        (KafkaRecord(END_OFFSETS_TOPIC, 0, 11, 0, b"orders", None), "not a topic-partition"),
+        (KafkaRecord(END_OFFSETS_TOPIC, 0, 11, 0, b"\xff-3", None), ""),
+        (KafkaRecord(END_OFFSETS_TOPIC, 0, 11, 0, None, None), "without a key"),
         (end_offsets(as_of_ms=-1), "as_of_ms"),
     ],
 )
 def test_a_record_that_cannot_be_decoded_says_where_and_why_and_loses_nothing_else(
-    record: Record, why: str
+    record: KafkaRecord, why: str
 ) -> None:
     before, error, after = decode(end_offsets(end_offset=91), record, end_offsets(end_offset=92))
     assert [getattr(event, "end_offset", None) for event in (before, after)] == [91, 92]
@@ -85,4 +85,4 @@ def test_a_record_that_cannot_be_decoded_says_where_and_why_and_loses_nothing_el
 
 @given(key=st.none() | st.binary(), value=st.none() | st.binary())
 def test_no_bytes_at_all_break_the_decoder(key: bytes | None, value: bytes | None) -> None:
-    assert len(decode(Record(END_OFFSETS_TOPIC, 0, 0, 0, key, value))) == 1
+    assert len(decode(KafkaRecord(END_OFFSETS_TOPIC, 0, 0, 0, key, value))) == 1

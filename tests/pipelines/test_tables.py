@@ -12,11 +12,11 @@ import pytest
 from caughtup.pipelines.generations.schema import GENERATIONS
 from caughtup.pipelines.history.decoding.packs import buckets_of, by_bucket
 from caughtup.pipelines.history.decoding.topic_columns import own_table
-from caughtup.pipelines.history.decoding.topic_schema import KINDS
+from caughtup.pipelines.history.decoding.topic_schema import TOPIC_TABLES
 from caughtup.pipelines.schema import BUCKETS, LATEST_MS, SERVICE_TOPICS, bucket, buckets_for
 from caughtup.pipelines.tables import COMMITS, LAG, QUARANTINE, Table, timestamps
 
-TABLES = [COMMITS, LAG, GENERATIONS, QUARANTINE, *map(own_table, sorted(KINDS))]
+TABLES = [COMMITS, LAG, GENERATIONS, QUARANTINE, *map(own_table, sorted(TOPIC_TABLES))]
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "history.md"
 
 
@@ -43,7 +43,7 @@ def test_a_table_is_filed_by_columns_that_it_has(table: Table) -> None:
 
 
 def test_each_of_the_services_topics_that_is_kept_has_a_table() -> None:
-    assert SERVICE_TOPICS.keys() == KINDS.keys()
+    assert SERVICE_TOPICS.keys() == TOPIC_TABLES.keys()
 
 
 def test_rows_are_dealt_by_their_names_buckets() -> None:

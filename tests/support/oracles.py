@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from caughtup.followers.kafka_streams.jar import NAME, SOURCES, build_jar
-from caughtup.pipelines.java.command_lines import QUICK_START
-from caughtup.pipelines.java.compiling import compiler_command
+from caughtup.pipelines.java.command_lines import QUICK_START, compiler_command
 from caughtup.pipelines.java.find import find_java
 from caughtup.pipelines.java.jars import cache_directory, classpath
 

@@ -8,8 +8,7 @@ from confluent_kafka import KafkaException
 
 from caughtup.agents.cli.snapshot import ClusterLooks
 from caughtup.agents.clock import now_ms
-from caughtup.agents.connect.applying import apply_records
-from caughtup.agents.connect.reader import ConnectTopics
+from caughtup.agents.connect.reader import ConnectTopics, apply_records
 from caughtup.agents.connect.watcher import decide_due
 from caughtup.agents.errors import UserError
 from caughtup.agents.progress import Progress

@@ -117,7 +117,7 @@ class History:
         except TableNotFoundError:
             raise
         except (DeltaError, OSError) as error:
-            raise UserError(f"can't read {place.uri}: {place.said(error)}") from None
+            raise UserError(f"can't read {place.uri}: {place.describe(error)}") from None
 
 
 def _opened(name: str, table: DeltaTable) -> Opened:

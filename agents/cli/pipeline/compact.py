@@ -27,7 +27,7 @@ from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.schema import VACUUM_HOURS
 
 if TYPE_CHECKING:
-    from caughtup.pipelines.delta.upkeep import Kept, Upkeep, UpkeepOptions
+    from caughtup.pipelines.delta.upkeep import TableUpkeep, Upkeep, UpkeepOptions
 
 _MEGABYTE = 1_000_000
 
@@ -135,11 +135,11 @@ def _keep_up(output: str, environment: Mapping[str, str], options: UpkeepOptions
     return keep_up(root, names, options, Progress().task)
 
 
-def _line(table: Kept) -> dict[str, Any]:
+def _line(table: TableUpkeep) -> dict[str, Any]:
     return {**asdict(table), "days": len(table.days)}
 
 
-def _table(tables: Sequence[Kept], dry_run: bool) -> Table:
+def _table(tables: Sequence[TableUpkeep], dry_run: bool) -> Table:
     found = Table(title="Would be done" if dry_run else "Done", title_justify="left")
     found.add_column("table")
     for heading in ("days", "files", "become", "size", "becomes", "of old days", "vacuumed"):

@@ -42,10 +42,10 @@ def running_spark(application: str, master: str | None) -> Iterator[SparkSession
     Raises CaughtupError ``spark_failed``, too, where its JVM ends within the context.
     """
     spark = start_spark(application, master)
-    from caughtup.pipelines.spark.jvm import stop, told_in_one_line
+    from caughtup.pipelines.spark.jvm import report_dead_jvm, stop
 
     try:
-        with told_in_one_line(spark):
+        with report_dead_jvm(spark):
             yield spark
     finally:
         stop(spark)

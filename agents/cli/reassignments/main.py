@@ -31,8 +31,8 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.first_contact import connect
-from caughtup.agents.kafka.protocol.decoding import words
-from caughtup.agents.probes.reassignments import ReassignmentObserver, Round
+from caughtup.agents.kafka.protocol.decoding import explain_failure
+from caughtup.agents.probes.reassignments import ReassignmentObserver, ReassignmentRound
 from caughtup.agents.process.fault_log import FaultLog
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
@@ -99,7 +99,7 @@ def reassignments(watch: bool, seconds: float | None, output: str, **connection:
     except KeyboardInterrupt:
         return
     except KafkaError as error:
-        raise UserError(f"cannot look at reassignments: {words(error)}") from None
+        raise UserError(f"cannot look at reassignments: {explain_failure(error)}") from None
     _finish(view.lines(), output, _MORE)
 
 
@@ -160,7 +160,9 @@ async def _observe(
                     return
 
 
-async def _rounds(observer: ReassignmentObserver, *, patient: bool) -> AsyncIterator[Round]:
+async def _rounds(
+    observer: ReassignmentObserver, *, patient: bool
+) -> AsyncIterator[ReassignmentRound]:
     """Observe again and again; who is patient is told of a round that fails, and waits."""
     while True:
         try:
@@ -172,7 +174,9 @@ async def _rounds(observer: ReassignmentObserver, *, patient: bool) -> AsyncIter
         except KafkaError as error:
             if not patient:
                 raise
-            click.echo(f"caughtup: cannot look at reassignments: {words(error)}", err=True)
+            click.echo(
+                f"caughtup: cannot look at reassignments: {explain_failure(error)}", err=True
+            )
         await asyncio.sleep(_PAUSE_SECONDS)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.probes.reassignments import Round
-from caughtup.agents.reassignments.records import apply_record
+from caughtup.agents.probes.reassignments import ReassignmentRound
+from caughtup.agents.reassignments.agent import apply_record
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.fields import changed
 from caughtup.models.records.reassignment_lines import Line, Reassignment
@@ -39,7 +39,7 @@ class ReassignmentView:
         tracker.ended.clear()
         self._aged = frozenset(tracker.ongoing)
 
-    def take(self, found: Round) -> None:
+    def take(self, found: ReassignmentRound) -> None:
         """Apply what a round observed; what it no longer lists is over, if it could list any."""
         tracker = self._state.reassignments
         tracker.apply_cluster(found.cluster)

@@ -17,8 +17,8 @@ from caughtup.agents.cli.snapshot import ClusterLooks
 from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import aiokafka_config
-from caughtup.agents.kafka.protocol.decoding import words
-from caughtup.agents.probes.reassignments import ReassignmentObserver, Round
+from caughtup.agents.kafka.protocol.decoding import explain_failure
+from caughtup.agents.probes.reassignments import ReassignmentObserver, ReassignmentRound
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import done_at_once
 from caughtup.agents.progress import NoProgress
@@ -102,7 +102,7 @@ class FromLooks:
         try:
             view.take(self._observing.round())
         except KafkaError as error:
-            raise UserError(f"cannot look at reassignments: {words(error)}") from None
+            raise UserError(f"cannot look at reassignments: {explain_failure(error)}") from None
         view.assess(self._settings.reassignment_budget)
 
 
@@ -114,7 +114,7 @@ class _Observing:
         self._config = aiokafka_config(settings)
         self._observer: ReassignmentObserver | None = None
 
-    def round(self) -> Round:
+    def round(self) -> ReassignmentRound:
         """Observe once. Raises KafkaError; the next round connects anew then."""
         return self._loop.run_until_complete(self._round())
 
@@ -123,7 +123,7 @@ class _Observing:
         self._loop.run_until_complete(self._leave())
         self._loop.close()
 
-    async def _round(self) -> Round:
+    async def _round(self) -> ReassignmentRound:
         try:
             if self._observer is None:
                 self._observer = ReassignmentObserver(self._config)

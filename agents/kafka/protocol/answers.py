@@ -1,7 +1,7 @@
-"""Answers of Kafka's protocol, as values: to the requests of requests.py.
+"""Decode brokers' answers to the requests of requests.py.
 
-Every ``decode_`` function raises DecodeError for bytes that aren't such an answer, and nothing
-else. An answer to thousands of partitions takes tens of milliseconds: decode it in a thread.
+Every ``decode_`` function raises DecodeError, and nothing else, for bytes that are no such answer.
+An answer about thousands of partitions takes tens of milliseconds: decode it in a thread.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class OngoingReassignments(NamedTuple):
 
 
 class LogDirectory(NamedTuple):
-    """A broker's log directory; None for what the answer doesn't say."""
+    """A broker's log directory; sizes are None where the answer does not have them."""
 
     path: str
     error_code: int
@@ -41,15 +41,15 @@ class LogDirectory(NamedTuple):
 
 
 class LogDirectories(NamedTuple):
-    """The answer to DescribeLogDirs: the directories, and sizes of logs in bytes."""
+    """The answer to DescribeLogDirs: the directories, and the sizes of logs in bytes."""
 
     error_code: int
     directories: tuple[LogDirectory, ...]
     sizes: dict[TopicPartition, int]
 
 
-class Configs(NamedTuple):
-    """One resource's configs: those that were set, however, and not left to their defaults."""
+class ResourceConfigs(NamedTuple):
+    """The configs of one topic or broker that are not left to their defaults."""
 
     name: str
     error_code: int
@@ -71,8 +71,8 @@ def decode_reassignments(data: bytes) -> OngoingReassignments:
     return OngoingReassignments(error_code, message, listed)
 
 
-def decode_altered(data: bytes) -> list[tuple[int, str | None]]:
-    """Decode the answer to AlterPartitionReassignments v0: its error codes and messages."""
+def decode_alter_reassignments(data: bytes) -> list[tuple[int, str | None]]:
+    """Decode the answer to AlterPartitionReassignments v0: all error codes with their messages."""
     reader = FlexibleReader(data)
     reader.int32()
     results = [(reader.int16(), reader.nullable_string())]
@@ -85,8 +85,8 @@ def decode_altered(data: bytes) -> list[tuple[int, str | None]]:
     return results
 
 
-def decode_log_ends(data: bytes) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
-    """Decode the answer to ListOffsets v1: offsets, and the error codes of where there are none."""
+def decode_list_offsets(data: bytes) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
+    """Decode the answer to ListOffsets v1: offsets, and error codes of the other partitions."""
     reader = Reader(data)
     ends: dict[TopicPartition, int] = {}
     errors: dict[TopicPartition, int] = {}
@@ -100,7 +100,7 @@ def decode_log_ends(data: bytes) -> tuple[dict[TopicPartition, int], dict[TopicP
 
 
 def decode_epoch_ends(data: bytes) -> dict[TopicPartition, int]:
-    """Decode the answer to OffsetForLeaderEpoch v3: where the epochs end; -1 for unknown ones.
+    """Decode the answer to OffsetForLeaderEpoch v3: the epochs' end offsets, -1 for unknown epochs.
 
     Partitions with an error are left out.
     """
@@ -115,7 +115,7 @@ def decode_epoch_ends(data: bytes) -> dict[TopicPartition, int]:
 
 
 def decode_log_dirs(data: bytes, version: int) -> LogDirectories:
-    """Decode the answer to DescribeLogDirs v2 to v4; logs that are to replace others don't count."""
+    """Decode the answer to DescribeLogDirs v2 to v4, without future logs (which replace others)."""
     reader = FlexibleReader(data)
     reader.int32()
     error_code = reader.int16() if version >= 3 else 0
@@ -143,7 +143,7 @@ def decode_log_dirs(data: bytes, version: int) -> LogDirectories:
     return LogDirectories(error_code, tuple(directories), sizes)
 
 
-def decode_configs(data: bytes) -> list[Configs]:
+def decode_configs(data: bytes) -> list[ResourceConfigs]:
     """Decode the answer to DescribeConfigs v1."""
     reader = Reader(data)
     reader.int32()
@@ -160,11 +160,11 @@ def decode_configs(data: bytes) -> list[Configs]:
                 reader.string(), reader.nullable_string(), reader.int8()
             if value and source != _DEFAULT_CONFIG:
                 configs[config] = value
-        results.append(Configs(name, error_code, configs))
+        results.append(ResourceConfigs(name, error_code, configs))
     return results
 
 
 def _topics(reader: Reader, least_bytes: int) -> Iterator[str]:
-    """Yield each topic's name of an array; the caller reads the rest of the topic."""
+    """Yield the topic names of an array; the caller reads the rest of each entry."""
     for _ in range(reader.array_length(least_bytes)):
         yield reader.string()

@@ -1,4 +1,4 @@
-"""The brokers of a cluster, asked side by side: one that hangs costs the others nothing."""
+"""Connections to the brokers of a cluster: a broker that hangs does not delay requests to others."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from caughtup.agents.kafka.protocol.cluster_answers import ApiVersions, Broker
 from caughtup.agents.kafka.protocol.connection import BrokerConnection, bootstrap_addresses
 from caughtup.agents.kafka.protocol.requests import Call
 
-#: So many brokers are asked at once, each one thing after the other.
+#: The number of brokers that are asked at the same time, each one request after another.
 MOST_AT_ONCE = 32
-#: Brokers that are tried for what any of them can answer.
+#: The number of brokers that are tried for a request that any of them can answer.
 _TRIES = 3
-#: What is large may take so many times as long.
+#: How many times as long a bulk request may take.
 _BULK = 10
-#: A broker that gave no answer in time isn't asked again for so long, twice as long each time.
+#: How long a broker that did not answer in time is not asked again; doubled each time.
 _PAUSE_SECONDS, _MOST_PAUSE_SECONDS = 5.0, 30.0
 
 
 class Purpose(Enum):
-    """The purpose of a connection: a broker answers the requests of each in turn."""
+    """The purpose of a connection; a broker answers a connection's requests one after another."""
 
-    #: What the broker answers by itself, at once.
+    #: Requests that the broker answers by itself, at once.
     OWN = "own"
-    #: What it hands on to the controller, which may take its time.
+    #: Requests that the broker forwards to the controller, which may be slow.
     FORWARDED = "forwarded"
-    #: What is so large that it takes long.
+    #: Requests with answers so large that they take long.
     BULK = "bulk"
-    #: Records, for which the broker waits until there are some.
+    #: Fetches, for which the broker waits until there are records.
     FETCH = "fetch"
 
 
 @dataclass(slots=True)
 class _Link:
-    """A connection to a broker for one purpose, or when the next one may be made."""
+    """A broker's connection for one purpose, if any, and the earliest time of the next attempt."""
 
     timeout_seconds: float
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -53,10 +53,10 @@ class _Link:
 
 
 class BrokerConnections:
-    """Connections to brokers, made when they are needed. Use as an async context manager.
+    """Connections to brokers, opened when they are needed. Use as an async context manager.
 
-    ``config``: aiokafka's properties. ``timeout_seconds``: for a broker to take a connection, and
-    for each answer. Whatever raises here raises KafkaError.
+    ``config``: aiokafka's properties. ``timeout_seconds``: for opening a connection, and for each
+    answer. All methods raise KafkaError only.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class BrokerConnections:
         return self._brokers
 
     def learn(self, brokers: Iterable[Broker]) -> None:
-        """Replace the brokers that are known; connections to others are closed."""
+        """Replace the known brokers; close connections to all others."""
         self._brokers = {broker.id: broker for broker in brokers}
         for key in [key for key in self._links if key[0] not in self._brokers]:
             link = self._links.pop(key)
@@ -115,26 +115,26 @@ class BrokerConnections:
         raise failure
 
     async def connection(self, broker: int, *, purpose: Purpose = Purpose.OWN) -> BrokerConnection:
-        """Return the connection to a broker, made anew where there is none."""
+        """Return the open connection to a broker, or open one."""
         link = self._link(broker, purpose)
         async with link.lock:
             return await self._connect(broker, link)
 
     async def ask(self, broker: int, call: Call, *, purpose: Purpose = Purpose.OWN) -> bytes:
-        """Ask a broker, once everything that it was asked before for that purpose is answered.
+        """Send a request after the earlier ones of its purpose are answered; return the answer.
 
-        A broker that let the time pass isn't asked again for a while, and fails at once.
+        After a time-out, requests to that broker fail at once for 5 s, doubled up to 30 s.
         """
         link = self._link(broker, purpose)
         async with AsyncExitStack() as held:
             await held.enter_async_context(link.lock)
-            if purpose is Purpose.OWN:  # the others may take long, and keep nobody from anything
+            if purpose is Purpose.OWN:  # the other purposes may take long and must not hold a slot
                 await held.enter_async_context(self._slots)
             used = link.connection
             try:
                 return await self._ask(broker, link, call, purpose)
             except KafkaConnectionError:
-                # A broker drops connections that it takes for idle, or too old to trust.
+                # A broker closes idle connections, and those whose login has expired.
                 if used is None or link.connection is not used:
                     raise
                 return await self._ask(broker, link, call, purpose)
@@ -158,9 +158,10 @@ class BrokerConnections:
     async def ask_any(
         self, call: Call | Callable[[ApiVersions], Call], *, purpose: Purpose = Purpose.OWN
     ) -> tuple[Call, bytes]:
-        """Ask brokers until one answers, first the one that did last: their views may differ.
+        """Ask up to three brokers until one answers; return the request and its answer.
 
-        A function makes the request from what a broker offers. Returns it with the answer.
+        The broker that answered last is asked first, since brokers' views may differ. ``call`` may
+        be a function that makes the request from the versions that a broker offers.
         """
         failure: KafkaError = KafkaConnectionError("no broker is known")
         for broker in self._candidates()[:_TRIES]:
@@ -170,7 +171,7 @@ class BrokerConnections:
                 answer = await self.ask(broker, made, purpose=purpose)
             except KafkaError as error:
                 if purpose is not Purpose.OWN and isinstance(error, RequestTimedOutError):
-                    raise  # it needn't be the broker's fault
+                    raise  # the controller or the size may be the reason, not this broker
                 failure = error
                 continue
             self._preferred = broker
@@ -178,7 +179,7 @@ class BrokerConnections:
         raise failure
 
     async def any_offered(self) -> ApiVersions:
-        """Return what the broker offers that any request goes to first."""
+        """Return what the broker offers that ``ask_any`` would ask first."""
         failure: KafkaError = KafkaConnectionError("no broker is known")
         for broker in self._candidates()[:_TRIES]:
             try:
@@ -196,7 +197,7 @@ class BrokerConnections:
         ]
 
     def _candidates(self) -> list[int]:
-        """Order brokers: those that answer in time, unfenced ones, the preferred one first."""
+        """Sort the brokers: those that answer in time first, then unfenced, then the preferred."""
         now = self._clock()
 
         def rank(broker: int) -> tuple[bool, bool, bool, int]:

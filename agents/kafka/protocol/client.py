@@ -1,8 +1,8 @@
 """Calls that no Python client offers in public: reassignments, and replicas' log ends and sizes.
 
-Asked over connections of our own (brokers.py) in requests of our own (requests.py), so that the
-calls of a round go side by side and nobody lists a large cluster's metadata. Large answers are
-decoded in a thread. Formats: Kafka's protocol.
+They use our own connections (brokers.py) and requests (requests.py), so that the calls of a round
+run side by side and a large cluster's metadata is never listed whole. Large answers are decoded in
+a thread.
 """
 
 from __future__ import annotations
@@ -14,7 +14,11 @@ from typing import Any, NamedTuple, Self
 from aiokafka.errors import KafkaError
 
 from caughtup.agents.kafka.protocol import answers, cluster_answers, requests
-from caughtup.agents.kafka.protocol.answers import Configs, LogDirectories, OngoingReassignments
+from caughtup.agents.kafka.protocol.answers import (
+    LogDirectories,
+    OngoingReassignments,
+    ResourceConfigs,
+)
 from caughtup.agents.kafka.protocol.brokers import BrokerConnections, Purpose
 from caughtup.agents.kafka.protocol.cluster_answers import ApiVersions, Broker, DescribedPartitions
 from caughtup.agents.kafka.protocol.connection import raise_for
@@ -36,14 +40,14 @@ class PartitionReassignment(NamedTuple):
 
 
 class ReplicaLogEnds(NamedTuple):
-    """A broker's own log ends, and the error codes of partitions that it has none of."""
+    """The log ends of a broker's replicas, and the error codes of the other partitions."""
 
     ends: dict[TopicPartition, int]
     errors: dict[TopicPartition, int]
 
 
 class Quorum(NamedTuple):
-    """Which controller leads, and since which epoch; None where there is none."""
+    """The id and the epoch of the active controller; None if there is none."""
 
     leader: int | None
     epoch: int | None
@@ -52,9 +56,8 @@ class Quorum(NamedTuple):
 class ClusterProtocol:
     """The calls of this module. Use as an async context manager.
 
-    ``config``: aiokafka's properties. ``timeout_seconds``: for a broker to take a connection, and
-    for each answer. Every call raises KafkaError when it fails, be it that the brokers are too old
-    for it.
+    ``config``: aiokafka's properties. ``timeout_seconds``: for opening a connection, and for each
+    answer. Every call raises KafkaError when it fails, also if the brokers are too old for it.
     """
 
     def __init__(self, config: Mapping[str, Any], timeout_seconds: float = TIMEOUT_SECONDS) -> None:
@@ -75,10 +78,10 @@ class ClusterProtocol:
         self.connections.close()
 
     async def brokers(self) -> tuple[Broker, ...]:
-        """List the registered brokers, fenced ones included where brokers tell (since 4.0)."""
+        """List the registered brokers; since 4.0 with the fenced ones."""
         try:
             call, data = await self.connections.ask_any(_cluster_call)
-        except KafkaError:  # perhaps they all have other addresses by now
+        except KafkaError:  # all brokers may have new addresses
             connection = await self.connections.bootstrap()
             try:
                 call = _cluster_call(connection.offered)
@@ -111,11 +114,11 @@ class ClusterProtocol:
         """Reassign partitions to these brokers; None cancels. Needs ALTER on the cluster."""
         call = requests.alter_reassignments_call(self._timeout_ms, targets)
         data = await self._ask_controller(call)
-        for code, message in await decode(answers.decode_altered, data):
+        for code, message in await decode(answers.decode_alter_reassignments, data):
             raise_for(code, message)
 
     async def describe_quorum(self) -> Quorum:
-        """Return which controller leads. Needs DESCRIBE on the cluster, and KRaft."""
+        """Return the active controller. Needs DESCRIBE on the cluster, and KRaft."""
         data = await self._ask_controller(requests.describe_quorum_call())
         code, leader, epoch = decode_now(cluster_answers.decode_quorum, data)
         raise_for(code)
@@ -124,15 +127,15 @@ class ClusterProtocol:
     async def replica_log_ends(
         self, broker: int, partitions: Iterable[TopicPartition]
     ) -> ReplicaLogEnds:
-        """Ask one broker for its own log end of these partitions. Needs DESCRIBE on the topics."""
+        """Return the log ends of a broker's own replicas. Needs DESCRIBE on the topics."""
         call = requests.list_offsets_call(partitions, replica=requests.DEBUGGING_REPLICA)
         data = await self.connections.ask(broker, call)
-        return ReplicaLogEnds(*await decode(answers.decode_log_ends, data))
+        return ReplicaLogEnds(*await decode(answers.decode_list_offsets, data))
 
     async def log_directories(
         self, broker: int, partitions: Iterable[TopicPartition]
     ) -> LogDirectories:
-        """Ask one broker for its log directories and the sizes of its logs of these partitions.
+        """Return a broker's log directories, and the sizes of its logs of these partitions.
 
         Needs DESCRIBE on the cluster. Since 2.6.
         """
@@ -145,7 +148,7 @@ class ClusterProtocol:
         return found
 
     async def broker_configs(self, broker: int, names: Sequence[str]) -> dict[str, str]:
-        """Ask one broker for configs of its own that aren't left to their defaults.
+        """Return those of a broker's named configs that are not left to their defaults.
 
         Needs DESCRIBE_CONFIGS on the cluster.
         """
@@ -156,8 +159,10 @@ class ClusterProtocol:
         raise_for(found[0].error_code)
         return found[0].configs
 
-    async def topic_configs(self, topics: Iterable[str], names: Sequence[str]) -> list[Configs]:
-        """Ask for configs of topics; each has its own error code. Needs DESCRIBE_CONFIGS on them."""
+    async def topic_configs(
+        self, topics: Iterable[str], names: Sequence[str]
+    ) -> list[ResourceConfigs]:
+        """Return topics' configs, each with an error code. Needs DESCRIBE_CONFIGS on the topics."""
         call = requests.describe_configs_call(ResourceType.TOPIC, topics, names)
         _, data = await self.connections.ask_any(call)
         return await decode(answers.decode_configs, data)
@@ -165,21 +170,21 @@ class ClusterProtocol:
     async def describe_partitions(
         self, partitions: Collection[TopicPartition]
     ) -> DescribedPartitions:
-        """Ask for partitions' replicas, ISR and leader. Needs DESCRIBE on the topics.
+        """Return partitions' replicas, ISR and leader. Needs DESCRIBE on the topics.
 
-        One that is neither found nor of a topic with an error doesn't exist.
+        A partition that is not in the result, and whose topic has no error, does not exist.
         """
         return await describe_partitions(self.connections, partitions)
 
     async def topic_names(self) -> list[str]:
-        """List all topics that may be described. Needs DESCRIBE_CONFIGS on the cluster from 4.1 on."""
+        """List all topics with DESCRIBE. From 4.1 on needs DESCRIBE_CONFIGS on the cluster."""
         return await list_topic_names(self.connections)
 
     async def _any_offered(self) -> ApiVersions:
         return await self.connections.any_offered()
 
     async def _ask_controller(self, call: Call) -> bytes:
-        """Ask the controller: in KRaft any broker hands it on, else it has to be that broker."""
+        """Ask the controller: with KRaft through any broker, which forwards, else directly."""
         if zookeeper_decides(await self._any_offered()) and self._controller is not None:
             await self.brokers()
             return await self.connections.ask(self._controller, call, purpose=Purpose.FORWARDED)
@@ -193,7 +198,7 @@ class ClusterProtocol:
 
 
 def _cluster_call(offered: ApiVersions) -> Call:
-    """Ask for the brokers by the newest request that they offer."""
+    """Return the newest request for the list of brokers that a broker offers."""
     if Key.DESCRIBE_CLUSTER in offered.requests:
         version = choose_version(offered, Key.DESCRIBE_CLUSTER, (2, 1, 0))
         return requests.describe_cluster_call(version)
@@ -203,7 +208,7 @@ def _cluster_call(offered: ApiVersions) -> Call:
 def _decode_listed(
     data: bytes,
 ) -> tuple[OngoingReassignments, dict[TopicPartition, PartitionReassignment]]:
-    """Decode and sort at once, which for thousands of partitions shall be done in a thread."""
+    """Decode and sort in one function, to run in a thread for thousands of partitions."""
     listed = answers.decode_reassignments(data)
     ongoing = sorted(listed.reassignments.items())
     return listed, {partition: PartitionReassignment(*brokers) for partition, brokers in ongoing}

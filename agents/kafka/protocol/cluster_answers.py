@@ -1,7 +1,7 @@
-"""Answers of Kafka's protocol about the cluster: API versions, brokers, the quorum, partitions.
+"""Decode answers about the cluster: API versions, brokers, the quorum, partitions, topics.
 
-They answer some of the requests of requests.py; answers.py has the others.
-Every ``decode_`` function raises DecodeError for bytes that aren't such an answer.
+answers.py has the answers to the other requests of requests.py. Every ``decode_`` function raises
+DecodeError for bytes that are no such answer.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _NONE = -1
 
 
 class ApiVersions(NamedTuple):
-    """The versions that a broker offers by API key, and its features: supported, and finalized.
+    """The least and greatest version of each request that a broker offers, by API key.
 
-    Of each feature the greatest level, by name.
+    ``supported`` and ``finalized``: the greatest level of each feature, by name.
     """
 
     requests: dict[int, tuple[int, int]]
@@ -33,7 +33,7 @@ class ApiVersions(NamedTuple):
 
 
 class Broker(NamedTuple):
-    """A registered broker, and where it listens; ``fenced`` is None where brokers don't say."""
+    """A registered broker and its address; ``fenced`` is None if the answer does not have it."""
 
     id: int
     host: str
@@ -60,7 +60,7 @@ class PartitionInfo(NamedTuple):
 
 
 class DescribedPartitions(NamedTuple):
-    """Partitions, error codes of topics, and the partition that the next page begins with."""
+    """Partitions, topics' error codes, and the first partition of the next page (None: no page)."""
 
     partitions: dict[TopicPartition, PartitionInfo]
     errors: dict[str, int]
@@ -68,7 +68,7 @@ class DescribedPartitions(NamedTuple):
 
 
 def decode_api_versions(data: bytes) -> ApiVersions:
-    """Decode the answer to ApiVersions v3; one that refuses the version offers nothing."""
+    """Decode the answer to ApiVersions v3; empty if the broker does not support the version."""
     reader = FlexibleReader(data)
     if reader.int16():
         return ApiVersions({}, {}, {})
@@ -174,9 +174,9 @@ def decode_metadata(data: bytes) -> tuple[DescribedCluster, DescribedPartitions]
 
 
 def decode_metadata_topics(data: bytes) -> list[str]:
-    """Decode only the topics' names from the answer to Metadata v7, without those with errors.
+    """Decode the names of topics without errors from the answer to Metadata v7.
 
-    Of a million partitions nothing is made that isn't asked for.
+    The partitions, perhaps a million, are skipped without making objects of them.
     """
     reader = Reader(data)
     reader.int32()
@@ -196,7 +196,7 @@ def decode_metadata_topics(data: bytes) -> list[str]:
 
 
 def decode_topic_names(data: bytes) -> tuple[int, list[str]]:
-    """Decode the answer to ListConfigResources v1 for topics: error code, their names."""
+    """Decode the answer to ListConfigResources v1: the error code, the topics' names."""
     reader = FlexibleReader(data)
     reader.int32()
     error_code = reader.int16()

@@ -1,10 +1,9 @@
-"""One connection to one broker: the bytes of a request out, the bytes of its answer in.
+"""A connection to one broker: sends the bytes of a request, returns the bytes of its answer.
 
-This is the only file on aiokafka's internals, and what it leans on is small: its connection opens
-the socket, does TLS and SASL and pairs answers with requests. Requests and answers are our own
-(requests.py, answers.py), since aiokafka knows few of them, and would decode large answers on the
-event loop. tests/agents/kafka/protocol/test_client.py fails loudly when an upgrade moves
-any of it.
+Only this file uses aiokafka's internals, and only few: aiokafka's connection opens the socket, does
+TLS and SASL and matches answers to requests. Requests and answers are our own (requests.py,
+answers.py), since aiokafka knows few of them, and would decode large answers on the event loop.
+tests/agents/kafka/protocol/test_client.py fails when an upgrade changes these internals.
 """
 
 from __future__ import annotations
@@ -36,23 +35,23 @@ _HEADER = struct.Struct(">hhi")  # API key, version, correlation id
 _LENGTH = struct.Struct(">h")
 _CORRELATION = struct.Struct(">i")
 _NO_TAGS = b"\0"
-#: Of the time for which a login is good, after which there has to be another connection.
+#: The share of a login's lifetime after which a new connection is opened.
 _LOGIN_SHARE = 0.85
 
 
-class _Header(NamedTuple):
+class _EncodedHeader(NamedTuple):
     raw: bytes
 
     def encode(self) -> bytes:
         return self.raw
 
 
-class _AnswerHeader(NamedTuple):
+class _DecodedHeader(NamedTuple):
     correlation_id: int
 
 
-class _Answer:
-    """The type that aiokafka makes of an answer: its bytes as they are."""
+class _AnswerBytes:
+    """The type into which aiokafka decodes an answer: its bytes, unchanged."""
 
     @staticmethod
     def decode(answer: BytesIO) -> bytes:
@@ -60,9 +59,9 @@ class _Answer:
 
 
 class EncodedRequest:
-    """A request as aiokafka's connection takes it, with nothing left for it to encode or decode."""
+    """A request in the form that aiokafka's connection takes, encoded already."""
 
-    RESPONSE_TYPE = _Answer
+    RESPONSE_TYPE = _AnswerBytes
 
     def __init__(self, call: Call) -> None:
         self._call = call
@@ -71,47 +70,47 @@ class EncodedRequest:
         return f"{self._call.key.request} v{self._call.version}, {len(self._call.body)} bytes"
 
     def prepare(self, versions: Mapping[int, tuple[int, int]]) -> Self:
-        """Return the request itself; its version was chosen before."""
+        """Return the request itself: its version is chosen already."""
         del versions
         return self
 
-    def build_request_header(self, correlation_id: int, client_id: str) -> _Header:
-        """Write the header that goes before the request."""
+    def build_request_header(self, correlation_id: int, client_id: str) -> _EncodedHeader:
+        """Return the header that precedes the request."""
         name = client_id.encode()
         fixed = _HEADER.pack(self._call.key, self._call.version, correlation_id)
         tags = _NO_TAGS if self._call.flexible else b""
-        return _Header(fixed + _LENGTH.pack(len(name)) + name + tags)
+        return _EncodedHeader(fixed + _LENGTH.pack(len(name)) + name + tags)
 
     def encode(self) -> bytes:
         """Return the request without its header."""
         return self._call.body
 
-    def parse_response_header(self, answer: BytesIO) -> _AnswerHeader:
-        """Read what stands before an answer: ours have no tags in it that mean anything."""
+    def parse_response_header(self, answer: BytesIO) -> _DecodedHeader:
+        """Read the header of an answer; its tagged fields are empty for our requests."""
         (correlation_id,) = _CORRELATION.unpack(answer.read(_CORRELATION.size))
         if self._call.has_answer_tags:
             answer.read(len(_NO_TAGS))
-        return _AnswerHeader(correlation_id)
+        return _DecodedHeader(correlation_id)
 
 
 class _LoggedInConnection(AIOKafkaConnection):  # type: ignore[misc]
-    """A connection that knows until when its login is good: the broker closes it after that.
+    """A connection that knows when its login expires: the broker closes it after that.
 
-    ``renew_at`` is on the monotonic clock, a little before; infinite where a login has no end.
+    ``renew_at``: a time before that, in monotonic seconds; infinite if the login does not expire.
     """
 
     renew_at = math.inf
 
     def send(self, request: Any, expect_response: bool = True) -> Any:
-        """Send a request; of a login's answer it is noted how long that is good."""
+        """Send a request; for a login, also read its lifetime from the answer."""
         answering = super().send(request, expect_response)
         if isinstance(request, SaslAuthenticateRequest):
-            return self._noted(answering)
+            return self._with_lifetime(answering)
         return answering
 
-    async def _noted(self, answering: Awaitable[Any]) -> Any:
+    async def _with_lifetime(self, answering: Awaitable[Any]) -> Any:
         answer = await answering
-        # Of a token that it refuses a broker sends the reason, and waits to be answered.
+        # A broker that refuses a token sends the reason, and waits for another message.
         if self._sasl_mechanism == TOKEN_MECHANISM and answer.sasl_auth_bytes:
             raise SaslAuthenticationFailed("the broker refuses the token")
         lifetime_ms = getattr(answer, "session_lifetime_ms", 0)  # since version 1
@@ -121,7 +120,7 @@ class _LoggedInConnection(AIOKafkaConnection):  # type: ignore[misc]
 
 
 class BrokerConnection:
-    """A connection to a broker, and which requests and features it offers."""
+    """A connection to a broker, with the requests and features that the broker offers."""
 
     def __init__(self, connection: _LoggedInConnection, timeout_seconds: float) -> None:
         self._connection = connection
@@ -132,9 +131,10 @@ class BrokerConnection:
     async def open(
         cls, host: str, port: int, config: Mapping[str, Any], timeout_seconds: float
     ) -> Self:
-        """Connect with aiokafka's properties of this moment, all within the time given.
+        """Connect, log in and ask for the offered versions, all within ``timeout_seconds``.
 
-        Raises KafkaError: RequestTimedOutError when it takes too long.
+        ``config`` is read now, so that rotated passwords count. Raises KafkaError:
+        RequestTimedOutError when it takes too long.
         """
         given = {key: config[key] for key in config if key != "bootstrap_servers"}
         try:
@@ -149,20 +149,19 @@ class BrokerConnection:
             raise RequestTimedOutError(f"no answer within {timeout_seconds:g} s") from None
         except OSError as error:
             raise KafkaConnectionError(_reason(error)) from None
-        except (OverflowError, ValueError) as error:  # brokers may be told to be anywhere
+        except (OverflowError, ValueError) as error:  # advertised.listeners may hold anything
             raise KafkaConnectionError(f"{host!r:.80}:{port} is no address: {error}") from None
         return connection
 
     @property
     def is_open(self) -> bool:
-        """Whether it can be used, as far as can be told without asking."""
+        """Whether it is connected and its login has not expired; nothing is sent."""
         return bool(self._connection.connected()) and time.monotonic() < self._connection.renew_at
 
     async def ask(self, call: Call) -> bytes:
         """Send a request and return the answer without its header. Raises KafkaError.
 
-        After a failure the connection is closed: what comes late would be taken for the next
-        answer.
+        After a failure the connection is closed: a late answer would be taken for the next one.
         """
         try:
             async with asyncio.timeout(self._timeout_seconds):
@@ -178,24 +177,24 @@ class BrokerConnection:
             raise
 
     def close(self) -> None:
-        """Close it at once; does nothing the second time."""
+        """Close the connection at once; a second call does nothing."""
         self._connection.close(reason=CloseReason.SHUTDOWN)
 
 
 def bootstrap_addresses(servers: str) -> list[tuple[str, int]]:
-    """Read ``bootstrap_servers``, in random order."""
+    """Return the hosts and ports in ``bootstrap_servers``, in random order."""
     return [(host, port) for host, port, _ in collect_hosts(servers)]
 
 
 def _reason(error: OSError) -> str:
-    """Return the system's own words: those of asyncio repeat the address instead."""
+    """Return the operating system's message: asyncio's only repeats the address."""
     if isinstance(error, ConnectionError) and error.errno:
         return os.strerror(error.errno)
     return error.strerror or str(error)
 
 
 def raise_for(code: int, message: str | None = None) -> None:
-    """Raise the KafkaError of an answer's error code, unless that is 0."""
+    """Raise the KafkaError for an error code, unless the code is 0."""
     if code:
         kind: type[KafkaError] = for_code(code)
         raise kind(message or kind.description)

@@ -1,4 +1,4 @@
-"""Decode answers, choose versions, describe failures: what the calls share."""
+"""What the calls share: decode answers, choose versions, explain failures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from caughtup.agents.kafka.protocol.cluster_answers import ApiVersions
 from caughtup.agents.kafka.protocol.requests import Key
 from caughtup.models.errors import DecodeError
 
-#: A large answer takes longer to decode than others shall wait.
+#: An answer from this size on is decoded in a thread, to keep the event loop free.
 _LARGE_BYTES = 16_384
 
 Decoded = TypeVar("Decoded")
@@ -32,8 +32,8 @@ def choose_version(offered: ApiVersions, key: Key, wanted: Sequence[int]) -> int
     raise UnsupportedVersionError(f"the broker does not support {key.request}")
 
 
-def words(error: KafkaError, operation: str = "DESCRIBE") -> str:
-    """Explain in a few words why a call failed; ``operation`` is what it needs on the cluster."""
+def explain_failure(error: KafkaError, operation: str = "DESCRIBE") -> str:
+    """Explain in a few words why a call failed; ``operation`` is the ACL that the call needs."""
     if isinstance(error, ClusterAuthorizationFailedError):
         return f"missing: {operation} on the cluster"
     if isinstance(error, TopicAuthorizationFailedError):
@@ -42,14 +42,14 @@ def words(error: KafkaError, operation: str = "DESCRIBE") -> str:
 
 
 async def decode(decoder: Callable[[bytes], Decoded], data: bytes) -> Decoded:
-    """Decode an answer, a large one in a thread. Raises KafkaError for one that can't be read."""
+    """Decode an answer, a large one in a thread. Raises KafkaError if it is malformed."""
     if len(data) < _LARGE_BYTES:
         return decode_now(decoder, data)
     return await asyncio.to_thread(decode_now, decoder, data)
 
 
 def decode_now(decoder: Callable[[bytes], Decoded], data: bytes) -> Decoded:
-    """Decode a small answer. Raises KafkaError for one that can't be read."""
+    """Decode an answer in this thread. Raises KafkaError if it is malformed."""
     try:
         return decoder(data)
     except DecodeError as error:

@@ -1,7 +1,7 @@
-"""A group as its coordinator describes it: its members, and the operations that we are allowed.
+"""Describe a group: its members, and the operations that we are allowed on it.
 
-Not by librdkafka: while there is no coordinator yet, its way to ask can end the whole process
-(librdkafka's issue 4605, an assertion of its own). aiokafka leaves the answer's last field out.
+librdkafka is not used, since describing a group before there is a coordinator can end the process
+(an assertion, librdkafka's issue 4605); nor aiokafka, which leaves out the answer's last field.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from caughtup.models.wire.reader import Reader
 
 _T = TypeVar("_T")
 _INT32 = struct.Struct(">i")
-#: The operations of a broker that doesn't say.
+#: Kafka's value for operations that are not in the answer.
 _UNKNOWN_OPERATIONS = -(1 << 31)
-#: A cluster that was just started, and is busy, takes longer than 10 s for the first answer.
+#: A busy cluster that was just started can take more than 10 s for the first answer.
 _PATIENCE_SECONDS = 30.0
 _RETRY_SECONDS = 0.1
-#: The first question about a group makes the brokers create __consumer_offsets, and a partition of
-#: that topic whose leader changed is read by the new one before it coordinates anything.
+#: The first request about a group makes the brokers create __consumer_offsets; and after a change
+#: of leader the new one reads the partition of that topic before it coordinates groups.
 _NOT_YET = (
     CoordinatorLoadInProgressError,
     CoordinatorNotAvailableError,
@@ -54,10 +54,7 @@ class Coordinator(NamedTuple):
 
 
 class DescribedMember(NamedTuple):
-    """A member of a group: its subscription, and its assignment, as bytes.
-
-    Both are empty unless the group is stable.
-    """
+    """A member of a group. Subscription and assignment are empty unless the group is stable."""
 
     member_id: str
     subscription: bytes
@@ -65,7 +62,7 @@ class DescribedMember(NamedTuple):
 
 
 class DescribedGroup(NamedTuple):
-    """The answer to DescribeGroups about one group: operations as Kafka's bits."""
+    """The answer to DescribeGroups about one group; ``operations`` is Kafka's bit field."""
 
     error_code: int
     protocol_type: str
@@ -74,9 +71,9 @@ class DescribedGroup(NamedTuple):
 
 
 async def find_coordinator(connections: BrokerConnections, group: str) -> int:
-    """Ask which broker coordinates a group.
+    """Return the id of the broker that coordinates a group.
 
-    Raises KafkaError: CoordinatorNotAvailableError while a new cluster has nobody for groups.
+    Raises KafkaError: CoordinatorNotAvailableError while a new cluster has no coordinator.
     """
     _, data = await connections.ask_any(lambda _: requests.find_coordinator_call(group))
     found = decode_now(decode_coordinator, data)
@@ -85,7 +82,7 @@ async def find_coordinator(connections: BrokerConnections, group: str) -> int:
 
 
 async def describe_group(connections: BrokerConnections, group: str) -> DescribedGroup:
-    """Ask a group's coordinator for it; one that isn't there has no members. Raises KafkaError."""
+    """Describe a group; a group that does not exist has no members. Raises KafkaError."""
     coordinator = await find_coordinator(connections, group)
     data = await connections.ask(coordinator, requests.describe_group_call(group))
     described = decode_now(decode_described_group, data)
@@ -94,10 +91,11 @@ async def describe_group(connections: BrokerConnections, group: str) -> Describe
 
 
 async def group_operations(connections: BrokerConnections, group: str) -> frozenset[int] | None:
-    """Return the operations that we are allowed on a group, by Kafka's numbers; it needn't exist.
+    """Return the operations that we are allowed on a group, as Kafka's numbers.
 
-    Empty where we may not even describe it, None where the broker doesn't say. Raises KafkaError,
-    CoordinatorNotAvailableError while a new cluster has nobody for groups.
+    The group need not exist. The result is empty if we may not describe it, and None if the broker
+    does not report operations. Raises KafkaError: CoordinatorNotAvailableError while a new cluster
+    has no coordinator.
     """
     try:
         described = await describe_group(connections, group)
@@ -109,9 +107,9 @@ async def group_operations(connections: BrokerConnections, group: str) -> frozen
 
 
 async def once_coordinated(ask: Callable[[], Awaitable[_T]]) -> _T:
-    """Return what a question about a group is answered once its coordinator has read the group.
+    """Repeat a request about a group until its coordinator is ready, and return the answer.
 
-    Waits for up to 30 s. Raises KafkaError: the coordinator's own answer after that time.
+    Waits for up to 30 s. Raises KafkaError: the last failure, after that time.
     """
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:

@@ -1,6 +1,6 @@
-"""A member's requests to its group's coordinator, and the answers. Formats: Kafka's protocol.
+"""The requests of a group member to its coordinator, and the answers.
 
-No Python client lets its caller be a member of a group that isn't one of consumers. The versions
+No Python client lets its caller be a member of a group other than a consumer group. The versions
 are those of Kafka 2.3 and 2.4, which brokers up to 4.x take.
 """
 
@@ -14,11 +14,11 @@ from caughtup.agents.kafka.protocol.requests import Call, Key, classic_array, cl
 from caughtup.models.wire.reader import Reader
 
 _INT32 = struct.Struct(">i")
-_NO_INSTANCE = struct.pack(">h", -1)  # static membership is for who never has a second
+_NO_INSTANCE = struct.pack(">h", -1)  # a null group.instance.id: no static membership
 
 
-class Joined(NamedTuple):
-    """The answer to JoinGroup. ``members`` are, for the leader only, their metadata by id."""
+class JoinGroupAnswer(NamedTuple):
+    """The answer to JoinGroup; ``members``: their subscriptions by id, for the leader only."""
 
     error_code: int
     generation: int
@@ -27,8 +27,8 @@ class Joined(NamedTuple):
     members: Mapping[str, bytes]
 
 
-class JoiningGroup(NamedTuple):
-    """The group, the protocol that all members share, and a member's timeouts in ms."""
+class JoinGroupSettings(NamedTuple):
+    """What a member joins with: the group, the protocol of all its members, and time-outs."""
 
     group: str
     protocol_type: str
@@ -37,8 +37,8 @@ class JoiningGroup(NamedTuple):
     rebalance_timeout_ms: int
 
 
-def join_group_call(joining: JoiningGroup, member_id: str, subscription: bytes) -> Call:
-    """Ask to join; an empty ``member_id`` asks for one first. Since 2.3."""
+def join_group_call(joining: JoinGroupSettings, member_id: str, subscription: bytes) -> Call:
+    """Ask to join; with an empty ``member_id`` the coordinator assigns one. Since 2.3."""
     timeouts = _INT32.pack(joining.session_timeout_ms) + _INT32.pack(joining.rebalance_timeout_ms)
     protocols = classic_array([classic_string(joining.protocol) + _byte_string(subscription)])
     head = classic_string(joining.group) + timeouts + classic_string(member_id) + _NO_INSTANCE
@@ -49,7 +49,7 @@ def join_group_call(joining: JoiningGroup, member_id: str, subscription: bytes) 
 def sync_group_call(
     group: str, generation: int, member_id: str, assignments: Mapping[str, bytes]
 ) -> Call:
-    """Ask for the member's assignment; the leader sends everybody's. Since 2.3."""
+    """Ask for the member's assignment; the leader sends all assignments. Since 2.3."""
     given = [classic_string(one) + _byte_string(raw) for one, raw in sorted(assignments.items())]
     body = _identity(group, generation, member_id) + classic_array(given)
     return Call(Key.SYNC_GROUP, 3, False, body)
@@ -66,7 +66,7 @@ def leave_group_call(group: str, member_ids: Iterable[str]) -> Call:
     return Call(Key.LEAVE_GROUP, 3, False, classic_string(group) + classic_array(members))
 
 
-def decode_joined(data: bytes) -> Joined:
+def decode_join_group(data: bytes) -> JoinGroupAnswer:
     """Decode the answer to JoinGroup v5. Raises DecodeError."""
     reader = Reader(data)
     reader.int32()  # throttle time
@@ -79,10 +79,10 @@ def decode_joined(data: bytes) -> Joined:
         reader.nullable_string()  # group instance id
         members[member] = reader.byte_string()
     reader.expect_end()
-    return Joined(code, generation, leader, member_id, members)
+    return JoinGroupAnswer(code, generation, leader, member_id, members)
 
 
-def decode_synced(data: bytes) -> tuple[int, bytes]:
+def decode_sync_group(data: bytes) -> tuple[int, bytes]:
     """Decode the answer to SyncGroup v3: the error code, the assignment. Raises DecodeError."""
     reader = Reader(data)
     reader.int32()  # throttle time
@@ -100,10 +100,10 @@ def decode_heartbeat(data: bytes) -> int:
     return code
 
 
-def decode_left(data: bytes) -> int:
+def decode_leave_group(data: bytes) -> int:
     """Decode the error code of the answer to LeaveGroup v3. Raises DecodeError.
 
-    A member that isn't in the group has left already: the members' own codes don't matter.
+    The members' own codes are skipped: a member that is not in the group has left already.
     """
     reader = Reader(data)
     reader.int32()  # throttle time

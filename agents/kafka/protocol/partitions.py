@@ -1,4 +1,4 @@
-"""Describe partitions and list topics, and of a large cluster no more than is asked for."""
+"""Describe partitions and list topics without the metadata of the whole cluster where possible."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from caughtup.agents.kafka.protocol.decoding import decode
 from caughtup.agents.kafka.protocol.requests import Key
 from caughtup.models.ids import TopicPartition
 
-_NO_WAY_ON = "a broker gave a page of partitions that ends where it begins"
+_NO_PROGRESS = "a broker gave a page of partitions that ends where it begins"
 
 
 async def describe_partitions(
     connections: BrokerConnections, partitions: Collection[TopicPartition]
 ) -> DescribedPartitions:
-    """Ask for partitions' replicas, ISR and leader. Needs DESCRIBE on the topics.
+    """Return partitions' replicas, ISR and leader. Needs DESCRIBE on the topics.
 
-    One that is neither found nor of a topic with an error doesn't exist.
+    A partition that is not in the result, and whose topic has no error, does not exist.
     """
     if not partitions:
         return DescribedPartitions({}, {})
@@ -41,9 +41,9 @@ async def describe_partitions(
 
 
 async def list_topic_names(connections: BrokerConnections) -> list[str]:
-    """List all topics that may be described. Needs DESCRIBE_CONFIGS on the cluster from 4.1 on.
+    """List all topics with DESCRIBE. From 4.1 on needs DESCRIBE_CONFIGS on the cluster.
 
-    Older brokers give a topic's name only with all its partitions: from 3.8 on in pages.
+    Older brokers return a topic's name only with all its partitions: from 3.8 on in pages.
     """
     offered = (await connections.any_offered()).requests
     if offered.get(Key.LIST_CONFIG_RESOURCES, (0, 0))[1] >= 1:
@@ -67,7 +67,7 @@ async def _topic_names_by_pages(connections: BrokerConnections) -> list[str]:
         page = await decode(answers.decode_partitions, data)
         names.update(partition.topic for partition in page.partitions)
         if page.next_partition is not None and page.next_partition <= first:
-            raise KafkaError(_NO_WAY_ON)
+            raise KafkaError(_NO_PROGRESS)
         first = page.next_partition
     return sorted(names)
 
@@ -75,9 +75,10 @@ async def _topic_names_by_pages(connections: BrokerConnections) -> list[str]:
 async def _describe_by_pages(
     connections: BrokerConnections, wanted: Sequence[TopicPartition]
 ) -> DescribedPartitions:
-    """Page through the partitions; what lies between two of them is passed over where it can be.
+    """Describe the wanted partitions (sorted) in pages.
 
-    A page begins with a partition that is wanted and holds what follows it, up to a limit.
+    A page begins at a wanted partition and holds those that follow it, up to a limit, so that
+    unwanted partitions between two pages are skipped.
     """
     found: dict[TopicPartition, PartitionInfo] = {}
     errors: dict[str, int] = {}
@@ -99,10 +100,10 @@ async def _describe_by_pages(
                 found[wanted[start]] = page.partitions[wanted[start]]
             start += 1
         if start == begun:
-            raise KafkaError(_NO_WAY_ON)
+            raise KafkaError(_NO_PROGRESS)
     return DescribedPartitions(found, errors)
 
 
 def _is_covered(partition: TopicPartition, last_topic: str, end: TopicPartition | None) -> bool:
-    """Return whether a page up to the last topic, which ended at ``end``, covers a partition."""
+    """Return whether a page that asked up to ``last_topic`` and ended before ``end`` covers it."""
     return partition.topic <= last_topic and (end is None or partition < end)

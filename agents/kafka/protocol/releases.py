@@ -1,4 +1,4 @@
-"""Which Kafka release brokers can be, from the metadata.version that they support."""
+"""Infer the Kafka release of brokers from the metadata.version that they support."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FIRST_LEVELS = (
     (28, (4, 2)),
     (30, (4, 3)),
 )
-#: The first level of a release that isn't in the table.
+#: The first level of a release that is not in the table.
 _UNKNOWN_LEVEL = 31
 
 
@@ -40,7 +40,7 @@ def release(level: int) -> tuple[int, int] | None:
 
 
 def oldest_release(brokers: Iterable[ApiVersions]) -> tuple[int, int] | None:
-    """Return the newest release that all of these brokers can be; None if a broker doesn't say."""
+    """Return the release of the oldest of these brokers; None if one does not report its level."""
     levels = [broker.supported.get(FEATURE) for broker in brokers]
     known = [level for level in levels if level is not None]
     if not known or len(known) < len(levels):
@@ -51,6 +51,6 @@ def oldest_release(brokers: Iterable[ApiVersions]) -> tuple[int, int] | None:
 def zookeeper_decides(broker: ApiVersions) -> bool:
     """Return whether a broker's controller keeps its state in ZooKeeper.
 
-    Only such a broker offers LeaderAndIsr, and none does since 4.0.
+    Only such brokers offer LeaderAndIsr; there are none since 4.0.
     """
     return Key.LEADER_AND_ISR in broker.requests

@@ -1,7 +1,7 @@
-"""Requests of Kafka's protocol, as bytes: those that no Python client offers in public.
+"""Encode the requests of Kafka's protocol that no Python client offers in public.
 
-Each function chooses the version and says since which release brokers take it. Source: the
-message definitions of Kafka's protocol.
+Each function has a fixed or given version, and names the release since which brokers take it.
+Source: the message definitions of Kafka's protocol.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from caughtup.models.ids import TopicPartition
 
 #: Kafka's "debugging" replica id: any replica answers with its own log end, leader or not.
 DEBUGGING_REPLICA = -2
+#: The timestamps that stand for the log end and the log start.
 LATEST, EARLIEST = -1, -2
-#: The replica id of whoever is no replica, and what a consumer may be given.
+#: The replica id of a consumer, and an isolation level.
 CONSUMER_REPLICA = -1
 READ_UNCOMMITTED = 0
-#: A broker never lists more partitions than these at once, whatever it is asked for.
+#: A broker's limit for the partitions of one page.
 PAGE_PARTITIONS = 2_000
-#: Topics whose partitions are asked for at once, where they come whole.
+#: The number of topics in one Metadata request, whose answer has all their partitions.
 PAGE_TOPICS = 100
 
 _INT16 = struct.Struct(">h")
@@ -73,7 +74,7 @@ class ResourceType(IntEnum):
 
 
 class Call(NamedTuple):
-    """A request: its key, its version, whether that is flexible (KIP-482), and its fields."""
+    """A request: its API key, version, whether that is flexible (KIP-482), and encoded fields."""
 
     key: Key
     version: int
@@ -82,7 +83,7 @@ class Call(NamedTuple):
 
     @property
     def has_answer_tags(self) -> bool:
-        """Whether the answer's header has tags: that of ApiVersions must be readable for all."""
+        """Whether the answer's header has tagged fields: that of ApiVersions never has."""
         return self.flexible and self.key is not Key.API_VERSIONS
 
 
@@ -92,21 +93,21 @@ def api_versions_call() -> Call:
 
 
 def describe_cluster_call(version: int) -> Call:
-    """Ask which brokers are registered: version 0 since 2.8, 2, with fenced ones, since 4.0."""
+    """Ask for the registered brokers. Version 0: since 2.8; 2, with fenced ones: since 4.0."""
     endpoints = b"" if version < 1 else b"\1"  # of brokers
     fenced = b"" if version < 2 else b"\1"
     return Call(Key.DESCRIBE_CLUSTER, version, True, b"\0" + endpoints + fenced + _NO_TAGS)
 
 
 def describe_quorum_call() -> Call:
-    """Ask which controller leads. Since 3.0, of KRaft."""
+    """Ask for the active controller. Since 3.0, with KRaft."""
     partition = _array([_INT32.pack(0) + _NO_TAGS])
     body = _array([_string(_METADATA_TOPIC) + partition + _NO_TAGS]) + _NO_TAGS
     return Call(Key.DESCRIBE_QUORUM, 0, True, body)
 
 
 def list_reassignments_call(timeout_ms: int) -> Call:
-    """Ask for every partition that is reassigned. Since 2.4."""
+    """Ask for all ongoing reassignments. Since 2.4."""
     body = _INT32.pack(timeout_ms) + _NULL + _NO_TAGS
     return Call(Key.LIST_PARTITION_REASSIGNMENTS, 0, True, body)
 
@@ -133,8 +134,8 @@ def list_offsets_call(
 ) -> Call:
     """Ask a broker for the start (EARLIEST) or end (LATEST) of partitions' logs. Since 0.10.1.
 
-    A consumer is told by the leader, and the high watermark as the end; DEBUGGING_REPLICA by any
-    replica, and its own log end.
+    For a consumer only the leader answers, and the end is the high watermark. For
+    DEBUGGING_REPLICA any replica answers, with its own log end.
     """
     topics = [
         classic_string(topic) + classic_array([_OFFSETS_ENTRY.pack(index, at) for index in indexes])
@@ -144,7 +145,7 @@ def list_offsets_call(
 
 
 def leader_epoch_ends_call(epochs: Mapping[TopicPartition, int]) -> Call:
-    """Ask a leader where a leader's epoch ends in each log, to notice lost records. Since 2.3."""
+    """Ask a leader for the end offset of an epoch in each log, to notice lost records. Since 2.3."""
     topics = [
         classic_string(topic)
         + classic_array(
@@ -160,24 +161,26 @@ def leader_epoch_ends_call(epochs: Mapping[TopicPartition, int]) -> Call:
 
 
 def fetch_call(
-    topic: str, positions: Mapping[int, int], *, wait_ms: int, most_bytes: int, of_one: int
+    topic: str, positions: Mapping[int, int], *, wait_ms: int, most_bytes: int, partition_bytes: int
 ) -> Call:
-    """Ask a leader for all records of a topic's partitions, each from an offset. Since 0.11.
+    """Ask a leader for records of a topic's partitions, each from an offset. Since 0.11.
 
-    Those of open and aborted transactions are among them. It answers with ``most_bytes`` about, in
-    the order of the partitions, each of which has at most ``of_one`` bytes; a first batch that is
-    larger comes as it is.
+    Records of open and aborted transactions are included. The answer has about ``most_bytes``, in
+    the order of the partitions, with at most ``partition_bytes`` bytes of each; a first batch that is larger
+    comes whole. The broker waits ``wait_ms`` for a first record.
     """
-    partitions = [_FETCH_ENTRY.pack(number, at, of_one) for number, at in positions.items()]
+    partitions = [
+        _FETCH_ENTRY.pack(number, at, partition_bytes) for number, at in positions.items()
+    ]
     head = _FETCH_HEAD.pack(CONSUMER_REPLICA, wait_ms, 1, most_bytes, READ_UNCOMMITTED)
     body = classic_array([classic_string(topic) + classic_array(partitions)])
     return Call(Key.FETCH, 4, False, head + body)
 
 
 def describe_log_dirs_call(partitions: Iterable[TopicPartition], version: int) -> Call:
-    """Ask a broker for the sizes of its logs of partitions: version 2 since 2.6, 4 since 3.3.
+    """Ask a broker for the sizes of its logs of partitions. Version 2: since 2.6; 4: since 3.3.
 
-    From 4 on the answer has the disks' total and usable bytes.
+    From version 4 on the answer has the disks' total and usable bytes.
     """
     topics = [
         _string(topic) + _array([_INT32.pack(index) for index in indexes]) + _NO_TAGS
@@ -197,7 +200,7 @@ def describe_partitions_call(
 
 
 def metadata_call(topics: Iterable[str] | None) -> Call:
-    """Ask for all partitions of topics, and the brokers; None: of every topic. Since 2.1."""
+    """Ask for the brokers and all partitions of topics (None: of all topics). Since 2.1."""
     names = None if topics is None else [classic_string(topic) for topic in topics]
     return Call(Key.METADATA, 7, False, classic_array(names) + b"\0")  # create none
 
@@ -205,31 +208,31 @@ def metadata_call(topics: Iterable[str] | None) -> Call:
 def describe_configs_call(
     kind: ResourceType, resources: Iterable[str], names: Sequence[str]
 ) -> Call:
-    """Ask for the named configs of topics or of the asked broker itself. Since 1.1."""
+    """Ask for the named configs of topics, or of the broker that is asked. Since 1.1."""
     wanted = classic_array([classic_string(name) for name in names])
     entries = [bytes([kind]) + classic_string(resource) + wanted for resource in resources]
     return Call(Key.DESCRIBE_CONFIGS, 1, False, classic_array(entries) + b"\0")  # no synonyms
 
 
 def list_topics_call() -> Call:
-    """Ask for the names of all topics, and nothing else of them. Since 4.1 (KIP-1142)."""
+    """Ask for the names of all topics, without partitions. Since 4.1 (KIP-1142)."""
     body = _array([bytes([ResourceType.TOPIC])]) + _NO_TAGS
     return Call(Key.LIST_CONFIG_RESOURCES, 1, True, body)
 
 
 def find_coordinator_call(group: str) -> Call:
-    """Ask which broker coordinates a group; makes ``__consumer_offsets`` if need be. Since 2.0."""
+    """Ask for a group's coordinator; brokers create ``__consumer_offsets`` if needed. Since 2.0."""
     return Call(Key.FIND_COORDINATOR, 2, False, classic_string(group) + b"\0")  # of a group
 
 
 def describe_group_call(group: str) -> Call:
-    """Ask a group's coordinator for it, with what we may do with it. Since 2.3."""
+    """Ask a coordinator to describe a group, with the operations that we are allowed. Since 2.3."""
     body = classic_array([classic_string(group)]) + b"\1"  # authorized operations, too
     return Call(Key.DESCRIBE_GROUPS, 3, False, body)
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Group partitions by their topics, both in their order."""
+    """Group partitions by topic; topics and partitions are sorted."""
     topics: dict[str, list[int]] = {}
     for topic, partition in sorted(partitions):
         topics.setdefault(topic, []).append(partition)
@@ -260,13 +263,13 @@ def _brokers(brokers: Sequence[int] | None) -> bytes:
 
 
 def classic_string(text: str) -> bytes:
-    """Write a string as requests that aren't flexible do."""
+    """Encode a string for a request that is not flexible."""
     raw = text.encode()
     return _INT16.pack(len(raw)) + raw
 
 
 def classic_array(elements: Sequence[bytes] | None) -> bytes:
-    """Write an array as requests that aren't flexible do; None is null."""
+    """Encode an array for a request that is not flexible; None is null."""
     if elements is None:
         return _INT32.pack(-1)
     return _INT32.pack(len(elements)) + b"".join(elements)

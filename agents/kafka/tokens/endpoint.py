@@ -1,4 +1,4 @@
-"""A token by a client's id and secret from an endpoint: OAuth's client credentials, over HTTP."""
+"""Get a token from an HTTP endpoint by client id and secret (OAuth's client credentials grant)."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ import urllib.request
 from collections.abc import Mapping
 from typing import Any
 
-from caughtup.agents.kafka.tokens.token import Token, TokenError, checked_token, expiry_claim
+from caughtup.agents.kafka.tokens.token import BearerToken, TokenError, checked_token, expiry_claim
 from caughtup.models.security.logins import ClientCredentials
 
-#: For an endpoint to take a connection, and for each part of its answer.
+#: The time-out for opening a connection, and for each part of the answer.
 _TIMEOUT_SECONDS = 5.0
 _MOST_BYTES = 1 << 20
-#: OAuth's name of what is wrong; anything else that an endpoint says may hold what it was sent.
+#: An OAuth error code. No other part of an error answer is shown: it may repeat the secret.
 _ERROR = re.compile(r"[a-z_]{1,40}")
 
 
-class _Unredirected(urllib.request.HTTPRedirectHandler):
-    """Follows no redirection: it would take the client's secret to somebody else."""
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect, which would send the client's secret to another server."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
-        """Return nothing: an answer that redirects is an error."""
+        """Return None, so that a redirect is an error."""
 
 
-def fetch_token(endpoint: ClientCredentials, kafka: Mapping[str, Any]) -> Token:
-    """Ask an endpoint for a token. Raises TokenError, which names the endpoint."""
+def fetch_token(endpoint: ClientCredentials, kafka: Mapping[str, Any]) -> BearerToken:
+    """Ask an endpoint for a token. Raises TokenError, whose message names the endpoint."""
     credentials = base64.b64encode(f"{endpoint.client_id}:{endpoint.client_secret}".encode())
     form = {"grant_type": "client_credentials"}
     if endpoint.scope:
@@ -59,9 +59,7 @@ def _answer(request: urllib.request.Request, kafka: Mapping[str, Any]) -> bytes:
         context = _context(kafka)
     except (OSError, ValueError):
         raise TokenError("https.ca.* has no certificate in PEM") from None
-    opener = urllib.request.build_opener(
-        _Unredirected, urllib.request.HTTPSHandler(context=context)
-    )
+    opener = urllib.request.build_opener(_NoRedirects, urllib.request.HTTPSHandler(context=context))
     try:
         with opener.open(request, timeout=_TIMEOUT_SECONDS) as answer:
             return _body(answer)
@@ -81,7 +79,7 @@ def _answer(request: urllib.request.Request, kafka: Mapping[str, Any]) -> bytes:
 
 
 def _body(answer: http.client.HTTPResponse) -> bytes:
-    """Read an answer, which may come in drops. Raises OSError."""
+    """Read an answer that may come slowly, in small parts. Raises OSError after 5 s."""
     deadline = time.monotonic() + _TIMEOUT_SECONDS
     found = b""
     while (part := answer.read1(_MOST_BYTES)) and len(found) <= _MOST_BYTES:
@@ -128,14 +126,14 @@ def _system_words(reason: object) -> str:
     return getattr(reason, "strerror", None) or "the connection broke"
 
 
-def _read(answer: bytes, began: float) -> Token:
+def _read(answer: bytes, began: float) -> BearerToken:
     try:
         found = json.loads(answer)
         value = found["access_token"]
         seconds = found.get("expires_in")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise TokenError("its answer is not JSON with an access_token") from None
-    # Of both, what is over first: brokers go by the claim, and clocks differ.
+    # The earlier of both ends: brokers check the claim, and clocks differ.
     ends = [expiry_claim(value)]
     if isinstance(seconds, int | float) and not isinstance(seconds, bool):
         ends.append(began + seconds)
@@ -144,6 +142,6 @@ def _read(answer: bytes, began: float) -> Token:
 
 
 def _shown(url: str) -> str:
-    """Return an address without what may be secret: a user's name and password, a query."""
+    """Return a URL without the parts that may be secret: user name, password and query."""
     parts = urllib.parse.urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -1,4 +1,4 @@
-"""Keeps the service's token fresh, and says when there is no other one to be had."""
+"""Keep the service's token fresh, and report when no new one can be got."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 
 from mode import Service
 
-from caughtup.agents.kafka.tokens.source import source_of
+from caughtup.agents.kafka.tokens.source import token_source
 from caughtup.agents.kafka.tokens.token import TokenError
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
@@ -19,13 +19,12 @@ _LOOK_SECONDS = 2.0
 
 
 class TokenKeeper(Service):
-    """Gets a token whenever one is due, whether or not somebody logs in just then.
+    """Gets a new token whenever one is due, also while no client logs in.
 
-    Connections that are there stay while there is none; what needs another one is tried again by
-    its own client.
+    Open connections stay while there is no token; clients retry new ones by themselves.
     """
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(self, settings: Settings, health: Health) -> None:
         super().__init__()
@@ -40,8 +39,8 @@ class TokenKeeper(Service):
             await self.sleep(_LOOK_SECONDS)
 
     def look(self) -> None:
-        """Get a token if one is due, and say it when that begins to fail, and when it ends."""
-        source = source_of(self._settings.kafka)
+        """Get a token if one is due; log when that begins to fail, and when it works again."""
+        source = token_source(self._settings.kafka)
         try:
             source.token()
             failure = source.failure()

@@ -1,4 +1,4 @@
-"""Tokens for Amazon MSK's IAM: what Amazon's own signer makes of the machine's credentials.
+"""Tokens for Amazon MSK's IAM, made by Amazon's signer from the machine's credentials.
 
 ``"sasl.oauthbearer.token.provider" = "caughtup.agents.kafka.tokens.msk:token"``, and the region in
 ``"sasl.oauthbearer.config" = "region=eu-central-1"`` or in ``$AWS_REGION``.
@@ -18,7 +18,7 @@ except ModuleNotFoundError as error:
 
 
 def token(config: str) -> tuple[str, float]:
-    """Return a signed token, and until when it is good in seconds. Raises TokenError."""
+    """Return a signed token and its expiry time, in seconds since 1970. Raises TokenError."""
     given = dict(part.partition("=")[::2] for part in config.replace(",", " ").split())
     region = given.get("region") or os.environ.get("AWS_REGION") or _default_region()
     if not region:

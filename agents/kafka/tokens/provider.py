@@ -1,4 +1,4 @@
-"""Tokens from a function of the operator's: ``sasl.oauthbearer.token.provider``."""
+"""Tokens from the operator's own function: ``sasl.oauthbearer.token.provider``."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import time
 from collections.abc import Callable
 from importlib import import_module
 
-from caughtup.agents.kafka.tokens.token import Token, TokenError, checked_token
+from caughtup.agents.kafka.tokens.token import BearerToken, TokenError, checked_token
 
-#: Is called with the text of ``sasl.oauthbearer.config``, and returns a token and until when it is
-#: good, in seconds since 1970.
+#: Takes the text of ``sasl.oauthbearer.config``; returns a token and its expiry time, in seconds
+#: since 1970.
 ProvideToken = Callable[[str], tuple[str, float]]
 
 
 def load_provider(name: str) -> ProvideToken:
-    """Import ``MODULE:FUNCTION``. Raises TokenError, which says what is missing."""
+    """Import ``MODULE:FUNCTION``. Raises TokenError, whose message says what is missing."""
     module, _, function = name.partition(":")
     try:
         found = getattr(import_module(module), function, None)
@@ -28,8 +28,11 @@ def load_provider(name: str) -> ProvideToken:
     return provide
 
 
-def provided_token(name: str, config: str) -> Token:
-    """Call the function. Raises TokenError, without the function's own words: they may be secret."""
+def provided_token(name: str, config: str) -> BearerToken:
+    """Call the operator's function. Raises TokenError.
+
+    Messages of other exceptions are left out: they may hold secrets.
+    """
     provide = load_provider(name)
     try:
         value, expires_at = provide(config)

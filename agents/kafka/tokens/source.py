@@ -1,4 +1,4 @@
-"""Tokens as clients need them: one for all of them, another one before it gets old."""
+"""One token for all clients, replaced before it expires."""
 
 from __future__ import annotations
 
@@ -13,54 +13,59 @@ from aiokafka.errors import SaslAuthenticationFailed
 
 from caughtup.agents.kafka.tokens.endpoint import fetch_token
 from caughtup.agents.kafka.tokens.provider import provided_token
-from caughtup.agents.kafka.tokens.token import Token, TokenError
+from caughtup.agents.kafka.tokens.token import BearerToken, TokenError
 from caughtup.models.security.logins import Bearer, ClientCredentials, Provider, login_of
 
-#: Of a token's time, after which there has to be another one: before librdkafka asks, at 0.8.
+#: The share of a token's lifetime after which it is replaced; librdkafka asks at 0.8.
 _SHARE = 0.75
-#: After a failure nobody is asked for so long.
+#: The time after a failure in which no new attempt is made.
 _PAUSE_SECONDS = 2.0
 
 
 class TokenSource:
-    """Keeps a token, and gets another one before it gets old. Threads may share it."""
+    """Keeps a token, and gets another before it expires. Threads may share it.
 
-    def __init__(self, ask: Callable[[], Token], clock: Callable[[], float] = time.time) -> None:
+    ``ask`` gets a token, and may raise TokenError.
+    """
+
+    def __init__(
+        self, ask: Callable[[], BearerToken], clock: Callable[[], float] = time.time
+    ) -> None:
         self._ask = ask
         self._clock = clock
         self._lock = Lock()
-        self._token: Token | None = None
-        self._due = self._not_before = 0.0
+        self._token: BearerToken | None = None
+        self._renew_at = self._not_before = 0.0
         self._failure: TokenError | None = None
 
-    def token(self) -> Token:
-        """Return a token that is good; while one is, nobody waits for the next.
+    def token(self) -> BearerToken:
+        """Return a valid token. Raises TokenError if there is none.
 
-        Raises TokenError.
+        While the kept token is valid, only one thread waits for its replacement.
         """
         now = self._clock()
-        kept = self._good(now)
-        if kept is not None and (now < self._due or now < self._not_before):
+        kept = self._valid(now)
+        if kept is not None and (now < self._renew_at or now < self._not_before):
             return kept
         if not self._lock.acquire(blocking=kept is None) and kept is not None:
             return kept
         try:
-            return self._renewed()
+            return self._renew()
         finally:
             self._lock.release()
 
     def failure(self) -> str | None:
-        """Return why there is no newer token, None if there is nothing wrong."""
+        """Return why the last attempt failed; None if it succeeded."""
         return None if self._failure is None else str(self._failure)
 
-    def _good(self, now: float) -> Token | None:
+    def _valid(self, now: float) -> BearerToken | None:
         token = self._token
         return token if token is not None and now < token.expires_at else None
 
-    def _renewed(self) -> Token:
+    def _renew(self) -> BearerToken:
         now = self._clock()
-        kept = self._good(now)
-        if kept is not None and now < self._due:  # another thread was here
+        kept = self._valid(now)
+        if kept is not None and now < self._renew_at:  # another thread has replaced it
             return kept
         if self._failure is None or now >= self._not_before:
             try:
@@ -70,7 +75,7 @@ class TokenSource:
                 self._not_before = self._clock() + _PAUSE_SECONDS
             else:
                 self._token, self._failure = found, None
-                self._due = now + _SHARE * (found.expires_at - now)
+                self._renew_at = now + _SHARE * (found.expires_at - now)
                 return found
         if kept is not None:
             return kept
@@ -81,49 +86,51 @@ _lock = Lock()
 _sources: dict[ClientCredentials | Provider, TokenSource] = {}
 
 
-def source_of(kafka: Mapping[str, Any]) -> TokenSource:
-    """Return where tokens come from by the properties of this moment: a secret may be rotated."""
+def token_source(kafka: Mapping[str, Any]) -> TokenSource:
+    """Return the token source for the current properties: a rotated secret makes a new source."""
     login = login_of(kafka)
     assert isinstance(login, Bearer)
     place = login.source
     with _lock:
         if place not in _sources:
-            _sources[place] = TokenSource(_asking(place, kafka))
+            _sources[place] = TokenSource(_asker(place, kafka))
         return _sources[place]
 
 
-def _asking(place: ClientCredentials | Provider, kafka: Mapping[str, Any]) -> Callable[[], Token]:
+def _asker(
+    place: ClientCredentials | Provider, kafka: Mapping[str, Any]
+) -> Callable[[], BearerToken]:
     if isinstance(place, ClientCredentials):
         return lambda: fetch_token(place, kafka)
     return lambda: provided_token(place.function, place.config)
 
 
-class AiokafkaTokens(AbstractTokenProvider):  # type: ignore[misc]
-    """Tokens as aiokafka asks for them."""
+class AiokafkaTokenProvider(AbstractTokenProvider):  # type: ignore[misc]
+    """Gives tokens to aiokafka."""
 
     def __init__(self, kafka: Mapping[str, Any], extensions: Mapping[str, str]) -> None:
         self._kafka = kafka
         self._extensions = extensions
 
     async def token(self) -> str:
-        """Return a token. Raises SaslAuthenticationFailed, which says why there is none."""
+        """Return a token. Raises SaslAuthenticationFailed with the reason if there is none."""
         try:
-            return (await asyncio.to_thread(source_of(self._kafka).token)).value
+            return (await asyncio.to_thread(token_source(self._kafka).token)).value
         except TokenError as error:
             raise SaslAuthenticationFailed(str(error)) from None
 
     def extensions(self) -> dict[str, str]:
-        """Return what is sent beside the token."""
+        """Return the SASL extensions to send with the token."""
         return dict(self._extensions)
 
 
 def token_callback(
     kafka: Mapping[str, Any], extensions: Mapping[str, str]
 ) -> Callable[[str], tuple[str, float, str, dict[str, str]]]:
-    """Return what librdkafka calls, on a thread of its own, when it needs another token."""
+    """Return the function that librdkafka calls, on its own thread, when it needs a token."""
 
     def provide(_: str) -> tuple[str, float, str, dict[str, str]]:
-        token = source_of(kafka).token()
+        token = token_source(kafka).token()
         return token.value, token.expires_at, "", dict(extensions)
 
     return provide

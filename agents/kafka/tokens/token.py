@@ -1,4 +1,4 @@
-"""A token of OAuth, and why there is none."""
+"""An OAuth bearer token, and the error when there is none."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-#: What a token may consist of: nothing that ends a field of SASL's message, or a line.
+#: The characters of a token: none that ends a field of the SASL message, or a line.
 _VALUE = re.compile(r"[\x21-\x7e]{1,65536}")
 
 
 class TokenError(Exception):
-    """There is no token: why, in words that hold no secret.
+    """There is no token; the message says why, without secrets.
 
-    ``passing``: it may be over by itself, as when an endpoint starts anew.
+    ``passing``: the reason may end by itself, as when an endpoint restarts.
     """
 
     def __init__(self, message: str, *, passing: bool = False) -> None:
@@ -25,15 +25,15 @@ class TokenError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
-    """A token, and until when it is good, in seconds since 1970; it is never shown."""
+class BearerToken:
+    """A token, never shown, and its expiry time in seconds since 1970."""
 
     value: str = field(repr=False)
     expires_at: float
 
 
-def checked_token(value: object, expires_at: object, now: float) -> Token:
-    """Return a token that can be sent. Raises TokenError."""
+def checked_token(value: object, expires_at: object, now: float) -> BearerToken:
+    """Return a token with a valid format and expiry time; ``now`` in s. Raises TokenError."""
     if not isinstance(value, str) or not _VALUE.fullmatch(value):
         raise TokenError("what it returned is not a token")
     if isinstance(expires_at, bool) or not isinstance(expires_at, int | float):
@@ -43,11 +43,11 @@ def checked_token(value: object, expires_at: object, now: float) -> Token:
             "the token has expired, or expires in years (seconds since 1970 are expected): compare "
             "the clocks of this machine and of its issuer"
         )
-    return Token(value, float(expires_at))
+    return BearerToken(value, float(expires_at))
 
 
 def expiry_claim(value: object) -> float | None:
-    """Return until when a token says that it is good (``exp`` of a JWT), if it does."""
+    """Return the expiry time in a token (``exp`` of a JWT) in seconds since 1970; None without."""
     parts = value.split(".") if isinstance(value, str) else []
     if len(parts) != 3:
         return None

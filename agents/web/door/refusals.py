@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from caughtup.agents.process.fault_log import OnceAMinute
+from caughtup.agents.process.fault_log import LogLimit
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class Refusals:
 
     def __init__(self, counts: Counter[str]) -> None:
         self._counts = counts
-        self._due = OnceAMinute()
+        self._due = LogLimit()
 
     def count(self, reason: str, peer: str = "") -> None:
         """Count a connection that was closed, or a request that can't be parsed."""

@@ -1,8 +1,8 @@
-"""Faust tables in memory whose standbys are worth something when they take over.
+"""Faust tables in memory whose standbys survive rebalances.
 
-Faust's own tables in memory forget what they aren't active for whenever a rebalance ends, and
-an active is restored from its changelog's beginning. Tables at ``caughtup-memory://`` keep the
-copies that they stand by for, and know how far each is.
+Faust's own tables in memory drop standbys at the end of each rebalance, and restore actives from
+the start of their changelogs. Tables at ``caughtup-memory://`` keep their standbys, with the offset
+that each has reached.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from faust.stores.memory import Store as FaustsStore
+from faust.stores.memory import Store as FaustStore
 from faust.streams import current_event
 from faust.tables.sets import SetTable
 from faust.types import TP, EventT
 
 
-class Store(FaustsStore[Any, Any]):
+class MemoryStore(FaustStore[Any, Any]):
     """A table in memory, with the offset that each partition's copy has reached.
 
-    Tables of sets keep theirs in objects of their own, and are as with Faust's store.
+    Tables of sets behave as in Faust's store: their contents are in other objects.
     """
 
     def __post_init__(self) -> None:
@@ -31,11 +31,11 @@ class Store(FaustsStore[Any, Any]):
         return not isinstance(self.table, SetTable)
 
     def persisted_offset(self, tp: TP) -> int | None:
-        """Return the offset of the last record that a partition's copy has, None for no copy."""
+        """Return the offset of the last record in a partition's copy; None without a copy."""
         return self._offsets.get(tp)
 
     def set_persisted_offset(self, tp: TP, offset: int) -> None:
-        """Hear that a change made here is in the changelog."""
+        """Record that the changelog has a change made here, at this offset."""
         if self._knows:
             self._offsets[tp] = max(offset, self._offsets.get(tp, offset))
 
@@ -47,14 +47,14 @@ class Store(FaustsStore[Any, Any]):
             self.set_persisted_offset(event.message.tp, event.message.offset)
 
     async def on_recovery_completed(self, active_tps: set[TP], standby_tps: set[TP]) -> None:
-        """Forget the partitions that there is no copy of any more."""
+        """Forget partitions of which this worker no longer has a copy."""
         kept = (active_tps | standby_tps) if self._knows else active_tps
         for tp in self._offsets.keys() - kept:
             del self._offsets[tp]
         await super().on_recovery_completed(kept, standby_tps)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """Change a key, of the partition whose record is being worked on."""
+        """Set a key, in the partition of the record that is being processed."""
         event = current_event()
         if event is not None and not self.table.use_partitioner:
             self._key_partition[key] = event.message.partition
@@ -66,6 +66,6 @@ class Store(FaustsStore[Any, Any]):
         self._key_partition.pop(key, None)
 
     def update(self, *given: Any, **more: Any) -> None:
-        """Change keys."""
+        """Set several keys."""
         for key, value in dict(*given, **more).items():
             self[key] = value

@@ -1,4 +1,4 @@
-"""Positions of a Faust worker's tables, as its own recovery has them."""
+"""The positions of a Faust worker's tables, from Faust's own recovery."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from caughtup.models.ids import TaskId, TopicPartition
 
 
 class FaustCopies:
-    """The tables of a worker, which Faust restores by itself; this only looks.
+    """A read-only view of a worker's tables, which Faust restores by itself.
 
-    Faust restores in the thread of the application and this is called in its consumer's, so
-    whatever changes there is copied before it is looked through.
+    Faust restores in the application's thread, and this is called in the consumer's. So collections
+    that change there are copied before they are iterated.
     """
 
     def __init__(self, app: AppT, topology: Topology) -> None:
-        """Look at the tables of ``app``."""
+        """Make the view of the tables of ``app``."""
         self._app = app
         self._topology = topology
         self._active: frozenset[TopicPartition] = frozenset()
@@ -30,8 +30,8 @@ class FaustCopies:
     def positions(self) -> Mapping[TopicPartition, int]:
         """Return the next offset to restore of each copy; source: faust.tables.recovery.Recovery.
 
-        Faust keeps the offset of the last record that it read, None or -1 for none. What it reads
-        is written to a table in batches, but all that is read before anything is handed over.
+        Faust has the offset of the last record read, None or -1 for none. It writes records to a
+        table in batches, and all of them before a partition is handed over.
         """
         recovery = self._recovery
         positions: dict[TopicPartition, int] = {}
@@ -59,7 +59,7 @@ class FaustCopies:
         self._recovered &= self._active
 
     async def _complete(self, *given: object, **more: object) -> None:
-        """Hear that all actives have been restored, of whichever rebalance."""
+        """Handle Faust's signal that all actives are restored, perhaps of an earlier rebalance."""
         restored = {TopicPartition(*one) for one in self._recovery.active_tps.copy()}
         self._recovered = self._active & restored
 

@@ -1,4 +1,4 @@
-"""A Faust application's tasks: what it reads and keeps, by numbers of partitions."""
+"""A Faust application's tasks: topics and tables are grouped by their number of partitions."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from caughtup.models.partition_assignor.task_partitions import TaskPartitions, g
 
 
 class CountedTopology(Topology):
-    """Topics with the same number of partitions are read together, as Faust's tables need it.
+    """Topics and tables with the same number of partitions form one subtopology.
 
-    Faust doesn't say which agent changes which table; whatever has as many partitions is kept
-    together, so that partition p of a table is where partition p of all topics is read that may
-    change it. The number of partitions is the subtopology: 6_0 is partition 0 of all that have
-    six. So every member names tasks alike, before it knows all topics of the others.
+    Faust does not show which agent changes which table. With this grouping, partition p of a table
+    is on the member that reads partition p of all topics that may change it. The number of
+    partitions is the subtopology's number: 6_0 is partition 0 of all topics with six. So all
+    members use the same names for tasks, before they know each other's topics.
     """
 
     def __init__(self) -> None:
-        """Begin with no topics; ``keep`` names the tables, ``count`` the topics."""
+        """Make an empty topology; ``keep`` sets the tables, ``count`` the topics."""
         self.topics: tuple[str, ...] = ()
-        #: Every changelog topic; the list stays the same one.
+        #: All changelog topics. The list object stays the same.
         self.changelogs: list[str] = []  # type: ignore[assignment]
         self._tables: dict[str, str] = {}
         self._everywhere: frozenset[str] = frozenset()
         self._counts: dict[str, int] = {}
 
     def keep(self, tables: Mapping[str, str], everywhere: Collection[str]) -> None:
-        """Learn the tables, by their changelog topics, and the changelogs of global tables.
+        """Set the tables, by changelog topic, and the changelogs of global tables (``everywhere``).
 
-        Global tables are everywhere, so that they belong to no task.
+        Global tables are on every member, and belong to no task.
         """
         self._tables = dict(sorted(tables.items()))
         self.changelogs[:] = self._tables
         self._everywhere = frozenset(everywhere)
 
     def count(self, counts: Mapping[str, int]) -> None:
-        """Learn how many partitions topics have; those without any are left out."""
+        """Set the topics' numbers of partitions; topics without partitions are left out."""
         self._counts = {
             topic: count
             for topic, count in sorted(counts.items())
@@ -47,7 +47,7 @@ class CountedTopology(Topology):
         self.topics = tuple(self._counts)
 
     def tasks(self, counts: Mapping[str, int], known: Collection[str]) -> TaskPartitions:
-        """Return the tasks of the topics that are all ``known``, changelog topics among them."""
+        """Return the tasks whose topics are all ``known``, with their changelog topics."""
         there = {topic: count for topic, count in counts.items() if topic in known}
         subtopologies = {}
         for number in sorted(set(there.values()) - {0}):
@@ -61,23 +61,23 @@ class CountedTopology(Topology):
         return bool(self.tables_of(task))
 
     def tables_of(self, task: TaskId) -> Mapping[str, TopicPartition]:
-        """Name a task's tables, each with its changelog partition."""
+        """Return the changelog partition of each of a task's tables, by the table's name."""
         tables = self._group(task.subtopology, self._counts).tables
         return {name: TopicPartition(topic, task.partition) for name, topic in tables.items()}
 
     def task_reading(self, source: TopicPartition) -> TaskId | None:
-        """Name the task that reads a source partition."""
+        """Return the task that reads a source partition; None if there is none."""
         count = self._counts.get(source.topic)
         return None if count is None else TaskId(count, source.partition)
 
     def task_restored_from(self, changelog: TopicPartition) -> TaskId | None:
-        """Name the task whose table a changelog partition restores."""
+        """Return the task that a changelog partition restores; None if there is none."""
         return self.task_reading(changelog) if changelog.topic in self._tables else None
 
     def _group(self, number: int, counts: Mapping[str, int]) -> TopicGroup:
-        """Return the topics and tables that have this many partitions.
+        """Return the topics and tables with this number of partitions.
 
-        A table that no topic of as many partitions could change is read as if it were one.
+        If tables have no topic with that number, their changelogs count as source topics.
         """
         topics = [topic for topic, count in sorted(counts.items()) if count == number]
         tables = {self._tables[topic]: topic for topic in topics if topic in self._tables}

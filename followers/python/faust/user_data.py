@@ -1,7 +1,7 @@
-"""User data of Faust's workers: a follower's, and behind them Faust's own.
+"""User data of Faust workers: those of a follower, followed by Faust's own.
 
-Whoever reads a Kafka Streams group's user data stops where these end, as Kafka Streams does, and
-so needn't know of Faust.
+Readers of Kafka Streams' user data stop at the end of the follower's part, like Kafka Streams, and
+need not know of Faust.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from caughtup.models.errors import DecodeError
 
 log = logging.getLogger("caughtup.followers")
 
-_TAIL = struct.Struct(">I5s")  # the bytes before it, and who wrote them
+_TAIL = struct.Struct(">I5s")  # the number of bytes before it, and a mark
 _FAUST = b"faust"
 
 
 def join_user_data(followers: bytes, fausts: bytes) -> bytes:
-    """Write user data that begin with a follower's; Faust's come behind, compressed."""
+    """Encode user data: a follower's, followed by Faust's, compressed."""
     packed = zlib.compress(fausts)
     return b"".join((followers, packed, _TAIL.pack(len(packed), _FAUST)))
 
 
 def split_user_data(data: bytes | None) -> tuple[bytes, bytes]:
-    """Return a follower's user data and Faust's.
+    """Split user data into a follower's and Faust's.
 
-    Raises DecodeError: ``not_faust`` for user data without Faust's, ``truncated`` and ``corrupt``
-    for some that are damaged.
+    Raises DecodeError: ``not_faust`` for user data without Faust's, ``truncated`` or ``corrupt``
+    for damaged ones.
     """
     whole = data or b""
     if not whole.endswith(_FAUST) or len(whole) < _TAIL.size:
@@ -51,7 +51,7 @@ def split_user_data(data: bytes | None) -> tuple[bytes, bytes]:
 def read_worker(user_data: bytes | None) -> tuple[bytes, str]:
     """Return a member's user data as a follower, and its web address.
 
-    Whoever isn't a Faust worker said nothing as one and has no address.
+    Both are empty for a member that is not a Faust worker.
     """
     try:
         followers, fausts = split_user_data(user_data)

@@ -1,7 +1,7 @@
-"""Passes over record batches that would be too large once they are decompressed.
+"""Skip record batches that would be too large after decompression.
 
-aiokafka decompresses a whole batch at once. A few KB can become GBs, over which the system ends the
-process, and there is no bound to be set: so what brokers send is looked at before its consumer is.
+aiokafka decompresses a whole batch at once, without a limit. A few KB can become GBs, for which the
+system kills the process. So brokers' answers are checked before aiokafka's consumer gets them.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _HEAD = struct.Struct(">qiibI")
 _BODY = struct.Struct(">hiqqqhii")
 _LENGTH_END = 12
 _CODEC, _GZIP = 0x07, 1
-#: zlib's sign for a gzip header.
+#: zlib's window bits for data with a gzip header.
 _GZIP_BITS = 31
 _CHUNK = 1 << 20
 
 
-class _Batch(NamedTuple):
-    """Where a batch begins and ends in what was sent, and what its header says."""
+class _BatchHeader(NamedTuple):
+    """A batch in an answer: where it begins and ends, and the fields of its header."""
 
     start: int
     end: int
@@ -41,11 +41,11 @@ class _Batch(NamedTuple):
 def bound_batches(
     consumer: AIOKafkaConsumer, most_bytes: int, passed_over: Callable[[str], None]
 ) -> None:
-    """Make a consumer pass over batches that decompress to more; call it before the start.
+    """Make a consumer skip batches that decompress to more bytes; call it before the start.
 
-    It reads batches without compression or with gzip, as the service writes them, and calls
-    ``passed_over`` with the reason for each other one. tests/followers/test_bounded_fetch.py fails
-    when aiokafka's internals move.
+    Only batches without compression or with gzip are read, as the service writes them. For each
+    skipped batch ``passed_over`` is called with the reason. tests/followers/test_bounded_fetch.py
+    fails when aiokafka's internals change.
     """
     send = consumer._client.send
 
@@ -65,7 +65,7 @@ def bound_batches(
 
 
 def bounded_records(records: bytes, most_bytes: int) -> tuple[bytes, list[str]]:
-    """Put an empty batch in the place of each that is too large, and say of each why."""
+    """Replace batches that are too large by empty ones; return the bytes and the reasons."""
     kept, why = [], []
     done = 0
     for batch in _batches(records):
@@ -77,8 +77,8 @@ def bounded_records(records: bytes, most_bytes: int) -> tuple[bytes, list[str]]:
     return b"".join((*kept, records[done:])) if kept else records, why
 
 
-def _batches(records: bytes) -> Iterator[_Batch]:
-    """List the batches that are there as a whole."""
+def _batches(records: bytes) -> Iterator[_BatchHeader]:
+    """Yield the complete batches."""
     start = 0
     while start + _HEAD.size + _BODY.size <= len(records):
         offset, length, _, magic, _ = _HEAD.unpack_from(records, start)
@@ -86,11 +86,11 @@ def _batches(records: bytes) -> Iterator[_Batch]:
         end = start + _LENGTH_END + length
         if length <= 0 or end > len(records):
             return
-        yield _Batch(start, end, offset, magic, attributes, last_delta)
+        yield _BatchHeader(start, end, offset, magic, attributes, last_delta)
         start = end
 
 
-def _problem(records: bytes, batch: _Batch, most_bytes: int) -> str:
+def _problem(records: bytes, batch: _BatchHeader, most_bytes: int) -> str:
     if batch.magic < 2:
         return "they are in a format from before Kafka 0.11"
     codec = batch.attributes & _CODEC
@@ -103,7 +103,7 @@ def _problem(records: bytes, batch: _Batch, most_bytes: int) -> str:
 
 
 def _fits(compressed: memoryview, most_bytes: int) -> bool:
-    """Return whether gzip gives no more bytes than that, without keeping them."""
+    """Return whether gzip data decompress to at most ``most_bytes``, without keeping them."""
     left: bytes | memoryview = compressed
     size = 0
     while True:
@@ -123,8 +123,8 @@ def _fits(compressed: memoryview, most_bytes: int) -> bool:
             return True
 
 
-def _empty(batch: _Batch) -> bytes:
-    """Write a batch of no records in the place of another, as compaction leaves them behind."""
+def _empty(batch: _BatchHeader) -> bytes:
+    """Return a batch without records with the same offsets, like one after compaction."""
     last_delta = batch.last_delta if batch.magic >= 2 else 0
     body = _BODY.pack(0, last_delta, 0, 0, -1, -1, -1, 0)
     length = _HEAD.size + _BODY.size - _LENGTH_END

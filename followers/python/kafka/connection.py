@@ -1,4 +1,4 @@
-"""Counts a topic's partitions and reads the cluster's id, before anything is read or written."""
+"""Requests before reading and writing: numbers of partitions, and the cluster's id."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from aiokafka.admin import AIOKafkaAdminClient
 
 log = logging.getLogger("caughtup.followers")
 
-#: How aiokafka's clients connect: ``bootstrap_servers``, ``security_protocol``, ``ssl_context`` …
+#: Connection properties of aiokafka: ``bootstrap_servers``, ``security_protocol``, ``ssl_context`` …
 Connection = Mapping[str, Any]
 
 
 async def partition_counts(connection: Connection, topics: Collection[str]) -> dict[str, int]:
-    """Return how many partitions topics have; those that don't exist are left out.
+    """Return the topics' numbers of partitions; topics that do not exist are left out.
 
-    All topics are listed: naming one that isn't there would create it on brokers that create
-    topics on demand. Raises KafkaError.
+    All topics are listed: asking for a missing one would create it on brokers that create topics on
+    demand. Raises KafkaError.
     """
     admin = AIOKafkaAdminClient(**connection, client_id="caughtup-follower")
     await admin.start()
@@ -34,7 +34,7 @@ async def partition_counts(connection: Connection, topics: Collection[str]) -> d
 
 
 async def cluster_id(connection: Connection) -> str:
-    """Return what the cluster calls itself. Raises KafkaError."""
+    """Return the cluster's id. Raises KafkaError."""
     admin = AIOKafkaAdminClient(**connection, client_id="caughtup-follower")
     await admin.start()
     try:
@@ -44,18 +44,18 @@ async def cluster_id(connection: Connection) -> str:
     return str(described["cluster_id"])
 
 
-class Complaint:
-    """Logs a problem once, until another one or none comes."""
+class RepeatedProblem:
+    """Logs a repeated problem once, until it changes or ends."""
 
     def __init__(self) -> None:
         self._last: str | None = None
 
     def say(self, message: str) -> None:
-        """Log a warning unless it was the last one."""
+        """Log a warning, unless it is the same as the last one."""
         if message != self._last:
             log.warning("%s", message)
             self._last = message
 
     def over(self) -> None:
-        """Forget the last one."""
+        """Record that the problem has ended."""
         self._last = None

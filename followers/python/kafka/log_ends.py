@@ -1,4 +1,4 @@
-"""Keeps the bounds of an application's changelogs at hand, listed in the background."""
+"""List the start and end offsets of an application's changelogs in the background."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import KafkaError
 
-from caughtup.followers.python.kafka.connection import Complaint, Connection, partition_counts
+from caughtup.followers.python.kafka.connection import Connection, RepeatedProblem, partition_counts
 from caughtup.models.ids import TopicPartition
 
-#: The changelogs' partitions are counted again after so many seconds.
+#: How often the changelogs' partitions are counted again.
 _PARTITIONS_SECONDS = 60.0
 _RETRY_SECONDS = 1.0
 
 
 class LogEnds:
-    """Where changelog partitions begin and end, in offsets, as of the last listing.
+    """The start and end offsets of changelog partitions, as of the last listing.
 
-    They are listed each ``interval_ms``, and as soon as somebody asks for it.
+    They are listed each ``interval_ms``, and soon after ``ask``.
     """
 
     def __init__(self, connection: Connection, topics: Collection[str], interval_ms: int) -> None:
@@ -28,18 +28,18 @@ class LogEnds:
         self._topics = topics
         self._seconds = interval_ms / 1000
         self._asked = asyncio.Event()
-        self._complaint = Complaint()
+        self._complaint = RepeatedProblem()
         self.starts: dict[TopicPartition, int] = {}
         self.ends: dict[TopicPartition, int] = {}
-        #: Set once they were listed, or couldn't be.
+        #: Set after the first listing, also a failed one.
         self.known = asyncio.Event()
 
     def ask(self) -> None:
-        """Request another listing soon; never waits."""
+        """Request another listing soon; does not wait."""
         self._asked.set()
 
     async def run(self) -> None:
-        """List them until cancelled."""
+        """List offsets until cancelled."""
         if not self._topics:
             self.known.set()
             return
@@ -52,7 +52,7 @@ class LogEnds:
             await asyncio.sleep(_RETRY_SECONDS)
 
     async def _list(self) -> None:
-        """List them as long as it goes well, and no new partition can be expected."""
+        """List offsets repeatedly, until a failure or the next count of partitions."""
         counts = await partition_counts(self._connection, self._topics)
         partitions = [
             KafkaPartition(topic, number)

@@ -1,4 +1,4 @@
-"""Writes a follower's records to caughtup's topics in the background."""
+"""Write a follower's records to caughtup's topics in the background."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import time
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
-from caughtup.followers.python.kafka.connection import Complaint, Connection, partition_counts
+from caughtup.followers.python.kafka.connection import Connection, RepeatedProblem, partition_counts
 
 _MOST_BYTES = 64 << 20
 _RETRY_SECONDS = 10.0
 _WRITE_SECONDS = 10.0
 
 
-class Publisher:
-    """Writes records; of each key only the newest value waits to be written.
+class RecordPublisher:
+    """Writes records; only the newest value of each key waits to be written.
 
-    A topic that isn't there is looked for again after a while, and never created; what can't be
-    written is dropped with a warning.
+    A missing topic is never created, and checked again later. Records that cannot be written are
+    dropped with a warning.
     """
 
     def __init__(self, connection: Connection, topics: tuple[str, ...]) -> None:
@@ -29,11 +29,11 @@ class Publisher:
         self._list_again_at = 0.0
         self._waiting: dict[tuple[str, bytes], bytes | None] = {}
         self._woken = asyncio.Event()
-        self._complaint = Complaint()
+        self._complaint = RepeatedProblem()
         self._producer: AIOKafkaProducer | None = None
 
     def publish(self, topic: str, key: bytes, value: bytes | None) -> None:
-        """Queue a record to be written soon; None is a tombstone."""
+        """Queue a record; None is a tombstone."""
         self._waiting[topic, key] = value
         self._woken.set()
 
@@ -45,7 +45,7 @@ class Publisher:
             await self.flush()
 
     async def flush(self) -> None:
-        """Write what waits, or drop it."""
+        """Write the queued records, or drop them."""
         waiting, self._waiting = self._waiting, {}
         try:
             async with asyncio.timeout(_WRITE_SECONDS):
@@ -54,7 +54,7 @@ class Publisher:
             self._complaint.say(f"cannot write to {', '.join(self._topics)}: {error!r}")
 
     async def close(self) -> None:
-        """Write what waits, then close the connection."""
+        """Write the queued records, then close the connection."""
         try:
             if self._waiting:
                 await self.flush()
@@ -71,7 +71,7 @@ class Publisher:
                 **self._connection,
                 client_id="caughtup-follower",
                 acks="all",
-                # Idempotence would ask for more rights than writing.
+                # Idempotence could need more permissions than WRITE.
                 enable_idempotence=False,
                 compression_type="gzip",
                 max_request_size=_MOST_BYTES,

@@ -1,4 +1,4 @@
-"""Keeps the newest recommendation of one group at hand, read in the background."""
+"""Read the newest recommendation of one group in the background, and check its signature."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from aiokafka.errors import KafkaError
 
 from caughtup.followers.python.kafka.bounded_fetch import bound_batches
 from caughtup.followers.python.kafka.connection import (
-    Complaint,
     Connection,
+    RepeatedProblem,
     cluster_id,
     partition_counts,
 )
-from caughtup.followers.python.kafka.signatures import find_forgery
 from caughtup.models.assignors.following.recommendation import (
     FollowedRecommendation,
     Objection,
@@ -28,20 +27,22 @@ from caughtup.models.assignors.following.recommendation import (
 )
 from caughtup.models.errors import CaughtupError
 from caughtup.models.records.topics import MOST_RECOMMENDATION_BYTES
+from caughtup.models.security import signing
 from caughtup.models.security.signing import HEADER
 
 log = logging.getLogger("caughtup.followers")
 
-#: Of a batch alone a broker sends all.
+#: The fetch size; a larger first batch is sent whole.
 _MOST_FETCHED = 1 << 20
-#: A record's other parts are small.
+#: The decompressed size of a batch: a largest recommendation, and 1 MB for all else.
 _MOST_DECOMPRESSED = MOST_RECOMMENDATION_BYTES + (1 << 20)
 _FIRST_RETRY, _LAST_RETRY = 1.0, 30.0
 _POLL_MS = 500
+_MOST_FILE_BYTES = 1 << 16
 
 
 class _Newest(NamedTuple):
-    """A record as read, when (s, monotonic), and how much later the log's last record is (ms)."""
+    """A decoded record, when it was read (s, monotonic), and its age then by the log's end (ms)."""
 
     read: FollowedRecommendation | Objection
     seen: float
@@ -49,9 +50,9 @@ class _Newest(NamedTuple):
 
 
 class RecommendationReader:
-    """Reads ``recommended-assignments`` from its beginning and on, as long as ``run`` runs.
+    """Reads ``recommended-assignments`` from its start and follows it, while ``run`` runs.
 
-    With a file of signing keys, what isn't signed with one of them is an objection.
+    With a file of signing keys, a record that is not signed with one of them is an objection.
     """
 
     def __init__(
@@ -66,16 +67,16 @@ class RecommendationReader:
         self._group = group
         self._signing_key_file = signing_key_file
         self._cluster = ""
-        self._complaint = Complaint()
-        self._passed_over = Complaint()
+        self._complaint = RepeatedProblem()
+        self._passed_over = RepeatedProblem()
         self._newest: _Newest | None = None
         self._retry = _FIRST_RETRY
         self._from_end = False
-        #: Set once it is known whether there is a recommendation, or why that can't be known.
+        #: Set once the topic was read to its end, or could not be read.
         self.known = asyncio.Event()
 
     def newest(self) -> tuple[FollowedRecommendation | Objection, int]:
-        """Return what is known now, and how old it is at least, in ms; never waits."""
+        """Return the newest recommendation or objection, and its least age in ms; does not wait."""
         newest = self._newest
         if newest is None:
             return Objection("reading", f"{self._topic} is still being read"), 0
@@ -83,9 +84,9 @@ class RecommendationReader:
         return newest.read, max(since_ms, newest.older_ms)
 
     async def run(self) -> None:
-        """Read until cancelled; what can't be read is tried again after 1 s, 2 s, … 30 s.
+        """Read until cancelled; failures are retried after 1 s, 2 s, … 30 s.
 
-        Where memory ran out over a record, it goes on from the log's end.
+        After running out of memory over a record, reading continues at the log's end.
         """
         while True:
             try:
@@ -129,7 +130,7 @@ class RecommendationReader:
             await consumer.stop()
 
     async def _catch_up(self, consumer: AIOKafkaConsumer) -> None:
-        """Read what is there; its last record of the group counts, none if there is none."""
+        """Read to the present end; keep the group's last record, if any."""
         partitions = list(consumer.assignment())
         if self._from_end:
             await consumer.seek_to_end(*partitions)
@@ -140,7 +141,7 @@ class RecommendationReader:
             for record in await _poll(consumer):
                 if record.key == self._group.encode():
                     found = record
-                    # Only what comes after it says how old it is.
+                    # Its age is measured by later records only.
                     log_times.clear()
                 before = log_times.get(record.partition, 0)
                 log_times[record.partition] = max(before, record.timestamp)
@@ -174,7 +175,7 @@ class RecommendationReader:
         return read_followed(msgspec.json.decode(value), self._group)
 
     def _failed(self, message: str) -> None:
-        """Remember why nothing can be read; what was read before stays, and grows old."""
+        """Record why reading failed; a recommendation that was read before stays, and gets old."""
         self._complaint.say(message)
         if self._newest is None or isinstance(self._newest.read, Objection):
             self._set(Objection("reader_failed", message))
@@ -185,10 +186,39 @@ class RecommendationReader:
 
 
 async def _poll(consumer: AIOKafkaConsumer) -> list[ConsumerRecord]:
-    """Wait for records: one at a time, since another batch may be large."""
+    """Wait for a record; only one, since the next batch may be large."""
     found = await consumer.getmany(timeout_ms=_POLL_MS, max_records=1)
     return [record for records in found.values() for record in records]
 
 
 def _malformed(message: str) -> Objection:
     return Objection("malformed", f"the recommendation is malformed: {message}")
+
+
+def find_forgery(
+    file: str | Path, cluster: str, group: str, value: bytes, header: bytes | None
+) -> Objection | None:
+    """Return why a record's signature is not accepted; None if it is valid.
+
+    The file is read each time, so that keys can change while the application runs.
+    """
+    try:
+        keys = _read_keys(Path(file))
+    except CaughtupError as error:
+        message = f"signing_key_file names no file of keys: {error.message}"
+        return Objection("no_signing_key", message)
+    return signing.find_forgery(keys, cluster, group, value, header)
+
+
+def _read_keys(file: Path) -> tuple[signing.SigningKey, ...]:
+    """Read the keys in a file. Raises CaughtupError; its message holds nothing from the file."""
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(_MOST_FILE_BYTES + 1)
+        text = data.decode()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = f"it cannot be read: {type(error).__name__}"
+        raise CaughtupError("bad_key_file", reason) from None
+    if len(data) > _MOST_FILE_BYTES:
+        raise CaughtupError("bad_key_file", f"it is larger than {_MOST_FILE_BYTES} bytes")
+    return signing.read_keys(text)

@@ -1,4 +1,4 @@
-"""Samples of logs' ends as columns: which of them count, and in which order they happened."""
+"""Samples of end offsets as columns: which of them count, and in which order they happened."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-#: The position in its log of what comes from the state, before anything of the batch.
+#: The log offset of rows that come from the state: before all rows of the batch.
 FROM_STATE = -1
-#: A partition's number stands below its topic's in one whole number.
+#: In ``of_partition``, the lower bits are the partition, the upper ones the topic's number.
 _PARTITION_BITS = 32
 
 
 class EndOffsetSamples(NamedTuple):
-    """End offsets of partitions, arrays of one length: offsets, and times in ms since the epoch.
+    """End offsets of partitions: arrays of one length, with offsets, and times in ms since 1970.
 
-    ``place`` is of_partition's. ``readable_end_offset`` is -1 where it isn't known. A row that isn't
-    ``present`` says that the partition is gone, at its record's time; its offsets mean nothing.
+    ``place``: topic and partition as in ``of_partition``. ``readable_end_offset`` is -1 if unknown.
+    A row that is not ``present`` means that the partition was gone at its record's time; its
+    offsets mean nothing.
     """
 
     place: Ints
@@ -33,15 +34,15 @@ class EndOffsetSamples(NamedTuple):
     log_offset: Ints
 
     def rows(self, which: Ints | Flags) -> EndOffsetSamples:
-        """Return the rows of these numbers, in their order, or those that a mask selects."""
+        """Return the rows with these indices, in their order, or those that a mask selects."""
         return EndOffsetSamples._make(column[which] for column in self)
 
 
 class ValidEndOffsets(NamedTuple):
-    """EndOffsetSamples that count, by partition and in the order of their log.
+    """The samples that count, sorted by partition and log offset.
 
-    ``at_ms`` is when each happened: never earlier than one before it, whatever its clock says; -1
-    of what comes from the state. ``changed``: it says something else than the one before.
+    ``at_ms``: when each happened, never earlier than a sample before it, whatever its clock said;
+    -1 for rows from the state. ``changed``: whether it differs from the sample before it.
     """
 
     samples: EndOffsetSamples
@@ -50,20 +51,20 @@ class ValidEndOffsets(NamedTuple):
 
 
 def of_partition(topic: Ints, partition: Ints) -> Ints:
-    """Make one number of a topic's and a partition's, so that rows sort by both."""
+    """Combine the numbers of topic and partition into one int64 by which rows can be sorted."""
     return topic << _PARTITION_BITS | partition & (1 << _PARTITION_BITS) - 1
 
 
 def topic_and_partition(place: Ints) -> tuple[Ints, NDArray[np.int32]]:
-    """Return the topic's number and the partition's of one of ``of_partition``."""
+    """Split the numbers of ``of_partition`` into topics' numbers and partitions."""
     return place >> _PARTITION_BITS, place.astype(np.int32)
 
 
 def valid_end_offsets(samples: EndOffsetSamples) -> ValidEndOffsets:
-    """Sort samples, and drop those that are older than what was seen before.
+    """Sort samples, and drop those with an older time than an earlier one of their partition.
 
-    A slower second service's samples may come later. A partition that is gone begins anew: its
-    topic was deleted, and its clock may start over.
+    Such samples come from a slower second service. After a partition was gone the times start
+    again, since its topic was deleted.
     """
     samples = samples.rows(np.lexsort((samples.log_offset, samples.place)))
     first = starts(samples.place)
@@ -82,24 +83,24 @@ def last_end_offsets(end_offsets: ValidEndOffsets) -> EndOffsetSamples:
 
 
 def starts(sorted_keys: Ints) -> Flags:
-    """Return where a new key begins."""
+    """Return a mask of the first row of each key."""
     first = np.ones(len(sorted_keys), np.bool_)
     np.not_equal(sorted_keys[1:], sorted_keys[:-1], out=first[1:])
     return first
 
 
 def ends(sorted_keys: Ints) -> Flags:
-    """Return where a key is there for the last time."""
+    """Return a mask of the last row of each key."""
     last = np.ones(len(sorted_keys), np.bool_)
     np.not_equal(sorted_keys[1:], sorted_keys[:-1], out=last[:-1])
     return last
 
 
 def running_max(first: Flags, values: Ints) -> Ints:
-    """Return the largest value so far, from each start on."""
+    """Return the running maximum of values, restarted at each ``first``."""
     if not (values[1:] < values[:-1])[~first[1:]].any():
         return values
-    # A start's number before the value's rank, so that one pass over all rows will do.
+    # Ranks with the number of the run in front: one pass over all rows is enough.
     distinct, rank = np.unique(values, return_inverse=True)
     run = np.cumsum(first) * len(distinct)
     largest: Ints = distinct[np.maximum.accumulate(run + rank) - run]

@@ -1,8 +1,9 @@
-"""A bucket's commits and lag: from columns with names to the fold's numbers, and back to tables."""
+"""Compute a bucket's rows of commits and lag, and its state for the next batch."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,13 +24,12 @@ from caughtup.pipelines.history.buckets.end_offset_columns import (
     valid_end_offsets,
 )
 from caughtup.pipelines.history.buckets.lag_columns import (
-    Commits,
-    LagColumns,
+    CommitRows,
+    LagRows,
     lag_columns,
     last_commits,
 )
-from caughtup.pipelines.history.buckets.names import numbered
-from caughtup.pipelines.history.buckets.parts import Part, table_parts
+from caughtup.pipelines.history.buckets.parts import TablePart, table_parts
 from caughtup.pipelines.history.decoding.packs import buckets_of
 from caughtup.pipelines.tables import COMMITS, LAG, columns, timestamps
 
@@ -50,7 +50,7 @@ LAST_ENDS = columns(
     readable_end_offset=LongType(),
     as_of_ms=LongType(),
 )
-#: The table of what a batch leaves for the next one.
+#: The table of the state that a batch leaves for the next one.
 STATE = "_state"
 _COMMIT_FIELDS = ("partition", "present", "committed", "commit_time_ms", "log_offset")
 _SAMPLE_FIELDS = (
@@ -59,8 +59,34 @@ _SAMPLE_FIELDS = (
 )
 
 
+class NumberedNames(NamedTuple):
+    """Distinct names, sorted, and for each given column an array of the names' numbers."""
+
+    names: pa.StringArray
+    numbers: list[Ints]
+
+    def column(self, numbers: Ints) -> pa.DictionaryArray:
+        """Return a column of names from their numbers."""
+        return pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int32)), self.names)
+
+
+def numbered(columns: Sequence[pa.ChunkedArray]) -> NumberedNames:
+    """Number the names in columns of type ``packs.NAMES``, in the order of their bytes."""
+    chunks = [chunk for column in columns for chunk in column.chunks]
+    if not chunks:
+        return NumberedNames(pa.array([], pa.string()), [np.empty(0, np.int64) for _ in columns])
+    one = pa.chunked_array(chunks).unify_dictionaries()
+    names = one.chunk(0).dictionary
+    order = pc.sort_indices(names)
+    number = np.empty(len(names), np.int64)
+    number[order.to_numpy()] = np.arange(len(names))
+    every = number[np.concatenate([chunk.indices.to_numpy() for chunk in one.chunks])]
+    cuts = np.cumsum([len(column) for column in columns])[:-1]
+    return NumberedNames(names.take(order), np.split(every, cuts))
+
+
 class BucketLag:
-    """A batch's commits and end offsets, and the state before it; None where there is nothing."""
+    """A bucket's commits and end offsets of a batch, with the state before it; None if empty."""
 
     def __init__(
         self,
@@ -91,7 +117,7 @@ class BucketLag:
         group, place = group[order], place[order]
         first = starts(group) | starts(place)
         self._group_of, self._place_of = group[first], place[first]
-        self._commits = Commits(
+        self._commits = CommitRows(
             np.cumsum(first) - 1,
             place,
             present[order].astype(np.bool_),
@@ -100,8 +126,8 @@ class BucketLag:
             log_offset[order],
         )
 
-    def tables(self, bucket: int) -> Iterator[Part]:
-        """Return the rows of the tables of commits and lag."""
+    def tables(self, bucket: int) -> Iterator[TablePart]:
+        """Yield the rows of the tables of commits and lag."""
         if self._rows is not None:
             own = self._order[self._order >= self._known] - self._known
             yield from table_parts(COMMITS, bucket, _commit_rows(self._rows.take(pa.array(own))))
@@ -110,12 +136,12 @@ class BucketLag:
             if len(rows.reader):
                 yield from table_parts(LAG, bucket, self._lag_rows(rows))
 
-    def remembered(self, bucket: int, buckets: int, *, anew: bool) -> Iterator[Part]:
-        """Return the state for the next batch of this bucket's groups and topics, where it changed.
+    def remembered(self, bucket: int, buckets: int, *, rebucket: bool) -> Iterator[TablePart]:
+        """Yield the changed state of this bucket's groups and topics, for the next batch.
 
-        ``anew``: all of it, since there were other buckets before.
+        ``rebucket``: yield all state, since the number of buckets has changed.
         """
-        if self._rows is not None or anew:
+        if self._rows is not None or rebucket:
             last = last_commits(self._commits)
             reader = self._commits.reader[last]
             columns = [
@@ -124,7 +150,7 @@ class BucketLag:
                 self._commits.time_ms[last],
             ]
             yield _state("commits", bucket, buckets, LAST_COMMITS, columns)
-        if self._has_samples or anew:
+        if self._has_samples or rebucket:
             samples = last_end_offsets(self._end_offsets)
             topic, _ = topic_and_partition(samples.place)
             own = samples.rows(buckets_of(self._topics.column(topic), buckets) == bucket)
@@ -149,7 +175,7 @@ class BucketLag:
             samples.as_of_ms,
         ]
 
-    def _lag_rows(self, rows: LagColumns) -> pa.Table:
+    def _lag_rows(self, rows: LagRows) -> pa.Table:
         commits, samples = self._commits, self._end_offsets.samples
         group, topic, partition = self._named(rows.reader)
         gone = ~commits.present[rows.commit]
@@ -177,7 +203,7 @@ class BucketLag:
 
 
 def _of(known: pa.Table | None) -> pa.Table | None:
-    """Mark rows of the state as present, and as before anything of the batch."""
+    """Mark rows of the state as present, and as earlier than all rows of the batch."""
     if known is None:
         return None
     from_state = pa.array(np.full(len(known), FROM_STATE))
@@ -190,7 +216,7 @@ def _names(name: str, tables: Sequence[pa.Table | None]) -> list[pa.ChunkedArray
 
 
 def _numbers(tables: Sequence[pa.Table | None], names: Sequence[str]) -> list[Ints]:
-    """Return columns of numbers of all tables, -1 where there is none."""
+    """Return columns of all tables concatenated, as int64, -1 for null."""
     given = [table for table in tables if table is not None]
     if not given:
         return [np.empty(0, np.int64) for _ in names]
@@ -228,11 +254,11 @@ def _commit_rows(rows: pa.Table) -> pa.Table:
 
 def _state(
     kind: str, bucket: int, buckets: int, schema: StructType, columns: Sequence[object]
-) -> Part:
+) -> TablePart:
     table = pa.table(dict(zip(schema.names, columns, strict=True)), schema=to_arrow_schema(schema))
-    return Part(STATE, state_folder(kind, bucket, buckets), table, ("group", "topic"))
+    return TablePart(STATE, state_folder(kind, bucket, buckets), table, ("group", "topic"))
 
 
 def state_folder(kind: str, bucket: int, buckets: int) -> str:
-    """Return the folder of a bucket's state, one of so many buckets."""
+    """Return the folder of a bucket's state; ``buckets``: the number of all buckets."""
     return f"kind={kind}/bucket={bucket}/buckets={buckets}"

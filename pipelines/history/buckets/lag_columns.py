@@ -1,12 +1,12 @@
-"""Commits and samples of logs' ends to rows of lag, by whole columns: no step of Python for a row.
+"""Compute rows of lag from commits and samples of end offsets, by whole columns.
 
-The same fold as ``caughtup.models.lag.partition_lag`` does for the service; tests hold both equal.
-A row is a change that was observed, measured against what held at the time: a group's commit
-moved, or the partition's log grew. Repetitions make no row.
+The rules are those of ``caughtup.models.lag.partition_lag`` in the service; tests hold both equal.
+A row is an observed change (a group's commit moved, or the partition's log grew), measured against
+the last known other side. Repetitions make no row.
 
-In which order things happened: records of one log in the log's order, whatever their clocks say,
-since the log decides which commit is the last; a log's time never goes back. Between commits and
-samples the time decides, and at the same time samples go first.
+The order of events: records of one log are in the log's order, whatever their timestamps, since the
+log decides which commit is the last; the time of a log never goes back. Between commits and samples
+the time decides; at equal times samples come first.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from caughtup.pipelines.history.buckets.end_offset_columns import (
 
 _Side = Literal["left", "right"]
 _LATE = 1 << 62
-#: What key and time may take up together.
+#: The limit for key and time in one number.
 _WIDEST = 1 << 62
 
 
-class Commits(NamedTuple):
-    """Commits of groups on partitions, arrays of one length: offsets, and ms since the epoch.
+class CommitRows(NamedTuple):
+    """CommitRows of groups on partitions: arrays of one length, with offsets, and ms since 1970.
 
-    ``reader`` numbers the group on its partition, from 0; rows stand by it, and in the order of
-    their log. ``place`` is the partition, as end_offset_columns.of_partition has it. One that isn't
-    ``present`` was deleted, and has no offset.
+    ``reader``: the number of the group-partition, from 0; rows are sorted by it and by log offset.
+    ``place``: topic and partition as in ``of_partition``. A row that is not ``present`` is a
+    deletion, and has no offset.
     """
 
     reader: Ints
@@ -48,11 +48,11 @@ class Commits(NamedTuple):
     log_offset: Ints
 
 
-class LagColumns(NamedTuple):
-    """Rows of lag, arrays of one length, by reader and in the order in which they happened.
+class LagRows(NamedTuple):
+    """Rows of lag: arrays of one length, sorted by reader and in the order of events.
 
-    ``commit`` and ``sample`` are the rows that each was computed from; ``by_commit``: the commit
-    changed, not the log.
+    ``commit`` and ``sample``: the indices of the rows from which each is computed. ``by_commit``:
+    whether the commit changed, or else the log.
     """
 
     reader: Ints
@@ -64,8 +64,8 @@ class LagColumns(NamedTuple):
     lag_committed_view: Ints
 
 
-def lag_columns(commits: Commits, end_offsets: ValidEndOffsets) -> LagColumns:
-    """Return the rows that a batch makes. Its input includes the state of the one before."""
+def lag_columns(commits: CommitRows, end_offsets: ValidEndOffsets) -> LagRows:
+    """Return the rows of lag of a batch, from its rows and those of the state before it."""
     at_ms = running_max(
         starts(commits.reader), np.where(commits.log_offset == FROM_STATE, -1, commits.time_ms)
     )
@@ -73,19 +73,21 @@ def lag_columns(commits: Commits, end_offsets: ValidEndOffsets) -> LagColumns:
     grown, had = _by_samples(commits, at_ms, end_offsets)
     commit, sample = np.concatenate((moved, had)), np.concatenate((seen, grown))
     by_commit = np.arange(len(commit)) < len(moved)
-    # Stable: a commit's change goes before those of samples after it, which stay in order.
+    # Stable: a commit's own row precedes those of the samples after it, which stay in order.
     order = np.argsort(commit, kind="stable")
     commit, sample, by_commit = commit[order], sample[order], by_commit[order]
     return _measured(commits, end_offsets, commit, sample, by_commit)
 
 
-def last_commits(commits: Commits) -> Ints:
-    """Return the rows that are each group's last commit on a partition, unless it was deleted."""
+def last_commits(commits: CommitRows) -> Ints:
+    """Return the indices of the last commits of group-partitions, without deleted ones."""
     return np.flatnonzero(ends(commits.reader) & commits.present)
 
 
-def _by_commits(commits: Commits, at_ms: Ints, end_offsets: ValidEndOffsets) -> tuple[Ints, Ints]:
-    """Find the commits that changed something, and the last sample before each."""
+def _by_commits(
+    commits: CommitRows, at_ms: Ints, end_offsets: ValidEndOffsets
+) -> tuple[Ints, Ints]:
+    """Return the indices of commits that changed something, and of the last sample before each."""
     before = np.zeros(len(at_ms), np.bool_)
     before[1:] = commits.present[:-1] & ~starts(commits.reader)[1:]
     same = np.zeros(len(at_ms), np.bool_)
@@ -101,8 +103,10 @@ def _by_commits(commits: Commits, at_ms: Ints, end_offsets: ValidEndOffsets) -> 
     return rows[there], sample[there]
 
 
-def _by_samples(commits: Commits, at_ms: Ints, end_offsets: ValidEndOffsets) -> tuple[Ints, Ints]:
-    """Find the samples that changed something, once for each group that had a commit there."""
+def _by_samples(
+    commits: CommitRows, at_ms: Ints, end_offsets: ValidEndOffsets
+) -> tuple[Ints, Ints]:
+    """Return the indices of samples that changed something, and of each group's commit before it."""
     samples = end_offsets.samples
     grown = np.flatnonzero(
         end_offsets.changed & samples.present & (samples.log_offset != FROM_STATE)
@@ -122,9 +126,9 @@ def _by_samples(commits: Commits, at_ms: Ints, end_offsets: ValidEndOffsets) -> 
 
 
 def _last_before(keys: Ints, times: Ints, wanted: Ints, until: Ints, *, side: _Side) -> Ints:
-    """Find the last row of each wanted key up to a time, itself included if ``side`` is right.
+    """Return the index of the last row of each wanted key before a time, or -1 if there is none.
 
-    Rows are sorted by key and time. Where there is none the answer is -1.
+    Rows are sorted by key and time. With ``side`` right, a row at that time counts too.
     """
     if not len(keys):
         return np.full(len(wanted), -1)
@@ -132,29 +136,32 @@ def _last_before(keys: Ints, times: Ints, wanted: Ints, until: Ints, *, side: _S
     known, number = keys[first], np.cumsum(first) - 1
     nearest = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
     times, until, width = _narrow(times, until, len(known))
-    # Key and time in one number, which can be searched for.
+    # Combine key and time into one sorted number.
     last = np.searchsorted(number * width + times, nearest * width + until, side) - 1
     return np.where((last >= 0) & (keys[last] == wanted), last, -1)
 
 
 def _narrow(times: Ints, until: Ints, keys: int) -> tuple[Ints, Ints, int]:
-    """Make times small, in the same order, so that they fit in one number with a key's."""
+    """Map times to smaller numbers in the same order, to fit into one int64 with a key.
+
+    Returns both arrays, and the number of distinct values that they may have.
+    """
     if not len(until):
         return times, until, 1
-    # Python's own numbers, which don't overflow.
+    # Python's integers, which do not overflow.
     high = int(max(times.max(), until.max()))
     low = int(min(times.min(where=times >= 0, initial=_LATE), until.min()))
     if (high - low + 2) * keys >= _WIDEST:
         moments = np.unique(np.concatenate((times, until)))
         return np.searchsorted(moments, times), np.searchsorted(moments, until), len(moments)
-    # What comes from the state is 0.
+    # Rows from the state become 0.
     return np.where(times < 0, 0, times - low + 1), until - low + 1, high - low + 2
 
 
 def _measured(
-    commits: Commits, end_offsets: ValidEndOffsets, commit: Ints, sample: Ints, by_commit: Flags
-) -> LagColumns:
-    """Lag by the rules of ``caughtup.models.lag.partition_lag.partition_lag``."""
+    commits: CommitRows, end_offsets: ValidEndOffsets, commit: Ints, sample: Ints, by_commit: Flags
+) -> LagRows:
+    """Compute lag by the rules of ``caughtup.models.lag.partition_lag.partition_lag``."""
     samples = end_offsets.samples
     present, committed = commits.present[commit], commits.committed[commit]
     made_ms, as_of_ms = commits.time_ms[commit], samples.as_of_ms[sample]
@@ -163,7 +170,7 @@ def _measured(
     position = np.where(present & ~stale & (committed >= start), committed, start)
     readable = samples.readable_end_offset[sample]
     readable = np.where(readable < 0, samples.last_stable_offset[sample], readable)
-    return LagColumns(
+    return LagRows(
         commits.reader[commit],
         commit,
         sample,

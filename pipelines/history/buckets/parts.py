@@ -1,4 +1,4 @@
-"""Rows of tables parted by the day that they are of: what becomes a file each."""
+"""Split the rows of a table by day, into the rows of single files."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from caughtup.pipelines.tables import Table
 _DAY_US = 86_400_000_000
 
 
-class Part(NamedTuple):
-    """Rows for a file of a table: its folder there, and the columns of few values beside the rows."""
+class TablePart(NamedTuple):
+    """The rows of one file of a table, with its folder; ``texts``: columns with few distinct values."""
 
     table: str
     folder: str
@@ -26,19 +26,19 @@ class Part(NamedTuple):
     texts: tuple[str, ...]
 
 
-def table_parts(table: Table, bucket: int, rows: pa.Table) -> Iterator[Part]:
-    """Return a bucket's rows by day; they have the table's columns and are in its order."""
+def table_parts(table: Table, bucket: int, rows: pa.Table) -> Iterator[TablePart]:
+    """Yield a bucket's rows by day, with the table's columns and in the given order."""
     rows = rows.select(table.columns.names)
     days = _days(rows.column(table.time))
     for day in np.unique(days):
         of_day = rows if (days == day).all() else rows.filter(pa.array(days == day))
         date = np.datetime64(int(day), "D")
         folder = f"date={date}/{table.bucket}={bucket % BUCKETS}"
-        yield Part(table.name, folder, of_day, _texts(table))
+        yield TablePart(table.name, folder, of_day, _texts(table))
 
 
 def _days(times: pa.ChunkedArray) -> NDArray[np.int64]:
-    # A row without a time is filed under the first day there is, as none is lost.
+    # A row without a time goes into the folder of 1970-01-01.
     known = pc.fill_null(times.cast(pa.int64()), 0)
     days: NDArray[np.int64] = known.to_numpy() // _DAY_US
     return days

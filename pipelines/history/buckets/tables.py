@@ -1,4 +1,4 @@
-"""What a batch holds for a bucket, and what was remembered of it, to the bucket's new files."""
+"""Write a bucket's files: the rows of all tables from a batch's packs and the bucket's state."""
 
 from __future__ import annotations
 
@@ -9,73 +9,74 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from caughtup.pipelines.delta.files import NEW_FILES, partition_of, told, write_file
+from caughtup.pipelines.delta.files import NEW_FILES, file_rows, partition_of, write_file
 from caughtup.pipelines.delta.store import Store
 from caughtup.pipelines.history.buckets.lag import STATE, BucketLag, state_folder
-from caughtup.pipelines.history.buckets.parts import Part, table_parts
+from caughtup.pipelines.history.buckets.parts import TablePart, table_parts
 from caughtup.pipelines.history.decoding.batches import COMMITS, GROUPS, SAMPLES
 from caughtup.pipelines.history.decoding.packs import buckets_of, unpack
 from caughtup.pipelines.history.decoding.topic_columns import own_table
-from caughtup.pipelines.history.decoding.topic_schema import KINDS
+from caughtup.pipelines.history.decoding.topic_schema import TOPIC_TABLES
 from caughtup.pipelines.tables import QUARANTINE, timestamps
 
 #: Kinds of state: a bucket's last commits, last end offsets, and all groups' records.
 LAST_COMMITS, LAST_ENDS, REMEMBERED = "commits", "ends", "groups"
 _KNOWN = "known-"
 KNOWN_COMMITS, KNOWN_ENDS = f"{_KNOWN}{LAST_COMMITS}", f"{_KNOWN}{LAST_ENDS}"
-#: A pack without rows, by which a bucket gets its turn.
+#: An empty pack, which causes a bucket without records to be processed.
 TURN = "turn"
-#: Files of a batch's group records, which are in no table: the same batch reads them.
+#: Files of a batch's group records, which are in no table: only the same batch reads them.
 RECORDS = "records"
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """What a bucket's task has to know: the tables' place, files of the state, how many buckets.
+class BucketTask:
+    """The input of a bucket's task: the tables' store, the batch's number, the number of buckets.
 
-    ``anew``: the state is of another number of buckets, and is parted again.
+    ``known``: the files of the state. ``rebucket``: the state has another number of buckets, and is
+    split again.
     """
 
     root: Store
     number: int
     buckets: int
     known: tuple[str, ...]
-    anew: bool
+    rebucket: bool
 
 
-def new_files(packs: DataFrame, batch: Batch) -> DataFrame:
-    """Write each bucket's files, and return a row of NEW_FILES of each.
+def new_files(packs: DataFrame, batch: BucketTask) -> DataFrame:
+    """Write each bucket's files; return a row of NEW_FILES for each.
 
-    All packs of a bucket are in one of Spark's partitions.
+    All packs of a bucket have to be in one of Spark's partitions.
     """
     return packs.mapInArrow(partial(write_packs, batch), NEW_FILES)
 
 
 def bucket_parts(
-    bucket: int, packs: Mapping[str, Sequence[bytes]], buckets: int, *, anew: bool = False
-) -> Iterator[Part]:
-    """Return a bucket's rows of a batch's packs, which are of the kinds of ``decode.packed``.
+    bucket: int, packs: Mapping[str, Sequence[bytes]], buckets: int, *, rebucket: bool = False
+) -> Iterator[TablePart]:
+    """Yield a bucket's rows of all tables, from packs by kind as in ``batches.packed``.
 
-    Packs of what was remembered are of the kinds KNOWN_COMMITS and KNOWN_ENDS.
+    Packs of the state have the kinds KNOWN_COMMITS and KNOWN_ENDS.
     """
     found = {kind: pa.concat_tables(map(unpack, packs[kind])) for kind in sorted(packs)}
-    if anew and KNOWN_COMMITS in found:
+    if rebucket and KNOWN_COMMITS in found:
         known = found[KNOWN_COMMITS]
         groups = known.column("group").combine_chunks()
         found[KNOWN_COMMITS] = known.filter(pa.array(buckets_of(groups, buckets) == bucket))
     lag = BucketLag(*(found.get(kind) for kind in (COMMITS, SAMPLES, KNOWN_COMMITS, KNOWN_ENDS)))
     yield from lag.tables(bucket)
-    yield from lag.remembered(bucket, buckets, anew=anew)
-    for name in sorted(KINDS.keys() & found.keys()):
+    yield from lag.remembered(bucket, buckets, rebucket=rebucket)
+    for name in sorted(TOPIC_TABLES.keys() & found.keys()):
         yield from table_parts(own_table(name), bucket, _own_rows(name, found[name]))
     if QUARANTINE.name in found:
         yield from table_parts(QUARANTINE, bucket, found[QUARANTINE.name])
     if GROUPS in found:
-        yield Part(STATE, state_folder(RECORDS, bucket, buckets), found[GROUPS], ())
+        yield TablePart(STATE, state_folder(RECORDS, bucket, buckets), found[GROUPS], ())
 
 
-def write_packs(batch: Batch, packs: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Write the files of rows of PACKED, as ``new_files`` does."""
+def write_packs(batch: BucketTask, packs: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Write the files of rows of PACKED: the function that ``new_files`` maps."""
     held: dict[int, dict[str, list[bytes]]] = {}
     for few in packs:
         for row in few.to_pylist():
@@ -85,17 +86,17 @@ def write_packs(batch: Batch, packs: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
         own.pop(TURN, None)
         own |= _known(batch, bucket)
         prefix = f"batch-{batch.number:010}-{bucket:02}"
-        for part in bucket_parts(bucket, own, batch.buckets, anew=batch.anew):
-            yield told([write_file(batch.root, *part[:2], prefix, *part[2:])])
+        for part in bucket_parts(bucket, own, batch.buckets, rebucket=batch.rebucket):
+            yield file_rows([write_file(batch.root, *part[:2], prefix, *part[2:])])
 
 
-def _known(batch: Batch, bucket: int) -> dict[str, list[bytes]]:
-    """Read a bucket's state: end offsets of all, since any group may read any topic."""
+def _known(batch: BucketTask, bucket: int) -> dict[str, list[bytes]]:
+    """Read a bucket's state, and all end offsets, since any group may read any topic."""
     found: dict[str, list[bytes]] = {}
     files = batch.root.at(STATE).filesystem()
     for path in batch.known:
         of = partition_of(path)
-        own = batch.anew or of["kind"] == LAST_ENDS or of["bucket"] == str(bucket)
+        own = batch.rebucket or of["kind"] == LAST_ENDS or of["bucket"] == str(bucket)
         if own and of["kind"] != REMEMBERED:
             with files.open_input_stream(path) as stream:
                 found.setdefault(f"{_KNOWN}{of['kind']}", []).append(stream.read())
@@ -103,8 +104,8 @@ def _known(batch: Batch, bucket: int) -> dict[str, list[bytes]]:
 
 
 def _own_rows(name: str, rows: pa.Table) -> pa.Table:
-    """Return rows in their table's order, with its time column."""
+    """Sort rows in their table's order, and add its time column."""
     of = [one for one in ("topic", "partition") if one in rows.column_names]
-    names = dict.fromkeys([*KINDS[name].bucket_by, *of, "log_partition", "log_offset"])
+    names = dict.fromkeys([*TOPIC_TABLES[name].bucket_by, *of, "log_partition", "log_offset"])
     rows = rows.sort_by([(one, "ascending") for one in names])
     return rows.append_column("as_of", timestamps(rows.column("as_of_ms")))

@@ -1,4 +1,4 @@
-"""Reads fields of every row of a binary Arrow column at once, and makes strings of its bytes."""
+"""Read fields of all rows of a binary Arrow column at once, without copying its data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BYTE_TYPES = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_
 
 
 class ArrowReader(ColumnReader):
-    """A reader of an Arrow column's own buffers. Raises TypeError for one that doesn't hold bytes."""
+    """A reader of an Arrow column's buffers. Raises TypeError for a column that is not binary."""
 
     __slots__ = ("_buffer",)
 
@@ -22,7 +22,7 @@ class ArrowReader(ColumnReader):
             column = column.dictionary_decode()
         if not any(holds(column.type) for holds in _BYTE_TYPES):
             raise TypeError(f"a column of {column.type} instead of bytes")
-        # 64-bit offsets, which index the data as they are; the data isn't copied.
+        # The cast gives 64-bit offsets, which numpy can use; it does not copy the data.
         column = column.cast(pa.large_binary())
         _, offsets, data = column.buffers()
         self._buffer = pa.py_buffer(b"") if data is None else data
@@ -39,16 +39,16 @@ class ArrowReader(ColumnReader):
         super().__init__(np.frombuffer(self._buffer, np.uint8), bounds[:-1], bounds[1:], good)
 
     def select(self, rows: Ints) -> Self:
-        """Make a reader of some rows only, which stands where this one does."""
+        """Return a reader of some rows, at the same positions as this one."""
         selected = super().select(rows)
         selected._buffer = self._buffer
         return selected
 
     def text(self, start: Ints, end: Ints) -> pa.StringArray:
-        """Make strings of the bytes in between, one a row, "" where the row is not good.
+        """Return the bytes between ``start`` and ``end`` as strings; "" for rows that are not good.
 
-        Where they are not UTF-8 in some row, no row stays good that has more than ASCII in it:
-        Arrow doesn't say which row it was.
+        If a row is not UTF-8, all rows with other characters than ASCII become not good, since
+        Arrow does not say which row it was.
         """
         raw = self._cut(start, end)
         try:
@@ -58,8 +58,8 @@ class ArrowReader(ColumnReader):
             return self._cut(start, end).cast(pa.string())
 
     def _cut(self, start: Ints, end: Ints) -> pa.LargeBinaryArray:
-        # The column's own bytes as an array of twice as many strings, those asked for and what is
-        # between them: taking every other one is then Arrow's, and a step of C++ for each.
+        # The column's bytes as an array of twice as many pieces: the wanted ones, and those between
+        # them. Taking every other piece is then one operation of Arrow's.
         rows = len(self.good)
         cuts = np.empty(2 * rows + 1, np.int64)
         if self.good.all():

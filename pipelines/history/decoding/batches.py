@@ -1,7 +1,7 @@
-"""Records of the log to packs of columns, an Arrow batch at a time, each for a bucket.
+"""Decode Kafka records, an Arrow batch at a time, into packs of columns for the buckets.
 
-Offset commits, which are nearly all there is, become columns without a step of Python's for each.
-What can't be decoded becomes a row of quarantine, with the record and why.
+Offset commits, which are nearly all records, are decoded by columns. A record that cannot be
+decoded becomes a row of quarantine, with the reason.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from caughtup.pipelines.history.decoding.packs import (
     with_names,
 )
 from caughtup.pipelines.history.decoding.topic_columns import END_OFFSETS, own_columns
-from caughtup.pipelines.history.decoding.topic_schema import KINDS
+from caughtup.pipelines.history.decoding.topic_schema import TOPIC_TABLES
 from caughtup.pipelines.tables import QUARANTINE, timestamps
 
 COMMITS = "commits"
-#: EndOffsetSamples at logs' ends once more, for every bucket: any group may read any topic.
+#: End offsets again, for the computation of lag in every bucket: any group may read any topic.
 SAMPLES = "samples"
 GROUPS = "groups"
 SAMPLE_COLUMNS = (
     *("topic", "partition", "present", "start_offset", "last_stable_offset"),
     *("end_offset", "readable_end_offset", "as_of_ms", "log_offset"),
 )
-#: The columns of caughtup.pipelines.events.Record.
+#: The columns of caughtup.pipelines.events.KafkaRecord.
 RECORD_COLUMNS = pa.schema(
     [
         pa.field("topic", pa.string()),
@@ -50,26 +50,26 @@ RECORD_COLUMNS = pa.schema(
     ]
 )
 _EVERY = -1
-#: Rows that are packed together, or bytes of records: fewer values to move, and more memory.
+#: The rows, or bytes of records, that are packed together: more need fewer values, and more memory.
 _ROWS = 1 << 17
 _BYTES = 64 << 20
-_Part = tuple[str, pa.RecordBatch]
+_KindRows = tuple[str, pa.RecordBatch]
 
 
 def packed(records: DataFrame, kinds: Mapping[str, str], buckets: int) -> DataFrame:
-    """Decode a stream's records to rows of PACKED; ``kinds`` says, by topic, what table others are."""
+    """Decode a stream's records to rows of PACKED; ``kinds``: the table of each own topic."""
     return records.mapInArrow(partial(pack_records, dict(kinds), buckets), PACKED)
 
 
 def pack_records(
     kinds: Mapping[str, str], buckets: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Pack records as ``packed`` does, from Arrow batches of their columns."""
+    """Decode and pack Arrow batches of records: the function that ``packed`` maps."""
     held: dict[tuple[str, int], list[pa.RecordBatch]] = {}
     rows = size = 0
     for batch in batches:
         for kind, part in decoded(kinds, batch):
-            for bucket, own in _dealt(kind, part, buckets):
+            for bucket, own in _to_buckets(kind, part, buckets):
                 held.setdefault((kind, bucket), []).append(own)
         rows, size = rows + len(batch), size + batch.nbytes
         if rows >= _ROWS or size >= _BYTES:
@@ -78,8 +78,8 @@ def pack_records(
     yield from _packs(held, buckets)
 
 
-def decoded(kinds: Mapping[str, str], batch: pa.RecordBatch) -> Iterator[_Part]:
-    """Decode a batch to columns of one kind after the other."""
+def decoded(kinds: Mapping[str, str], batch: pa.RecordBatch) -> Iterator[_KindRows]:
+    """Decode a batch; yield the columns of each kind with its name."""
     topics = pc.unique(batch.column("topic")).to_pylist()
     for topic in sorted(topics):
         of_topic = batch
@@ -91,8 +91,8 @@ def decoded(kinds: Mapping[str, str], batch: pa.RecordBatch) -> Iterator[_Part]:
             yield from _own(kinds[topic], of_topic)
 
 
-def quarantine(batch: pa.RecordBatch, whys: list[str], until: list[int] | None = None) -> _Part:
-    """Make rows of quarantine of records, or of ranges of a log ``until`` an offset each."""
+def quarantine(batch: pa.RecordBatch, whys: list[str], until: list[int] | None = None) -> _KindRows:
+    """Return rows of quarantine for records, or for ranges of a log up to ``until`` each."""
     seen = pa.array([int(time.time() * 1000)] * len(batch), pa.int64())
     given = {
         "seen": timestamps(seen),
@@ -110,7 +110,7 @@ def quarantine(batch: pa.RecordBatch, whys: list[str], until: list[int] | None =
     return QUARANTINE.name, pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _offsets(batch: pa.RecordBatch) -> Iterator[_Part]:
+def _offsets(batch: pa.RecordBatch) -> Iterator[_KindRows]:
     found = decode_commit_columns(batch)
     if found.commits.num_rows:
         yield COMMITS, with_names(found.commits)
@@ -128,7 +128,7 @@ def _offsets(batch: pa.RecordBatch) -> Iterator[_Part]:
         yield quarantine(batch.take(pa.array(rows)), list(whys))
 
 
-def _own(name: str, batch: pa.RecordBatch) -> Iterator[_Part]:
+def _own(name: str, batch: pa.RecordBatch) -> Iterator[_KindRows]:
     found = own_columns(name, batch)
     if found.rows.num_rows:
         yield name, found.rows
@@ -141,13 +141,15 @@ def _own(name: str, batch: pa.RecordBatch) -> Iterator[_Part]:
         yield quarantine(broken, list(whys))
 
 
-def _dealt(kind: str, part: pa.RecordBatch, buckets: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+def _to_buckets(
+    kind: str, part: pa.RecordBatch, buckets: int
+) -> Iterator[tuple[int, pa.RecordBatch]]:
     if kind == SAMPLES:
         return iter([(_EVERY, part)])
     if kind == GROUPS:
         return iter([(0, part)])
-    if kind in KINDS:
-        names = first_of(part.column(name) for name in KINDS[kind].bucket_by)
+    if kind in TOPIC_TABLES:
+        names = first_of(part.column(name) for name in TOPIC_TABLES[kind].bucket_by)
     else:
         names = part.column("group" if kind == COMMITS else "topic")
     return by_bucket(part, names, buckets)

@@ -1,11 +1,12 @@
-"""Offset commits of a whole Arrow batch as columns, with no step of Python for each record.
+"""Decode the offset commits of a whole Arrow batch as columns.
 
-What is accepted, and what is said of the rest, is what the models' decoders say: only records of
-the shapes that they take for sure are read here, and all others go through them one by one.
+Only records in the usual format are decoded by columns. All others go through the models' decoders
+one by one, which decide what is accepted, and the reasons for the rest.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,18 +14,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from caughtup.models.errors import DecodeError
 from caughtup.models.ids import NUMBER_MAX
 from caughtup.models.polls.column_reader import Rows
 from caughtup.models.polls.commit_columns import TOPIC_ID_BYTES, read_commit_values
-from caughtup.models.wire.consumer_offsets import OFFSET_COMMIT_TYPES
+from caughtup.models.wire.bounds import time_ms
+from caughtup.models.wire.consumer_offsets import (
+    OFFSET_COMMIT_TYPES,
+    OffsetKey,
+    decode_key,
+    decode_offset_commit,
+)
 from caughtup.pipelines.history.decoding.arrow_reader import ArrowReader
-from caughtup.pipelines.history.decoding.commit_records import decode_commit_records
 from caughtup.pipelines.schema import LATEST_MS
 
-#: One row a commit. Partition and offset in the log are the place of its record in
-#: ``__consumer_offsets``; times are ms since the epoch. ``present`` is False for a tombstone, which
-#: has none of the value's fields, and the record's time for its own. What its version doesn't hold
-#: is null, as is what holds Kafka's "none": an epoch or expiry of -1, a topic id of zeroes.
+#: One row for each commit. ``log_partition`` and ``log_offset``: the place of its record in
+#: ``__consumer_offsets``; times are in ms since 1970. ``present`` is False for a tombstone, which has
+#: the record's time, and none of the value's fields. Fields are null if the value's version does not
+#: have them, or if they hold Kafka's "none": an epoch or expiry of -1, a topic id of zeros.
 COMMIT_COLUMNS = pa.schema(
     [
         pa.field("group", pa.string(), nullable=False),
@@ -36,7 +43,7 @@ COMMIT_COLUMNS = pa.schema(
         pa.field("metadata", pa.string()),
         pa.field("commit_time_ms", pa.int64(), nullable=False),
         pa.field("expire_time_ms", pa.int64()),
-        # 16 bytes; not of Arrow's fixed size, which Spark doesn't take.
+        # 16 bytes; not Arrow's fixed-size type, which Spark does not support.
         pa.field("topic_id", pa.binary()),
         pa.field("log_partition", pa.int32(), nullable=False),
         pa.field("log_offset", pa.int64(), nullable=False),
@@ -45,11 +52,11 @@ COMMIT_COLUMNS = pa.schema(
 )
 
 
-class DecodedCommits(NamedTuple):
-    """What a batch of records of ``__consumer_offsets`` says, in its order.
+class CommitBatch(NamedTuple):
+    """The decoded records of a batch of ``__consumer_offsets``, in its order.
 
-    ``others`` are the numbers of the rows whose key is well-formed and not an offset commit's.
-    ``undecodable`` are those that don't follow their format, and why, in one line.
+    ``others``: the indices of rows with a well-formed key of another type. ``undecodable``: the
+    indices of malformed rows, with the reason in one line.
     """
 
     commits: pa.RecordBatch
@@ -57,15 +64,15 @@ class DecodedCommits(NamedTuple):
     undecodable: list[tuple[int, str]]
 
 
-def decode_commit_columns(batch: pa.RecordBatch) -> DecodedCommits:
+def decode_commit_columns(batch: pa.RecordBatch) -> CommitBatch:
     """Decode the offset commits among records of ``__consumer_offsets``.
 
-    ``batch`` has the columns partition, offset, timestamp_ms (ms since the epoch), key and value
-    (bytes of any of Arrow's types, or null); ``commits`` has COMMIT_COLUMNS.
+    ``batch`` has the columns partition, offset, timestamp_ms (ms since 1970), key and value (any
+    binary type of Arrow, or null). The result's ``commits`` has COMMIT_COLUMNS.
     """
     commits, plain = _plain_commits(batch)
     if plain.all():
-        return DecodedCommits(commits, np.empty(0, np.int64), [])
+        return CommitBatch(commits, np.empty(0, np.int64), [])
     rows = np.flatnonzero(plain)
     commits = commits.take(pa.array(rows))
     found = decode_commit_records(batch, np.flatnonzero(~plain).tolist())
@@ -73,11 +80,11 @@ def decode_commit_columns(batch: pa.RecordBatch) -> DecodedCommits:
         more = pa.RecordBatch.from_pylist(list(found.commits.values()), schema=COMMIT_COLUMNS)
         order = np.argsort(np.concatenate((rows, np.array(list(found.commits), np.int64))))
         commits = pa.concat_batches((commits, more)).take(pa.array(order))
-    return DecodedCommits(commits, np.array(found.others, np.int64), found.undecodable)
+    return CommitBatch(commits, np.array(found.others, np.int64), found.undecodable)
 
 
 def _plain_commits(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Rows]:
-    """Decode all rows; return which of them are commits in the usual format, too."""
+    """Decode all rows as commits; also return a mask of those in the usual format."""
     keys, values = ArrowReader(batch.column("key")), ArrowReader(batch.column("value"))
     present = values.good.copy()
     record_time = batch.column("timestamp_ms").cast(pa.int64()).to_numpy()
@@ -113,10 +120,72 @@ def _plain_commits(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Rows]:
 
 
 def _topic_ids(items: NDArray[np.void]) -> pa.BinaryArray:
-    """Make a column of them, null where there are only zeroes."""
+    """Return topic ids as a column, null for zeros."""
     halves = items.view(np.int64).reshape(-1, 2)
     known = np.packbits((halves[:, 0] | halves[:, 1]) != 0, bitorder="little")
     bounds = np.arange(len(items) + 1, dtype=np.int32) * TOPIC_ID_BYTES
     return pa.BinaryArray.from_buffers(
         pa.binary(), len(items), [pa.py_buffer(each) for each in (known, bounds, items)]
     )
+
+
+class CommitRecords(NamedTuple):
+    """CommitRows by row index, as fields of COMMIT_COLUMNS; rows with other keys; malformed rows.
+
+    Rows are in the given order.
+    """
+
+    commits: dict[int, dict[str, object]]
+    others: list[int]
+    undecodable: list[tuple[int, str]]
+
+
+def decode_commit_records(batch: pa.RecordBatch, rows: Iterable[int]) -> CommitRecords:
+    """Decode some rows of a batch, as in ``decode_commit_columns``, with the models' decoders."""
+    found = CommitRecords({}, [], [])
+    keys = batch.column("key")
+    for row in rows:
+        try:
+            raw_key = keys[row].as_py()
+            if raw_key is None:
+                raise DecodeError("no_key", "a record without a key")
+            key = decode_key(raw_key)
+            if isinstance(key, OffsetKey):
+                found.commits[row] = _commit(batch, row, key)
+            else:
+                found.others.append(row)
+        except DecodeError as error:
+            found.undecodable.append((row, " ".join(str(error).split())))
+    return found
+
+
+def _commit(batch: pa.RecordBatch, row: int, key: OffsetKey) -> dict[str, object]:
+    record_time = batch.column("timestamp_ms")[row].as_py()
+    raw_value = batch.column("value")[row].as_py()
+    fields: dict[str, object] = {}
+    if raw_value is None:
+        time = time_ms(record_time)
+    else:
+        value = decode_offset_commit(raw_value)
+        time = value.commit_timestamp_ms
+        fields = {
+            "committed": value.offset,
+            "leader_epoch": _known(value.leader_epoch),
+            "metadata": value.metadata,
+            "expire_time_ms": _known(value.expire_timestamp_ms),
+            "topic_id": value.topic_id,
+        }
+    return fields | {
+        "group": key.group,
+        "topic": key.topic,
+        "partition": key.partition,
+        "present": raw_value is not None,
+        "commit_time_ms": time,
+        "log_partition": batch.column("partition")[row].as_py(),
+        "log_offset": batch.column("offset")[row].as_py(),
+        "record_time_ms": record_time,
+    }
+
+
+def _known(number: int) -> int | None:
+    return None if number == -1 else number

@@ -1,7 +1,7 @@
-"""Columns on their way between Spark's workers: many rows as one value.
+"""Packs: many rows as one binary value, to move them between Spark's workers.
 
-Spark moves what it doesn't look into as bytes, which costs a fraction of moving each row's fields.
-A pack is rows in Arrow's stream format, or a Parquet file of what was remembered.
+Moving one binary value costs Spark a fraction of moving each row's fields. A pack has rows in
+Arrow's stream format, or is a Parquet file of the state.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from pyspark.sql.types import BinaryType, IntegerType, StringType
 from caughtup.pipelines.schema import bucket
 from caughtup.pipelines.tables import columns
 
-#: What is in a pack, whose bucket it is for, and the pack.
+#: The kind of a pack's rows, the bucket that it is for, and the pack.
 PACKED = columns(kind=StringType(), bucket=IntegerType(), data=BinaryType())
-#: Names, of which there are few beside the rows that have them.
+#: The type of columns of names, which have few distinct values.
 NAMES = pa.dictionary(pa.int32(), pa.string())
 _ARROW = pa.schema([("kind", pa.string()), ("bucket", pa.int32()), ("data", pa.binary())])
 _WRITING = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -29,7 +29,7 @@ _NAMED = ("group", "topic")
 
 
 def pack(parts: Sequence[pa.RecordBatch]) -> bytes:
-    """Make one value of rows of one schema."""
+    """Pack record batches of one schema into one value."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, parts[0].schema, options=_WRITING) as writer:
         for part in parts:
@@ -39,7 +39,7 @@ def pack(parts: Sequence[pa.RecordBatch]) -> bytes:
 
 
 def with_names(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Convert a column ``group`` or ``topic`` to the type NAMES."""
+    """Convert the columns ``group`` and ``topic``, if any, to the type NAMES."""
     for place, field in enumerate(rows.schema):
         if field.name in _NAMED and field.type != NAMES:
             names = rows.column(place).dictionary_encode()
@@ -48,7 +48,7 @@ def with_names(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def unpack(data: bytes) -> pa.Table:
-    """Return a pack's rows; columns of names are of the type NAMES."""
+    """Return a pack's rows; columns of names have the type NAMES."""
     if data[:4] == _PARQUET:
         return pq.read_table(pa.BufferReader(data), read_dictionary=list(_NAMED))
     with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
@@ -56,7 +56,7 @@ def unpack(data: bytes) -> pa.Table:
 
 
 def packed_rows(kind: str, packs: Sequence[tuple[int, bytes]]) -> pa.RecordBatch:
-    """Make rows of PACKED of one kind's packs, each with its bucket."""
+    """Return rows of PACKED from the packs of one kind, each given with its bucket."""
     return pa.RecordBatch.from_pydict(
         {
             "kind": [kind] * len(packs),
@@ -70,7 +70,7 @@ def packed_rows(kind: str, packs: Sequence[tuple[int, bytes]]) -> pa.RecordBatch
 def by_bucket(
     rows: pa.RecordBatch, names: pa.Array, buckets: int
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Split rows by the bucket of a name each; buckets without rows are left out."""
+    """Split rows by the bucket of each row's name; buckets without rows are left out."""
     of_row = buckets_of(names, buckets)
     for number in range(buckets):
         chosen = np.flatnonzero(of_row == number)
@@ -81,7 +81,7 @@ def by_bucket(
 
 
 def buckets_of(names: pa.Array, buckets: int) -> NDArray[np.int64]:
-    """Return the bucket of each name, one of so many; a null's is that of "".
+    """Return the bucket (0 to ``buckets`` - 1) of each name; null counts as "".
 
     Each distinct name is hashed once.
     """
@@ -96,5 +96,5 @@ def buckets_of(names: pa.Array, buckets: int) -> NDArray[np.int64]:
 
 
 def first_of(columns: Iterable[pa.Array]) -> pa.Array:
-    """Return, row by row, the first that is not null, and "" where all are."""
+    """Return for each row the first value that is not null, "" if all are."""
     return pc.coalesce(*columns, pa.scalar(""))

@@ -1,8 +1,8 @@
-"""Columns of the tables that the service's own topics become.
+"""The columns of the tables made of the service's own topics.
 
-Names that end in ``_ms`` are times, in ms since the epoch. ``record`` is the JSON as it was
-published (None for a tombstone), so that nothing is lost when the columns grow; ``log_partition``
-and ``log_offset`` say where it stands on its topic.
+Names that end in ``_ms`` are times, in ms since 1970. ``record`` is the JSON as it was published
+(None for a tombstone), so that nothing is lost when columns are added; ``log_partition`` and
+``log_offset`` are its place on its topic.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from pyspark.sql.types import (
 _BROKERS = ArrayType(IntegerType(), containsNull=False)
 
 
-class Kind(NamedTuple):
-    """A table: its name, its columns, and by which of them it is parted.
+class TopicTable(NamedTuple):
+    """A table: its name, its columns, and how its rows are divided into buckets.
 
-    ``bucket`` is the folder within a day, ``group_bucket`` or ``topic_bucket``. Its number is
-    that of the first column of ``bucket_by`` that a row has a value in, or of "" if none has.
+    ``bucket``: the name of the folder within a day, ``group_bucket`` or ``topic_bucket``. A row's
+    bucket is that of the first column of ``bucket_by`` with a value, or of "" if none has one.
     """
 
     table: str
@@ -47,8 +47,8 @@ def _columns(**columns: DataType) -> StructType:
     return StructType([StructField(name, kind) for name, kind in placed.items()])
 
 
-#: The ends of a partition's log; no offsets where the partition is gone.
-END_OFFSETS = Kind(
+#: End offsets of partitions; no offsets if the partition is gone.
+END_OFFSETS = TopicTable(
     "end_offsets",
     _columns(
         as_of_ms=LongType(),
@@ -64,9 +64,9 @@ END_OFFSETS = Kind(
     ("topic",),
 )
 
-#: What became of movements, of tasks (``group`` to ``lag``) and of partitions (``topic`` to
-#: ``to_replicas``, brokers).
-MOVEMENTS = Kind(
+#: Events of movements, of tasks (``group`` to ``lag``) and of partitions (``topic`` to
+#: ``to_replicas``, which are broker ids).
+MOVEMENTS = TopicTable(
     "movements",
     _columns(
         as_of_ms=LongType(),
@@ -91,10 +91,10 @@ MOVEMENTS = Kind(
     ("group", "topic"),
 )
 
-#: Recommendations. The time is that of the generation; copies are those of state to build, offsets
-#: those to restore for them, seconds until the group is balanced. ``leader_identical`` is None
-#: where nobody knows. ``processes`` and ``movements`` are numbers of them.
-DECISIONS = Kind(
+#: Recommendations. The time is the generation's. ``copies``: copies of state to build; ``offsets``:
+#: offsets to restore for them; ``seconds``: until the group is balanced. ``leader_identical`` is
+#: None if unknown. ``processes`` and ``movements`` are counts.
+DECISIONS = TopicTable(
     "decisions",
     _columns(
         as_of_ms=LongType(),
@@ -130,11 +130,11 @@ DECISIONS = Kind(
     ("group",),
 )
 
-#: Observations of reassignments, lists of broker ids in Kafka's order. Of a round's observation of
-#: the cluster ``topic`` is None. ``offsets_left`` is what the furthest added replica has yet to
-#: copy, ``bytes_left`` the sum of what all of them have; None where one wasn't told. ``verdict`` to
-#: ``never`` are what the service made of it; records of releases before have none.
-REASSIGNMENTS = Kind(
+#: Observations of reassignments; lists of broker ids are in Kafka's order. ``topic`` is None for a
+#: round's observation of the cluster. ``offsets_left``: the offsets that the added replica with the
+#: most has yet to copy; ``bytes_left``: the sum over all added replicas; None if one did not answer.
+#: ``verdict`` to ``never``: the service's verdict and figures; older releases' records have none.
+REASSIGNMENTS = TopicTable(
     "reassignments",
     _columns(
         as_of_ms=LongType(),
@@ -165,4 +165,4 @@ REASSIGNMENTS = Kind(
 )
 
 #: By table.
-KINDS = {kind.table: kind for kind in (END_OFFSETS, MOVEMENTS, DECISIONS, REASSIGNMENTS)}
+TOPIC_TABLES = {kind.table: kind for kind in (END_OFFSETS, MOVEMENTS, DECISIONS, REASSIGNMENTS)}

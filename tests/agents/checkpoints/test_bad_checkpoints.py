@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from caughtup.agents.checkpoints.stores import LocalStore, Store
+from caughtup.agents.checkpoints.stores import CheckpointStore, LocalStore
 from tests.support.checkpoints import Checkpoint
 from tests.support.groups.records import START_MS
 from tests.support.states import list_ends
@@ -87,7 +87,7 @@ def test_what_is_not_a_plain_file_is_not_opened(made: Checkpoint) -> None:
 def test_folders_without_end_are_looked_through_so_far(
     made: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("caughtup.agents.checkpoints.finding._MOST_FOLDERS", 10)
+    monkeypatch.setattr("caughtup.agents.checkpoints.reading._MOST_FOLDERS", 10)
     watched = Watched(made.folder.parent)
     watched.look()
     for number in range(20):
@@ -104,7 +104,7 @@ def test_a_folder_that_cannot_be_listed_keeps_its_queries(
     watched.look()
     listing = LocalStore.entries
 
-    def entries(self: Store, path: str) -> object:
+    def entries(self: CheckpointStore, path: str) -> object:
         if path.endswith("/checkpoints"):
             raise PermissionError(13, "Permission denied")
         return listing(self, path)

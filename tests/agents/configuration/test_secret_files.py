@@ -71,12 +71,12 @@ def test_a_password_that_changes_is_used_by_every_client_from_then_on(
 
 def test_a_client_that_is_gone_is_forgotten(settings: Settings) -> None:
     gc.collect()
-    before = clients.log_in_with("us", "x")
+    before = clients.set_credentials("us", "x")
     made = clients.producer(settings)
-    assert clients.log_in_with("us", "x") == before + 1
+    assert clients.set_credentials("us", "x") == before + 1
     del made
     gc.collect()
-    assert clients.log_in_with("us", "x") == before
+    assert clients.set_credentials("us", "x") == before
 
 
 @pytest.mark.parametrize("what", ["missing", "empty", "a directory", "not text", "too large"])

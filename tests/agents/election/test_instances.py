@@ -1,14 +1,18 @@
-"""What instances say to each other, and what nobody of them would say."""
+"""Subscriptions and assignments of instances, malformed ones, and which processes are dead."""
 
 from __future__ import annotations
+
+import os
+import subprocess
+import sys
 
 import msgspec
 import pytest
 
-from caughtup.agents.election.instance import Instance
 from caughtup.agents.election.instances import (
     Assignment,
-    Instances,
+    InstanceNames,
+    ServiceInstance,
     Subscription,
     instances_of,
     read_assignment,
@@ -16,7 +20,7 @@ from caughtup.agents.election.instances import (
 )
 from caughtup.agents.kafka.protocol.groups import DescribedMember
 
-A, B = (Instance(host, 1, "place", 2) for host in "ab")
+A, B = (ServiceInstance(host, 1, "place", 2) for host in "ab")
 SAID = {one.host: Subscription(one, active=False, caught_up=True, since_ms=3) for one in (A, B)}
 NONSENSE = [b"", b"\xff", b"7", b"{}", b"[" * 100_000, b'{"instance": {"host": "a"}}']
 
@@ -44,8 +48,51 @@ def test_the_active_one_is_told_from_the_others() -> None:
         DescribedMember("m2", encoded(SAID["b"]), told),
         DescribedMember("m1", encoded(SAID["a"]), told),
     ]
-    assert instances_of(members) == Instances("a:1", ("b:1",))
-    assert instances_of(members[:1]) == Instances(None, ("b:1",))
-    assert instances_of([]) == Instances(None, ())
+    assert instances_of(members) == InstanceNames("a:1", ("b:1",))
+    assert instances_of(members[:1]) == InstanceNames(None, ("b:1",))
+    assert instances_of([]) == InstanceNames(None, ())
     # While the group rebalances, brokers tell nothing but ids.
-    assert instances_of([DescribedMember("m1", b"", b"")]) == Instances(None, ())
+    assert instances_of([DescribedMember("m1", b"", b"")]) == InstanceNames(None, ())
+
+
+SAY = """
+import msgspec
+from caughtup.agents.election.instances import ServiceInstance
+print(msgspec.json.encode(ServiceInstance.current()).decode(), flush=True)
+input()
+"""
+
+
+def test_a_living_process_is_not_dead_and_a_killed_one_is_even_before_its_parent_asks() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", SAY], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        other = msgspec.json.decode(process.stdout.readline(), type=ServiceInstance)
+        assert other.pid == process.pid
+        assert not other.is_dead()
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert other.is_dead()
+        process.wait()
+        assert other.is_dead()
+
+
+def test_another_process_that_has_the_id_by_now_does_not_count() -> None:
+    me = ServiceInstance.current()
+    assert not me.is_dead()
+    assert me.started is not None
+    assert msgspec.structs.replace(me, started=me.started - 1).is_dead()
+
+
+def test_elsewhere_nothing_is_known_of_a_process() -> None:
+    gone = msgspec.structs.replace(ServiceInstance.current(), pid=2**22 + 1)
+    assert gone.is_dead()
+    assert not msgspec.structs.replace(gone, place="another boot").is_dead()
+    assert not msgspec.structs.replace(gone, place=None).is_dead()
+    assert not msgspec.structs.replace(ServiceInstance.current(), pid=2**70).is_dead()
+
+
+def test_a_process_of_another_user_is_alive() -> None:
+    me = ServiceInstance.current()
+    assert not msgspec.structs.replace(me, pid=1, started=None).is_dead()

@@ -14,7 +14,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from caughtup.agents.kafka import end_offset_listing
-from caughtup.agents.kafka.answered import answered
+from caughtup.agents.kafka.admin_results import result_of
 from caughtup.agents.kafka.end_offset_listing import EndOffsetLister, list_end_offsets
 from caughtup.models.ids import TopicPartition
 
@@ -167,5 +167,5 @@ def test_a_client_whose_futures_never_end_is_replaced_once_that_is_certain(
 def test_an_answer_that_never_comes_is_an_error_of_the_request() -> None:
     never: Future[int] = Future()
     with pytest.raises(KafkaException) as raised:
-        answered(never, 0.01)
+        result_of(never, 0.01)
     assert raised.value.args[0].code() == KafkaError._TIMED_OUT

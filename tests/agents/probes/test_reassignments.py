@@ -13,11 +13,11 @@ from caughtup.agents.kafka.protocol.cluster_answers import (
     PartitionInfo,
 )
 from caughtup.agents.kafka.protocol.releases import oldest_release, zookeeper_decides
-from caughtup.agents.probes.reassignments import _asked_partitions as asked_partitions
+from caughtup.agents.probes.reassignments import _additional_partitions as asked_partitions
 from caughtup.agents.probes.reassignments import _broker_observation as broker_observation
 from caughtup.agents.probes.reassignments import _partition_observations as partition_observations
 from caughtup.agents.probes.replicas import BrokerReplicas
-from caughtup.agents.probes.throttles import Rates
+from caughtup.agents.probes.throttles import ThrottleRates
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.reassignments import (
     BrokerRecord,
@@ -81,14 +81,18 @@ def test_of_a_brokers_directories_the_fullest_counts_and_dead_ones_are_named() -
         LogDirectory("/odd", 0, 0, 0),
     )
     told = BrokerReplicas(True, directories=directories)
-    assert broker_observation(Broker(1, "a", 1, True), told, {1: Rates(5, None)}) == BrokerRecord(
+    assert broker_observation(
+        Broker(1, "a", 1, True), told, {1: ThrottleRates(5, None)}
+    ) == BrokerRecord(
         fenced=True,
         leader_rate=5,
         usable_bytes=10,
         total_bytes=1_000,
         offline_directories=("/dead",),
     )
-    assert broker_observation(Broker(2, "b", 1), None, {1: Rates(5, None)}) == BrokerRecord()
+    assert (
+        broker_observation(Broker(2, "b", 1), None, {1: ThrottleRates(5, None)}) == BrokerRecord()
+    )
 
 
 def test_a_partition_is_gone_only_where_brokers_say_so() -> None:

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from caughtup.agents.process import fault_log
-from caughtup.agents.process.fault_log import FaultLog
+from caughtup.agents.process.fault_log import FaultLog, RateLimit
 from caughtup.models.state.cluster import ClusterState
 
 
@@ -75,3 +75,9 @@ def test_records_that_are_set_aside_are_a_line_a_minute_for_each_topic_and_reaso
         f"set aside a record for {topic}, key 'group-0': too_large: 9 bytes"
         for topic in ("caughtup-movements", "caughtup-lag")
     ]
+
+
+def test_so_many_things_are_let_through_each_minute() -> None:
+    limit = RateLimit(2)
+    assert [limit.is_exceeded(60_000 + at) for at in (0, 1, 2)] == [False, False, True]
+    assert not limit.is_exceeded(120_000)

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from caughtup.agents.reassignments import records as reassignment_records
-from caughtup.agents.reassignments.records import apply_record, read_back
+from caughtup.agents.reassignments import agent as reassignment_records
+from caughtup.agents.reassignments.agent import apply_record, read_back
 from caughtup.models.clocks import AHEAD_MS
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.reassignments import (

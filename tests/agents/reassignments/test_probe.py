@@ -9,10 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from caughtup.agents.kafka.protocol.cluster_answers import PartitionInfo
-from caughtup.agents.probes.reassignments import ReassignmentObserver, Round
+from caughtup.agents.probes.reassignments import ReassignmentObserver, ReassignmentRound
 from caughtup.agents.process.health import Health
+from caughtup.agents.reassignments.agent import apply_record
 from caughtup.agents.reassignments.probe import ReassignmentsProbe
-from caughtup.agents.reassignments.records import apply_record
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.publisher import TopicWriter
 from caughtup.models.ids import TopicPartition
@@ -49,9 +49,11 @@ class Observer:
         self.ongoing: tuple[ReassignmentRecord, ...] = ()
         self.described: dict[TopicPartition, PartitionInfo | None] = {}
 
-    async def observe(self, also: object = ()) -> Round:
+    async def observe(self, also: object = ()) -> ReassignmentRound:
         self.at_ms += 1_000
-        return Round(ClusterRecord(2, self.at_ms, {}), True, self.ongoing, self.described)
+        return ReassignmentRound(
+            ClusterRecord(2, self.at_ms, {}), True, self.ongoing, self.described
+        )
 
 
 class Probed:

@@ -16,9 +16,8 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.kept_channel import kept_channel
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.wakeups import Wakeup
-from caughtup.agents.recommendations import recommender
-from caughtup.agents.recommendations.agent import recommend
-from caughtup.agents.recommendations.recommender import Recommender, summary
+from caughtup.agents.recommendations import agent as recommender
+from caughtup.agents.recommendations.agent import Recommender, recommend, summary
 from caughtup.agents.recommendations.signing import Signer
 from caughtup.models.decisions.learned_configs import LearnedUntil
 from caughtup.models.decisions.recommendation import MOST_WRITTEN_BYTES, encode_recommendation

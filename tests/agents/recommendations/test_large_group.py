@@ -18,11 +18,11 @@ import pytest
 
 from caughtup.agents.assessor import Assessor
 from caughtup.agents.clock import now_ms
-from caughtup.agents.offsets.polls import Changes
+from caughtup.agents.offsets.agent import Changes
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import done_in_turns, in_turns
-from caughtup.agents.recommendations import recommender
-from caughtup.agents.recommendations.recommender import Recommender
+from caughtup.agents.recommendations import agent as recommender
+from caughtup.agents.recommendations.agent import Recommender
 from caughtup.agents.recommendations.signing import Signer
 from caughtup.agents.topics.restoration import movements, recommendations
 from caughtup.agents.web.metrics.exposition import exposition

@@ -19,7 +19,7 @@ from caughtup.models.shown.lag import copy_lines
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.tasks.positions import TaskPosition
 from caughtup.pipelines.rates.records import copy_key, partition_key, rates_value
-from caughtup.pipelines.rates.state import Rates
+from caughtup.pipelines.rates.state import WindowRates
 from tests.support.decisions import decided_state, recommended_record
 from tests.support.groups.records import GROUP, START_MS
 from tests.support.groups.streams import WARMING, generation, process
@@ -38,7 +38,7 @@ def written(per_second: float = 1_000.0, at_ms: int = START_MS, **names: Any) ->
     """Return a value as the job writes it: the last minute has a rate, longer windows have none."""
     minute = RateWindow(WINDOWS_SECONDS[0], WindowRate(per_second, 20.0, 6), UNKNOWN)
     longer = [RateWindow(seconds, UNKNOWN, UNKNOWN) for seconds in WINDOWS_SECONDS[1:]]
-    return rates_value(names or NAMES, Rates(at_ms, (minute, *longer)), TRIGGER_SECONDS)
+    return rates_value(names or NAMES, WindowRates(at_ms, (minute, *longer)), TRIGGER_SECONDS)
 
 
 def warming() -> ClusterState:

@@ -21,7 +21,7 @@ from caughtup.models.errors import CaughtupError
 from caughtup.models.lag.partition_lag import partition_lag
 from caughtup.models.offsets import EndOffsets
 from caughtup.pipelines.history.decoding.topic_columns import own_table
-from caughtup.pipelines.history.stream import History, HistoryOptions
+from caughtup.pipelines.history.stream import HistoryJob, HistoryOptions
 from caughtup.pipelines.java.jars import ensure_spark_jars
 from caughtup.pipelines.schema import bucket
 from caughtup.pipelines.spark.session import spark_session
@@ -265,7 +265,7 @@ def test_what_cannot_work_is_refused_in_one_line(
     file = tmp_path / "plain"
     file.write_text("a file, where a directory is needed")
     with pytest.raises(CaughtupError) as caught:
-        History(watched.spark, refused.change(watched.options, file))
+        HistoryJob(watched.spark, refused.change(watched.options, file))
     assert caught.value.code == refused.code
     assert refused.words in caught.value.message
     assert len(caught.value.message.splitlines()) == 1

@@ -65,10 +65,10 @@ class Reading:
         assert changes == count
         self.records += count
 
-    async def read_past(self) -> None:
+    async def read_to_open_end(self) -> None:
         assert await self.log.open()
-        await self.log.read_past(self.add, self.take)
-        assert self.log.left_of_start() == 0
+        await self.log.read_to_open_end(self.add, self.take)
+        assert self.log.unread_at_open() == 0
 
     async def follow_until(self, reached: Callable[[], bool]) -> None:
         """Read what comes until a condition holds."""
@@ -126,7 +126,7 @@ def test_a_log_that_is_not_there_yet_is_opened_once_it_is(make_cluster: MakeClus
         await asyncio.to_thread(commit, cluster, "readers", TOPIC, 3)
         async with asyncio.timeout(_PATIENCE_SECONDS):
             await open_when_it_leads(reading.log)
-        await reading.log.read_past(reading.add, reading.take)
+        await reading.log.read_to_open_end(reading.add, reading.take)
 
     assert run(cluster, work).offsets("readers") == [3]
 
@@ -149,7 +149,7 @@ def test_all_that_is_committed_is_fetched(brokers: EmbeddedCluster) -> None:
     wait_markers(brokers)
     commit(brokers, "after", TOPIC, 1)
     expected = read_by_library(brokers)
-    reading = run(brokers, Reading.read_past)
+    reading = run(brokers, Reading.read_to_open_end)
     assert reading.records == sum(map(len, reading.values.values())) >= 20_000
     assert reading.values == expected
     assert reading.names("plain", "committed", "aborted", "after") == {
@@ -174,7 +174,7 @@ def test_an_open_transaction_holds_back_its_own_commits_and_no_others(
 
     async def work(reading: Reading) -> None:
         await asyncio.to_thread(commit, brokers, beside, TOPIC, 3)
-        await reading.read_past()
+        await reading.read_to_open_end()
         assert reading.offsets(beside) == [3]
         assert reading.offsets("waiting") == [1]
         await asyncio.to_thread(commit, brokers, beside, TOPIC, 4)
@@ -203,7 +203,7 @@ def test_what_is_compressed_is_read_like_everything_else(brokers: EmbeddedCluste
             key, value = commit_key(name, 0), commit_value(number, 0)
             producer.produce(CONSUMER_OFFSETS, value, key, partition=home)
         assert producer.flush(30) == 0
-    reading = run(brokers, Reading.read_past)
+    reading = run(brokers, Reading.read_to_open_end)
     for _, name in producers:
         assert reading.offsets(name) == list(range(50)), name
 
@@ -214,7 +214,7 @@ ZIPPED = {"client.id": "__admin_client", "linger.ms": 200}
 
 def test_what_comes_later_is_read_as_it_comes(brokers: EmbeddedCluster) -> None:
     async def work(reading: Reading) -> None:
-        await reading.read_past()
+        await reading.read_to_open_end()
         for offset in (1, 2):
             await asyncio.to_thread(commit, brokers, "later", TOPIC, offset)
             await reading.follow_until(lambda at=offset: at in reading.offsets("later"))
@@ -235,7 +235,7 @@ def test_a_bug_of_ours_is_an_error_and_not_an_endless_try(brokers: EmbeddedClust
 
         assert await reading.log.open()
         with pytest.raises(IndexError):
-            await reading.log.read_past(broken, reading.take)
+            await reading.log.read_to_open_end(broken, reading.take)
 
     run(brokers, work)
 

@@ -19,7 +19,7 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, To
 from confluent_kafka.admin import AdminClient
 
 from caughtup.agents.kafka.offset_log import OffsetLog
-from caughtup.agents.offsets.polls import Changes, decode_live, decode_past
+from caughtup.agents.offsets.agent import Changes, decode_live, decode_past
 from caughtup.agents.settings import Settings
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.topics import create_topics
@@ -82,7 +82,7 @@ class Following:
     async def _read(self) -> None:
         async with OffsetLog(self._settings, on_error=self.problems.append) as log:
             assert await log.open()
-            await log.read_past(decode_past, self._take)
+            await log.read_to_open_end(decode_past, self._take)
             self._has_read.set()
             if self._follows:
                 await log.follow(decode_live, self._take)

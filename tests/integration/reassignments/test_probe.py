@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from caughtup.agents.kafka.protocol.requests import Key
-from caughtup.agents.probes.reassignments import ReassignmentObserver, Round
+from caughtup.agents.probes.reassignments import ReassignmentObserver, ReassignmentRound
 from caughtup.demo.cluster.broker_config import Security
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.throttle import clear_throttle, set_throttle
@@ -74,8 +74,8 @@ async def throttled_reassignment(
 
 
 async def until(
-    observer: ReassignmentObserver, seen: Callable[[Round], bool], *also: TopicPartition
-) -> Round:
+    observer: ReassignmentObserver, seen: Callable[[ReassignmentRound], bool], *also: TopicPartition
+) -> ReassignmentRound:
     """Observe again and again until something is seen."""
     deadline = time.monotonic() + SECONDS
     while not seen(found := await observer.observe(also)):
@@ -84,7 +84,7 @@ async def until(
     return found
 
 
-def look_at(found: Round, partition: TopicPartition) -> ReassignmentRecord | None:
+def look_at(found: ReassignmentRound, partition: TopicPartition) -> ReassignmentRecord | None:
     return next(
         (observation for observation in found.ongoing if observation.topic_partition == partition),
         None,
@@ -96,7 +96,7 @@ async def test_a_round_sees_every_replica_and_what_holds_it_back(
 ) -> None:
     partition = await throttled_reassignment(brokers, observer)
 
-    def is_created(found: Round) -> bool:
+    def is_created(found: ReassignmentRound) -> bool:
         """Brokers learn of topics and throttles one after the other, and a busy one is late."""
         observation = look_at(found, partition)
         return (
@@ -136,7 +136,7 @@ async def test_a_round_sees_every_replica_and_what_holds_it_back(
         assert 0 < (broker.usable_bytes or 0) < (broker.total_bytes or 0)
     clear_throttle(brokers, partition.topic)
 
-    def is_over(found: Round) -> bool:
+    def is_over(found: ReassignmentRound) -> bool:
         """Metadata may be older than the list of reassignments."""
         shape = found.described.get(partition)
         over = look_at(found, partition) is None and shape is not None
@@ -206,7 +206,7 @@ async def test_a_broker_that_is_gone_is_told_from_one_without_a_replica(
     partition = await throttled_reassignment(brokers, observer)
     brokers.kill_node(3)
 
-    def is_fenced(found: Round) -> bool:
+    def is_fenced(found: ReassignmentRound) -> bool:
         assert found.cluster.brokers is not None
         return found.cluster.brokers[3].fenced is True and look_at(found, partition) is not None
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
-from caughtup.agents.probes.throttles import Rates, ThrottleObserver, Throttles
+from caughtup.agents.probes.throttles import ThrottleObserver, ThrottleRates, Throttles
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.throttle import clear_throttle, set_throttle
 from caughtup.models.records.reassignments import ThrottleRecord
@@ -39,17 +39,17 @@ async def test_everything_is_observed_now_and_then_and_what_moves_each_time(
         observer = ThrottleObserver(protocol, clock=lambda: now)
         try:
             found = await observer.observe((), (), missing)
-            assert found.rates == {1: Rates(), 2: Rates()}
+            assert found.rates == {1: ThrottleRates(), 2: ThrottleRates()}
             assert topic not in found.topics
             set_throttle(cluster, topic, 5_000)
             assert topic not in (await observer.observe((), (), missing)).topics
             found = await observer.observe([topic], [2], missing)
             assert found.topics[topic] == ALL
-            assert found.rates == {1: Rates(), 2: Rates(5_000, 5_000)}
+            assert found.rates == {1: ThrottleRates(), 2: ThrottleRates(5_000, 5_000)}
             now = 61.0
             found = await until(observer, topic, ALL)
             deadline = time.monotonic() + SECONDS
-            while (await observer.observe((), (), missing)).rates[1] != Rates(5_000, 5_000):
+            while (await observer.observe((), (), missing)).rates[1] != ThrottleRates(5_000, 5_000):
                 assert time.monotonic() < deadline
                 await asyncio.sleep(0.05)
             clear_throttle(cluster, topic)
@@ -72,5 +72,5 @@ async def test_a_broker_that_is_gone_keeps_nothing_from_being_told(
         observer, missing = ThrottleObserver(protocol), set[str]()
         found = await observer.observe((), (), missing)
         await observer.stop()
-    assert found.rates == {1: Rates()}
+    assert found.rates == {1: ThrottleRates()}
     assert missing == {"throttles of broker 2: Connection refused"}

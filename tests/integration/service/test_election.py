@@ -15,8 +15,7 @@ from confluent_kafka import Consumer
 from caughtup.agents.election import agent as module
 from caughtup.agents.election import instances
 from caughtup.agents.election.agent import Election
-from caughtup.agents.election.instance import Instance
-from caughtup.agents.election.instances import list_instances
+from caughtup.agents.election.instances import ServiceInstance, list_instances
 from caughtup.agents.errors import UserError
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
@@ -31,7 +30,7 @@ class Running:
     """An instance as far as its election goes, as if on a machine of its own."""
 
     def __init__(
-        self, settings: Settings, health: Health, instance: Instance | None = None
+        self, settings: Settings, health: Health, instance: ServiceInstance | None = None
     ) -> None:
         self.health = health
         self.took_over = 0
@@ -40,7 +39,7 @@ class Running:
         self.skipped_seconds = 0.0
         self.name = f"elsewhere:{next(_pids)}"
         host, _, pid = self.name.partition(":")
-        elsewhere = instance or Instance(host, int(pid), "another machine", 1)
+        elsewhere = instance or ServiceInstance(host, int(pid), "another machine", 1)
         self.election = Election(
             settings, health, self._take_over, self._flush, self._clock, elsewhere
         )
@@ -196,7 +195,7 @@ async def test_a_dead_member_on_this_machine_is_not_waited_for(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(instances, "_SESSION_MS", 60_000)
-    here = Instance.current()
+    here = ServiceInstance.current()
     dead = Running(settings, Health(), msgspec.structs.replace(here, pid=2**22 + 1))
     async with dead.election:
         await until("it is active", lambda: dead.is_active)

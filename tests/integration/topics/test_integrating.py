@@ -20,7 +20,7 @@ from confluent_kafka.admin import AdminClient
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.models.records.topics import RECOMMENDATIONS
 from caughtup.models.security.signing import HEADER, read_keys, sign
-from caughtup.pipelines.java.compiling import compiler_command
+from caughtup.pipelines.java.command_lines import compiler_command
 from caughtup.pipelines.java.find import find_java
 from caughtup.pipelines.java.jars import classpath
 from tests.integration.conftest import MakeTopic

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from caughtup.agents.kafka.protocol.fetched import plain_batch
+from caughtup.agents.kafka.protocol.fetch_answer import plain_batch
 from caughtup.models.polls import pending_commits
 from caughtup.models.polls.pending_commits import PendingCommits
 from caughtup.models.polls.record_batches import Section, decode_record_batches

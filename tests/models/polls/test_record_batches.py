@@ -9,7 +9,7 @@ from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caughtup.agents.kafka.protocol.fetched import plain_batch
+from caughtup.agents.kafka.protocol.fetch_answer import plain_batch
 from caughtup.models.errors import DecodeError
 from caughtup.models.polls.batch import decode_columns, decode_records
 from caughtup.models.polls.pending_commits import PendingCommits

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from caughtup.agents.kafka.protocol import answers, requests
 from caughtup.agents.kafka.protocol.answers import (
-    Configs,
     LogDirectories,
     LogDirectory,
     OngoingReassignments,
+    ResourceConfigs,
 )
 from caughtup.agents.kafka.protocol.requests import ResourceType
 from caughtup.models.ids import TopicPartition
@@ -76,7 +76,7 @@ def test_reassignments_that_were_asked_for(messages: Messages) -> None:
         ],
     }
     raw = messages.write(requests.alter_reassignments_call(7, {}), answer)
-    assert answers.decode_altered(raw) == [(0, None), *results]
+    assert answers.decode_alter_reassignments(raw) == [(0, None), *results]
 
 
 @thorough
@@ -102,7 +102,7 @@ def test_log_ends(
         ]
     }
     raw = messages.write(requests.list_offsets_call([]), answer)
-    assert answers.decode_log_ends(raw) == (ends, errors)
+    assert answers.decode_list_offsets(raw) == (ends, errors)
 
 
 @thorough
@@ -218,4 +218,7 @@ def test_configs_that_are_set(messages: Messages, values: dict[str, str | None])
     }
     raw = messages.write(requests.describe_configs_call(ResourceType.BROKER, [], []), answer)
     expected = {name: value for name, value in values.items() if value}
-    assert answers.decode_configs(raw) == [Configs("1", 0, expected), Configs("orders", 29, {})]
+    assert answers.decode_configs(raw) == [
+        ResourceConfigs("1", 0, expected),
+        ResourceConfigs("orders", 29, {}),
+    ]

@@ -221,9 +221,9 @@ def test_topics_by_name(messages: Messages, names: list[str]) -> None:
 DECODERS: dict[str, Callable[[bytes], object]] = {
     function.__name__: function
     for function in (
-        answers.decode_altered,
+        answers.decode_alter_reassignments,
         answers.decode_configs,
-        answers.decode_log_ends,
+        answers.decode_list_offsets,
         answers.decode_reassignments,
         cluster_answers.decode_api_versions,
         cluster_answers.decode_metadata,

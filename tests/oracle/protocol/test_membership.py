@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caughtup.agents.kafka.protocol import membership
-from caughtup.agents.kafka.protocol.membership import Joined, JoiningGroup
+from caughtup.agents.kafka.protocol.membership import JoinGroupAnswer, JoinGroupSettings
 from caughtup.models.errors import DecodeError
 from tests.models.wire.strategies import thorough
 from tests.oracle.protocol.messages import Messages
 
 JOIN = membership.join_group_call(
-    JoiningGroup("orders", "caughtup", "active", 6_000, 10_000), "me-1", b"said"
+    JoinGroupSettings("orders", "caughtup", "active", 6_000, 10_000), "me-1", b"said"
 )
 SYNC = membership.sync_group_call("orders", 7, "me-1", {"me-1": b"a", "you-2": b""})
 HEARTBEAT = membership.heartbeat_call("orders", 7, "me-1")
@@ -105,8 +105,8 @@ def test_joined(
             for member, said in members.items()
         ],
     }
-    found = membership.decode_joined(messages.write(JOIN, answer))
-    assert found == Joined(code, generation, leader, member_id, members)
+    found = membership.decode_join_group(messages.write(JOIN, answer))
+    assert found == JoinGroupAnswer(code, generation, leader, member_id, members)
 
 
 @thorough
@@ -114,20 +114,23 @@ def test_joined(
 def test_synced_heard_and_left(messages: Messages, code: int, given_: bytes) -> None:
     answered = {"throttleTimeMs": 0, "errorCode": code}
     assignment = {"assignment": base64.b64encode(given_).decode()}
-    assert membership.decode_synced(messages.write(SYNC, answered | assignment)) == (code, given_)
+    assert membership.decode_sync_group(messages.write(SYNC, answered | assignment)) == (
+        code,
+        given_,
+    )
     assert membership.decode_heartbeat(messages.write(HEARTBEAT, answered)) == code
     members = [{"memberId": "me-1", "groupInstanceId": None, "errorCode": 25}]
     left = messages.write(LEAVE, {**answered, "members": members})
-    assert membership.decode_left(left) == code
+    assert membership.decode_leave_group(left) == code
 
 
 @pytest.mark.parametrize(
     "decode",
     [
-        membership.decode_joined,
-        membership.decode_synced,
+        membership.decode_join_group,
+        membership.decode_sync_group,
         membership.decode_heartbeat,
-        membership.decode_left,
+        membership.decode_leave_group,
     ],
 )
 @thorough

@@ -80,4 +80,4 @@ def test_secrets_are_neither_shown_nor_said() -> None:
     store = Store("s3://lake", {"AWS_SECRET_ACCESS_KEY": SECRET, "AWS_REGION": "eu"})
     assert SECRET not in repr(store)
     error = OSError(f"\x1b[31m Generic S3 error:\n  ↳ 403 for {SECRET}\n  in eu\x1b[0m")
-    assert store.said(error) == "Generic S3 error: 403 for ***: in eu"
+    assert store.describe(error) == "Generic S3 error: 403 for ***: in eu"

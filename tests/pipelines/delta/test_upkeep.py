@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 
 from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.delta.store import Store
-from caughtup.pipelines.delta.upkeep import Kept, Upkeep, UpkeepOptions, keep_up
+from caughtup.pipelines.delta.upkeep import TableUpkeep, Upkeep, UpkeepOptions, keep_up
 from caughtup.pipelines.history.tables import LAYOUTS
 from caughtup.pipelines.history.upkeep import DailyUpkeep
 from tests.support.pipelines.by_hand import GROUPS, records_of, write_batch
@@ -32,7 +32,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def kept(root: Path, options: UpkeepOptions) -> dict[str, Kept]:
+def kept(root: Path, options: UpkeepOptions) -> dict[str, TableUpkeep]:
     found = keep_up(Store(str(root)), NAMES, options, unseen)
     assert found.problems == []
     return {one.table: one for one in found.tables}

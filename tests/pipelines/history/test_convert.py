@@ -69,16 +69,16 @@ def test_every_row_is_there_and_the_history_goes_on_as_if_nothing_was(
     assert {path: path.read_bytes() for path in files} == files
     assert not (old.tables / "_caughtup.json").exists()
 
-    tables, anew = new_tables(old.tables, OWNER), new_tables(tmp_path / "anew")
+    tables, rebucket = new_tables(old.tables, OWNER), new_tables(tmp_path / "rebucket")
     for batch in range(5):
-        write_batch(anew, batch, records_of(batch))
+        write_batch(rebucket, batch, records_of(batch))
     for batch in (3, 4):
         write_batch(tables, batch, records_of(batch))
     for name in before:
         assert ordered(in_table(old, name)) == ordered(
             [
                 {k: v for k, v in row.items() if "bucket" not in k and k != "date"}
-                for row in rows_of(tmp_path / "anew", name)
+                for row in rows_of(tmp_path / "rebucket", name)
             ]
         )
 

@@ -53,7 +53,7 @@ def end_offsets(*minutes: int) -> list[Row]:
     return rows
 
 
-class History:
+class HistoryJob:
     """The history's batches, made of given records."""
 
     def __init__(self, spark: SparkSession, directory: Path) -> None:
@@ -81,7 +81,7 @@ class History:
 def test_a_generation_waits_for_end_offsets_and_is_decided_once(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    history = History(spark, tmp_path)
+    history = HistoryJob(spark, tmp_path)
     assert history.write(0, *end_offsets(-1, 0), SEVEN, EIGHT) == []
     assert history.write(1, *end_offsets(1)) == [7]
     assert history.write(1, *end_offsets(1)) == [7], "a batch that is done again"
@@ -109,7 +109,7 @@ def test_a_generation_waits_for_end_offsets_and_is_decided_once(
 def test_without_end_offsets_it_is_decided_after_a_while_with_its_doubts(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    history = History(spark, tmp_path)
+    history = HistoryJob(spark, tmp_path)
     assert history.write(0, SEVEN) == []
     assert history.write(1, group_record(8, streams.HANDING_OVER, 20)) == [7]
     (row,) = history.rows()
@@ -120,7 +120,7 @@ def test_without_end_offsets_it_is_decided_after_a_while_with_its_doubts(
 def test_a_record_that_nobody_can_read_is_told_with_its_place(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    history = History(spark, tmp_path)
+    history = HistoryJob(spark, tmp_path)
     broken = (*SEVEN[:2], 8, SEVEN[3] + 1, SEVEN[4], b"\x7f\xff")
     assert history.write(0, *end_offsets(-1, 0, 1), SEVEN, broken) == [7, None]
     assert history.rows()[1]["error"]

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import msgspec
 
-from caughtup.pipelines.rates.slots import FORGOTTEN_MS, Output, SlotState
+from caughtup.pipelines.rates.slots import FORGOTTEN_MS, OutputRecord, SlotState
 from caughtup.pipelines.rates.state import (
     BUCKETS,
     SAMPLE_HOLDS_MS,
@@ -58,7 +58,7 @@ def test_an_active_that_runs_and_a_copy_that_is_gone_are_withdrawn_once() -> Non
     job = Job()
     minute_of_reports(job, START)
     key = msgspec.json.encode(COPY)
-    assert job.take(reported(START + 2 * MINUTE, None)) == [Output(key, None)]
+    assert job.take(reported(START + 2 * MINUTE, None)) == [OutputRecord(key, None)]
     assert job.take(reported(START + 3 * MINUTE, None)) == []
 
 
@@ -95,9 +95,9 @@ def test_what_has_no_news_is_forgotten_by_the_slots_own_time_and_by_the_streams(
     newest = START + MINUTE
     assert job.forget(newest) == []
     (gone,) = job.take(ended(newest + 1, 101_000), before_ms=newest + 1)[:1]
-    assert gone == Output(msgspec.json.encode(COPY), None)
+    assert gone == OutputRecord(msgspec.json.encode(COPY), None)
     far = ended(newest + FORGOTTEN_MS + 2, 5, OTHER)
-    assert Output(msgspec.json.encode([CHANGELOG, 1]), None) in job.take(far)
+    assert OutputRecord(msgspec.json.encode([CHANGELOG, 1]), None) in job.take(far)
     assert [json.loads(key) for key, _ in job.forget(far.at_ms + 1)] == [[OTHER, 1]]
     assert job.saved is None
 

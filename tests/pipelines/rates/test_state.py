@@ -1,4 +1,4 @@
-"""Rates of a slot, against all samples worked through anew."""
+"""WindowRates of a slot, against all samples worked through rebucket."""
 
 from __future__ import annotations
 

@@ -24,15 +24,15 @@ from caughtup.models.replay.recorded import RecordedGeneration
 from caughtup.models.replay.settings import ReplaySetting, replay_settings
 from caughtup.pipelines.generations.schema import REPLAY_ROW
 from caughtup.pipelines.replay.job import (
-    Unit,
+    ReplayUnit,
     collect_rows,
-    deal,
+    distribute,
     recorded_generations,
     replay,
     slot_keys,
     write_rows,
 )
-from caughtup.pipelines.replay.rows import flat, read_flat
+from caughtup.pipelines.replay.rows import flat_row, read_flat_row
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -117,10 +117,10 @@ def test_each_slot_is_a_partition_of_its_own(spark: SparkSession) -> None:
 
 @given(st.lists(st.integers(1, 1_000), min_size=1, max_size=60), st.integers(1, 9))
 def test_no_slot_has_more_than_its_share_and_a_unit(costs: list[int], slots: int) -> None:
-    units = [Unit(cost, f"group-{number}", number % 3) for number, cost in enumerate(costs)]
+    units = [ReplayUnit(cost, f"group-{number}", number % 3) for number, cost in enumerate(costs)]
     loads: dict[int, int] = defaultdict(int)
     dealt = []
-    for slot, unit in deal(units, slots):
+    for slot, unit in distribute(units, slots):
         assert 0 <= slot < slots
         loads[slot] += unit.cost
         dealt.append(unit)
@@ -131,6 +131,6 @@ def test_no_slot_has_more_than_its_share_and_a_unit(costs: list[int], slots: int
 
 def test_a_row_survives_the_table_but_for_its_decision() -> None:
     for row in replay_group(history("orders"), SETTINGS):
-        written = flat(row)
+        written = flat_row(row)
         assert set(written) == set(REPLAY_ROW.names)
-        assert read_flat(written) == replace(row, decision=None)
+        assert read_flat_row(written) == replace(row, decision=None)

@@ -13,7 +13,7 @@ from py4j.protocol import Py4JNetworkError
 
 from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.spark import jvm
-from caughtup.pipelines.spark.jvm import how_jvm_ended, told_in_one_line
+from caughtup.pipelines.spark.jvm import how_jvm_ended, report_dead_jvm
 
 _RAISES = "import os, signal; os.kill(os.getpid(), signal.{})"
 
@@ -36,7 +36,7 @@ def test_the_end_of_a_jvm_is_said_in_one_line(program: str, said: str) -> None:
     with (
         subprocess.Popen([sys.executable, "-c", program]) as process,
         pytest.raises(CaughtupError) as raised,
-        told_in_one_line(session(process)),
+        report_dead_jvm(session(process)),
     ):
         raise ConnectionRefusedError
     assert raised.value.code == "spark_failed"
@@ -47,21 +47,21 @@ def test_the_end_of_a_jvm_is_said_in_one_line(program: str, said: str) -> None:
 def test_what_fails_while_it_runs_is_no_end_of_the_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jvm, "_ENDING_SECONDS", 0.1)
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as process:
-        with pytest.raises(OSError, match="the disk"), told_in_one_line(session(process)):
+        with pytest.raises(OSError, match="the disk"), report_dead_jvm(session(process)):
             raise OSError("the disk is full")
         process.kill()
 
 
 def test_a_jvm_that_spark_submit_started_is_not_ours_to_ask() -> None:
     assert how_jvm_ended(session(None)) is None
-    with pytest.raises(Py4JNetworkError), told_in_one_line(session(None)):
+    with pytest.raises(Py4JNetworkError), report_dead_jvm(session(None)):
         raise Py4JNetworkError("no answer")
 
 
 def test_only_what_py4j_says_of_a_jvm_that_is_gone_is_left_out(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    jvm.say_less()
+    jvm.silence_py4j()
     logging.getLogger().error("Exception while sending command.")
     logging.getLogger().error("another")
     logging.getLogger("caughtup").error("Exception while sending command.")

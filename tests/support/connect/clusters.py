@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from caughtup.agents.connect.applying import apply_records
+from caughtup.agents.connect.reader import apply_records
 from caughtup.agents.connect.watcher import decide_due
 from caughtup.agents.topics.standalone_consumer import ConsumerRecord
 from caughtup.models.connect.names import written

@@ -24,9 +24,9 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.records.keys import encode_group
 from caughtup.models.records.topics import CATCH_UP_RATES, PIPELINE_PROGRESS, with_prefix
 from caughtup.models.wire.consumer_offsets import OffsetKey
-from caughtup.pipelines.progress.records import encode_progress
+from caughtup.pipelines.progress.listener import encode_progress
 from caughtup.pipelines.rates.records import partition_key, rates_value
-from caughtup.pipelines.rates.state import Rates
+from caughtup.pipelines.rates.state import WindowRates
 from tests.support import wire
 from tests.support.checkpoints import Checkpoint
 from tests.support.kafka.topics import write_offsets
@@ -187,7 +187,7 @@ class Scene(ClosedOnExit):
         partition = TopicPartition(f"{APPLICATION}-counts-changelog", 0)
         unknown = WindowRate(None, None, 0)
         windows = tuple(RateWindow(each, unknown, unknown) for each in WINDOWS_SECONDS)
-        rates = Rates(round(time.time() * 1000), windows)
+        rates = WindowRates(round(time.time() * 1000), windows)
         producer = Producer(self.stage.cluster.client_config())
         value = rates_value({"topic": partition.topic, "partition": 0}, rates, trigger_seconds=10)
         producer.produce(with_prefix(CATCH_UP_RATES), value, partition_key(partition))

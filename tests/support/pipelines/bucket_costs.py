@@ -15,11 +15,11 @@ import pyarrow.compute as pc
 
 from caughtup.models.wire.consumer_offsets import OffsetKey
 from caughtup.pipelines.delta.store import Store
-from caughtup.pipelines.history.buckets.tables import Batch, write_packs
+from caughtup.pipelines.history.buckets.tables import BucketTask, write_packs
 from caughtup.pipelines.history.decoding.batches import pack_records
 from tests.support.pipelines.commit_batches import NOW_MS, batch_of, commit
 from tests.support.pipelines.delta import new_tables
-from tests.support.pipelines.end_offsets import KINDS, end_offsets
+from tests.support.pipelines.end_offsets import TOPIC_TABLES, end_offsets
 
 RECORDS, GROUPS, ROWS = 200_000, 500, 10_000
 
@@ -46,7 +46,7 @@ def main() -> None:
     print("buckets  decoding  all buckets  the largest bucket")
     for buckets in (4, 8, 16, 32):
         before = time.process_time()
-        packs = pa.Table.from_batches(list(pack_records(KINDS, buckets, made)))
+        packs = pa.Table.from_batches(list(pack_records(TOPIC_TABLES, buckets, made)))
         decoding = time.process_time() - before
         costs = []
         with tempfile.TemporaryDirectory() as directory:
@@ -55,7 +55,7 @@ def main() -> None:
             for bucket in range(buckets):
                 own = packs.filter(pc.field("bucket") == bucket).to_batches()
                 before = time.process_time()
-                list(write_packs(Batch(root, 0, buckets, (), False), own))
+                list(write_packs(BucketTask(root, 0, buckets, (), False), own))
                 costs.append(time.process_time() - before)
         figures = (decoding, sum(costs), max(costs))
         print(f"{buckets:7}", *(f"{one / RECORDS * 1e6:10.2f}" for one in figures))

@@ -8,19 +8,19 @@ from collections.abc import Sequence
 from caughtup.models.wire.consumer_offsets import OffsetKey
 from caughtup.pipelines.delta.files import NewFile, by_table, partition_of
 from caughtup.pipelines.delta.store import store_of
-from caughtup.pipelines.events import Record
+from caughtup.pipelines.events import KafkaRecord
 from caughtup.pipelines.history.buckets.lag import STATE
-from caughtup.pipelines.history.buckets.tables import Batch, write_packs
+from caughtup.pipelines.history.buckets.tables import BucketTask, write_packs
 from caughtup.pipelines.history.decoding.batches import pack_records
 from caughtup.pipelines.history.tables import HistoryTables
 from tests.support.pipelines.commit_batches import NOW_MS, batch_of, commit
 from tests.support.pipelines.delta import new_tables
-from tests.support.pipelines.end_offsets import KINDS, end_offsets
+from tests.support.pipelines.end_offsets import TOPIC_TABLES, end_offsets
 
 GROUPS = ("billing", "orders", "shipping", "payments", "returns")
 
 
-def records_of(batch: int) -> list[Record]:
+def records_of(batch: int) -> list[KafkaRecord]:
     """Return what a batch has: a commit of each group, a day a batch, and a look at the log's end."""
     time_ms = NOW_MS + batch * 40_000_000
     made = [
@@ -34,21 +34,21 @@ def records_of(batch: int) -> list[Record]:
 
 
 def write_batch(
-    tables: HistoryTables, batch: int, records: Sequence[Record], buckets: int = 4
+    tables: HistoryTables, batch: int, records: Sequence[KafkaRecord], buckets: int = 4
 ) -> None:
     """Write a batch as HistoryBatches does, unless it is whole."""
     digest = f"digest-{batch}"
     if tables.state.is_whole(batch, digest):
         return
     known = tables.state.paths("commits", "ends")
-    anew = any(partition_of(path)["buckets"] != str(buckets) for path in known)
-    task = Batch(tables.root, batch, buckets, tuple(known), anew)
-    packs = list(pack_records(KINDS, buckets, [batch_of(list(records))]))
+    rebucket = any(partition_of(path)["buckets"] != str(buckets) for path in known)
+    task = BucketTask(tables.root, batch, buckets, tuple(known), rebucket)
+    packs = list(pack_records(TOPIC_TABLES, buckets, [batch_of(list(records))]))
     told = [row for few in write_packs(task, packs) for row in few.to_pylist()]
     new = by_table(NewFile(**row) for row in told)
     left = new.pop(STATE, [])
     tables.add(batch, new)
-    tables.finish(batch, left, ["commits", "ends"] if anew else [], digest)
+    tables.finish(batch, left, ["commits", "ends"] if rebucket else [], digest)
 
 
 if (

@@ -13,7 +13,7 @@ from caughtup.models.wire.consumer_offsets import (
     decode_key,
     decode_offset_commit,
 )
-from caughtup.pipelines.events import Record
+from caughtup.pipelines.events import KafkaRecord
 from caughtup.pipelines.history.decoding.commit_columns import COMMIT_COLUMNS, decode_commit_columns
 from tests.support import wire
 
@@ -29,16 +29,18 @@ class Expected(NamedTuple):
     undecodable: list[tuple[int, str]]
 
 
-def record(key: bytes | None, value: bytes | None, at: int = 0, time_ms: int = NOW_MS) -> Record:
-    return Record("__consumer_offsets", 7, at, time_ms, key, value)
+def record(
+    key: bytes | None, value: bytes | None, at: int = 0, time_ms: int = NOW_MS
+) -> KafkaRecord:
+    return KafkaRecord("__consumer_offsets", 7, at, time_ms, key, value)
 
 
-def commit(version: int = 4, key: OffsetKey = KEY, **changes: object) -> Record:
+def commit(version: int = 4, key: OffsetKey = KEY, **changes: object) -> KafkaRecord:
     value = wire.offset_commit(COMMIT._replace(**changes), version)
     return record(wire.offset_key(key), value)
 
 
-def batch_of(records: list[Record], bytes_type: pa.DataType | None = None) -> pa.RecordBatch:
+def batch_of(records: list[KafkaRecord], bytes_type: pa.DataType | None = None) -> pa.RecordBatch:
     topic, partition, offset, time_ms, key, value = zip(*records, strict=True) or ((),) * 6
     raw = pa.binary() if bytes_type is None else bytes_type
     return pa.RecordBatch.from_arrays(
@@ -50,7 +52,7 @@ def batch_of(records: list[Record], bytes_type: pa.DataType | None = None) -> pa
             pa.array(key, raw),
             pa.array(value, raw),
         ],
-        names=list(Record._fields),
+        names=list(KafkaRecord._fields),
     )
 
 
@@ -58,7 +60,7 @@ def known(number: int) -> int | None:
     return None if number == -1 else number
 
 
-def one_by_one(records: list[Record]) -> Expected:
+def one_by_one(records: list[KafkaRecord]) -> Expected:
     """What the records say, by the models' decoders alone."""
     expected = Expected([], [], [])
     for row, (_, log_partition, log_offset, record_ms, raw_key, raw_value) in enumerate(records):

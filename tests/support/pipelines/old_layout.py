@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from caughtup.pipelines.events import Record
+from caughtup.pipelines.events import KafkaRecord
 from caughtup.pipelines.history.buckets.tables import (
     KNOWN_COMMITS,
     KNOWN_ENDS,
@@ -18,7 +18,7 @@ from caughtup.pipelines.history.buckets.tables import (
 from caughtup.pipelines.history.decoding.batches import pack_records
 from caughtup.pipelines.schema import BUCKETS
 from tests.support.pipelines.commit_batches import batch_of
-from tests.support.pipelines.end_offsets import KINDS
+from tests.support.pipelines.end_offsets import TOPIC_TABLES
 
 HISTORY, CLUSTER = "old-history", "2VRiQaSTRTyA9bBbE_kRyQ"
 
@@ -36,9 +36,9 @@ class OldHistory:
             (root / "_caughtup.json").write_text(json.dumps(mark))
         (self.checkpoint / "._caughtup.json.crc").write_bytes(b"crc\0")
 
-    def write(self, batch: int, records: Sequence[Record], *, whole: bool = True) -> None:
+    def write(self, batch: int, records: Sequence[KafkaRecord], *, whole: bool = True) -> None:
         """Write a batch's files; one that isn't ``whole`` Spark didn't note as done."""
-        made = list(pack_records(KINDS, BUCKETS, [batch_of(list(records))]))
+        made = list(pack_records(TOPIC_TABLES, BUCKETS, [batch_of(list(records))]))
         for bucket in range(BUCKETS):
             packs = self._known(bucket)
             for few in made:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from caughtup.models.errors import DecodeError
 from caughtup.models.wire.consumer_offsets import OffsetKey, decode_key, decode_offset_commit
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
-from caughtup.pipelines.events import Record, Undecodable, decode_end_offsets
+from caughtup.pipelines.events import KafkaRecord, Undecodable, decode_end_offsets
 from caughtup.pipelines.schema import LATEST_MS
 
 COMMIT = "commit"
@@ -39,7 +39,7 @@ class Event(NamedTuple):
     readable_end_offset: int | None = None
 
 
-def decode_events(records: Iterable[Record]) -> Iterator[Event | Undecodable]:
+def decode_events(records: Iterable[KafkaRecord]) -> Iterator[Event | Undecodable]:
     """Decode records of ``__consumer_offsets`` and of the end-offsets topic, in their order.
 
     Every offset commit is an event of its own. What is neither a commit nor end offsets makes none.
@@ -51,7 +51,7 @@ def decode_events(records: Iterable[Record]) -> Iterator[Event | Undecodable]:
             yield from _end_offset_events(record)
 
 
-def _commit_events(record: Record) -> Iterator[Event | Undecodable]:
+def _commit_events(record: KafkaRecord) -> Iterator[Event | Undecodable]:
     try:
         event = _commit_event(record)
     except (DecodeError, UnicodeDecodeError) as error:
@@ -65,7 +65,7 @@ def _commit_events(record: Record) -> Iterator[Event | Undecodable]:
         yield event
 
 
-def _end_offset_events(record: Record) -> Iterator[Event | Undecodable]:
+def _end_offset_events(record: KafkaRecord) -> Iterator[Event | Undecodable]:
     for event in decode_end_offsets([record]):
         if isinstance(event, Undecodable):
             yield event
@@ -75,7 +75,7 @@ def _end_offset_events(record: Record) -> Iterator[Event | Undecodable]:
         yield Event(END_OFFSET, *place, time_ms, "", present, 0, *ends)
 
 
-def _commit_event(record: Record) -> Event | None:
+def _commit_event(record: KafkaRecord) -> Event | None:
     if record.key is None:
         raise DecodeError("no_key", "a record without a key")
     key = decode_key(record.key)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from caughtup.pipelines.rates.records import EndOffsetSample, Event, PositionReport
-from caughtup.pipelines.rates.slots import Output, Slot, SlotState
+from caughtup.pipelines.rates.slots import OutputRecord, Slot, SlotState
 
 START = 1_800_000_000_000
 SECOND = 1_000
@@ -34,11 +34,11 @@ class Job:
         self.saved: bytes | None = None
         self.written: dict[str, Any] = {}
 
-    def take(self, *events: Event, before_ms: int = 0) -> list[Output]:
+    def take(self, *events: Event, before_ms: int = 0) -> list[OutputRecord]:
         slot = self._slot()
         return self._keep(slot, list(slot.apply(events, before_ms)))
 
-    def forget(self, before_ms: int) -> list[Output]:
+    def forget(self, before_ms: int) -> list[OutputRecord]:
         slot = self._slot()
         return self._keep(slot, list(slot.forget(before_ms)))
 
@@ -51,7 +51,7 @@ class Job:
         state = msgspec.msgpack.decode(self.saved, type=SlotState) if self.saved else SlotState()
         return Slot(state, 10)
 
-    def _keep(self, slot: Slot, written: list[Output]) -> list[Output]:
+    def _keep(self, slot: Slot, written: list[OutputRecord]) -> list[OutputRecord]:
         self.saved = None if slot.state is None else msgspec.msgpack.encode(slot.state)
         for key, value in written:
             self.written[json.dumps(json.loads(key))] = value and json.loads(value)

@@ -15,8 +15,8 @@ from caughtup.models.reassignments.tracker import ReassignmentTracker
 from caughtup.models.records.end_offsets import EndOffsetsRecord
 from caughtup.models.records.fields import changed, json_values
 from caughtup.models.records.reassignments import CLUSTER_KEY, ClusterRecord
-from caughtup.pipelines.events import Record
-from caughtup.pipelines.history.decoding.topic_schema import KINDS
+from caughtup.pipelines.events import KafkaRecord
+from caughtup.pipelines.history.decoding.topic_schema import TOPIC_TABLES
 from tests.support.decisions import recommended_with_events
 from tests.support.groups.records import GROUP
 from tests.support.reassignments.one_reassignment import CLUSTER, an_observation
@@ -25,15 +25,15 @@ ENDS = EndOffsetsRecord(1, "orders", 3, 1, 90, 100, 5_000, topic_id="0" * 32)
 LOOK = an_observation(3, {4: 60_000, 5: 20_000})
 
 
-def record(key: bytes | None, value: object, at: int = 7) -> Record:
+def record(key: bytes | None, value: object, at: int = 7) -> KafkaRecord:
     text = value if value is None or isinstance(value, bytes) else msgspec.json.encode(value)
-    return Record("caughtup-something", 0, at, 9_999, key, text)
+    return KafkaRecord("caughtup-something", 0, at, 9_999, key, text)
 
 
 def fitting(table: str, rows: list[tuple[Any, ...]]) -> None:
     """Fail if Arrow can't take the rows as the table's columns, strings as UTF-8."""
     columns = zip(*rows, strict=True)
-    for field, values in zip(to_arrow_schema(KINDS[table].columns), columns, strict=True):
+    for field, values in zip(to_arrow_schema(TOPIC_TABLES[table].columns), columns, strict=True):
         pyarrow.array(values, field.type).validate(full=True)
 
 

@@ -17,7 +17,7 @@ from caughtup.agents.cli.reassignments import snapshot
 from caughtup.agents.cli.reassignments.snapshot import ReassignmentView
 from caughtup.agents.cli.reassignments.table import rendered
 from caughtup.agents.main import main
-from caughtup.agents.probes.reassignments import Round
+from caughtup.agents.probes.reassignments import ReassignmentRound
 from caughtup.models.records.fields import changed
 from caughtup.models.records.reassignment_lines import MissingLine, ThrottleLine
 from caughtup.models.records.reassignments import CLUSTER_KEY
@@ -39,12 +39,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot, "now_ms", lambda: SEEN_MS)
 
 
-def round_at(at_ms: int, *, dead: bool = True, fine: bool = True) -> Round:
+def round_at(at_ms: int, *, dead: bool = True, fine: bool = True) -> ReassignmentRound:
     copied = (at_ms - START_MS) // APART_MS * 1_000
     moving = ((ongoing_observation(DEAD, 5, at_ms, 0),) if dead else ()) + (
         (ongoing_observation(FINE, 2, at_ms, copied),) if fine else ()
     )
-    return Round(cluster_observation(at_ms), True, moving)
+    return ReassignmentRound(cluster_observation(at_ms), True, moving)
 
 
 def recorded(until: int = OBSERVATIONS - 1, **there: bool) -> list[tuple[bytes, bytes]]:
@@ -65,7 +65,7 @@ def lines(view: ReassignmentView) -> list[dict[str, Any]]:
     return [line for line in written if line["kind"] == "partition"]
 
 
-def seen(view: ReassignmentView, *rounds: Round) -> ReassignmentView:
+def seen(view: ReassignmentView, *rounds: ReassignmentRound) -> ReassignmentView:
     for found in rounds:
         view.take(found)
         view.assess()
@@ -128,7 +128,7 @@ class Observer:
     async def __aexit__(self, *_: object) -> None:
         pass
 
-    async def observe(self) -> Round:
+    async def observe(self) -> ReassignmentRound:
         self.number += 1
         return round_at(START_MS + self.number * APART_MS)
 
@@ -195,7 +195,7 @@ def test_what_is_no_longer_listed_is_over() -> None:
 
 def test_a_round_that_could_list_nothing_ends_nothing_and_says_what_is_missing() -> None:
     view = seen(ReassignmentView(ClusterState("c", {})), round_at(SEEN_MS))
-    seen(view, Round(cluster_observation(SEEN_MS, missing=("the list",)), False, ()))
+    seen(view, ReassignmentRound(cluster_observation(SEEN_MS, missing=("the list",)), False, ()))
     assert len(lines(view)) == 2
     assert [one.what for one in view.lines() if isinstance(one, MissingLine)] == ["the list"]
 
@@ -238,14 +238,14 @@ def test_of_many_only_so_many_are_drawn_and_how_many_more_there_are() -> None:
     moving = tuple(
         ongoing_observation(FINE._replace(partition=n), 2, SEEN_MS, n) for n in range(5_000)
     )
-    drawn = text(seen(view, Round(cluster_observation(SEEN_MS), True, moving)), most=10)
+    drawn = text(seen(view, ReassignmentRound(cluster_observation(SEEN_MS), True, moving)), most=10)
     assert "4,990 more, none of them worse" in drawn
 
 
 def test_names_of_topics_are_text_and_no_markup() -> None:
     view = ReassignmentView(ClusterState("c", {}))
     observation = ongoing_observation(FINE._replace(topic="[bold]x[/bold]"), 2, SEEN_MS, 5)
-    drawn = text(seen(view, Round(cluster_observation(SEEN_MS), True, (observation,))))
+    drawn = text(seen(view, ReassignmentRound(cluster_observation(SEEN_MS), True, (observation,))))
     assert "[bold]x[/bold]-0" in drawn
 
 

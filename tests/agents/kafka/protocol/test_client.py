@@ -32,7 +32,7 @@ from caughtup.agents.kafka.protocol.connection import (
     bootstrap_addresses,
     raise_for,
 )
-from caughtup.agents.kafka.protocol.decoding import words
+from caughtup.agents.kafka.protocol.decoding import explain_failure
 from caughtup.agents.kafka.protocol.requests import Call, Key
 from caughtup.agents.settings import Settings
 
@@ -217,10 +217,14 @@ def test_an_error_says_something_whatever_the_broker_said(message: str | None) -
     for code in (29, 31, 41, 85, 9_999):
         with pytest.raises(KafkaError) as failure:
             raise_for(code, message)
-        assert words(failure.value).strip()
+        assert explain_failure(failure.value).strip()
 
 
 def test_a_refusal_is_told_by_what_is_missing() -> None:
-    assert words(ClusterAuthorizationFailedError("x")) == "missing: DESCRIBE on the cluster"
-    assert words(TopicAuthorizationFailedError(), "ALTER") == "missing: ALTER on the topic"
-    assert words(KafkaConnectionError("Connection refused")) == "Connection refused"
+    assert (
+        explain_failure(ClusterAuthorizationFailedError("x")) == "missing: DESCRIBE on the cluster"
+    )
+    assert (
+        explain_failure(TopicAuthorizationFailedError(), "ALTER") == "missing: ALTER on the topic"
+    )
+    assert explain_failure(KafkaConnectionError("Connection refused")) == "Connection refused"

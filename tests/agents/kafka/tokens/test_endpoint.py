@@ -10,7 +10,7 @@ import pytest
 import trustme
 
 from caughtup.agents.kafka.tokens.endpoint import fetch_token
-from caughtup.agents.kafka.tokens.token import Token, TokenError, expiry_claim
+from caughtup.agents.kafka.tokens.token import BearerToken, TokenError, expiry_claim
 from caughtup.models.security.logins import ClientCredentials
 from tests.support.kafka.listeners import before, closing, listening, silent
 from tests.support.kafka.tokens import TokenEndpoint
@@ -24,7 +24,7 @@ def endpoint() -> Iterator[TokenEndpoint]:
         yield endpoint
 
 
-def asked(url: str, secret: str = SECRET, scope: str = "", **kafka: str) -> Token:
+def asked(url: str, secret: str = SECRET, scope: str = "", **kafka: str) -> BearerToken:
     properties = {name.replace("_", "."): value for name, value in kafka.items()}
     return fetch_token(ClientCredentials(url, "service", secret, scope), properties)
 

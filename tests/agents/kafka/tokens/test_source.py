@@ -10,12 +10,12 @@ from aiokafka.errors import SaslAuthenticationFailed
 
 from caughtup.agents.kafka.tokens import source
 from caughtup.agents.kafka.tokens.source import (
-    AiokafkaTokens,
+    AiokafkaTokenProvider,
     TokenSource,
-    source_of,
     token_callback,
+    token_source,
 )
-from caughtup.agents.kafka.tokens.token import Token, TokenError
+from caughtup.agents.kafka.tokens.token import BearerToken, TokenError
 
 
 class Asked:
@@ -27,11 +27,11 @@ class Asked:
         self.failure: TokenError | None = None
         self.source = TokenSource(self.ask, lambda: self.now)
 
-    def ask(self) -> Token:
+    def ask(self) -> BearerToken:
         self.times.append(self.now)
         if self.failure is not None:
             raise self.failure
-        return Token(f"token {len(self.times)}", self.now + 100)
+        return BearerToken(f"token {len(self.times)}", self.now + 100)
 
     def at(self, seconds: float) -> str:
         self.now = 1_000.0 + seconds
@@ -64,7 +64,7 @@ def test_many_that_ask_at_once_cost_one_request() -> None:
     asked, begun, go_on = Asked(), threading.Event(), threading.Event()
     found: list[str] = []
 
-    def slow() -> Token:
+    def slow() -> BearerToken:
         begun.set()
         assert go_on.wait(10)
         return asked.ask()
@@ -88,7 +88,7 @@ def test_who_has_a_good_one_does_not_wait_for_the_next() -> None:
     shared.token()
     asked.now += 80
 
-    def slow() -> Token:
+    def slow() -> BearerToken:
         begun.set()
         assert go_on.wait(10)
         return asked.ask()
@@ -118,13 +118,13 @@ async def test_every_client_gets_the_same_one_and_a_rotated_secret_another(
 ) -> None:
     asked: list[str] = []
 
-    def fetch(endpoint: Any, _: object) -> Token:
+    def fetch(endpoint: Any, _: object) -> BearerToken:
         asked.append(endpoint.client_secret)
-        return Token(f"by {endpoint.client_secret}", 4e9)
+        return BearerToken(f"by {endpoint.client_secret}", 4e9)
 
     monkeypatch.setattr(source, "fetch_token", fetch)
     kafka = dict(PROPERTIES)
-    provider = AiokafkaTokens(kafka, {"logicalCluster": "lkc-1"})
+    provider = AiokafkaTokenProvider(kafka, {"logicalCluster": "lkc-1"})
     called = token_callback(kafka, {"logicalCluster": "lkc-1"})
     assert provider.extensions() == {"logicalCluster": "lkc-1"}
     assert await provider.token() == "by hunter2"
@@ -139,5 +139,5 @@ async def test_aiokafka_is_told_why_there_is_none() -> None:
     with pytest.raises(
         SaslAuthenticationFailed, match=r"no token from http://127\.0\.0\.1:1/: nothing"
     ):
-        await AiokafkaTokens(kafka, {}).token()
-    assert source_of(kafka).failure()
+        await AiokafkaTokenProvider(kafka, {}).token()
+    assert token_source(kafka).failure()

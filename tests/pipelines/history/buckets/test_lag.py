@@ -63,7 +63,7 @@ def end_offset_row(event: Event) -> dict[str, Any]:
     return {**row, "as_of_ms": event.time_ms}
 
 
-class History:
+class HistoryJob:
     """Rows of batches, with what is remembered from one to the next, bucket by bucket."""
 
     def __init__(self) -> None:
@@ -175,7 +175,7 @@ def cut(random: Random, scenarios: Sequence[Sequence[Event]]) -> list[list[Event
 
 def rows_of(batches: Sequence[Sequence[Event]]) -> list[tuple[Any, ...]]:
     """Return the batches' rows by group, topic and partition, and as they came."""
-    history = History()
+    history = HistoryJob()
     return sorted((row for batch in batches for row in history.take(batch)), key=itemgetter(1, 2))
 
 
@@ -201,7 +201,7 @@ def test_few_records_make_the_same_rows_as_among_many() -> None:
 
 
 def test_of_a_commit_and_end_offsets_of_one_time_the_end_offsets_count_first() -> None:
-    history = History()
+    history = HistoryJob()
     sample = Event(
         END_OFFSET, "orders", 0, 0, 0, 5, present=True, end_offset=9, last_stable_offset=9
     )
@@ -218,12 +218,12 @@ def test_times_from_first_to_last_of_many_groups_fit() -> None:
         Event(COMMIT, "orders", 0, 0, at, 5, group, present=True, committed=4)
         for at, group in enumerate(groups)
     ]
-    found = History().take([*commits, sample])
+    found = HistoryJob().take([*commits, sample])
     assert sorted(row[1] for row in found) == sorted(groups)
 
 
 def test_end_offsets_of_what_several_groups_committed_long_ago_make_a_row_for_each() -> None:
-    history = History()
+    history = HistoryJob()
     groups = [f"group-{number}" for number in range(40)]
     commits = [
         Event(COMMIT, "orders", 0, 0, at, 5, group, present=True, committed=at)

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from caughtup.models.wire.consumer_offsets import OffsetKey
-from caughtup.pipelines.events import Record
+from caughtup.pipelines.events import KafkaRecord
 from caughtup.pipelines.history.buckets.tables import KNOWN_COMMITS, KNOWN_ENDS, bucket_parts
 from caughtup.pipelines.history.decoding.batches import pack_records
 from caughtup.pipelines.history.decoding.topic_columns import own_table
@@ -17,7 +17,7 @@ from caughtup.pipelines.tables import COMMITS, LAG, Table
 from tests.pipelines.history.decoding.test_batches import batches
 from tests.support import wire
 from tests.support.pipelines.commit_batches import NOW_MS, commit, record
-from tests.support.pipelines.end_offsets import KINDS, end_offsets
+from tests.support.pipelines.end_offsets import TOPIC_TABLES, end_offsets
 from tests.support.pipelines.parts import as_file
 
 GROUP, OTHER = "billing", next(g for g in map(str, range(99)) if bucket(g) == bucket("billing"))
@@ -26,27 +26,27 @@ DAY_MS = 86_400_000
 
 
 def files_of(
-    records: list[Record],
+    records: list[KafkaRecord],
     *,
-    anew: bool = False,
+    rebucket: bool = False,
     bucket: int = BUCKET,
     buckets: int = BUCKETS,
     **known: bytes,
 ) -> dict[str, pa.Table]:
     """Return a bucket's rows by table and folder, each as it is read back from its file."""
     packs: dict[str, list[bytes]] = {name: [content] for name, content in known.items()}
-    for made in pack_records(KINDS, buckets, batches(records)):
+    for made in pack_records(TOPIC_TABLES, buckets, batches(records)):
         for row in made.to_pylist():
             if row["bucket"] == bucket:
                 packs.setdefault(row["kind"], []).append(row["data"])
     found = {}
-    for part in bucket_parts(bucket, packs, buckets, anew=anew):
+    for part in bucket_parts(bucket, packs, buckets, rebucket=rebucket):
         assert set(part.texts) <= {*part.rows.column_names, "group", "topic"}
         found[f"{part.table}/{part.folder}"] = part.rows
     return found
 
 
-def a_commit(at: int, group: str = GROUP, partition: int = 0, **changes: Any) -> Record:
+def a_commit(at: int, group: str = GROUP, partition: int = 0, **changes: Any) -> KafkaRecord:
     changes = {"commit_timestamp_ms": NOW_MS, "offset": at, **changes}
     return commit(key=OffsetKey(group, "orders", partition), **changes)._replace(offset=at)
 
@@ -141,7 +141,8 @@ def test_with_other_buckets_than_before_the_state_is_parted_again() -> None:
         )
     }
     left = {
-        number: files_of([], anew=True, bucket=number, buckets=12, **known) for number in range(12)
+        number: files_of([], rebucket=True, bucket=number, buckets=12, **known)
+        for number in range(12)
     }
     for number, found in left.items():
         (rows,) = state_of(found)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from caughtup.models.records.reassignments import CLUSTER_KEY
 from caughtup.pipelines.events import Undecodable
-from caughtup.pipelines.history.decoding.topic_records import decode_own
-from caughtup.pipelines.history.decoding.topic_schema import KINDS
+from caughtup.pipelines.history.decoding.topic_columns import decode_own
+from caughtup.pipelines.history.decoding.topic_schema import TOPIC_TABLES
 from tests.support.pipelines.topic_records import fitting, published, record
 
 NO_TIME_BEFORE_MS, LATEST_MS = -1, 253_402_300_799_999
@@ -109,7 +109,7 @@ def test_whatever_stands_in_a_field_the_row_fits_its_table_or_there_is_none(
 
 
 @given(
-    st.sampled_from(sorted(KINDS)),
+    st.sampled_from(sorted(TOPIC_TABLES)),
     st.none() | st.binary() | st.just(CLUSTER_KEY),
     st.none() | st.binary(),
 )

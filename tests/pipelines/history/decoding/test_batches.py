@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from caughtup.models.wire.consumer_offsets import OffsetKey
-from caughtup.pipelines.events import Record
+from caughtup.pipelines.events import KafkaRecord
 from caughtup.pipelines.history.decoding import batches as decode
 from caughtup.pipelines.history.decoding.batches import (
     COMMITS,
@@ -22,21 +22,21 @@ from caughtup.pipelines.history.decoding.packs import NAMES, unpack
 from caughtup.pipelines.schema import BUCKETS, bucket
 from tests.support.groups import streams
 from tests.support.pipelines.commit_batches import NOW_MS, commit, record
-from tests.support.pipelines.end_offsets import ENDS, KINDS, end_offsets
+from tests.support.pipelines.end_offsets import ENDS, TOPIC_TABLES, end_offsets
 
 Packs = dict[tuple[str, int], list[dict[str, Any]]]
 
 
-def batches(records: list[Record], rows: int = 3) -> Iterable[pa.RecordBatch]:
+def batches(records: list[KafkaRecord], rows: int = 3) -> Iterable[pa.RecordBatch]:
     for start in range(0, len(records), rows):
         part = [one._asdict() for one in records[start : start + rows]]
         yield pa.RecordBatch.from_pylist(part, schema=RECORD_COLUMNS)
 
 
-def packed(records: list[Record]) -> Packs:
+def packed(records: list[KafkaRecord]) -> Packs:
     """Decode records; give the rows of all packs, by kind and bucket."""
     found: Packs = {}
-    for made in pack_records(KINDS, BUCKETS, batches(records)):
+    for made in pack_records(TOPIC_TABLES, BUCKETS, batches(records)):
         for row in made.to_pylist():
             rows = unpack(row["data"]).to_pylist()
             found.setdefault((row["kind"], row["bucket"]), []).extend(rows)
@@ -98,6 +98,6 @@ def test_what_is_broken_is_set_apart_with_its_place_and_costs_the_others_nothing
 
 
 def test_names_are_kept_once_beside_the_rows() -> None:
-    (made,) = pack_records(KINDS, BUCKETS, batches([commit(), commit()]))
+    (made,) = pack_records(TOPIC_TABLES, BUCKETS, batches([commit(), commit()]))
     rows = unpack(made.column("data")[0].as_py())
     assert rows.schema.field("group").type == rows.schema.field("topic").type == NAMES

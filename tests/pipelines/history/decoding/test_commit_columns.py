@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from caughtup.models.wire.consumer_offsets import OffsetKey, decode_key
-from caughtup.pipelines.history.decoding import commit_records
+from caughtup.pipelines.history.decoding import commit_columns
 from caughtup.pipelines.history.decoding.commit_columns import decode_commit_columns
 from tests.support import wire
 from tests.support.pipelines.commit_batches import (
@@ -32,7 +32,7 @@ def careful_rows(monkeypatch) -> list[bytes]:
         seen.append(key)
         return decode_key(key)
 
-    monkeypatch.setattr(commit_records, "decode_key", noted)
+    monkeypatch.setattr(commit_columns, "decode_key", noted)
     return seen
 
 

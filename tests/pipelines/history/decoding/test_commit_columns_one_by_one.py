@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caughtup.models.wire.consumer_offsets import OffsetKey
-from caughtup.pipelines.events import Record, Undecodable
+from caughtup.pipelines.events import KafkaRecord, Undecodable
 from tests.models.wire import strategies
 from tests.models.wire.strategies import thorough
 from tests.support import wire
@@ -55,7 +55,7 @@ other_keys = texts.map(wire.group_key) | st.builds(
     st.binary(max_size=9),
 )
 records = st.builds(
-    Record,
+    KafkaRecord,
     st.just("__consumer_offsets"),
     strategies.partitions,
     st.integers(0, 2**63 - 1),

@@ -7,15 +7,15 @@ import sys
 
 import pytest
 
-from caughtup.agents.process.leaving import leave
+from caughtup.agents.process.exiting import exit_process
 
 PROGRAM = """
 import atexit, sys, threading, time
-from caughtup.agents.process.leaving import UNAWAITED, leave
+from caughtup.agents.process.exiting import UNAWAITED, exit_process
 atexit.register(print, "cleaned up")
 threading.Thread(target=time.sleep, args=(30,), name={name}, daemon=True).start()
 print("said")
-leave({code})
+exit_process({code})
 sys.exit(7)
 """
 
@@ -38,4 +38,4 @@ def test_it_ends_at_once_where_nobody_waits_for_a_call(code: str, status: int) -
 
 def test_it_ends_as_others_do_where_there_is_none() -> None:
     assert ran("'another'", "3") == (7, "said\ncleaned up\n")
-    leave(3)
+    exit_process(3)

@@ -1,4 +1,4 @@
-"""What a client's future has, waited for no longer than its request may take."""
+"""Wait for the result of an admin request, no longer than the request may take."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from typing import TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
-#: So long may a request take, its connection included; the client ends it then.
+#: The client's time-out for a request, with the time to connect.
 REQUEST_SECONDS = 10.0
-#: A client that hasn't ended a request by then never will.
+#: A client that has not ended a request after this time never will.
 WEDGED_SECONDS = REQUEST_SECONDS + 5.0
 
 _T = TypeVar("_T")
 
 
-def answered(future: Future[_T], within_seconds: float = WEDGED_SECONDS) -> _T:
-    """Return a request's answer. Raises KafkaException, also where the client never ends it."""
+def result_of(future: Future[_T], within_seconds: float = WEDGED_SECONDS) -> _T:
+    """Return the result of a request.
+
+    Raises KafkaException, also when the client itself does not end the request in time.
+    """
     try:
         return future.result(within_seconds)
     except TimeoutError:

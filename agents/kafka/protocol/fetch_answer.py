@@ -1,4 +1,4 @@
-"""The answer to a fetch: where in it the record batches of each partition are, and what they hold."""
+"""The answer to Fetch: where each partition's record batches are, and uncompressed batches."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _BASE_OFFSET, _LAST_OFFSET_DELTA = struct.Struct(">q"), struct.Struct(">23xi")
 _LEADER_EPOCH = struct.Struct(">12xi")
 _CODEC_AT, _CODEC = 22, 0x07
 _MAGIC_AT, _NO_LEADER_EPOCH, _MAGIC = 16, -1, 2
-#: The producer epoch and the first sequence of records are of no use here.
+#: Producer epoch and first sequence, which nothing here reads.
 _NO_EPOCH = _NO_SEQUENCE = -1
 _NO_COMPRESSION = 0
 
 
 class FetchedPartition(NamedTuple):
-    """A partition's error code, its high watermark (an offset), and its batches' place.
+    """A partition in the answer: error code, high watermark, and the place of its batches.
 
-    ``start`` and ``end`` count bytes of the answer.
+    ``start`` and ``end`` are positions in the bytes of the answer.
     """
 
     error_code: int
@@ -35,10 +35,10 @@ class FetchedPartition(NamedTuple):
     end: int
 
 
-def decode_fetched(data: bytes) -> dict[int, FetchedPartition]:
-    """Decode the answer to Fetch v4 for one topic, by partition. Raises DecodeError."""
+def decode_fetch(data: bytes) -> dict[int, FetchedPartition]:
+    """Decode the answer to Fetch v4 about one topic, by partition. Raises DecodeError."""
     reader = Reader(data)
-    reader.int32()  # for how long the broker holds back what comes next
+    reader.int32()  # throttle time
     found: dict[int, FetchedPartition] = {}
     for _ in range(reader.array_length(6)):
         reader.string()
@@ -55,10 +55,10 @@ def decode_fetched(data: bytes) -> dict[int, FetchedPartition]:
 
 
 def plain_batch(batch: bytes) -> bytes:
-    """Return the records of a batch in one of format 2 that is not compressed.
+    """Return a batch as an uncompressed batch of format 2.
 
-    A message of format 0 or 1 (before Kafka 0.11) is such a batch, too. Raises whatever aiokafka
-    raises for one that can't be read.
+    ``batch`` may also be a message set of format 0 or 1 (before Kafka 0.11). Raises whatever
+    aiokafka raises for bytes that it cannot read.
     """
     magic = batch[_MAGIC_AT]
     if magic == _MAGIC and not batch[_CODEC_AT] & _CODEC:

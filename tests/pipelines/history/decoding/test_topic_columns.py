@@ -11,8 +11,8 @@ import pytest
 from caughtup.models.records.fields import changed
 from caughtup.models.records.movements import ConnectMovementRecord
 from caughtup.models.records.reassignments import CLUSTER_KEY, ReassignmentRecord
-from caughtup.pipelines.history.decoding.topic_records import decode_own
-from caughtup.pipelines.history.decoding.topic_schema import KINDS
+from caughtup.pipelines.history.decoding.topic_columns import decode_own
+from caughtup.pipelines.history.decoding.topic_schema import TOPIC_TABLES
 from tests.support.decisions import recommended_with_events
 from tests.support.groups.records import GROUP, START_MS
 from tests.support.groups.streams import process
@@ -22,7 +22,7 @@ from tests.support.reassignments.one_reassignment import CLUSTER, an_observation
 
 def row(table: str, key: bytes | None, value: object) -> dict[str, Any]:
     """Decode a record that has to be a row which fits its table."""
-    kind = KINDS[table]
+    kind = TOPIC_TABLES[table]
     (only,), undecodable = decode_own(table, [record(key, value)])
     assert undecodable == []
     fitting(table, [only])
@@ -215,4 +215,4 @@ def test_a_tombstone_is_a_row_that_isnt_present(
 def test_what_a_later_release_adds_is_in_the_record() -> None:
     later = {**msgspec.to_builtins(ENDS), "leader": {"id": 4}}
     (only,), _ = decode_own("end_offsets", [record(b"orders-3", later)])
-    assert json.loads(only[KINDS["end_offsets"].columns.names.index("record")]) == later
+    assert json.loads(only[TOPIC_TABLES["end_offsets"].columns.names.index("record")]) == later

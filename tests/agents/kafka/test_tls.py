@@ -11,7 +11,7 @@ import pytest
 import trustme
 
 from caughtup.agents.errors import UserError
-from caughtup.agents.kafka import keystore
+from caughtup.agents.kafka import tls
 from caughtup.agents.kafka.diagnosis import trouble_at
 from caughtup.agents.kafka.property_problems import property_problems
 from caughtup.agents.kafka.tls import ssl_context
@@ -88,7 +88,7 @@ def test_what_is_no_keystore_is_named(forms: dict[str, dict[str, str]], tmp_path
 def test_without_the_extra_the_service_names_it_and_librdkafka_alone_needs_none(
     forms: dict[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keystore, "find_spec", lambda _: None)
+    monkeypatch.setattr(tls, "find_spec", lambda _: None)
     kafka = forms["PKCS #12"]
     (line,) = property_problems(kafka, SERVICE)
     assert line.startswith("setting kafka.ssl.keystore.location: ")

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from caughtup.agents.kafka.protocol.fetched import FetchedPartition, decode_fetched
+from caughtup.agents.kafka.protocol.fetch_answer import FetchedPartition, decode_fetch
 from caughtup.agents.kafka.protocol.requests import Key, fetch_call
 from caughtup.models.errors import DecodeError
 
@@ -26,7 +26,7 @@ def answer(*partitions: tuple[int, int, list[tuple[int, int]] | None, bytes | No
 
 def test_each_partition_has_its_place_in_the_answer():
     data = answer((3, 0, None, b"batches"), (1, 6, [], None), (2, 0, [(7, 50), (8, 60)], b"more"))
-    found = decode_fetched(data)
+    found = decode_fetch(data)
     assert {number: data[one.start : one.end] for number, one in found.items()} == {
         3: b"batches",
         1: b"",
@@ -41,7 +41,7 @@ def test_an_answer_that_ends_early_is_refused_wherever_it_does():
     data = answer((3, 0, None, b"batches"), (2, 0, [(7, 50)], b"more"))
     for size in range(len(data)):
         with pytest.raises(DecodeError):
-            decode_fetched(data[:size])
+            decode_fetch(data[:size])
 
 
 def test_a_damaged_answer_is_one_error_or_lies_within_its_bytes():
@@ -52,12 +52,14 @@ def test_a_damaged_answer_is_one_error_or_lies_within_its_bytes():
         for _ in range(drawn.randrange(1, 4)):
             damaged[drawn.randrange(len(damaged))] = drawn.randrange(256)
         with suppress(DecodeError):  # anything else fails the test
-            for one in decode_fetched(bytes(damaged)).values():
+            for one in decode_fetch(bytes(damaged)).values():
                 assert 0 <= one.start <= one.end <= len(damaged), f"seed {seed}"
 
 
 def test_a_fetch_asks_for_all_records_of_each_partition():
-    call = fetch_call("t", {5: 1 << 40, 6: 0}, wait_ms=200, most_bytes=4 << 20, of_one=1 << 20)
+    call = fetch_call(
+        "t", {5: 1 << 40, 6: 0}, wait_ms=200, most_bytes=4 << 20, partition_bytes=1 << 20
+    )
     assert (call.key, call.version, call.flexible) == (Key.FETCH, 4, False)
     head = struct.pack(">iiiib", -1, 200, 1, 4 << 20, 0)
     topic = struct.pack(">ih", 1, 1) + b"t" + struct.pack(">i", 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from caughtup.agents.connect.applying import told_topics
+from caughtup.agents.connect.reader import configured_topics
 from caughtup.agents.settings import Settings
 from caughtup.models.connect_clusters.topic_sets import TopicSet
 from tests.support.connect.clusters import settled
@@ -13,7 +13,7 @@ from tests.support.connect.clusters import settled
 
 def test_settings_name_a_group_and_its_three_topics_whatever_the_groups_name_has():
     settings = Settings(connect_topics=("a:b:conf:stat:off", "c:x:y:z"))
-    assert told_topics(settings) == {
+    assert configured_topics(settings) == {
         "a:b": TopicSet("conf", "stat", "off"),
         "c": TopicSet("x", "y", "z"),
     }

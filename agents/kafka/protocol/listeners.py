@@ -1,22 +1,26 @@
-"""The first words on a connection: is it Kafka, and does it want a login. Over a plain socket.
+"""Ask a listener, over a socket of our own, whether it is Kafka, speaks TLS and wants a login.
 
-ApiVersions and SaslHandshake in their oldest formats, which every broker answers before it knows
-who asks.
+It uses ApiVersions and SaslHandshake in their oldest formats, which every broker answers before a
+login.
 """
 
 from __future__ import annotations
 
 import re
 import socket
+import ssl
 import struct
+from contextlib import closing
 from typing import NamedTuple
 
+#: The time-out for opening a connection, and for each answer.
+STEP_SECONDS = 2.0
 _API_VERSIONS, _SASL_HANDSHAKE = 18, 17
 _UNSUPPORTED_MECHANISM, _ILLEGAL_SASL_STATE = 33, 34
-#: No broker says more of itself here.
+#: The longest answer that is read; those of brokers are much shorter.
 _MOST_BYTES = 1 << 20
 _MOST_MECHANISMS = 100
-#: As RFC 4422 has them.
+#: The name of a SASL mechanism by RFC 4422.
 _MECHANISM = re.compile("[A-Z0-9_-]{1,20}")
 _LENGTH = struct.Struct(">i")
 _SHORT = struct.Struct(">h")
@@ -26,21 +30,21 @@ _CLIENT = b"caughtup"
 
 
 class NotKafkaError(Exception):
-    """What answers follows another protocol."""
+    """The other side speaks another protocol than Kafka's."""
 
 
-class Greeting(NamedTuple):
-    """What a listener said of logins; ``offered``: its mechanisms."""
+class ListenerAnswer(NamedTuple):
+    """A listener's answer about logins; ``offered``: the SASL mechanisms that it offers."""
 
     wants_login: bool
     takes_mechanism: bool
     offered: tuple[str, ...]
 
 
-def greet(connection: socket.socket, mechanism: str) -> Greeting:
-    """Ask a listener whether it wants a login, and takes a mechanism of SASL.
+def ask_listener(connection: socket.socket, mechanism: str) -> ListenerAnswer:
+    """Ask a listener whether it wants a login, and whether it takes a SASL mechanism.
 
-    Raises NotKafkaError, or OSError when the connection breaks or stays silent.
+    Raises NotKafkaError, or OSError when the connection breaks or no answer comes.
     """
     _ask(connection, _API_VERSIONS, 0, b"")
     asked = mechanism.encode()
@@ -49,7 +53,37 @@ def greet(connection: socket.socket, mechanism: str) -> Greeting:
         code, offered = _decoded(answer)
     except (struct.error, UnicodeDecodeError):
         raise NotKafkaError from None
-    return Greeting(code != _ILLEGAL_SASL_STATE, code != _UNSUPPORTED_MECHANISM, offered)
+    return ListenerAnswer(code != _ILLEGAL_SASL_STATE, code != _UNSUPPORTED_MECHANISM, offered)
+
+
+def connect_to(host: str, port: int) -> socket.socket:
+    """Open a TCP connection with time-outs. Raises OSError."""
+    connection = socket.create_connection((host, port), STEP_SECONDS)
+    connection.settimeout(STEP_SECONDS)
+    return connection
+
+
+def speaks_tls(host: str, port: int) -> bool:
+    """Return whether a TLS handshake begins at an address, whatever the certificate."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    try:
+        with closing(connect_to(host, port)) as plain, context.wrap_socket(plain):
+            return True
+    except ssl.SSLError as error:
+        return "ALERT" in (error.reason or "")
+    except OSError:
+        return False
+
+
+def ask_plain_listener(host: str, port: int) -> ListenerAnswer | None:
+    """Return the answer of a Kafka listener without TLS; None if there is no such listener."""
+    try:
+        with closing(connect_to(host, port)) as plain:
+            return ask_listener(plain, "")
+    except (OSError, NotKafkaError):
+        return None
 
 
 def _ask(connection: socket.socket, key: int, version: int, body: bytes) -> bytes:
