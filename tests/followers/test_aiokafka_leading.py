@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -20,18 +19,22 @@ from caughtup.models.assignment.compact import CompactScenario, scenario_record
 from caughtup.models.assignors.following.follow_ups import FollowerInputs
 from caughtup.models.assignors.following.follower import FOLLOWED, GIVEN_UP, Patience
 from caughtup.models.assignors.following.recommendation import Objection, read_followed
-from caughtup.models.decisions.exact.follower import read_published, recompute_follower
-from caughtup.models.decisions.generation import DueGeneration, decide_generation
+from caughtup.models.decisions.exact.follower import PublishedRecommendation, recompute_follower
+from caughtup.models.decisions.generation import DecisionContext, decide_if_due
 from caughtup.models.decisions.inputs.application_state import (
     ApplicationState,
     find_state,
     read_state,
 )
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
+from caughtup.models.decisions.life import LEADER_STATE_WAIT_MS, GenerationLife, State
 from caughtup.models.groups.assignments import FOLLOWERS_PROTOCOL
 from caughtup.models.groups.generation import StreamsGeneration, read_streams_generation
+from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.learning.learned import Learned, learn
+from caughtup.models.offsets import EndOffsets
+from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.records.application_states import FORMAT
 from caughtup.models.records.fields import json_values
@@ -155,8 +158,14 @@ def test_the_service_finds_that_a_rebalance_was_decided_by_the_rules(
         state = find_state(seen, [told_of(led)])
         assert state is not None
         inputs = GenerationInputs(state.scenario, {}, (), (), (), "application")
-        exact = recompute_follower(seen, inputs, state, [read_published(record, GROUP)])
+        exact = recompute_follower(seen, inputs, state, [published(record)])
         assert (exact.leader.result, exact.leader.why) == ("match", "")
+
+
+def published(record: Mapping[str, Any]) -> PublishedRecommendation:
+    """Return a recommendation as the service has it of a follower, which reads less of it."""
+    warm_ups = {one: frozenset(tasks["warmup"]) for one, tasks in record["assignment"].items()}
+    return PublishedRecommendation(record["decision_id"], warm_ups, read_followed(record, GROUP))
 
 
 def told_of(led: RebalanceDecision) -> ApplicationState:
@@ -210,12 +219,19 @@ def test_a_rebalance_that_was_not_told_is_undetermined() -> None:
 def test_what_the_leader_tells_is_waited_for_and_not_for_ever() -> None:
     members = {"member-0": RUNNING}
     seen = generation(members, decided(members, FollowerInputs(NONE)))
-    inputs = GenerationInputs(NO_SCENARIO, {}, (), (), (), "settings")
-    waiting = DueGeneration(seen, inputs, NOW_MS, leader_may_publish=True)
-    assert decide_generation("cluster", waiting, NOW_MS).premature
-    assert not decide_generation(
-        "cluster", replace(waiting, leader_may_publish=False), NOW_MS
-    ).premature
+    ends = EndOffsetTable()
+    for partition in ENDS:
+        for at_ms in (NOW_MS - 60_000, NOW_MS + 1_000):
+            ends.apply(partition, EndOffsets(0, 1_000, 1_000, at_ms))
+    changelogs = {0: ("latest-log", "sums-log"), 1: ("seen-log",), 2: ()}
+    known = DecisionContext(ApplicationParameters(changelogs=changelogs), ends=ends)
+    life = decide_if_due("cluster", GenerationLife(seen, NOW_MS), known, NOW_MS + 1_000)
+    assert life.state is State.AWAITS_LEADER
+    assert life.waits(ends, (), NOW_MS + 1_000)
+    life = decide_if_due("cluster", life, known, NOW_MS + LEADER_STATE_WAIT_MS)
+    assert life.state is State.DECIDED
+    assert life.decision is not None
+    assert life.decision.exact.leader.result == "undetermined"
 
 
 def test_a_new_member_gets_nothing_until_it_is_recommended_or_waited_for() -> None:
