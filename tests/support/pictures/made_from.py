@@ -12,7 +12,7 @@ PICTURES = ROOT / "docs" / "pictures"
 MANIFEST = PICTURES / "made_from.json"
 #: What a picture may be made of: whose change can change it, and nothing beyond that.
 SOURCES: dict[str, tuple[str, ...]] = {
-    "page": ("agents/web/static/**/*.*", "agents/views/**/*.py"),
+    "page": ("agents/web/static/**/*.*", "agents/web/page/*.py", "models/shown/*.py"),
     "scenes": (
         "tests/support/pictures/played_*.py",
         "tests/support/pictures/scene*.py",
@@ -24,6 +24,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
         "agents/cli/simulate/*.py",
         "agents/cli/top/*.py",
         "agents/cli/columns.py",
+        "agents/columns.py",
     ),
     "terminal": (
         "tests/support/pictures/played_*.py",
