@@ -74,7 +74,9 @@ def test_the_fuzzing_finds_what_brought_the_service_down(monkeypatch: pytest.Mon
 def test_the_fuzzing_finds_a_group_that_is_harmed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ids of topics that anybody may claim, by which others' assignments name them."""
 
-    def believe(topics: TopicNames, topic: str, topic_id: bytes, *, told: bool = False) -> bool:
+    def believe(
+        topics: TopicNames, topic: str, topic_id: bytes, *, confirmed: bool = False
+    ) -> bool:
         topics.names[topic_id] = topic
         return True
 
