@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from caughtup.demo.fleet.offset_logs import Shape
-    from caughtup.demo.story.stage import Stage
+    from caughtup.demo.story.stage import DemoStage
 
 _ENDS_TOPIC = "generated-end-offsets"
 _KINDS = ("compacted", "scattered", "interleaved", "runs")
@@ -94,14 +94,14 @@ def history(
     """
     try:
         from caughtup.demo.fleet.offset_logs import Shape
-        from caughtup.demo.story.stage import Stage
+        from caughtup.demo.story.stage import DemoStage
     except ImportError as error:
         raise not_in_checkout(error) from error
     figures: list[dict[str, Any]] = []
     properties = {"offsets.topic.num.partitions": str(OFFSETS_PARTITIONS)}
     try:
         for count in records:
-            with Stage(nodes=1, broker_properties=properties) as stage:
+            with DemoStage(nodes=1, broker_properties=properties) as stage:
                 stage.start_cluster()
                 of = groups or (-(-count // partitions) if kind in _ONCE else _GROUPS)
                 written = _write(stage, kind, Shape(count, of, partitions))
@@ -156,7 +156,7 @@ def topics_of(shape: Shape) -> list[str]:
     return [f"domain.orders-{number:05d}" for number in range(shape.topics)]
 
 
-def _write(stage: Stage, kind: str, shape: Shape) -> Written:
+def _write(stage: DemoStage, kind: str, shape: Shape) -> Written:
     from caughtup.demo.cluster.topics import create_topics
     from caughtup.demo.fleet.offset_logs import write_log
 
@@ -185,7 +185,7 @@ def _write(stage: Stage, kind: str, shape: Shape) -> Written:
     return Written(commits, looks, shape.groups * shape.partitions)
 
 
-def _measure(stage: Stage, threads: int, written: Written) -> dict[str, Any]:
+def _measure(stage: DemoStage, threads: int, written: Written) -> dict[str, Any]:
     records = written.commits
     with running_spark("caughtup bench history", f"local[{threads}]") as spark:
         from deltalake import DeltaTable

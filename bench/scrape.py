@@ -29,7 +29,7 @@ from caughtup.bench.options import groups_option, partitions_option
 from caughtup.models.errors import CaughtupError
 
 if TYPE_CHECKING:
-    from caughtup.demo.story.stage import Stage
+    from caughtup.demo.story.stage import DemoStage
 
 _MEGABYTE = 1 << 20
 _CHUNK_BYTES = 1 << 20
@@ -69,13 +69,13 @@ def scrape(groups: int, partitions: int, scrapes: int, granularity: str, output:
         from caughtup.demo.cluster.load import produce
         from caughtup.demo.cluster.topics import create_topics
         from caughtup.demo.fleet.offset_commits import TOPIC
-        from caughtup.demo.story.stage import Stage
+        from caughtup.demo.story.stage import DemoStage
     except ImportError as error:
         raise not_in_checkout(error) from error
     properties = {"offsets.topic.num.partitions": str(OFFSETS_PARTITIONS)}
     try:
         settings = {"metrics_granularity": granularity}
-        with Stage(nodes=1, broker_properties=properties, settings=settings) as stage:
+        with DemoStage(nodes=1, broker_properties=properties, settings=settings) as stage:
             stage.start_cluster()
             create_topics(stage.cluster, {TOPIC: partitions})
             produce(stage.cluster, TOPIC, 100 * partitions, keys=100 * partitions)
@@ -116,7 +116,7 @@ def _wait(figures: Mapping[str, float]) -> str:
     return f"{wait:.0f} ms (for a core: {machine:.0f} ms)"
 
 
-def _commit(stage: Stage, groups: int, partitions: int, rounds: int) -> None:
+def _commit(stage: DemoStage, groups: int, partitions: int, rounds: int) -> None:
     from caughtup.demo.fleet.offset_commits import write_commits
 
     commits = rounds * groups * partitions
@@ -139,7 +139,7 @@ def _wait_assessed(url: str) -> None:
         before, (_, series) = series, _read(f"{url}metrics", "gzip")
 
 
-def _measure(stage: Stage, scrapes: int) -> dict[str, Any]:
+def _measure(stage: DemoStage, scrapes: int) -> dict[str, Any]:
     with _longest_wait(stage.web_port) as idle:
         time.sleep(_IDLE_SECONDS)
     figures: dict[str, Any] = {"idle": _waits(idle)}

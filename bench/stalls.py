@@ -26,7 +26,7 @@ from caughtup.models.errors import CaughtupError
 if TYPE_CHECKING:
     from caughtup.demo.reassignments.churn import ChurnedReassignment, EtaError
     from caughtup.demo.reassignments.staged import StagedReassignment
-    from caughtup.demo.story.stage import Stage
+    from caughtup.demo.story.stage import DemoStage
 
 #: An ETA is right when it is off by no more than this share of what was left.
 _ETA_SHARE = 0.25
@@ -105,13 +105,13 @@ def churn(
 
 
 @contextmanager
-def _six_nodes() -> Iterator[Stage]:
+def _six_nodes() -> Iterator[DemoStage]:
     """Start six brokers, three of them controllers, and the service."""
     try:
         from caughtup.demo.reassignments.acts import CONTROLLERS, NODES
-        from caughtup.demo.story.stage import Stage
+        from caughtup.demo.story.stage import DemoStage
 
-        with Stage(nodes=NODES, controllers=CONTROLLERS) as stage:
+        with DemoStage(nodes=NODES, controllers=CONTROLLERS) as stage:
             stage.start_cluster()
             stage.start_service()
             yield stage
@@ -122,7 +122,7 @@ def _six_nodes() -> Iterator[Stage]:
 
 
 def stage_reassignments(
-    stage: Stage, acts: Sequence[str] = ()
+    stage: DemoStage, acts: Sequence[str] = ()
 ) -> Iterator[tuple[str, StagedReassignment]]:
     """Play the acts, all unless some are named, and yield each reassignment with its act's name.
 
@@ -182,7 +182,7 @@ def stalls_table(reassignments: Sequence[StagedReassignment]) -> Table:
 
 
 def measure_churn(
-    stage: Stage, seconds: float, seed: int, at_once: int, throttled_megabytes: int
+    stage: DemoStage, seconds: float, seed: int, at_once: int, throttled_megabytes: int
 ) -> dict[str, Any]:
     """Reassign partitions for so long, and sum up what was said. Raises CaughtupError."""
     from caughtup.demo.reassignments.churn import Churn

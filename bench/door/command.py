@@ -23,7 +23,7 @@ from caughtup.bench.offsets.readers import process_figures
 from caughtup.models.errors import CaughtupError
 
 if TYPE_CHECKING:
-    from caughtup.demo.story.stage import Stage
+    from caughtup.demo.story.stage import DemoStage
 
 _MEGABYTE = 1 << 20
 #: How often /ready and /metrics are asked for while a scene lasts, and for how long each lasts.
@@ -67,7 +67,7 @@ def door(processes: int, tasks: int, same_address: bool, output: str) -> None:
 class Scenes:
     """Plays one abuse after the other, and looks at what others get."""
 
-    def __init__(self, stage: Stage, theirs: str) -> None:
+    def __init__(self, stage: DemoStage, theirs: str) -> None:
         self._stage = stage
         self._ours = Crowd(stage.web_port)
         self._theirs = theirs

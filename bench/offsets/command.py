@@ -102,12 +102,12 @@ def _measure(
 ) -> dict[str, Any]:
     try:
         from caughtup.demo.fleet.offset_logs import Shape, write_log
-        from caughtup.demo.story.stage import Stage
+        from caughtup.demo.story.stage import DemoStage
     except ImportError as error:
         raise not_in_checkout(error) from error
     properties = {"offsets.topic.num.partitions": str(OFFSETS_PARTITIONS)}
     try:
-        with Stage(nodes=1, broker_properties=properties) as stage:
+        with DemoStage(nodes=1, broker_properties=properties) as stage:
             stage.start_cluster()
             with Progress().task(f"writing a log: {kind}", records) as advance:
                 written = write_log(

@@ -33,7 +33,7 @@ _WIDEST = 1 << 62
 
 
 class CommitRows(NamedTuple):
-    """CommitRows of groups on partitions: arrays of one length, with offsets, and ms since 1970.
+    """Commits of groups on partitions: arrays of one length, with offsets, and ms since 1970.
 
     ``reader``: the number of the group-partition, from 0; rows are sorted by it and by log offset.
     ``place``: topic and partition as in ``of_partition``. A row that is not ``present`` is a

@@ -130,7 +130,7 @@ def _topic_ids(items: NDArray[np.void]) -> pa.BinaryArray:
 
 
 class CommitRecords(NamedTuple):
-    """CommitRows by row index, as fields of COMMIT_COLUMNS; rows with other keys; malformed rows.
+    """Commits by row index, as fields of COMMIT_COLUMNS; rows with other keys; malformed rows.
 
     Rows are in the given order.
     """
