@@ -70,7 +70,7 @@ def freshness(commits: int, interval: float, output: str) -> None:
 
 
 def summary(seconds: list[float]) -> dict[str, Any]:
-    """Sum latencies up. A percentile is the smallest of them that so many don't exceed."""
+    """Summarize latencies (s). Percentiles are by nearest rank."""
     ordered = sorted(seconds)
 
     def percentile(percent: int) -> float:
@@ -96,7 +96,7 @@ def _latencies(stage: DemoStage, commits: int, interval: float) -> Iterator[floa
             acknowledged = time.monotonic()
             _wait_visible(stage, offset, acknowledged + _VISIBLE_SECONDS)
             seconds = time.monotonic() - acknowledged
-            if offset:  # the first made the brokers create the group
+            if offset:  # the first commit also created the group
                 yield seconds
             time.sleep(interval)
     except KafkaException as error:

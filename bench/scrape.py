@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _MEGABYTE = 1 << 20
 _CHUNK_BYTES = 1 << 20
-#: So many rounds of commits while the service runs make a rhythm, by which all figures are known.
+#: The rounds of commits after which the service knows each group's interval, and all figures.
 _ROUNDS = 4
 _SETTLE_SECONDS = 10.0
 _IDLE_SECONDS = 10.0
@@ -132,7 +132,7 @@ def _commit(stage: DemoStage, groups: int, partitions: int, rounds: int) -> None
 
 
 def _wait_assessed(url: str) -> None:
-    """Scrape until a scrape has no more series than the last: every group was assessed."""
+    """Scrape until the number of series no longer grows: then every group is assessed."""
     before, series = -1, 0
     while series > before:
         time.sleep(_SETTLE_SECONDS)
@@ -166,7 +166,7 @@ def _waits(longest: Sequence[float]) -> dict[str, float]:
 
 
 def _read(url: str, encoding: str) -> tuple[int, int]:
-    """Read a page as Prometheus does; give the length of its body and the number of its series."""
+    """Read a page like Prometheus; return the length of the body and the number of series."""
     length = series = 0
     plain = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     request = urllib.request.Request(url, headers={"Accept-Encoding": encoding})
@@ -180,10 +180,10 @@ def _read(url: str, encoding: str) -> tuple[int, int]:
 
 @contextmanager
 def _longest_wait(port: int) -> Iterator[list[float]]:
-    """Ask for a small page over and over meanwhile; the list holds the longest wait (s) after it.
+    """Request a small page repeatedly inside the context; then the list has the longest wait (s).
 
-    In a process of its own: one that reads a scrape, too, would wait for itself. The second figure
-    is the longest that the machine was busy with others when that process wanted to go on.
+    In a process of its own, which is not delayed by reading scrapes. The second figure is that
+    process's longest wait for a processor.
     """
     longest: list[float] = []
     context = multiprocessing.get_context("spawn")

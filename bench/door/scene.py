@@ -41,7 +41,7 @@ def staged(processes: int, tasks: int) -> Iterator[DemoStage]:
 
 
 async def questions(crowd: Crowd, count: int) -> list[str]:
-    """Return paths that ask whether an instance of the group can be stopped, no two of them equal."""
+    """Return distinct paths that ask whether an instance of the group can be stopped."""
     refusal = await crowd.ask(f"{_SAFE}nobody")
     if refusal.status != 404:
         raise CaughtupError("bench_failed", f"a safe question got {refusal.status}")

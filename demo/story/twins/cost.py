@@ -18,13 +18,13 @@ _GROUP_METADATA = int(RecordType.GROUP_METADATA).to_bytes(2, "big")
 
 
 class Cost(NamedTuple):
-    """What happened to an application from a moment until it was balanced, or until now.
+    """The costs of an application from a time until it was balanced, or until now.
 
-    ``copies`` are stores' partitions that an instance began to restore with nothing on its disk, by
-    the instances' restore listeners, ``offsets`` what all of them restored; ``rebalances`` and how
-    long each of those in ``waits_ms`` was waited for are from ``__consumer_offsets``. ``seconds``
-    are until the instances said that they share all tasks evenly, and ``balanced`` whether they
-    did. ``foretold`` is how many copies the service said it would take, None if it never did.
+    ``copies``: stores' partitions that an instance started to restore from nothing, by its restore
+    listener; ``offsets``: the sum of restored offsets. ``rebalances``, and the waiting times for
+    them in ``waits_ms``, are from ``__consumer_offsets``. ``seconds``: until all tasks were evenly
+    distributed; ``balanced``: whether that happened. ``foretold``: the service's forecast of copies,
+    None without one.
     """
 
     application: str

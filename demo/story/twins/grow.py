@@ -17,9 +17,9 @@ _SHARE = TASKS // (len(FIRST) + 1)
 
 
 def grow(stage: TwinStage, say: Callable[[str], None], seconds: float) -> list[Cost]:
-    """Start a fourth instance of each, and return what it cost each, in ``stage``'s order.
+    """Start a fourth instance of each application; return the costs, in the stage's order.
 
-    Whoever is not balanced after so many seconds isn't waited for. Raises CaughtupError.
+    Waits at most ``seconds`` for both to be balanced. Raises CaughtupError.
     """
     started: dict[str, int] = {}
 

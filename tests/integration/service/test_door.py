@@ -7,7 +7,7 @@ import time
 from collections import Counter
 
 from caughtup.bench.door.abuses import abused
-from caughtup.bench.door.crowd import Answer, Crowd
+from caughtup.bench.door.crowd import Crowd, HttpAnswer
 from caughtup.bench.door.scene import questions, staged
 from caughtup.bench.offsets.readers import process_figures
 from caughtup.demo.fleet.large_group import GROUP
@@ -44,7 +44,7 @@ async def abused_and_asked(stage: DemoStage, theirs: str) -> None:
     before = memory(stage)
     async with abused(stage.web_port, theirs, others, ABUSES):
         waiting = asyncio.create_task(crowd.ask_all(patient, PATIENT_SECONDS))
-        probes, scrapes = list[Answer](), list[Answer]()
+        probes, scrapes = list[HttpAnswer](), list[HttpAnswer]()
         while len(probes) < 20 or not waiting.done():
             probes += [await crowd.ask(path, SECONDS) for path in ("/ready", "/healthz")]
             if len(probes) % 20 == 0:

@@ -35,7 +35,7 @@ stage = Given(
     cluster=Given(bootstrap_servers=servers, pids=frozenset()),
     processes=Given(directory=Path(directory)),
 )
-print(json.dumps(bench._measure(stage, threads, bench.Written(*written))))
+print(json.dumps(bench._measure(stage, threads, bench.RecordCounts(*written))))
 """
 _HEADING = "   records  threads  whose   records/s  Spark's own  ratio  CPU s/million  JVM MB  Python MB  load"
 _FIGURES = ("records_per_second", "raw_records_per_second", "ratio", "cpu_seconds_per_million")
