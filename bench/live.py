@@ -56,7 +56,7 @@ _positive = click.IntRange(min=1)
 
 
 class Load(NamedTuple):
-    """``groups`` × ``partitions`` have commits; ``active`` of them continue, ``commits`` a second."""
+    """``groups`` × ``partitions`` have commits; ``active`` of them go on, ``commits`` a second."""
 
     groups: int
     partitions: int

@@ -177,7 +177,7 @@ async def _ask_barely(protocol: ClusterProtocol, partitions: list[TopicPartition
 async def _timed(
     protocol: ClusterProtocol, ask: Callable[[], Awaitable[object]]
 ) -> dict[str, float]:
-    """Run it once; return seconds, CPU seconds, requests, and the longest block of the event loop."""
+    """Run it once; return seconds, CPU seconds, requests, and the longest block of the loop."""
     connections = protocol.connections
     connections.most_in_flight, requests = 0, connections.requests
     waits = asyncio.create_task(_longest_waits(stop := asyncio.Event()))

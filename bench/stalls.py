@@ -184,7 +184,7 @@ def stalls_table(reassignments: Sequence[StagedReassignment]) -> Table:
 def measure_churn(
     stage: DemoStage, seconds: float, seed: int, at_once: int, throttled_megabytes: int
 ) -> dict[str, Any]:
-    """Reassign partitions for ``seconds``; return a summary of the verdicts. Raises CaughtupError."""
+    """Reassign partitions for ``seconds``; summarize the verdicts. Raises CaughtupError."""
     from caughtup.demo.reassignments.churn import Churn
 
     churning = Churn(

@@ -38,7 +38,7 @@ CHANGES = (
 
 
 class Variety(NamedTuple):
-    """The properties of a group; ``unequal`` clients have one to four stream threads, others one."""
+    """The properties of a group; ``unequal`` clients have one to four stream threads."""
 
     standbys: int
     unequal: bool

@@ -98,7 +98,7 @@ def _offset_sums(client: Client, ends: Mapping[TaskId, int]) -> dict[str, int]:
 
 
 def write_histories(directory: Path, histories: Iterable[Sequence[RecordedGeneration]]) -> int:
-    """Add histories to a table of generations, like the Spark job; return the number of generations.
+    """Add histories to a table of generations, like the Spark job; return their number.
 
     Raises ImportError if Spark is not installed.
     """

@@ -143,7 +143,7 @@ class EmbeddedCluster(ClosedOnExit):
             raise
 
     def start_node(self, node: int) -> None:
-        """Start a node that was stopped or killed, and wait until it is ready. Raises BrokerFailed."""
+        """Start a stopped or killed node, and wait until it is ready. Raises BrokerFailed."""
         if node in self.running_nodes:
             raise CaughtupError("bad_cluster", f"node {node} is running already")
         self._launch(node)

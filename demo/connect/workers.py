@@ -223,11 +223,11 @@ class ConnectWorkers(ClosedOnExit):
         self.ask(f"{connector} is configured", lambda rest: rest.configure(connector, config))
 
     def ask(self, what: str, request: Callable[[RestClient], None]) -> None:
-        """Repeat a request until a worker takes it (not during rebalances). Raises CaughtupError."""
+        """Repeat a request until a worker takes it, after rebalances. Raises CaughtupError."""
         self.wait(what, lambda: self._takes(request))
 
     def wait(self, what: str, ask: Callable[[], bool], *workers: WorkerProcess) -> None:
-        """Wait until a condition holds. Raises CaughtupError, at once if one of the workers ends."""
+        """Wait until a condition holds. Raises CaughtupError, at once if a worker ends."""
         deadline = time.monotonic() + READY_SECONDS
         while not ask():
             for worker in workers:

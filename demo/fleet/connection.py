@@ -79,7 +79,7 @@ class GroupConnection(ClosedOnExit):
     def send_join(
         self, group: str, member_id: str, protocol: str, subscription: bytes, timeout_ms: int
     ) -> None:
-        """Send JoinGroup; with an empty ``member_id`` the answer has one. Both time-outs are equal."""
+        """Send JoinGroup; with an empty ``member_id`` the answer has one."""
         body = string(group) + int32(timeout_ms) + int32(timeout_ms) + string(member_id)
         protocols = array([string(protocol) + byte_string(subscription)])
         self._send(_JOIN_GROUP, body + string(None) + string("consumer") + protocols)

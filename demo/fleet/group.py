@@ -62,7 +62,7 @@ class GroupStep(NamedTuple):
 
 
 class GroupStory(NamedTuple):
-    """A group's generations, and when it is deleted (None: never), with an empty last generation."""
+    """A group's generations (the last one empty), and when it is deleted (None: never)."""
 
     streams: bool
     steps: tuple[GroupStep, ...]

@@ -144,8 +144,8 @@ class _LiveGroup:
         given = {self._ids[member.number]: assignment_of(event, member) for member in event.members}
         for number, answer in answers.items():
             own = self._ids[number]
-            dealt = given if answer.leader == own else {}
-            self._lines[number].send_sync(self._group.name, event.number, own, dealt)
+            sent = given if answer.leader == own else {}
+            self._lines[number].send_sync(self._group.name, event.number, own, sent)
         for member in event.members:
             received = self._lines[member.number].synced()
             if received != given[self._ids[member.number]]:

@@ -21,14 +21,14 @@ _POLL_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class Foretold:
-    """The service's forecast during a delay: which worker gets the unassigned work, and when (ms)."""
+    """The service's forecast: which worker gets the unassigned work, and when (ms)."""
 
     generation: int
     goes_to: Mapping[str, str]
     at_ms: int | None
 
     def came(self, logged: LoggedGeneration) -> bool:
-        """Return whether a round assigned the work to these workers, within a second of the time."""
+        """Return whether a round assigned the work so, within a second of the time."""
         workers = logged.generation.workers.values()
         owners = {item: one.client_id for one in workers for item in written(one.owns)}
         late_ms = self.late_ms(logged)

@@ -106,7 +106,7 @@ def _by_commits(
 def _by_samples(
     commits: CommitRows, at_ms: Ints, end_offsets: ValidEndOffsets
 ) -> tuple[Ints, Ints]:
-    """Return the indices of samples that changed something, and of each group's commit before it."""
+    """Return the indices of changed samples, and of each group's last commit before it."""
     samples = end_offsets.samples
     grown = np.flatnonzero(
         end_offsets.changed & samples.present & (samples.log_offset != FROM_STATE)
