@@ -138,7 +138,7 @@ class EndOffsetsProbe(Service):
         if given_up:
             self._health.failed(PROBE)
             brokers = ", ".join(map(str, given_up))
-            log.warning("listing end offsets: brokers %s do not answer; connecting anew", brokers)
+            log.warning("listing end offsets: brokers %s do not answer; reconnecting", brokers)
 
     async def _round(self) -> int | None:
         """List and publish; return the time (ms) of which the state has all end offsets.

@@ -180,7 +180,7 @@ class WatchingSettings(BaseModel):
         return Objectives([(pattern, float(seconds)) for pattern, _, seconds in given])
 
     def patterns(self, application_id: str) -> WatchPatterns:
-        """Return the patterns, with those of folded groups (Spark drivers', and the service's own)."""
+        """Return the patterns, with those of Spark drivers' groups and the service's own."""
         return WatchPatterns(
             self.watch_groups,
             self.ignore_groups,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 #: Kafka's own default.
 _OFFSETS_PARTITIONS = 50
-#: A member's connection each, and each waits for the others: more takes hours.
+#: More groups take hours: each member has a connection, and members wait for each other.
 _MOST_BY_PROTOCOL = 1_000
 _ENCODED_AT_ONCE = 10_000
 _COUNTED = ("records", "bytes", "commits", "group_records", "tombstones", "others", "errors")
@@ -141,7 +141,7 @@ def fleet(way: str, directory: Path | None, hold: bool, output: str, **options: 
 
 
 def fleet_table(figures: dict[str, Any]) -> Table:
-    """Return the figures as a table for people."""
+    """Return the figures as a table."""
     table = Table(title=f"A generated fleet by {figures['by']}", show_header=False)
     table.add_column()
     table.add_column(justify="right")
@@ -152,7 +152,7 @@ def fleet_table(figures: dict[str, Any]) -> Table:
 
 
 def count_records(batches: Iterable[Iterable[RawRecord]]) -> dict[str, int]:
-    """Count what raw records are, by what their bytes say; each batch is decoded at once."""
+    """Decode raw records, a batch at a time, and count them by kind."""
     found: Counter[str] = Counter(dict.fromkeys(_COUNTED, 0))
     for batch in batches:
         rows = list(batch)
@@ -230,7 +230,7 @@ def _write(cluster: EmbeddedCluster, settings: FleetSettings, way: str, sample_m
 
 
 def _encoded(settings: FleetSettings) -> Iterator[list[RawRecord]]:
-    """Encode the fleet, with a bar that shows how far it is."""
+    """Encode the fleet, with a progress bar."""
     from caughtup.demo.fleet.records import fleet_records
     from caughtup.demo.fleet.timeline import fleet_events
 

@@ -21,11 +21,11 @@ from caughtup.agents.progress import Progress
 from caughtup.models.errors import CaughtupError
 
 _LEAST_TASKS = 8
-#: How long the load is watched before anything changes.
+#: How long the load is measured before anything changes.
 _CALM_SECONDS = 15.0
 _FOLLOWER = "the follower"
 _KAFKA = "Kafka's own assignor"
-#: Until Kafka's own assignor is done, at two copies and a minute a probing rebalance.
+#: The time-out for each task: Kafka's assignor moves two copies in each probing interval, 1 minute.
 _SECONDS_PER_TASK = 120.0
 
 
@@ -90,9 +90,9 @@ def follow(tasks: int, records: int, rate: float, output: str) -> None:
 
 
 def measure_follow(tasks: int, records: int, rate: float) -> Iterator[dict[str, Any]]:
-    """Measure the one that follows, then the other; ``broken`` is what it promises and didn't keep.
+    """Measure the application that follows, then the other; ``broken``: the promises not kept.
 
-    Raises CaughtupError when something of it doesn't come about.
+    Raises CaughtupError when a step times out.
     """
     from caughtup.demo.story.growing import FOLLOWING
     from caughtup.followers.kafka_streams.jar import NAME, build_jar
@@ -108,7 +108,7 @@ def measure_follow(tasks: int, records: int, rate: float) -> Iterator[dict[str, 
 
 
 def broken_promises(figure: Mapping[str, Any]) -> Iterator[str]:
-    """Name what is promised of an application that follows, and doesn't hold."""
+    """Yield the names of promises for an application that follows that do not hold."""
     if figure["copies_built"] > figure["copies_recommended"]:
         yield "copies"
     if figure["cold_hand_overs"]:
@@ -120,7 +120,7 @@ def broken_promises(figure: Mapping[str, Any]) -> Iterator[str]:
 
 
 def follow_table(figures: Sequence[Mapping[str, Any]]) -> Table:
-    """Return the figures side by side as a table for people."""
+    """Return the figures side by side as a table."""
     tasks = figures[0]["tasks"]
     table = Table("", title=f"From three instances to four, {tasks} tasks with state")
     for figure in figures:

@@ -22,7 +22,7 @@ from caughtup.agents.errors import UserError
 from caughtup.models.errors import CaughtupError
 
 if TYPE_CHECKING:
-    from caughtup.demo.story.stage import Stage
+    from caughtup.demo.story.stage import DemoStage
 
 _TOPIC, _GROUP = "bench", "bench-freshness"
 _VISIBLE_SECONDS = 30.0
@@ -50,11 +50,11 @@ def freshness(commits: int, interval: float, output: str) -> None:
     figure includes the scrape that shows it.
     """
     try:
-        from caughtup.demo.story.stage import Stage
+        from caughtup.demo.story.stage import DemoStage
     except ImportError as error:
         raise not_in_checkout(error) from error
     try:
-        with Stage(nodes=1) as stage:
+        with DemoStage(nodes=1) as stage:
             stage.start_cluster()
             stage.start_service()
             figures = summary(list(_latencies(stage, commits, interval)))
@@ -70,7 +70,7 @@ def freshness(commits: int, interval: float, output: str) -> None:
 
 
 def summary(seconds: list[float]) -> dict[str, Any]:
-    """Sum latencies up. A percentile is the smallest of them that so many don't exceed."""
+    """Summarize latencies (s). Percentiles are by nearest rank."""
     ordered = sorted(seconds)
 
     def percentile(percent: int) -> float:
@@ -85,7 +85,7 @@ def summary(seconds: list[float]) -> dict[str, Any]:
     }
 
 
-def _latencies(stage: Stage, commits: int, interval: float) -> Iterator[float]:
+def _latencies(stage: DemoStage, commits: int, interval: float) -> Iterator[float]:
     from caughtup.demo.cluster.topics import create_topics
 
     create_topics(stage.cluster, {_TOPIC: 1})
@@ -96,7 +96,7 @@ def _latencies(stage: Stage, commits: int, interval: float) -> Iterator[float]:
             acknowledged = time.monotonic()
             _wait_visible(stage, offset, acknowledged + _VISIBLE_SECONDS)
             seconds = time.monotonic() - acknowledged
-            if offset:  # the first made the brokers create the group
+            if offset:  # the first commit also created the group
                 yield seconds
             time.sleep(interval)
     except KafkaException as error:
@@ -105,7 +105,7 @@ def _latencies(stage: Stage, commits: int, interval: float) -> Iterator[float]:
         consumer.close()
 
 
-def _wait_visible(stage: Stage, offset: int, deadline: float) -> None:
+def _wait_visible(stage: DemoStage, offset: int, deadline: float) -> None:
     sample = re.compile(
         rf'^caughtup_group_committed_offset{{[^}}]*group="{_GROUP}"[^}}]*}} {offset}(?:\.0)?$',
         re.MULTILINE,

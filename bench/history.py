@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from caughtup.demo.fleet.offset_logs import Shape
-    from caughtup.demo.story.stage import Stage
+    from caughtup.demo.story.stage import DemoStage
 
 _ENDS_TOPIC = "generated-end-offsets"
 _KINDS = ("compacted", "scattered", "interleaved", "runs")
-#: In these each key comes once.
+#: The kinds of logs in which each key comes once.
 _ONCE = ("compacted", "scattered")
-#: Of the logs in which keys come again and again: as many groups as a large cluster has.
+#: The groups of logs with repeated keys: as many as a large cluster has.
 _GROUPS = 500
 _QUEUE_FULL_SECONDS = 0.1
-#: Records of a batch by which the job becomes warm.
+#: The records of the batch that warms the job up.
 _WARMING = 500_000
 _MEGABYTE = 1 << 20
 
@@ -94,14 +94,14 @@ def history(
     """
     try:
         from caughtup.demo.fleet.offset_logs import Shape
-        from caughtup.demo.story.stage import Stage
+        from caughtup.demo.story.stage import DemoStage
     except ImportError as error:
         raise not_in_checkout(error) from error
     figures: list[dict[str, Any]] = []
     properties = {"offsets.topic.num.partitions": str(OFFSETS_PARTITIONS)}
     try:
         for count in records:
-            with Stage(nodes=1, broker_properties=properties) as stage:
+            with DemoStage(nodes=1, broker_properties=properties) as stage:
                 stage.start_cluster()
                 of = groups or (-(-count // partitions) if kind in _ONCE else _GROUPS)
                 written = _write(stage, kind, Shape(count, of, partitions))
@@ -116,7 +116,7 @@ def history(
 
 
 def history_table(figures: Sequence[dict[str, Any]]) -> Table:
-    """Return the figures as a table for people."""
+    """Return the figures as a table."""
     table = Table(
         title="The history job, and Spark reading the same records to nowhere",
         caption="Generated commits, and looks at log ends. CPU: seconds for a million records. MB: resident at most, of "
@@ -143,8 +143,8 @@ def history_table(figures: Sequence[dict[str, Any]]) -> Table:
     return table
 
 
-class Written(NamedTuple):
-    """How many records there are of commits, and of looks at partitions' log ends."""
+class RecordCounts(NamedTuple):
+    """The numbers of records of commits, and of end offsets."""
 
     commits: int
     looks: int
@@ -152,11 +152,11 @@ class Written(NamedTuple):
 
 
 def topics_of(shape: Shape) -> list[str]:
-    """Name the topics that the groups of a generated log read."""
+    """Return the topics that the groups of a generated log read."""
     return [f"domain.orders-{number:05d}" for number in range(shape.topics)]
 
 
-def _write(stage: Stage, kind: str, shape: Shape) -> Written:
+def _write(stage: DemoStage, kind: str, shape: Shape) -> RecordCounts:
     from caughtup.demo.cluster.topics import create_topics
     from caughtup.demo.fleet.offset_logs import write_log
 
@@ -182,10 +182,10 @@ def _write(stage: Stage, kind: str, shape: Shape) -> Written:
             looks += 1
             advance(1)
         producer.flush()
-    return Written(commits, looks, shape.groups * shape.partitions)
+    return RecordCounts(commits, looks, shape.groups * shape.partitions)
 
 
-def _measure(stage: Stage, threads: int, written: Written) -> dict[str, Any]:
+def _measure(stage: DemoStage, threads: int, written: RecordCounts) -> dict[str, Any]:
     records = written.commits
     with running_spark("caughtup bench history", f"local[{threads}]") as spark:
         from deltalake import DeltaTable
@@ -202,7 +202,7 @@ def _measure(stage: Stage, threads: int, written: Written) -> dict[str, Any]:
                 str(directory / name / "checkpoint"),
                 None,
                 topics={"end_offsets": _ENDS_TOPIC},
-                # Once a day, whatever the number of records: no part of their rate.
+                # Upkeep is once a day, and no part of the rate.
                 upkeep=False,
             )
             for name in ("warming", "measured")
@@ -210,7 +210,7 @@ def _measure(stage: Stage, threads: int, written: Written) -> dict[str, Any]:
         raw = _raw(spark, stage.cluster.bootstrap_servers)
         raw.count()
         few = replace(warming, records_per_batch=_WARMING)
-        # Until a batch is done: by then all of it was compiled.
+        # Until a batch is done, when all code is compiled.
         done = Path(warming.checkpoint, "commits", "0")
         write_history(spark, few, done.exists)
         load = os.getloadavg()[0]

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _MEGABYTE = 1 << 20
 _OFFSETS_PARTITIONS = 50
 _TOPICS = 10
-#: Records in each partition: what commits are of. Groups at rest are at their end.
+#: The records of each partition. Groups at rest have committed its end.
 _END_OFFSET = 100
 _MARKER = "bench-live-marker"
 _SAMPLE_SECONDS = 0.001
@@ -56,7 +56,7 @@ _positive = click.IntRange(min=1)
 
 
 class Load(NamedTuple):
-    """``groups`` × ``partitions`` have commits, ``active`` of them go on, so many a second."""
+    """``groups`` × ``partitions`` have commits; ``active`` of them go on, ``commits`` a second."""
 
     groups: int
     partitions: int
@@ -116,7 +116,7 @@ def live(
 
 
 def _fill(cluster: EmbeddedCluster, load: Load) -> None:
-    """Make the topics, and the last commit of every group-partition."""
+    """Create the topics, and the last commit of every group-partition."""
     from caughtup.demo.cluster.load import produce_empty
     from caughtup.demo.cluster.topics import create_topics
     from caughtup.demo.fleet.offset_commits import make_offsets_topic, write_records
@@ -176,20 +176,20 @@ async def _measure(cluster: EmbeddedCluster, load: Load, seconds: int) -> dict[s
 
 
 async def _cores(seconds: float) -> float:
-    """Return the share of a core that this process takes for so long."""
+    """Return the share of a core that this process uses during ``seconds``."""
     began, used = time.monotonic(), time.process_time()
     await asyncio.sleep(seconds)
     return (time.process_time() - used) / (time.monotonic() - began)
 
 
 def _marked_ms(state: ClusterState) -> int:
-    """Return when the newest marker that the state has was sent (ms), 0 before the first."""
+    """Return when the newest marker commit in the state was sent (ms), 0 before the first."""
     found = state.commits.find(_MARKER, TopicPartition(_topic(0), 0))
     return 0 if found is None else found.committed
 
 
 def _sample(state: ClusterState, seconds: float, ages: list[float]) -> None:
-    """Note how old each marker is when the state has it."""
+    """Record the age of each marker when it is in the state."""
     until_seconds, last = time.monotonic() + seconds, _marked_ms(state)
     while time.monotonic() < until_seconds:
         marked = _marked_ms(state)
@@ -200,7 +200,7 @@ def _sample(state: ClusterState, seconds: float, ages: list[float]) -> None:
 
 
 def _write(bootstrap_servers: str, load: Load, stop: Event) -> None:
-    """Write commits at their rate, and a marker now and then, until told to stop."""
+    """Write commits at their rate, with a marker at intervals, until ``stop`` is set."""
     from caughtup.demo.fleet.offset_commits import offsets_producer, produce_record
 
     commits, markers = (offsets_producer(bootstrap_servers, linger) for linger in (20, 0))
@@ -219,7 +219,7 @@ def _write(bootstrap_servers: str, load: Load, stop: Event) -> None:
 
 
 def _commit(load: Load, key: int, offset: int, name: str | None = None) -> RawRecord:
-    """Make the commit of a group-partition by number, or of another group on the first one."""
+    """Return the commit of a group-partition by number, or of a named group on the first one."""
     from caughtup.demo.fleet.offset_commits import (
         RawRecord,
         commit_key,
@@ -227,7 +227,7 @@ def _commit(load: Load, key: int, offset: int, name: str | None = None) -> RawRe
         offsets_partition,
     )
 
-    # The active ones are some of each group's.
+    # The active group-partitions are spread over all groups.
     partition, number = divmod(key, load.groups)
     group = name or f"bench-live-group-{number:06d}"
     home = offsets_partition(group, _OFFSETS_PARTITIONS)
@@ -237,7 +237,7 @@ def _commit(load: Load, key: int, offset: int, name: str | None = None) -> RawRe
 
 
 def _last_offset(load: Load, key: int) -> int:
-    """Return what was committed before: groups at rest have read all there is."""
+    """Return the offset committed before; the end for groups at rest."""
     return _END_OFFSET // 2 - 1 if key < load.active else _END_OFFSET
 
 

@@ -1,4 +1,4 @@
-"""Options that benchmarks share: how many groups, of how many partitions, on how many threads."""
+"""Options that benchmarks share: numbers of groups, partitions and threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``caughtup bench reassignments``: rounds that observe many reassignments."""
+"""``caughtup bench reassignments``: the time of rounds with many reassignments."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from caughtup.models.ids import TopicPartition
 if TYPE_CHECKING:
     from caughtup.demo.cluster.cluster import EmbeddedCluster
 
-#: The last of three nodes is to get a replica of everything, and is dead: nothing ever ends.
+#: All partitions are reassigned to the last of three nodes, which is dead, so that none ends.
 _NODES, _DEAD = 3, 3
 _PARTITIONS_EACH = 100
 _BATCH = 1_000
 _TICK_SECONDS = 0.001
-#: A machine that does more than this takes its time over thousands of new partitions.
+#: The time-out: a busy machine takes long for thousands of new partitions.
 _SECONDS = 300.0
-#: Thousands of partitions on small machines: index files are made full size when they are new.
+#: Small index files for thousands of partitions: new ones are preallocated at full size.
 _BROKERS = {"log.index.size.max.bytes": "4096"}
 
 
@@ -68,7 +68,7 @@ def reassignments(partitions: int, rounds: int, output: str) -> None:
     """
     try:
         with _cluster(partitions) as cluster:
-            # To remove what thousands of partitions left behind takes a while: say it before.
+            # Print first: deleting the files of thousands of partitions takes long.
             _print(asyncio.run(_measure(cluster, partitions, rounds)), output)
     except CaughtupError as error:
         raise UserError(error.message) from error
@@ -118,7 +118,7 @@ def _create_topics(cluster: EmbeddedCluster, partitions: int) -> None:
 
 
 def _topics(partitions: int) -> dict[str, int]:
-    """Deal partitions over topics."""
+    """Distribute partitions over topics."""
     whole, rest = divmod(partitions, _PARTITIONS_EACH)
     sizes = [_PARTITIONS_EACH] * whole + ([rest] if rest else [])
     return {f"moving-{number}": size for number, size in enumerate(sizes)}
@@ -148,7 +148,7 @@ async def _measure(cluster: EmbeddedCluster, partitions: int, rounds: int) -> di
 
 
 async def _wait_all_seen(observer: ReassignmentObserver, partitions: int) -> None:
-    """Wait until everything is listed, and every replica that lives has a log end."""
+    """Wait until all are listed, and every live replica has a log end."""
     deadline = time.monotonic() + _SECONDS
     while True:
         found = await observer.observe()
@@ -177,7 +177,7 @@ async def _ask_barely(protocol: ClusterProtocol, partitions: list[TopicPartition
 async def _timed(
     protocol: ClusterProtocol, ask: Callable[[], Awaitable[object]]
 ) -> dict[str, float]:
-    """Do it once: seconds, CPU seconds, requests, and how long it kept the event loop."""
+    """Run it once; return seconds, CPU seconds, requests, and the longest block of the loop."""
     connections = protocol.connections
     connections.most_in_flight, requests = 0, connections.requests
     waits = asyncio.create_task(_longest_waits(stop := asyncio.Event()))
@@ -198,9 +198,9 @@ async def _timed(
 
 
 async def _longest_waits(stop: asyncio.Event) -> tuple[float, float]:
-    """Return the longest that a sleep took beyond its time, and of CPU time that passed meanwhile.
+    """Return the longest delay of a sleep, and the most CPU time (s) during one.
 
-    The event loop's own CPU time alone shows what held it up where the machine is busy, too.
+    On a busy machine only the event loop's own CPU time shows what blocked it.
     """
     wait = turn = 0.0
     while not stop.is_set():

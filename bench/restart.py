@@ -1,4 +1,4 @@
-"""``caughtup bench restart``: how long nobody is ready after a start, an end and a SIGKILL."""
+"""``caughtup bench restart``: how long no instance is ready after a start, an end and a SIGKILL."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 _DEADLINE_SECONDS = 90.0
 _POLL_SECONDS = 0.02
-#: Long enough for an instance to say all that it says after its start.
+#: How long an instance needs to settle after its start.
 _SETTLED_SECONDS = 3.0
 
 
-class _Instance:
-    """``caughtup run`` beside a cluster; several have the same settings but for their ports."""
+class _ServiceProcess:
+    """A process of ``caughtup run``; several have the same settings except the ports."""
 
     def __init__(self, cluster: EmbeddedCluster) -> None:
         from caughtup.demo.processes.ports import free_ports
@@ -47,7 +47,7 @@ class _Instance:
         return self._process
 
     def launch(self) -> None:
-        """Start it, and wait for nothing."""
+        """Start the process without waiting."""
         from caughtup.demo.story.stage import caughtup_command
 
         path = self._cluster.processes.directory / f"restart-{self._port}.toml"
@@ -58,7 +58,7 @@ class _Instance:
         )
 
     def wait(self, status: int, says: str) -> None:
-        """Wait until ``/ready`` has a status and says something. Raises CaughtupError."""
+        """Wait until ``/ready`` has a status and contains a text. Raises CaughtupError."""
         deadline = time.monotonic() + _DEADLINE_SECONDS
         while (found := self._ready())[0] != status or says not in found[1]:
             if time.monotonic() > deadline or self.process.exit_code is not None:
@@ -111,10 +111,10 @@ def restart(times: int, output: str) -> None:
 
 def _round(cluster: EmbeddedCluster) -> dict[str, float]:
     """Measure each case once, beginning and ending with no instance."""
-    first, second = _Instance(cluster), _Instance(cluster)
+    first, second = _ServiceProcess(cluster), _ServiceProcess(cluster)
     found = {}
 
-    def measured(what: str, instance: _Instance, since: float) -> None:
+    def measured(what: str, instance: _ServiceProcess, since: float) -> None:
         instance.wait(200, "ready")
         found[what] = time.monotonic() - since
         time.sleep(_SETTLED_SECONDS)

@@ -29,11 +29,11 @@ from caughtup.bench.options import groups_option, partitions_option
 from caughtup.models.errors import CaughtupError
 
 if TYPE_CHECKING:
-    from caughtup.demo.story.stage import Stage
+    from caughtup.demo.story.stage import DemoStage
 
 _MEGABYTE = 1 << 20
 _CHUNK_BYTES = 1 << 20
-#: So many rounds of commits while the service runs make a rhythm, by which all figures are known.
+#: The rounds of commits after which the service knows each group's interval, and all figures.
 _ROUNDS = 4
 _SETTLE_SECONDS = 10.0
 _IDLE_SECONDS = 10.0
@@ -69,13 +69,13 @@ def scrape(groups: int, partitions: int, scrapes: int, granularity: str, output:
         from caughtup.demo.cluster.load import produce
         from caughtup.demo.cluster.topics import create_topics
         from caughtup.demo.fleet.offset_commits import TOPIC
-        from caughtup.demo.story.stage import Stage
+        from caughtup.demo.story.stage import DemoStage
     except ImportError as error:
         raise not_in_checkout(error) from error
     properties = {"offsets.topic.num.partitions": str(OFFSETS_PARTITIONS)}
     try:
         settings = {"metrics_granularity": granularity}
-        with Stage(nodes=1, broker_properties=properties, settings=settings) as stage:
+        with DemoStage(nodes=1, broker_properties=properties, settings=settings) as stage:
             stage.start_cluster()
             create_topics(stage.cluster, {TOPIC: partitions})
             produce(stage.cluster, TOPIC, 100 * partitions, keys=100 * partitions)
@@ -116,7 +116,7 @@ def _wait(figures: Mapping[str, float]) -> str:
     return f"{wait:.0f} ms (for a core: {machine:.0f} ms)"
 
 
-def _commit(stage: Stage, groups: int, partitions: int, rounds: int) -> None:
+def _commit(stage: DemoStage, groups: int, partitions: int, rounds: int) -> None:
     from caughtup.demo.fleet.offset_commits import write_commits
 
     commits = rounds * groups * partitions
@@ -132,14 +132,14 @@ def _commit(stage: Stage, groups: int, partitions: int, rounds: int) -> None:
 
 
 def _wait_assessed(url: str) -> None:
-    """Scrape until a scrape has no more series than the last: every group was assessed."""
+    """Scrape until the number of series no longer grows: then every group is assessed."""
     before, series = -1, 0
     while series > before:
         time.sleep(_SETTLE_SECONDS)
         before, (_, series) = series, _read(f"{url}metrics", "gzip")
 
 
-def _measure(stage: Stage, scrapes: int) -> dict[str, Any]:
+def _measure(stage: DemoStage, scrapes: int) -> dict[str, Any]:
     with _longest_wait(stage.web_port) as idle:
         time.sleep(_IDLE_SECONDS)
     figures: dict[str, Any] = {"idle": _waits(idle)}
@@ -166,7 +166,7 @@ def _waits(longest: Sequence[float]) -> dict[str, float]:
 
 
 def _read(url: str, encoding: str) -> tuple[int, int]:
-    """Read a page as Prometheus does; give the length of its body and the number of its series."""
+    """Read a page like Prometheus; return the length of the body and the number of series."""
     length = series = 0
     plain = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     request = urllib.request.Request(url, headers={"Accept-Encoding": encoding})
@@ -180,10 +180,10 @@ def _read(url: str, encoding: str) -> tuple[int, int]:
 
 @contextmanager
 def _longest_wait(port: int) -> Iterator[list[float]]:
-    """Ask for a small page over and over meanwhile; the list holds the longest wait (s) after it.
+    """Request a small page repeatedly inside the context; then the list has the longest wait (s).
 
-    In a process of its own: one that reads a scrape, too, would wait for itself. The second figure
-    is the longest that the machine was busy with others when that process wanted to go on.
+    In a process of its own, which is not delayed by reading scrapes. The second figure is that
+    process's longest wait for a processor.
     """
     longest: list[float] = []
     context = multiprocessing.get_context("spawn")

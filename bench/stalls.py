@@ -26,11 +26,11 @@ from caughtup.models.errors import CaughtupError
 if TYPE_CHECKING:
     from caughtup.demo.reassignments.churn import ChurnedReassignment, EtaError
     from caughtup.demo.reassignments.staged import StagedReassignment
-    from caughtup.demo.story.stage import Stage
+    from caughtup.demo.story.stage import DemoStage
 
-#: An ETA is right when it is off by no more than this share of what was left.
+#: An ETA is right if its error is at most this share of the time left.
 _ETA_SHARE = 0.25
-#: What no ETA can know: one observation, and the two seconds that joining the ISR takes.
+#: The allowance for what no ETA can know: one observation, and 2 s for joining the ISR.
 _ALLOWED_SECONDS = 3.0
 
 
@@ -105,13 +105,13 @@ def churn(
 
 
 @contextmanager
-def _six_nodes() -> Iterator[Stage]:
+def _six_nodes() -> Iterator[DemoStage]:
     """Start six brokers, three of them controllers, and the service."""
     try:
         from caughtup.demo.reassignments.acts import CONTROLLERS, NODES
-        from caughtup.demo.story.stage import Stage
+        from caughtup.demo.story.stage import DemoStage
 
-        with Stage(nodes=NODES, controllers=CONTROLLERS) as stage:
+        with DemoStage(nodes=NODES, controllers=CONTROLLERS) as stage:
             stage.start_cluster()
             stage.start_service()
             yield stage
@@ -122,11 +122,11 @@ def _six_nodes() -> Iterator[Stage]:
 
 
 def stage_reassignments(
-    stage: Stage, acts: Sequence[str] = ()
+    stage: DemoStage, acts: Sequence[str] = ()
 ) -> Iterator[tuple[str, StagedReassignment]]:
-    """Play the acts, all unless some are named, and yield each reassignment with its act's name.
+    """Play all or the named acts; yield each reassignment with its act's name.
 
-    Raises CaughtupError for an act that there isn't, and when the cluster fails.
+    Raises CaughtupError for an unknown act, and when the cluster fails.
     """
     from caughtup.demo.reassignments.acts import ACTS, StagedReassignments
     from caughtup.demo.reassignments.stage import ReassignmentStage
@@ -148,7 +148,7 @@ def stage_reassignments(
 
 
 def staged_figures(act: str, reassignment: StagedReassignment) -> dict[str, Any]:
-    """Return what was said of a reassignment, as printed; seconds from trouble to verdict."""
+    """Return a reassignment's result as printed, with the seconds from trouble to verdict."""
     return {
         "act": act,
         "staged": reassignment.name,
@@ -163,7 +163,7 @@ def staged_figures(act: str, reassignment: StagedReassignment) -> dict[str, Any]
 
 
 def stalls_table(reassignments: Sequence[StagedReassignment]) -> Table:
-    """Lay out what was said of each reassignment."""
+    """Return the results of all reassignments as a table."""
     table = Table(title="Staged reassignments")
     for column in ("staged", "due", "named after", "cause", "said", "ended", "false alarms", ""):
         table.add_column(column)
@@ -182,9 +182,9 @@ def stalls_table(reassignments: Sequence[StagedReassignment]) -> Table:
 
 
 def measure_churn(
-    stage: Stage, seconds: float, seed: int, at_once: int, throttled_megabytes: int
+    stage: DemoStage, seconds: float, seed: int, at_once: int, throttled_megabytes: int
 ) -> dict[str, Any]:
-    """Reassign partitions for so long, and sum up what was said. Raises CaughtupError."""
+    """Reassign partitions for ``seconds``; summarize the verdicts. Raises CaughtupError."""
     from caughtup.demo.reassignments.churn import Churn
 
     churning = Churn(
@@ -226,7 +226,7 @@ def _churned(reassignments: Sequence[ChurnedReassignment]) -> dict[str, Any]:
 
 
 def _within_quarter(errors: Sequence[EtaError]) -> float | None:
-    """Return the share of ETAs that were within a quarter of what was left, or within the allowance."""
+    """Return the share of ETAs within a quarter of the time left, or within the allowance."""
     if not errors:
         return None
     good = sum(one.seconds <= max(_ETA_SHARE * one.left, _ALLOWED_SECONDS) for one in errors)
@@ -234,7 +234,7 @@ def _within_quarter(errors: Sequence[EtaError]) -> float | None:
 
 
 def churn_table(figures: Mapping[str, Any]) -> Table:
-    """Lay out how healthy reassignments fared."""
+    """Return the summary as a table."""
     alarms = ", ".join(f"{count} {name}" for name, count in figures["alarms"].items())
     table = Table(
         title=f"{figures['minutes']:g} minutes of healthy reassignments, seed {figures['seed']}",

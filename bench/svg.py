@@ -1,4 +1,4 @@
-"""SVG, element by element: what every plot is drawn from."""
+"""Helpers for drawing SVG."""
 
 from __future__ import annotations
 
@@ -41,6 +41,6 @@ def text(parent: Element, x: float, y: float, words: str, **style: str) -> None:
 
 
 def add(parent: Element, tag: str, **attributes: str | float) -> Element:
-    """Add an element; an attribute's ``_`` stands for the ``-`` that it is written with."""
+    """Add an element; ``_`` in an attribute's name is written as ``-``."""
     named = {name.replace("_", "-"): str(value) for name, value in attributes.items()}
     return ElementTree.SubElement(parent, tag, named)

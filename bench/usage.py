@@ -1,4 +1,4 @@
-"""What the processes below this one use: CPU time, and memory at most while somebody watches."""
+"""The CPU time and the peak memory of the descendants of this process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
-class _Process(NamedTuple):
+class _ProcessUsage(NamedTuple):
     parent: int
     name: str
     ticks: int
@@ -21,15 +21,15 @@ class _Process(NamedTuple):
 
 
 def cpu_seconds(besides: frozenset[int] = frozenset()) -> float:
-    """Add up the CPU time of all processes below this one, and of those of theirs that ended.
+    """Return the CPU time (s) of all descendants, with their own children that have ended.
 
-    Those of ``besides``, and what is below them, aren't counted.
+    The processes ``besides`` and their descendants are left out.
     """
     return sum(process.ticks for process in _below(besides).values()) / _TICKS
 
 
 class PeakMemory:
-    """The resident memory of processes below this one, by program, at most, while it is open."""
+    """The peak resident memory of descendants, by program, inside the context."""
 
     def __init__(self, besides: frozenset[int] = frozenset()) -> None:
         self.peaks: dict[str, int] = {}
@@ -54,7 +54,7 @@ class PeakMemory:
                 self.peaks[name] = max(resident, self.peaks.get(name, 0))
 
 
-def _below(besides: frozenset[int]) -> dict[int, _Process]:
+def _below(besides: frozenset[int]) -> dict[int, _ProcessUsage]:
     """Read all processes below this one. See proc(5), ``/proc/pid/stat``."""
     every = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
@@ -65,7 +65,7 @@ def _below(besides: frozenset[int]) -> dict[int, _Process]:
         fields = rest.split()
         used = sum(map(int, fields[11:15]))
         resident = int(fields[21]) * _PAGE_BYTES
-        every[int(path.parent.name)] = _Process(int(fields[1]), name, used, resident)
+        every[int(path.parent.name)] = _ProcessUsage(int(fields[1]), name, used, resident)
     below = {os.getpid()}
     while (
         more := {pid for pid, one in every.items() if one.parent in below and pid not in besides}

@@ -111,9 +111,9 @@ def _twins(scripted: bool, web_port: int, console: Console, output: str) -> int:
 
 def _streams(scripted: bool, web_port: int, console: Console, output: str) -> int:
     from caughtup.demo.story import show
-    from caughtup.demo.story.stage import Stage
+    from caughtup.demo.story.stage import DemoStage
 
-    with Stage(web_port=web_port) as stage:
+    with DemoStage(web_port=web_port) as stage:
         reassign = reassigner(stage.cluster.bootstrap_servers)
         if scripted:
             return _scripted(partial(show.play, stage, reassign=reassign), console, output)

@@ -58,7 +58,7 @@ class FollowingAssignor(PartitionAssignor):
     settings: ClassVar[FollowerSettings] = FollowerSettings()
 
     def __init__(self, app: AppT, replicas: int = 0) -> None:
-        """Keep ``replicas`` standbys of each table. Raises ImproperlyConfigured for exactly_once."""
+        """Keep ``replicas`` standbys of a table. Raises ImproperlyConfigured for exactly_once."""
         if app.conf.processing_guarantee is _EXACTLY_ONCE:
             # With exactly_once Faust restores up to its fetch position, which a rebalance resets.
             raise ImproperlyConfigured("a follower can't have processing_guarantee='exactly_once'")

@@ -37,7 +37,7 @@ RECORDS_PER_BATCH = 5_000_000
 
 
 def bucket(name: str, buckets: int = BUCKETS) -> int:
-    """Return the bucket (0 to ``buckets`` - 1) of a group or topic; by default that of its folder."""
+    """Return the bucket (from 0) of a group or topic; by default that of its folder."""
     return zlib.crc32(name.encode()) % buckets
 
 

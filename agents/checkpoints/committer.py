@@ -102,7 +102,7 @@ class CheckpointCommitter(Service):
 
 
 def _commit(admin: AdminClient, group: str, offsets: _Offsets) -> None:
-    """Commit offsets of a group. Raises KafkaException, also for a partition that does not exist."""
+    """Commit offsets of a group. Raises KafkaException, also for a missing partition."""
     partitions = [TopicPartition(*one, offset) for one, offset in sorted(offsets.items())]
     for start in range(0, len(partitions), _MOST):
         asked = ConsumerGroupTopicPartitions(group, partitions[start : start + _MOST])

@@ -68,7 +68,7 @@ def contradictions(place: Mapping[str, Any]) -> Iterator[str]:
 
 
 def merge(merged: dict[str, Any], place: Mapping[str, Any]) -> None:
-    """Add a place's properties; a secret replaces its file from an earlier place, and vice versa."""
+    """Add a place's properties; a secret replaces its file of an earlier place, and vice versa."""
     for name in place:
         secret = name.removesuffix(_FILE)
         if secret in SECRETS:

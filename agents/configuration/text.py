@@ -105,7 +105,7 @@ def printed(loaded: Loaded) -> str:
 
 
 def _plain() -> list[str]:
-    """Return the names of settings that are not tables: first those of Settings itself, in order."""
+    """Return the names of settings that are no tables: first those of Settings itself, in order."""
     names = [name for name in Settings.model_fields if name not in _TABLES]
     return sorted(names, key=lambda name: name not in Settings.__annotations__)
 

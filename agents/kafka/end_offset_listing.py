@@ -111,7 +111,7 @@ class EndOffsetLister:
     def replica_racks(
         self, wants: Callable[[str], bool]
     ) -> dict[TopicPartition, tuple[str | None, ...]]:
-        """Return the racks of replicas as of the last listing: see the function ``replica_racks``."""
+        """Return the racks of replicas as of the last listing: see ``replica_racks``."""
         return {} if self._known is None else replica_racks(self._client, self._known, wants)
 
     def list_ends(

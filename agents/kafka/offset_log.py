@@ -134,7 +134,7 @@ class OffsetLog:
         return sum(max(0, one.end_at_start - one.position) for one in self.partitions.values())
 
     def behind(self) -> int:
-        """Count the offsets that are not read yet, up to the high watermarks in the last answers."""
+        """Count the unread offsets, up to the high watermarks in the last answers."""
         return sum(max(0, one.high_watermark - one.position) for one in self.partitions.values())
 
     def answered_ms(self) -> int | None:

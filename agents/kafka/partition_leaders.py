@@ -126,7 +126,7 @@ class PartitionLeaders:
             )
 
     async def _take_moved(self, described: Mapping[int, PartitionInfo]) -> None:
-        """Read from a new leader, from the log start if it lacks records that were read (KIP-320)."""
+        """Read from a new leader, from its log start if it lacks records already read (KIP-320)."""
         leaders = {number: info.leader for number, info in described.items()}
         for broker, numbers in _by_leader(leaders).items():
             epochs = {

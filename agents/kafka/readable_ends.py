@@ -90,7 +90,7 @@ class ReadableEnds:
         return positions
 
     def _resting(self, found: EndOffsetsOf, at_once: bool) -> dict[TopicPartition, int]:
-        """Return the last stable offset of each partition that did not grow and is not known yet."""
+        """Return the last stable offset of each partition that did not grow and is still unknown."""
         before = self._last_stable
         for partition in self._known.keys() - found.keys():
             del self._known[partition]

@@ -10,7 +10,7 @@ CONNECT_READER = "reader of Connect's topics"
 #: How often the watchdog ticks.
 TICK_SECONDS = 0.25
 #: The seconds after which a part without a beat is unhealthy. A turn of the event loop takes
-#: milliseconds; a reader's calls to brokers take up to ten seconds, and several may follow in a row.
+#: milliseconds; a reader's calls to brokers take up to ten seconds, sometimes several in a row.
 HEALTHY_SECONDS: Mapping[str, float] = {
     EVENT_LOOP: 5.0,
     OFFSETS: 60.0,
@@ -62,7 +62,7 @@ class Pulses:
         return [f"{part}: last turn {seconds:.2f} s ago" for part, seconds in still]
 
     def unhealthy(self) -> list[str]:
-        """List in sentences the parts that have stood still for too long; empty if there is none."""
+        """List in sentences the parts that have stood still for too long."""
         return [
             f"the {part} has stood still for {seconds:.0f} s"
             for part, seconds in self.still_seconds().items()

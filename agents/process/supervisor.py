@@ -36,8 +36,8 @@ from caughtup.agents.process.pulses import (
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 #: How long the process has to end by itself before it is ended by force.
 END_SECONDS = 8.0
-#: How long a part may stand still before it counts as broken. A reader's calls to brokers take up to
-#: ten seconds, and several may follow in a row.
+#: How long a part may stand still before it counts as broken. A reader's calls to brokers take up
+#: to ten seconds, and several may follow in a row.
 PATIENCE_SECONDS: Mapping[str, float] = {
     EVENT_LOOP: 30.0,
     OFFSETS: 120.0,
@@ -112,7 +112,7 @@ class Supervisor:
     def _watch(self) -> None:
         while not self._done.is_set() or self._deadline is not None:
             received = signal.sigtimedwait(_SIGNALS, TICK_SECONDS)
-            # After SIGCONT, Python returns numbers of signals that were not sent, or of none at all.
+            # After SIGCONT, Python may return signals that were not sent, or no valid number.
             if received is not None and received.si_signo in _SIGNALS:
                 self._signalled(signal.Signals(received.si_signo))
             if self._health.broken is not None:

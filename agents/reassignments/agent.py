@@ -1,4 +1,4 @@
-"""The agent of caughtup-reassignments: applies its records, and publishes events of reassignments."""
+"""The agent of caughtup-reassignments: applies records, and publishes events."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from caughtup.models.records.reassignments import (
 from caughtup.models.records.topics import REASSIGNMENTS
 from caughtup.models.state.cluster import ClusterState
 
-#: The most reassignments that are tracked: those of a whole large cluster. Any client may write more.
+#: The most reassignments that are tracked: those of a whole large cluster.
 MOST_ONGOING = 200_000
 
 

@@ -1,4 +1,4 @@
-"""The probe of reassignments: observes them, and publishes the records of caughtup-reassignments."""
+"""The probe of reassignments: observes them, and writes caughtup-reassignments."""
 
 from __future__ import annotations
 

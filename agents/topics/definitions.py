@@ -39,7 +39,7 @@ class ServiceTopic(NamedTuple):
     config: Mapping[str, str] = {}
     #: Whether the service writes it; others are written by applications and jobs only.
     written: bool = True
-    #: The topic's compression.type. If uncompressed, max.message.bytes also bounds what readers get.
+    #: The compression.type. If uncompressed, max.message.bytes also bounds what readers get.
     compression: str = "uncompressed"
 
 

@@ -92,9 +92,9 @@ def _of_topic(admin: AdminClient, name: str) -> set[AclOperation] | None:
 
 
 async def _of_group(settings: Settings, name: str) -> set[AclOperation] | None:
-    """Return the operations that we are allowed on a group; None if the broker does not report them.
+    """Return the operations that we are allowed on a group, which need not exist.
 
-    The group need not exist.
+    None if the broker does not report them.
     """
     async with ClusterProtocol(aiokafka_config(settings)) as protocol:
         numbers = await once_coordinated(lambda: group_operations(protocol.connections, name))

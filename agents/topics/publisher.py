@@ -152,7 +152,7 @@ class Publisher(Service):
             self._failing_since.pop(topic, None)
             if any(time.monotonic() - at > _STUCK_SECONDS for at in self._failing_since.values()):
                 log.warning(
-                    "%s accept no records: connecting anew", ", ".join(sorted(self._failing_since))
+                    "%s accept no records: reconnecting", ", ".join(sorted(self._failing_since))
                 )
                 self._failing_since.clear()
                 self.replace_client()

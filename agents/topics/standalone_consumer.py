@@ -140,7 +140,7 @@ class StandaloneConsumer:
 
         librdkafka may silently stop reading a topic that was deleted and recreated.
         """
-        log.info("no answers on %s: connecting anew", sorted(self._silent))
+        log.info("no answers on %s: reconnecting", sorted(self._silent))
         self._consumer.close()
         self._consumer = self._connect()
         self._patience = min(2 * self._patience, _MOST_PATIENCE_SECONDS)

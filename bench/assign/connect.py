@@ -1,4 +1,4 @@
-"""Our decisions on a Connect group's rounds beside those of Connect's own assignor."""
+"""Time our decisions on a Connect group's rounds, and those of Connect's own assignor."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class ConnectSize(NamedTuple):
-    """A Connect group's size: tasks are each connector's."""
+    """A Connect group's size; ``tasks`` of each connector."""
 
     workers: int
     connectors: int
@@ -43,11 +43,10 @@ Owned = Mapping[str, ConnectorsAndTasks]
 def measure_connect(
     repeats: int, warm_up_seconds: float, size: ConnectSize | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Measure both on each round of a group, by its own decisions until then.
+    """Measure both on each round of a group, each with its own decisions before.
 
-    Only the decision is timed on both sides, without reading what workers sent and writing what
-    they are told. ``same`` is whether all the repeats had the jar's. Raises CaughtupError when the
-    jar can't be run.
+    Only decisions are timed, without decoding subscriptions and encoding assignments. ``same``:
+    whether all repeats were equal to the jar's. Raises CaughtupError when the jar cannot be run.
     """
     from caughtup.demo.apps.published_assignor import PublishedConnectLeader
 
@@ -78,7 +77,7 @@ def measure_connect(
 
 
 def connect_table(figures: Sequence[dict[str, Any]]) -> Table:
-    """Return the figures as a table for people."""
+    """Return the figures as a table."""
     return pairs_table(figures, "workers × connectors × tasks of each")
 
 
@@ -106,7 +105,7 @@ _CHANGES: dict[str, tuple[Callable[[Owned], Owned], int]] = {
 
 
 def _decide_timed(rounds: Sequence[Round]) -> tuple[Timing, Decision]:
-    """Decide the last round, and those before it off the clock."""
+    """Decide all rounds; time only the last one."""
     memory = NO_MEMORY
     for one in rounds[:-1]:
         _, memory = decide_incremental(one, memory)
@@ -119,7 +118,7 @@ def _decide_timed(rounds: Sequence[Round]) -> tuple[Timing, Decision]:
 
 
 def _warm_up(published: PublishedConnectLeader, seconds: float) -> None:
-    """Decide with the JVM unmeasured, twice at least: it compiles what runs often."""
+    """Decide with the JVM without measuring, at least twice, so that it compiles the code."""
     end = time.monotonic() + seconds
     for _ in range(2):
         published.decide()

@@ -1,4 +1,4 @@
-"""The groups that Kafka's own scale test has assigned, as scenarios of ``caughtup assign``."""
+"""The groups of Kafka's own scale test, as scenarios of ``caughtup assign``."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 from caughtup.models.assignment.catch_up import RUNNING
 from caughtup.models.ids import ProcessId
 
-#: What every changelog holds, in offsets: with nothing restored, all of it is lag.
+#: The end offset of every changelog, which is the lag while nothing is restored.
 _END_OFFSET = 100_000
 _WRITTEN = re.compile(r"([0-9]{1,6})x([0-9]{1,6})x([0-9]{1,6})x([0-9]{1,6})")
 
 
 class GroupSize(NamedTuple):
-    """A group's size: threads are each client's, standbys each task's."""
+    """A group's size; ``threads`` of each client, ``standbys`` of each task."""
 
     partitions: int
     clients: int
@@ -24,7 +24,7 @@ class GroupSize(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> GroupSize:
-        """Read ``1000x100x1x50``. Raises ValueError on anything else, and without a client."""
+        """Parse ``1000x100x1x50``. Raises ValueError for other text, and without a client."""
         match = _WRITTEN.fullmatch(text)
         if match is None:
             raise ValueError(f"{text!r} is not a shape such as 1000x100x1x50")
@@ -56,12 +56,12 @@ SCALE_TEST_SIZES: Mapping[str, tuple[GroupSize, ...]] = {
     "sticky": _STICKY,
     "fallback_prior": _STICKY,
 }
-#: Beside which assignor of Kafka's one of ours is timed that Kafka hasn't got.
+#: For our own assignors, the assignor of Kafka with which they are compared.
 YARDSTICKS: Mapping[str, str] = {"minimal_movement": "high_availability"}
 
 
 def first_round(assignor: str, size: GroupSize) -> dict[str, Any]:
-    """Make the scenario of a group that starts: nobody had anything.
+    """Return the scenario of a new group without any former tasks.
 
     Source: StreamsAssignmentScaleTest: one subtopology with a store, every other config Kafka's.
     """
@@ -89,9 +89,9 @@ def first_round(assignor: str, size: GroupSize) -> dict[str, Any]:
 
 
 def next_round(scenario: dict[str, Any], decision: Mapping[str, Any]) -> dict[str, Any]:
-    """Make the scenario that follows a decision as ``caughtup assign`` prints it.
+    """Return the scenario after a decision, which has the format of ``caughtup assign``.
 
-    Actives run, and standbys have restored nothing yet, as the scale test has it.
+    Actives run, and standbys have restored nothing yet, as in the scale test.
     """
     clients = {}
     for process_id, client in scenario["clients"].items():
@@ -107,7 +107,7 @@ def next_round(scenario: dict[str, Any], decision: Mapping[str, Any]) -> dict[st
 
 
 def one_more_client(scenario: dict[str, Any]) -> dict[str, Any]:
-    """Add a client without any tasks, the last by process id."""
+    """Return the scenario with one more client without tasks, with the greatest process id."""
     clients = scenario["clients"]
     joining = {
         "capacity": max(client["capacity"] for client in clients.values()),

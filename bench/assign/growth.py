@@ -1,4 +1,4 @@
-"""How our decisions' time and memory grow with the group."""
+"""Measure how the time and memory of our decisions grow with the group."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from caughtup.bench.assign.group_sizes import GroupSize, first_round, next_round
 from caughtup.bench.assign.pairs import decide_timed, summary
 from caughtup.models.errors import CaughtupError
 
-#: Tasks × clients from 1,000 to 1,000,000, each with a thread a client and a standby a task.
+#: Tasks × clients from 1,000 to 1,000,000, with one thread for each client, one standby a task.
 GROWTH: dict[str, tuple[tuple[int, int], ...]] = {
     "as many clients as tasks": ((32, 32), (100, 100), (316, 316), (1_000, 1_000)),
     "100 tasks a client": ((316, 3), (1_000, 10), (3_162, 32), (10_000, 100)),
@@ -28,8 +28,8 @@ ROUNDS = ("starts", "goes on", "gets one more client")
 def measure_growth(assignor: str, repeats: int) -> Iterator[dict[str, Any]]:
     """Measure the decisions on growing groups, each group in a process of its own.
 
-    ``peak_mib`` is the most memory that the process had resident, Python and the scenario's JSON
-    included. Raises CaughtupError when a process fails.
+    ``peak_mib``: the process's peak resident memory, with Python and the scenario's JSON. Raises
+    CaughtupError when a process fails.
     """
     points = [(family, *size) for family, sizes in GROWTH.items() for size in sizes]
     with Progress().task("Deciding", len(points)) as advance:
@@ -46,7 +46,7 @@ def measure_growth(assignor: str, repeats: int) -> Iterator[dict[str, Any]]:
 
 
 def growth_table(figures: Sequence[dict[str, Any]]) -> Table:
-    """Return the figures as a table for people."""
+    """Return the figures as a table."""
     table = Table(title="Milliseconds of CPU for a decision when the group …: median")
     for column in ("tasks × clients", "product", *(f"… {name}" for name in ROUNDS), "peak MiB"):
         table.add_column(column, justify="right")
@@ -61,7 +61,7 @@ def growth_table(figures: Sequence[dict[str, Any]]) -> Table:
 
 
 def measure_group(assignor: str, size: GroupSize, repeats: int) -> dict[str, Any]:
-    """Measure a group's rounds one after the other, and this process's peak memory."""
+    """Measure a group's rounds one after another, and this process's peak memory."""
     scenario = first_round(assignor, size)
     rounds = {}
     for name in ROUNDS:
@@ -87,7 +87,7 @@ def _in_a_process(assignor: str, size: GroupSize, repeats: int) -> dict[str, Any
 
 
 def _peak_kib() -> int:
-    # Not getrusage: there a process begins with the peak of the one that started it.
+    # Not getrusage, whose value begins with the parent's peak.
     status = Path("/proc/self/status").read_text()
     return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:"))
 

@@ -1,4 +1,4 @@
-"""Our decisions beside those of Kafka's own assignors, taking turns in one run."""
+"""Time our decisions and those of Kafka's own assignors, in turns in one run."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _ALIKE = {True: "alike", False: "NOT ALIKE", None: "each its own way"}
 
 
 class Timing(NamedTuple):
-    """What a decision took: by the clock, and of its thread on a processor.
+    """The time of a decision: wall-clock, and CPU time of its thread.
 
-    On a machine that does other things, too, the latter says more.
+    On a busy machine the CPU time is the better figure.
     """
 
     milliseconds: float
@@ -35,12 +35,12 @@ class Timing(NamedTuple):
 def measure_pairs(
     assignor: str, sizes: Sequence[GroupSize], repeats: int, warm_up_seconds: float
 ) -> Iterator[dict[str, Any]]:
-    """Measure both on each size of group: on the group as it starts, and once that was carried out.
+    """Measure both on each group size: on a new group, and after its first decision.
 
-    Only the decisions are timed, what they decide from is made off the clock. ``same`` is
-    whether all the repeats had the jar's actives, standbys and need of a probing rebalance. An
-    assignor that Kafka hasn't got is timed beside its yardstick, each on what it decided itself
-    before, and ``same`` is None. Raises CaughtupError when the jar can't be run.
+    Only the decisions are timed, not making the scenarios. ``same``: whether all repeats had the
+    jar's actives, standbys and need of a probing rebalance. One of our own assignors is compared
+    with its yardstick, each after its own first decision; ``same`` is None then. Raises
+    CaughtupError when the jar cannot be run.
     """
     from caughtup.demo.apps.published_assignor import PublishedAssignor
 
@@ -78,7 +78,7 @@ def figure(
     theirs: Sequence[Timing],
     same: bool | None,
 ) -> dict[str, Any]:
-    """Return a row: a group's timings, ours and the jar's, and whether all decisions were alike."""
+    """Return a row: a group's timings, ours and the jar's, and whether all decisions were equal."""
     own, jar = summary(ours), summary(theirs)
     return {
         "assignor": assignor,
@@ -96,7 +96,7 @@ def pairs_table(
     figures: Sequence[dict[str, Any]],
     parts: str = "partitions × clients × threads of each × standbys",
 ) -> Table:
-    """Return the figures as a table for people. ``parts`` says what a shape's numbers are."""
+    """Return the figures as a table. ``parts``: the meaning of the numbers in a group's size."""
     table = Table(
         title="Milliseconds for a decision: median, least to most",
         caption=f"Groups: {parts}. The jar is Kafka's own, in a warm JVM.",
@@ -119,10 +119,10 @@ def pairs_table(
 
 
 def decide_timed(scenario: dict[str, Any]) -> tuple[Timing, dict[str, Any]]:
-    """Decide a scenario, read anew off the clock: what it took, and what is decided.
+    """Parse a scenario and decide it; return the time of deciding only, and the decision.
 
-    The garbage collector looks through what the decision makes, not through what else this
-    process holds, scenarios of other shapes above all.
+    Other objects of this process, such as other scenarios, are frozen, so that the garbage collector
+    does not traverse them.
     """
     parsed = parse_scenario(scenario)
     gc.freeze()
@@ -135,7 +135,7 @@ def decide_timed(scenario: dict[str, Any]) -> tuple[Timing, dict[str, Any]]:
 
 
 def summary(timings: Sequence[Timing]) -> dict[str, float]:
-    """Sum repeats up, in milliseconds: by the clock, and the median on a processor."""
+    """Summarize repeats, in ms: wall-clock times, and the median CPU time."""
     milliseconds = [timing.milliseconds for timing in timings]
     return {
         "median_ms": statistics.median(milliseconds),
@@ -146,14 +146,14 @@ def summary(timings: Sequence[Timing]) -> dict[str, float]:
 
 
 def spread(figures: dict[str, float]) -> str:
-    """Write a summary on two lines: the median, and the least and the most."""
+    """Format a summary on two lines: the median; least and greatest."""
     return "{median_ms:,.1f}\n{least_ms:,.1f} – {most_ms:,.1f}".format(**figures)
 
 
 def _warm_up(
     published: PublishedAssignor, ours: dict[str, Any], theirs: dict[str, Any], seconds: float
 ) -> None:
-    """Decide with both unmeasured, with the JVM at least twice: it compiles what runs often."""
+    """Decide with both without measuring, with the JVM at least twice, so that it compiles."""
     decide_timed(ours)
     published.load(theirs)
     end = time.monotonic() + seconds
@@ -164,7 +164,7 @@ def _warm_up(
 
 
 def _without_warm_ups(decision: dict[str, Any]) -> dict[str, Any]:
-    """Remove which standbys are warm-ups: Kafka's assignors don't say."""
+    """Return a decision without the list of warm-ups, which Kafka's assignors do not have."""
     clients = {
         process_id: {"active": given["active"], "standby": given["standby"]}
         for process_id, given in decision["clients"].items()

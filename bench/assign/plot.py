@@ -10,17 +10,17 @@ from xml.etree.ElementTree import Element
 from caughtup.bench.assign import growth
 from caughtup.bench.svg import add, line, svg, text, written
 
-# Told apart by people who see few colours, too.
+# Also distinguishable with colour blindness.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73")
 _PANEL, _HEIGHT, _MARGIN, _TOP = 300, 300, 60, 70
-#: A point: pairs of a task and a client, and what is measured.
+#: A point: the number of pairs of a task and a client, and the measured value.
 _Point = tuple[float, float]
 
 
 def plot(figures: Sequence[dict[str, Any]]) -> str:
-    """Draw what ``measure_growth`` measured, on logarithmic axes.
+    """Plot the figures of ``measure_growth`` on logarithmic axes.
 
-    The dashed line grows as the pairs of a task and a client do.
+    The dashed line is proportional to the pairs of a task and a client.
     """
     values: dict[str, list[float]] = {
         f"CPU ms when it {name}": [one["rounds"][name]["cpu_ms"] for one in figures]
@@ -62,7 +62,7 @@ def _draw(panel: Element, title: str, series: dict[str, list[_Point]]) -> None:
         _, y = at(1, 10**decade)
         line(panel, (0, y), (_PANEL - _MARGIN, y))
         text(panel, -6, y + 4, f"{10.0**decade:,.10g}", text_anchor="end")
-    # From the corner, for as long as it stays inside.
+    # The guide starts in the corner and ends at the edge.
     rise = min(right - left, high - low)
     ends = at(10**left, 10.0**low), at(10 ** (left + rise), 10.0 ** (low + rise))
     line(panel, *ends, stroke_dasharray="4 4")
@@ -77,7 +77,7 @@ def _draw(panel: Element, title: str, series: dict[str, list[_Point]]) -> None:
 
 
 def _decades(values: Sequence[float]) -> tuple[int, int]:
-    """Find the powers of ten around the values; a little beyond the last is still at it."""
+    """Return the powers of ten around the values; values slightly beyond one count as equal."""
     least, most = math.log10(min(values)), math.log10(max(values))
     return math.floor(least + 0.05), max(math.ceil(most - 0.05), math.floor(least + 0.05) + 1)
 

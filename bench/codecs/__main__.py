@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from caughtup.bench.codecs.large_answers import (
-    Answer,
+    LargeAnswer,
     log_dirs_answer,
     metadata_answer,
     reassignments_answer,
@@ -43,7 +43,7 @@ def importing() -> dict[str, Any]:
     }
 
 
-def compare(answer: Answer, pairs: int) -> dict[str, Any]:
+def compare(answer: LargeAnswer, pairs: int) -> dict[str, Any]:
     """Decode in turns; return median CPU ms, ratios to ours, and peaks of memory in MB.
 
     A ratio is pair by pair: least, median, greatest; the first pair isn't counted. ``as_ours`` is
@@ -72,7 +72,7 @@ def compare(answer: Answer, pairs: int) -> dict[str, Any]:
     }
 
 
-def failures(answer: Answer) -> dict[str, dict[str, int]]:
+def failures(answer: LargeAnswer) -> dict[str, dict[str, int]]:
     """Cut an answer off and damage it; count the kinds of errors that each decoder raises."""
     raised: dict[str, dict[str, int]] = {"ours": {}, "kafka_python": {}}
     for at in range(1, 2_000, 7):

@@ -1,4 +1,4 @@
-"""Large answers of a broker, written by kafka-python, and two ways to decode each."""
+"""Large answers of a broker, encoded by kafka-python, with two decoders for each."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ PARTITIONS = 50
 _REPLICAS = (1, 2, 3)
 
 
-class Answer(NamedTuple):
-    """An answer as bytes, and two ways to the same values; ``theirs`` decodes only."""
+class LargeAnswer(NamedTuple):
+    """An encoded answer, and two decoders; ``theirs`` returns kafka-python's own objects."""
 
     name: str
     data: bytes
@@ -24,7 +24,7 @@ class Answer(NamedTuple):
     as_ours: Callable[[Any], Any]
 
 
-def metadata_answer() -> Answer:
+def metadata_answer() -> LargeAnswer:
     """Write the answer to Metadata v7 of 2,000 topics of 50 partitions."""
     message = _kafka_python("metadata", "MetadataResponse")
     broker, topic = message.MetadataResponseBroker, message.MetadataResponseTopic
@@ -62,7 +62,7 @@ def metadata_answer() -> Answer:
             for name, row in _partitions(decoded.topics)
         }
 
-    return Answer(
+    return LargeAnswer(
         "Metadata v7",
         written,
         lambda data: cluster_answers.decode_metadata(data)[1][0],
@@ -71,10 +71,10 @@ def metadata_answer() -> Answer:
     )
 
 
-def topics_answer() -> Answer:
-    """Return the same answer, of which only topics' names are decoded."""
+def topics_answer() -> LargeAnswer:
+    """Return the same answer, with decoders of only the topics' names."""
     whole = metadata_answer()
-    return Answer(
+    return LargeAnswer(
         f"{whole.name}, names",
         whole.data,
         cluster_answers.decode_metadata_topics,
@@ -83,7 +83,7 @@ def topics_answer() -> Answer:
     )
 
 
-def reassignments_answer() -> Answer:
+def reassignments_answer() -> LargeAnswer:
     """Write the answer to ListPartitionReassignments v0 of 100,000 partitions."""
     message = _kafka_python("admin", "ListPartitionReassignmentsResponse")
     topic = message.OngoingTopicReassignment
@@ -109,7 +109,7 @@ def reassignments_answer() -> Answer:
             for name, row in _partitions(decoded.topics)
         }
 
-    return Answer(
+    return LargeAnswer(
         "ListPartitionReassignments v0",
         written,
         lambda data: answers.decode_reassignments(data).reassignments,
@@ -118,7 +118,7 @@ def reassignments_answer() -> Answer:
     )
 
 
-def log_dirs_answer() -> Answer:
+def log_dirs_answer() -> LargeAnswer:
     """Write the answer to DescribeLogDirs v4 of 100,000 logs in one directory."""
     message = _kafka_python("admin", "DescribeLogDirsResponse")
     directory = message.DescribeLogDirsResult
@@ -153,7 +153,7 @@ def log_dirs_answer() -> Answer:
             for name, row in _partitions(found.topics)
         }
 
-    return Answer(
+    return LargeAnswer(
         "DescribeLogDirs v4",
         written,
         lambda data: answers.decode_log_dirs(data, 4).sizes,
@@ -163,7 +163,7 @@ def log_dirs_answer() -> Answer:
 
 
 def _topics(topic: Callable[[str, list[Any]], Any], partition: Callable[[int], Any]) -> list[Any]:
-    """Make every topic of its name and its partitions, and each of these of its number."""
+    """Make all topics, from functions for a topic (name, partitions) and a partition (number)."""
     return [
         topic(f"payments.orders-{number:05}", [partition(index) for index in range(PARTITIONS)])
         for number in range(TOPICS)
@@ -171,7 +171,7 @@ def _topics(topic: Callable[[str, list[Any]], Any], partition: Callable[[int], A
 
 
 def _partitions(topics: Iterable[Any]) -> Iterator[tuple[TopicPartition, Any]]:
-    """Yield the name and the row of each of the decoded topics' partitions."""
+    """Yield each partition of the decoded topics with its row."""
     for topic in topics:
         for row in topic.partitions:
             yield TopicPartition(topic.name, row.partition_index), row

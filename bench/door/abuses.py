@@ -1,6 +1,4 @@
-"""What clients do to a web port, in a process of their own: one that looks at it as well would wait
-for itself.
-"""
+"""Abusive clients of a web port, in a process of their own, so as not to slow the measurement."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ async def _meanwhile(doing: Coroutine[Any, Any, object]) -> AsyncIterator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-#: By name: what a crowd does, given questions that no two are equal of.
+#: The abuses by name: functions of a crowd and a list of distinct costly questions.
 ABUSES: dict[str, Callable[[Crowd, Sequence[str]], AbstractAsyncContextManager[None]]] = {
     "600 half-open connections": lambda crowd, _: crowd.half_open(600),
     "1,000 safe questions, left": lambda crowd, asked: _meanwhile(crowd.leave(asked[:1_000])),
@@ -42,7 +40,7 @@ ABUSES: dict[str, Callable[[Crowd, Sequence[str]], AbstractAsyncContextManager[N
 async def abused(
     port: int, source: str, questions: Sequence[str], abuses: Sequence[str]
 ) -> AsyncIterator[None]:
-    """Abuse a port of this machine from an address, in these ways, until it is left."""
+    """Abuse a local port from an address, in these ways, inside the context."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_abuse, args=(port, source, questions, abuses, theirs))
@@ -69,4 +67,4 @@ async def _abused(
         for name in abuses:
             await going_on.enter_async_context(ABUSES[name](crowd, questions))
         told.send("they are there")
-        await asyncio.to_thread(told.poll, None)  # until nobody looks any more
+        await asyncio.to_thread(told.poll, None)  # until the parent is done

@@ -18,18 +18,18 @@ from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.bench.door.abuses import ABUSES, abused
-from caughtup.bench.door.crowd import Answer, Crowd
+from caughtup.bench.door.crowd import Crowd, HttpAnswer
 from caughtup.bench.offsets.readers import process_figures
 from caughtup.models.errors import CaughtupError
 
 if TYPE_CHECKING:
-    from caughtup.demo.story.stage import Stage
+    from caughtup.demo.story.stage import DemoStage
 
 _MEGABYTE = 1 << 20
-#: How often /ready and /metrics are asked for while a scene lasts, and for how long each lasts.
+#: The pauses between requests of /ready and of /metrics during a scene, and a scene's length.
 _LOOK_SECONDS, _SCRAPE_SECONDS, _SCENE_SECONDS = 0.2, 5.0, 20.0
 _WAIT_SECONDS = 60.0
-#: Those who abuse the port have an address of their own.
+#: The address of the abusive clients.
 _THEIRS = "127.0.0.2"
 _SETTLE_SECONDS = 5.0
 
@@ -65,16 +65,16 @@ def door(processes: int, tasks: int, same_address: bool, output: str) -> None:
 
 
 class Scenes:
-    """Plays one abuse after the other, and looks at what others get."""
+    """Plays one abuse after another, and measures what other clients get."""
 
-    def __init__(self, stage: Stage, theirs: str) -> None:
+    def __init__(self, stage: DemoStage, theirs: str) -> None:
         self._stage = stage
         self._ours = Crowd(stage.web_port)
         self._theirs = theirs
         self._questions: list[str] = []
 
     async def play(self) -> list[Figure]:
-        """Return what was seen in each scene."""
+        """Play all scenes; return the figures of each."""
         from caughtup.bench.door.scene import questions
 
         self._questions = await questions(self._ours, 1_050)
@@ -115,7 +115,7 @@ class Scenes:
             "log_bytes": self._log_bytes() - log_bytes,
         }
 
-    async def _again(self, path: str, pause: float, until: float) -> list[Answer]:
+    async def _again(self, path: str, pause: float, until: float) -> list[HttpAnswer]:
         answers = []
         while asyncio.get_running_loop().time() < until:
             answers.append(await self._ours.ask(path, _WAIT_SECONDS / 6))
@@ -129,7 +129,7 @@ class Scenes:
         return len(self._stage.service.output())
 
 
-def _summary(answers: list[Answer]) -> Figure:
+def _summary(answers: list[HttpAnswer]) -> Figure:
     seconds = [one.seconds for one in answers] or [0.0]
     statuses = Counter(str(one.status) for one in answers)
     return {

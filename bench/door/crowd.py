@@ -1,4 +1,4 @@
-"""Clients that a web port has to bear: half-open, gone, patient, never reading, not speaking HTTP."""
+"""Clients of a web port: half-open, gone, patient, never reading, not speaking HTTP."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, NamedTuple
 
-#: How many of a crowd come at once: a client machine's sockets, too, take their time.
+#: How many clients connect at the same time, so that this machine can keep up.
 _AT_ONCE = 100
-#: A connection that was refused or cut comes back after this.
+#: A connection that was refused or closed is opened again after this time.
 _BACK_SECONDS = 0.2
 _CONNECT_SECONDS = 30.0
 
 
-class Answer(NamedTuple):
-    """What one who asked got: a status, 0 for none, and after how many seconds."""
+class HttpAnswer(NamedTuple):
+    """The status of an answer (0: no answer), and the seconds until it."""
 
     status: int
     seconds: float
@@ -25,14 +25,14 @@ class Answer(NamedTuple):
 
 
 class Crowd:
-    """Connects to a port of this machine, from an address of its own, as often as it is told."""
+    """Makes many connections to a local port, from one source address."""
 
     def __init__(self, port: int, source: str = "127.0.0.1") -> None:
         self._port = port
         self._source = source
 
-    async def ask(self, path: str, seconds: float = 60.0) -> Answer:
-        """Ask over a connection of its own, and read the answer to its end."""
+    async def ask(self, path: str, seconds: float = 60.0) -> HttpAnswer:
+        """Send a request over a new connection, and read the whole answer."""
         began, status, body = time.monotonic(), 0, b""
         writer = None
         with suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
@@ -43,14 +43,14 @@ class Crowd:
                 body = await reader.read()
         if writer is not None:
             writer.transport.abort()
-        return Answer(status, time.monotonic() - began, body)
+        return HttpAnswer(status, time.monotonic() - began, body)
 
-    async def ask_all(self, paths: Sequence[str], seconds: float = 60.0) -> list[Answer]:
-        """Ask for every path at the same time, and wait for each answer."""
+    async def ask_all(self, paths: Sequence[str], seconds: float = 60.0) -> list[HttpAnswer]:
+        """Request all paths at the same time, and wait for all answers."""
         return await asyncio.gather(*(self.ask(path, seconds) for path in paths))
 
     async def leave(self, paths: Sequence[str], after_seconds: float = 0.3) -> None:
-        """Ask for every path, and break the connection off without an answer."""
+        """Request all paths, and close the connections without waiting for answers."""
 
         async def one(path: str) -> None:
             with suppress(OSError, TimeoutError):
@@ -63,18 +63,18 @@ class Crowd:
 
     @asynccontextmanager
     async def half_open(self, count: int) -> AsyncIterator[None]:
-        """Keep so many connections with half a header; each that is ended comes back."""
+        """Keep ``count`` connections with half a header; closed ones are opened again."""
         async with self._kept(count, b"GET /ready HTTP/1.1\r\nX: "):
             yield
 
     @asynccontextmanager
     async def never_reading(self, count: int, path: str) -> AsyncIterator[None]:
-        """Keep so many connections that ask for a path and read nothing."""
+        """Keep ``count`` connections that request a path and read nothing."""
         async with self._kept(count, _request(path), reads=False):
             yield
 
     async def talk(self, said: bytes, seconds: float) -> Counter[bytes]:
-        """Say something over one connection after the other; count the answers' first lines."""
+        """Send bytes over one connection after another; count the answers' first lines."""
         answers: Counter[bytes] = Counter()
         until = time.monotonic() + seconds
         while time.monotonic() < until:

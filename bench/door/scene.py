@@ -17,7 +17,7 @@ from caughtup.demo.fleet.offset_commits import (
     offsets_partition,
     write_records,
 )
-from caughtup.demo.story.stage import Stage
+from caughtup.demo.story.stage import DemoStage
 from caughtup.models.errors import CaughtupError
 
 _OFFSETS_PARTITIONS = 3
@@ -26,7 +26,7 @@ _SAFE = f"/api/groups/{GROUP}/safe?leave_group=true&stop="
 
 
 @contextmanager
-def staged(processes: int, tasks: int) -> Iterator[Stage]:
+def staged(processes: int, tasks: int) -> Iterator[DemoStage]:
     """Start a cluster with a generated group, and a service that has decided for it."""
     group = LargeGroup(processes, tasks, 1)
     described = f'applications."{GROUP}"'
@@ -35,13 +35,13 @@ def staged(processes: int, tasks: int) -> Iterator[Stage]:
     }
     settings[f"{described}.changelogs.0"] = [CHANGELOG]
     properties = {"offsets.topic.num.partitions": str(_OFFSETS_PARTITIONS)}
-    with Stage(nodes=1, broker_properties=properties, settings=settings) as stage:
+    with DemoStage(nodes=1, broker_properties=properties, settings=settings) as stage:
         _prepare(stage, group)
         yield stage
 
 
 async def questions(crowd: Crowd, count: int) -> list[str]:
-    """Return paths that ask whether an instance of the group can be stopped, no two of them equal."""
+    """Return distinct paths that ask whether an instance of the group can be stopped."""
     refusal = await crowd.ask(f"{_SAFE}nobody")
     if refusal.status != 404:
         raise CaughtupError("bench_failed", f"a safe question got {refusal.status}")
@@ -52,7 +52,7 @@ async def questions(crowd: Crowd, count: int) -> list[str]:
     ]
 
 
-def _prepare(stage: Stage, group: LargeGroup) -> None:
+def _prepare(stage: DemoStage, group: LargeGroup) -> None:
     """Start a cluster with a generated group, and a service that has decided for it."""
     stage.start_cluster()
     create_topics(stage.cluster, {SOURCE: group.tasks, CHANGELOG: group.tasks})
@@ -67,6 +67,6 @@ def _prepare(stage: Stage, group: LargeGroup) -> None:
         stage.wait("the generation is decided", partial(_decided, stage, generation), _WAIT_SECONDS)
 
 
-def _decided(stage: Stage, generation: int) -> bool:
+def _decided(stage: DemoStage, generation: int) -> bool:
     view = stage.application_view(GROUP)
     return view is not None and view["generation"] == generation and "exact" in view

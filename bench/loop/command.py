@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from caughtup.demo.cluster.cluster import EmbeddedCluster
     from caughtup.demo.fleet.large_group import LargeGroup
 
-#: Of these, the generated group is not on the one of the service's own group: brokers reload a
-#: partition of __consumer_offsets that somebody else writes to.
+#: With 3, the generated group is not on the partition of the service's own group: brokers reload a
+#: partition of __consumer_offsets to which another client writes.
 _OFFSETS_PARTITIONS = 3
-#: How long everything else goes on after each event: assessments, and lag on its topic.
+#: How long each phase continues after its event, for assessments and caughtup-lag.
 _GO_ON_SECONDS = 6.0
 _MOST_JOIN = 10
 
@@ -107,7 +107,7 @@ def _record(figure: Figure) -> tuple[str, ...]:
 
 
 def _fill(cluster: EmbeddedCluster, group: LargeGroup) -> None:
-    """Make the group's topics, with as many records as it takes."""
+    """Create the group's topics with their records."""
     from caughtup.demo.cluster.load import produce_empty
     from caughtup.demo.cluster.topics import create_topics
     from caughtup.demo.fleet.large_group import CHANGELOG, END_OFFSET, SOURCE
@@ -155,7 +155,7 @@ async def _measure(cluster: EmbeddedCluster, group: LargeGroup) -> list[Figure]:
 
 
 class _Measured:
-    """Records the event loop's turns of one phase after the other."""
+    """Records the event loop's turns in one phase after another."""
 
     def __init__(self, turns: LoopTurns, figures: list[Figure], state: ClusterState) -> None:
         self._turns = turns
@@ -164,7 +164,7 @@ class _Measured:
 
     @contextmanager
     def phase(self, what: str) -> Iterator[Figure]:
-        """Write down the turns of what is done within."""
+        """Record the turns inside the context."""
         figure: Figure = {"what": what}
         began = time.monotonic()
         self._turns.reset()
@@ -178,7 +178,7 @@ class _Measured:
         self._figures.append(figure)
 
     async def decided(self, what: str, generation: int) -> None:
-        """Wait until a generation is decided, and what follows from it is written."""
+        """Wait until a generation is decided and published."""
         from caughtup.demo.fleet.large_group import GROUP
 
         def is_done() -> bool:
@@ -200,7 +200,7 @@ class _Measured:
 
 
 def _written_again(cluster: str, decided: DecidedGeneration) -> Figure:
-    """Make a decision's record once more, and time that: deciding it and its costs, and JSON."""
+    """Make a decision's record again, and time the decision with its costs, and the JSON."""
     began = time.thread_time()
     record = recommendation(
         cluster, decided.generation, decided.inputs, decided.exact, now_ms(), None

@@ -1,4 +1,4 @@
-"""How long the turns of an event loop are: the CPU time of its thread in each callback."""
+"""Measure the turns of an event loop: the CPU time of its thread in each callback."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-#: What is around every coroutine of a service or an agent.
+#: The coroutines that wrap every coroutine of a service or an agent.
 _WRAPPERS = frozenset({"Service._execute_task", "Agent._execute_actor"})
 
 
 class Turn(NamedTuple):
-    """A callback that the loop ran, and for how much CPU time of its own thread."""
+    """A callback of the loop, with its CPU time in seconds."""
 
     seconds: float
     what: str
 
 
 class LoopTurns:
-    """Measures the turns of the loop in whose thread it is entered, for as long as it is.
+    """Measures the turns of the present thread's event loop inside the context.
 
-    ``longest`` is the longest since the last ``reset``, ``seconds`` what all took together. What
-    other threads compute meanwhile doesn't count, though they share the interpreter's lock.
+    ``longest``: since the last ``reset``. ``seconds``: the sum of all. The CPU time of other threads
+    does not count, although they share the interpreter's lock.
     """
 
     def __init__(self, clock: Callable[[], float] = time.thread_time) -> None:
@@ -66,7 +66,7 @@ class LoopTurns:
 
 
 def _name(handle: events.Handle) -> str:
-    """Name what a handle ran: a function, or a task's coroutines down to where it waits now."""
+    """Return the name of a handle's function, or of its task's coroutines, outermost first."""
     callback: object = handle._callback  # type: ignore[attr-defined]
     owner = getattr(callback, "__self__", None)
     if not isinstance(owner, asyncio.Task):

@@ -13,7 +13,7 @@ _LOOK_SECONDS = 0.05
 
 
 async def until(is_done: Callable[[], object], what: str) -> None:
-    """Wait until something is so. Raises CaughtupError ``timed_out``, with what wasn't."""
+    """Wait until a condition holds. Raises CaughtupError ``timed_out`` with ``what``."""
     deadline = time.monotonic() + WAIT_SECONDS
     while not is_done():
         if time.monotonic() > deadline:

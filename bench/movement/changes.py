@@ -1,4 +1,4 @@
-"""Groups to which clients are added or from which they are taken, made from seeds."""
+"""Generate groups that gained or lost clients, from seeds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WIDEST = 4
 
 
 class Change(NamedTuple):
-    """A group of ``before`` clients, of which there are ``after`` then."""
+    """A change of a group's number of clients, from ``before`` to ``after``."""
 
     before: int
     after: int
@@ -38,7 +38,7 @@ CHANGES = (
 
 
 class Variety(NamedTuple):
-    """What a group is like: ``unequal`` clients have one to four stream threads, others one."""
+    """The properties of a group; ``unequal`` clients have one to four stream threads."""
 
     standbys: int
     unequal: bool
@@ -60,12 +60,11 @@ VARIETIES = tuple(
 
 
 def changed_group(change: Change, variety: Variety, seed: int) -> Scenario:
-    """Make a group that was balanced, and has other clients now.
+    """Return the scenario of a balanced group whose clients have changed.
 
-    HighAvailabilityTaskAssignor had balanced it; with racks minimal_movement had, since the search
-    for the least traffic that Kafka prescribes takes minutes for a hundred such groups. Everything
-    but what is asked for depends on the seed: process ids, the tasks' subtopologies and sizes,
-    threads, zones, racks, who leaves.
+    It was balanced by HighAvailabilityTaskAssignor; with racks by minimal_movement, since Kafka's
+    search for the least traffic takes minutes for a hundred such groups. The seed decides everything
+    else: process ids, the tasks' subtopologies and sizes, threads, zones, racks, who leaves.
     """
     rng = random.Random(f"{change} {variety} {seed}")
     every = _describe(rng, max(change.before, change.after), change.tasks, variety)
@@ -83,7 +82,7 @@ def changed_group(change: Change, variety: Variety, seed: int) -> Scenario:
 
 
 def _describe(rng: random.Random, clients: int, tasks: int, variety: Variety) -> dict[str, Any]:
-    """Describe a group in which nobody has anything yet."""
+    """Return the scenario of a new group, in which no client has tasks."""
     subtopologies = rng.randint(1, 3)
     ids = [f"{n % subtopologies}_{n // subtopologies}" for n in range(tasks)]
     ends = {task: rng.randint(20_000, 5_000_000) for task in ids}

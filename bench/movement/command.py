@@ -23,7 +23,7 @@ from caughtup.bench.movement.kafka_assignor import kafka_assignor
 from caughtup.models.errors import CaughtupError
 from caughtup.models.simulation.rounds import PlayedRounds, play
 
-#: What is promised: so many copies as there have to be, times this, and so many rounds more.
+#: The promises: at most this times the fewest possible copies, and this many rebalances more.
 MOST_COPIES_RATIO = 1.1
 MORE_ROUNDS = 3
 
@@ -83,9 +83,9 @@ def movement(seeds: int, kafka_seeds: int, only: str, plain: bool, output: str) 
 def measure_movement(
     changes: Sequence[Change], varieties: Sequence[Variety], seeds: int, kafka_seeds: int
 ) -> Iterator[dict[str, Any]]:
-    """Play each change of each variety; ``broken`` are the promises that some seed breaks.
+    """Play each change of each variety; ``broken``: the promises that some seed breaks.
 
-    Raises CaughtupError when the jar can't be run.
+    Raises CaughtupError when the jar cannot be run.
     """
     from caughtup.demo.apps.published_assignor import PublishedAssignor
 
@@ -123,10 +123,10 @@ def measure_movement(
 
 
 def broken_promises(outcome: PlayedRounds, fewest: int | None, variety: Variety) -> Iterator[str]:
-    """Name what minimal_movement promises and an outcome doesn't keep.
+    """Yield the promises of minimal_movement that an outcome breaks.
 
-    Where no placement is balanced with the tags that there are, nothing is promised of the number
-    of copies; and where standbys are spread over tags, a warm-up may come to nothing.
+    If no placement is balanced with the given tags, nothing is promised about the number of copies.
+    If standbys are spread over tags, a warm-up may be dropped.
     """
     most = outcome.scenario.configs.max_warmup_replicas
     if not outcome.converged:
@@ -146,7 +146,7 @@ def broken_promises(outcome: PlayedRounds, fewest: int | None, variety: Variety)
 
 
 def movement_table(figures: Sequence[dict[str, Any]]) -> Table:
-    """Return the figures as a table for people: means over the seeds, but for the ratio."""
+    """Return the figures as a table: means over the seeds, except the ratio."""
     table = Table(
         title="Until a changed group is balanced again: means",
         caption="Ratio: the most copies built, over the fewest with which any assignor could "
@@ -187,7 +187,7 @@ def movement_table(figures: Sequence[dict[str, Any]]) -> Table:
 
 
 def _bound(outcomes: Sequence[PlayedRounds], fewest: Sequence[int | None]) -> dict[str, Any]:
-    """Sum up the fewest copies possible, where the group can be balanced at all."""
+    """Summarize the fewest possible copies, over groups that can be balanced."""
     pairs = [
         (outcome.copies_built, least)
         for outcome, least in zip(outcomes, fewest, strict=True)
@@ -203,7 +203,7 @@ def _bound(outcomes: Sequence[PlayedRounds], fewest: Sequence[int | None]) -> di
 
 
 def _summary(outcomes: Sequence[PlayedRounds]) -> dict[str, Any]:
-    """Sum outcomes up: means, and the worst of what is limited."""
+    """Summarize outcomes: means, and the worst values of what is promised."""
     if not outcomes:
         return {}
     return {

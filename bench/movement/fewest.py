@@ -1,4 +1,4 @@
-"""The fewest copies that any assignor could balance a group with: a bound, by linear programs."""
+"""A lower bound, by linear programs, of the copies with which any assignor balances a group."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from caughtup.models.ids import TaskId
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-#: Some tasks' holders, by their place among the clients.
+#: The clients that hold a task, by index.
 Holders = tuple[int, ...]
 
 
 def fewest_copies(scenario: Scenario) -> int | None:
-    """Count the copies that have to be built at least; None where no placement is balanced.
+    """Return the least number of copies that have to be built; None if no placement is balanced.
 
-    Each task is to have its active and its standbys, on different clients and, where clients have
-    the tags that standbys are spread over, with different ones as far as there are any; the
-    actives and standbys for each stream thread of any two clients are to differ by one at most.
-    What a client had, or lags less of than a client with nothing, needs not be built. This knows
-    nothing of who the active is, which changes at no cost.
+    Each task needs its active and its standbys on different clients, with different values of the
+    tags over which standbys are spread as far as possible; the copies for each stream thread of any
+    two clients may differ by one at most. A copy that a client had, or has partly, need not be
+    built. Which copy is active does not matter, since changing that costs nothing.
     """
     if not scenario.stateful:
         return 0
@@ -56,7 +55,7 @@ def _holders(scenario: Scenario, task: TaskId) -> Holders:
 
 
 def _crowds(scenario: Scenario, size: int) -> Iterator[tuple[list[int], int]]:
-    """Return clients that share a tag's value, and how many copies of a task they may have."""
+    """Yield clients with the same value of a tag, and how many copies of a task they may have."""
     for key in scenario.configs.rack_aware_assignment_tags:
         values = [client.tags.get(key) for client in scenario.clients]
         for value in sorted({value for value in values if value is not None}):
@@ -65,7 +64,7 @@ def _crowds(scenario: Scenario, size: int) -> Iterator[tuple[list[int], int]]:
 
 
 def _windows(capacities: list[int], total: int, most: int) -> Iterator[tuple[list[int], list[int]]]:
-    """Return each client's least and most copies, for each load the least loaded may have."""
+    """Yield each client's least and most copies, for each possible load of the least loaded."""
     average = Fraction(total, sum(capacities))
     top = most if total == most * len(capacities) else ceil(average)
     levels = {
@@ -73,7 +72,7 @@ def _windows(capacities: list[int], total: int, most: int) -> Iterator[tuple[lis
         for capacity in set(capacities)
         for count in range(max(0, floor((average - 1) * capacity)), ceil(top * capacity) + 1)
     }
-    # Clients that have every task already can't get more, so the others may be beyond any level.
+    # Clients that have every task already cannot get more, so that others may have any load.
     if any((average + 1) * capacity > most for capacity in capacities):
         levels |= {Fraction(count, c) for c in set(capacities) for count in range(most + 1)}
     for level in sorted(levels):
@@ -90,10 +89,10 @@ def _fewest(
     size: int,
     crowds: Sequence[tuple[list[int], int]],
 ) -> int | None:
-    """Solve one program: x[kind, client] copies of tasks that have the same holders.
+    """Solve one linear program: x[kind, client] copies of the tasks with the same holders.
 
-    Its solutions are whole numbers where the crowds don't overlap, as with one tag; otherwise
-    what is rounded up is still a bound.
+    Solutions are integers if the crowds do not overlap, as with one tag; otherwise the rounded-up
+    value is still a bound.
     """
     from scipy.optimize import linprog
 
@@ -124,7 +123,7 @@ def _fewest(
 
 
 def _rows(columns: Sequence[Sequence[int]], cost: Sequence[float]) -> csr_array:
-    """Make a matrix with a 1 in each of these columns of each row."""
+    """Return a sparse matrix with a 1 in the given columns of each row."""
     from scipy.sparse import csr_array
 
     ends = [0]

@@ -1,4 +1,4 @@
-"""Who decides as Kafka does: the published jar, or our HighAvailabilityTaskAssignor."""
+"""Kafka's decisions: by the published jar, or by our HighAvailabilityTaskAssignor."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from caughtup.models.ids import ProcessId, TaskId
 if TYPE_CHECKING:
     from caughtup.demo.apps.published_assignor import PublishedAssignor
 
-#: With racks, Kafka's search takes seconds for each of hundreds of decisions beyond this.
+#: With racks and more tasks, Kafka's search takes seconds for each of hundreds of decisions.
 _MOST_TASKS_WITH_RACKS = 100
 
 
 def kafka_assignor(
     published: PublishedAssignor, change: Change, variety: Variety
 ) -> tuple[str, Callable[[Scenario], Decision]] | None:
-    """Return who decides as Kafka does, by name, and how; None where that takes too long."""
+    """Return a name and a function that decides like Kafka; None if that takes too long."""
     if variety.racks and change.tasks > _MOST_TASKS_WITH_RACKS:
         return None
     if variety.racks or variety.tags:
@@ -30,7 +30,7 @@ def kafka_assignor(
 
 
 def _by_the_jar(published: PublishedAssignor, scenario: Scenario) -> Decision:
-    """Return the published jar's decision, which doesn't say which standbys are warm-ups."""
+    """Return the published jar's decision, which does not show which standbys are warm-ups."""
     configs = scenario.configs
     published.load(
         {

@@ -33,7 +33,7 @@ _READ = re.compile(r"read __consumer_offsets: ([\d,]+) records in ([\d.]+) s")
 _KINDS = ("compacted", "scattered", "interleaved", "runs")
 #: Logs that have each key once.
 _ONCE = ("compacted", "scattered")
-#: Of the logs in which keys come again and again: as many groups as a large cluster has.
+#: The groups of logs with repeated keys: as many as a large cluster has.
 _GROUPS = 500
 
 
@@ -102,12 +102,12 @@ def _measure(
 ) -> dict[str, Any]:
     try:
         from caughtup.demo.fleet.offset_logs import Shape, write_log
-        from caughtup.demo.story.stage import Stage
+        from caughtup.demo.story.stage import DemoStage
     except ImportError as error:
         raise not_in_checkout(error) from error
     properties = {"offsets.topic.num.partitions": str(OFFSETS_PARTITIONS)}
     try:
-        with Stage(nodes=1, broker_properties=properties) as stage:
+        with DemoStage(nodes=1, broker_properties=properties) as stage:
             stage.start_cluster()
             with Progress().task(f"writing a log: {kind}", records) as advance:
                 written = write_log(
@@ -165,7 +165,7 @@ def _show(figures: dict[str, Any]) -> None:
 
 
 def _service_figures(log: Path, pid: int) -> dict[str, Any]:
-    """Return the rate that the service logs, and its CPU and memory as the system counts them."""
+    """Return the rate that the service logged, and its CPU time and memory."""
     said = _READ.search(log.read_text())
     if said is None:
         raise UserError(f"the service doesn't say how fast it read; its log: {log}")

@@ -1,7 +1,7 @@
-"""Client libraries alone, reading ``__consumer_offsets`` once: the yardsticks of the reading rate.
+"""Read ``__consumer_offsets`` with client libraries alone: the yardsticks of the reading rate.
 
-Each reads everything with the properties that suit it, keys and values included, decodes nothing
-and drops it, in a process of its own.
+Each reads all keys and values with the properties that suit it, and drops them without decoding, in
+a process of its own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from caughtup.agents.errors import UserError
 from caughtup.agents.offsets.reader import rare_collections
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
-#: librdkafka as it reads the topic fastest: in large runs of one partition's records.
+#: The properties with which librdkafka is fastest: large runs of one partition's records.
 CONSUMER: dict[str, Any] = {
     "isolation.level": "read_committed",
     "enable.auto.commit": False,
@@ -32,11 +32,11 @@ CONSUMER: dict[str, Any] = {
     "fetch.wait.max.ms": 200,
     "fetch.message.max.bytes": 4 << 20,
     "queued.max.messages.kbytes": 16 << 10,
-    # By default the fetching stops for a whole second whenever the queue is full.
+    # By default fetching pauses for a second whenever the queue is full.
     "fetch.queue.backoff.ms": 1,
 }
-#: Messages taken at once: so few that they are still in the processor's cache when they are read,
-#: and are dropped, which is a third faster than with all of a poll's.
+#: The messages of one call: few enough to stay in the processor's cache until they are dropped,
+#: which is a third faster than a whole poll.
 SLICE_MESSAGES = 2_000
 _TIMEOUT_SECONDS = 10.0
 _POLL_SECONDS = 0.5
@@ -47,7 +47,7 @@ Reader = Callable[[str, int], tuple[int, float]]
 
 
 def read_alone(reader: Reader, bootstrap_servers: str, partitions: int) -> dict[str, Any]:
-    """Measure how a library reads ``__consumer_offsets``, in a process of its own.
+    """Measure a library's reading of ``__consumer_offsets``, in a process of its own.
 
     Raises UserError when it fails.
     """
@@ -75,7 +75,7 @@ def _measure(reader: Reader, bootstrap_servers: str, partitions: int, results: C
 
 
 def read_with_confluent_kafka(bootstrap_servers: str, partitions: int) -> tuple[int, float]:
-    """Read everything with librdkafka: the records, and the seconds it took."""
+    """Read everything with librdkafka; return the number of records, and the seconds."""
     consumer = Consumer({"bootstrap.servers": bootstrap_servers, "group.id": "bench", **CONSUMER})
     try:
         consumer.list_topics(CONSUMER_OFFSETS, timeout=_TIMEOUT_SECONDS)
@@ -95,7 +95,7 @@ def read_with_confluent_kafka(bootstrap_servers: str, partitions: int) -> tuple[
 
 
 def read_with_aiokafka(bootstrap_servers: str, partitions: int) -> tuple[int, float]:
-    """Read everything with aiokafka: the records, and the seconds it took."""
+    """Read everything with aiokafka; return the number of records, and the seconds."""
     return asyncio.run(_read_with_aiokafka(bootstrap_servers, partitions))
 
 
@@ -123,7 +123,7 @@ async def _read_with_aiokafka(bootstrap_servers: str, partitions: int) -> tuple[
 
 
 def process_figures(pid: int) -> dict[str, Any]:
-    """Return what a process has used so far: CPU seconds, bytes of memory now and at most."""
+    """Return a process's CPU seconds, and its memory in bytes: now, and at peak."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     status = Path(f"/proc/{pid}/status").read_text()
     memory = {name: int(kilobytes) for name, kilobytes in _MEMORY.findall(status)}

@@ -34,17 +34,17 @@ from caughtup.models.replay.settings import replay_settings
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-#: Of a hundred groups: many small ones, some of a hundred tasks, one of four hundred.
+#: The mixture of a hundred groups: many small ones, some with a hundred tasks, one with 400.
 _MIX = (
     *(CHANGES[0],) * 89,
     *(CHANGES[1], CHANGES[3], CHANGES[4], CHANGES[5], CHANGES[1]) * 2,
     CHANGES[2],
 )
-#: Generations recorded of each group: the change, and the rebalance after it.
+#: The recorded generations of each group: the change, and the rebalance after it.
 _GENERATIONS = 2
-#: Decisions that are compared with what the models decide here, in this process.
+#: The number of decisions that are compared with those made in this process.
 _CHECKED = 200
-#: Groups written at once.
+#: The groups in one file.
 _GROUPS_A_FILE = 500
 _SETTINGS = (
     *replay_settings(["max.warmup.replicas=4,8"], ["high_availability"]),
@@ -94,7 +94,7 @@ def replay(groups: int, makes: int, threads: tuple[int, ...], output: str) -> No
 
 
 def replay_table(figures: Sequence[dict[str, Any]]) -> Table:
-    """Return the figures as a table for people; the speed-up is over the first of them."""
+    """Return the figures as a table; the speed-up is relative to the first."""
     first = figures[0]
     title = f"{first['groups']:,} groups under {first['settings']} settings"
     checked = sum(one["checked"] for one in figures)
@@ -120,7 +120,7 @@ def replay_table(figures: Sequence[dict[str, Any]]) -> Table:
 
 
 def _write_fleet(directory: Path, groups: int, makes: int) -> int:
-    """Write the fleet's table, and give the number of generations in it."""
+    """Write the fleet's table; return its number of generations."""
     made = [_make(seed) for seed in range(min(groups, makes))]
     generations, batch = 0, []
     for number in range(groups):
@@ -132,7 +132,7 @@ def _write_fleet(directory: Path, groups: int, makes: int) -> int:
 
 
 def _make(seed: int) -> list[RecordedGeneration]:
-    # 37 and 100 have no divisor in common: any few makes are mixed as all are.
+    # 37 and 100 are coprime, so that any few makes have about the same mixture as all.
     change: Change = _MIX[seed * 37 % len(_MIX)]
     variety = Variety(standbys=seed % 2, unequal=seed % 3 == 0, tags=False, racks=False)
     return generated_history("", change, variety, seed, _GENERATIONS)
@@ -175,9 +175,9 @@ def _measure(directory: Path, threads: int, groups: int, generations: int) -> di
 
 
 def _check(table: DataFrame, rows: DataFrame) -> tuple[int, int]:
-    """Compare decisions of a replay with those of ``caughtup assign``; count them, and the same.
+    """Compare decisions of a replay with those of ``caughtup assign``; count compared and equal.
 
-    Which are drawn depends on the groups' names alone, and is the same each time.
+    The sample depends only on the groups' names, and is the same each time.
     """
     from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import it)
 

@@ -1,4 +1,4 @@
-"""Recorded histories of groups, made from seeds: as Kafka's own assignor would have left them."""
+"""Generate recorded histories of groups, from seeds, with the decisions of Kafka's assignor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from caughtup.models.ids import TaskId
 from caughtup.models.replay.recorded import RecordedGeneration
 from caughtup.models.simulation.rounds import end_offsets, next_scenario
 
-#: When the first generation of every generated history began, in ms since the epoch.
+#: The time of the first generation of every generated history, in ms since 1970.
 START_MS = 1_790_000_000_000
 _RUNNING = -2
 
@@ -24,9 +24,9 @@ _RUNNING = -2
 def generated_history(
     group: str, change: Change, variety: Variety, seed: int, most_generations: int = 1_000
 ) -> list[RecordedGeneration]:
-    """Record a changed group's generations, a probing interval apart, until it is balanced.
+    """Return a changed group's generations, a probing interval apart, until it is balanced.
 
-    HighAvailabilityTaskAssignor decides each; of racks nothing is recorded, as from the wire.
+    HighAvailabilityTaskAssignor decides each. Racks are not recorded, as they are not on the wire.
     """
     scenario = changed_group(change, variety._replace(racks=False), seed)
     ends = end_offsets(scenario)
@@ -60,7 +60,7 @@ def generated_history(
 
 
 def described(name: str, scenario: Scenario) -> dict[str, Any]:
-    """Write a scenario without racks as ``caughtup assign`` reads it."""
+    """Return a scenario without racks in the format of ``caughtup assign``."""
     configs = scenario.configs
     return {
         "name": name,
@@ -89,7 +89,7 @@ def _described(client: Client) -> dict[str, Any]:
 
 
 def _offset_sums(client: Client, ends: Mapping[TaskId, int]) -> dict[str, int]:
-    """Return the offset sums that a client would report: none for a task without local state."""
+    """Return the offset sums that a client would report; none for tasks without local state."""
     return {
         str(task): _RUNNING if task in client.previous_active else ends[task] - max(lag, 0)
         for task, lag in sorted(client.lags.items())
@@ -98,9 +98,9 @@ def _offset_sums(client: Client, ends: Mapping[TaskId, int]) -> dict[str, int]:
 
 
 def write_histories(directory: Path, histories: Iterable[Sequence[RecordedGeneration]]) -> int:
-    """Add histories to a table of generations as Spark's job would write it; count generations.
+    """Add histories to a table of generations, like the Spark job; return their number.
 
-    Raises ImportError where Spark isn't installed.
+    Raises ImportError if Spark is not installed.
     """
     import pyarrow
     import pyarrow.parquet

@@ -1,4 +1,4 @@
-"""Classes that an application needs beside Kafka's, compiled where it runs."""
+"""Compile Java classes that an application needs in addition to Kafka's."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from caughtup.pipelines.java.command_lines import compiler_command
 
 
 def compiled(processes: Processes, name: str, sources: Sequence[Path]) -> Path:
-    """Compile sources into a directory among the processes', unless that was done; return it.
+    """Compile sources into a directory below the processes', unless it has classes; return it.
 
-    The compiler is one of the processes: it does not outlive them, and leaves nothing behind.
-    Raises CaughtupError: JarsUnavailable, JavaMissing, or ``not_compiled`` with the first error.
+    The compiler is one of ``processes``, and ends with them. Raises CaughtupError: JarsUnavailable,
+    JavaMissing, or ``not_compiled`` with the first error.
     """
     directory = processes.directory / name
     if any(directory.rglob("*.class")):

@@ -33,7 +33,7 @@ _GATEWAY_SECONDS = 60.0
 _CLOSE_SECONDS = 30
 _POLL_SECONDS = 0.02
 _Answer = TypeVar("_Answer")
-# What py4j would print when an instance is gone is in the StreamsFailed that says so.
+# Suppresses py4j's messages about an instance that has ended: StreamsFailed reports it.
 logging.getLogger("py4j").addHandler(logging.NullHandler())
 
 
@@ -41,15 +41,15 @@ class StreamsFailed(CaughtupError):  # noqa: N818
     """An instance of a Streams application did not start, or does not answer."""
 
 
-class PartitionLag(NamedTuple):
-    """A store partition's place in its changelog, in offsets: ``lag`` is ``end - position``."""
+class StoreLag(NamedTuple):
+    """The position of a store's partition in its changelog, in offsets: lag = end - position."""
 
     position: int
     end: int
     lag: int
 
 
-class StreamThread(NamedTuple):
+class StreamThreadInfo(NamedTuple):
     """A stream thread's state and tasks; its standby tasks include warm-ups."""
 
     state: str
@@ -58,7 +58,7 @@ class StreamThread(NamedTuple):
 
 
 class StreamsInstance:
-    """A started JVM with a KafkaStreams in it."""
+    """A JVM with a KafkaStreams object."""
 
     def __init__(
         self,
@@ -70,8 +70,7 @@ class StreamsInstance:
     ) -> None:
         """Start the JVM and the Streams client; ``build_topology`` makes a Topology in a JVM.
 
-        ``class_path`` has what the application's configuration names classes of. Raises
-        StreamsFailed.
+        ``class_path``: the classes that the application's configuration names. Raises StreamsFailed.
         """
         self.name = name
         self._state_directory = Path(properties["state.dir"]) / properties["application.id"]
@@ -98,7 +97,7 @@ class StreamsInstance:
             self._listener = listen(java, self._streams)
             self._streams.start()
         except Py4JError as problem:
-            # Asked for before the kill, and not chained: a Py4JJavaError's text is in the JVM.
+            # Made before the kill, and not chained: a Py4JJavaError's text is in the JVM.
             failure = self._failure(_first_line(problem))
             self.kill()
             raise failure from None
@@ -117,13 +116,13 @@ class StreamsInstance:
         text = (self._state_directory / "kafka-streams-process-metadata").read_text()
         return ProcessId.parse(json.loads(text)["processId"])
 
-    def lags(self) -> dict[str, dict[int, PartitionLag]]:
+    def lags(self) -> dict[str, dict[int, StoreLag]]:
         """Ask ``KafkaStreams.allLocalStorePartitionLags``: by store, by partition."""
 
-        def ask() -> dict[str, dict[int, PartitionLag]]:
+        def ask() -> dict[str, dict[int, StoreLag]]:
             return {
                 str(store): {
-                    int(partition): PartitionLag(
+                    int(partition): StoreLag(
                         lag.currentOffsetPosition(), lag.endOffsetPosition(), lag.offsetLag()
                     )
                     for partition, lag in sorted(partitions.items())
@@ -133,12 +132,12 @@ class StreamsInstance:
 
         return self._ask(ask)
 
-    def threads(self) -> dict[str, StreamThread]:
+    def threads(self) -> dict[str, StreamThreadInfo]:
         """Ask ``KafkaStreams.metadataForLocalThreads``: by thread name."""
 
-        def ask() -> dict[str, StreamThread]:
+        def ask() -> dict[str, StreamThreadInfo]:
             return {
-                str(thread.threadName()): StreamThread(
+                str(thread.threadName()): StreamThreadInfo(
                     str(thread.threadState()),
                     _task_ids(thread.activeTasks()),
                     _task_ids(thread.standbyTasks()),
@@ -183,7 +182,7 @@ class StreamsInstance:
         self.process.kill()
 
     def _disconnect(self) -> None:
-        # Otherwise each Java object that Python lets go of later would try to reach the dead JVM.
+        # Otherwise each Java object that Python frees later would try to reach the dead JVM.
         self._gateway._gateway_client.is_connected = False
         self._gateway.close()
 

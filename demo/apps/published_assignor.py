@@ -1,4 +1,4 @@
-"""Kafka's own assignors, from the published jars, with a stopwatch."""
+"""Run and time Kafka's own assignors from the published jars."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _SOURCES = Path(__file__).parent / "java"
 _OPTIONS = ("-XX:-UsePerfData", "-Dorg.apache.logging.log4j.level=OFF")
 
 
-class Timed(NamedTuple):
-    """A decision as ``caughtup assign`` prints it, without warm-ups, and what it took.
+class TimedDecision(NamedTuple):
+    """A decision as ``caughtup assign`` prints it, without warm-ups, with its time.
 
-    Milliseconds by the clock, and of the deciding thread on a processor.
+    Wall-clock ms, and CPU ms of the deciding thread.
     """
 
     milliseconds: float
@@ -33,7 +33,7 @@ class Timed(NamedTuple):
 
 
 class PublishedAssignor(ClosedOnExit):
-    """The task assignors of Kafka 4.3.1 in a JVM of their own, which stays warm between decisions.
+    """The task assignors of Kafka 4.3.1 in a JVM that stays warm between decisions.
 
     Raises CaughtupError: JarsUnavailable, JavaMissing, or ``java_failed`` with the JVM's reason.
     """
@@ -63,13 +63,13 @@ class PublishedAssignor(ClosedOnExit):
             )
 
     def load(self, scenario: dict[str, Any]) -> None:
-        """Load a scenario, as ``caughtup assign`` reads it, without racks and client tags."""
+        """Load a scenario in the format of ``caughtup assign``, without racks and client tags."""
         self._ask(msgspec.json.encode(scenario))
 
-    def decide(self) -> Timed:
+    def decide(self) -> TimedDecision:
         """Decide the scenario that was loaded last."""
         answer = msgspec.json.decode(self._ask(b"decide"))
-        return Timed(answer["ms"], answer["cpu_ms"], answer["decision"])
+        return TimedDecision(answer["ms"], answer["cpu_ms"], answer["decision"])
 
     def close(self) -> None:
         """End the JVM; does nothing the second time."""
@@ -103,7 +103,7 @@ class PublishedAssignor(ClosedOnExit):
 
 
 class PublishedConnectLeader(PublishedAssignor):
-    """The same of Connect's IncrementalCooperativeAssignor.
+    """Connect's IncrementalCooperativeAssignor in such a JVM.
 
     It loads ``rounds``, whose workers have ``connectors`` and ``tasks``, and decides the last one.
     """

@@ -1,4 +1,4 @@
-"""What an instance of a Kafka Streams application restores, by its own listeners' word."""
+"""The restorations of a Kafka Streams instance, as its own listeners report them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _SOURCE = Path(__file__).parent / "java" / "RestoreListener.java"
 class RestoredCopy(NamedTuple):
     """A copy of a store's partition that an instance started to restore.
 
-    ``role`` is active or standby, which a warm-up is, too. Offsets are the changelog's: restoring
-    began at ``start``, 0 where nothing was on disk; ``end`` is where the changelog ended at the
-    time, None for a standby that got no record; ``loaded`` the last one loaded. ``reached_ms`` is
-    when all before ``end`` was loaded. ``ending`` is RESTORED or SUSPENDED for an active, PROMOTED
-    or MIGRATED for a standby, empty while it goes on.
+    ``role``: active or standby (warm-ups are standbys). Offsets are of the changelog: ``start``, 0
+    if nothing was on disk; ``end``, the end offset at that time, None for a standby without a
+    record; ``loaded``, the last one loaded. ``reached_ms``: when all before ``end`` was loaded.
+    ``ending``: RESTORED or SUSPENDED for an active, PROMOTED or MIGRATED for a standby, empty while
+    it goes on.
 
     Source: StateRestoreListener, and StandbyUpdateListener (KIP-988).
     """
@@ -36,7 +36,7 @@ class RestoredCopy(NamedTuple):
 
     @classmethod
     def parse(cls, line: str) -> Self:
-        """Read a line of the listener's."""
+        """Parse a line of the listener."""
         role, store, changelog, partition, *numbers, ending = line.split("\t")
         start, end, loaded, started_ms, reached_ms = map(int, numbers)
         return cls(

@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
-from caughtup.demo.apps.instance import PartitionLag, StreamsFailed, StreamsInstance, StreamThread
+from caughtup.demo.apps.instance import StoreLag, StreamsFailed, StreamsInstance, StreamThreadInfo
 from caughtup.demo.apps.restore_listener import RestoredCopy
-from caughtup.demo.apps.topology import OrdersTopology
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.topics import create_topics
 from caughtup.demo.processes.closing import ClosedOnExit
@@ -29,19 +28,68 @@ _DEFAULTS = {
     "acceptable.recovery.lag": "10",
     "max.warmup.replicas": "2",
     "num.standby.replicas": "1",
-    # Kafka accepts no shorter one.
+    # The least that Kafka accepts.
     "probing.rebalance.interval.ms": "60000",
     "commit.interval.ms": "200",
     "default.key.serde": _STRING_SERDE,
     "default.value.serde": _STRING_SERDE,
     "num.stream.threads": "1",
     "statestore.cache.max.bytes": "0",
-    # So that a killed instance is missed after 10 s.
+    # A killed instance is removed after 10 s.
     "session.timeout.ms": "10000",
     "heartbeat.interval.ms": "2000",
     "consumer.auto.offset.reset": "earliest",
     "topology.optimization": "none",
 }
+
+
+class OrdersTopology(NamedTuple):
+    """Two stateful subtopologies with a repartition between them.
+
+    Subtopology 0 keeps the latest value of each key of the source topic; subtopology 1 counts the
+    updates by key. Only operations that take no function are used: a function would have to be a
+    Java class, or a call back into Python for every record.
+    """
+
+    source: str
+    latest_store: str = "latest"
+    repartition: str = "by-customer"
+    counts_store: str = "counts"
+
+    def build(self, java: Any) -> Any:
+        """Return an ``org.apache.kafka.streams.Topology`` in the JVM of a py4j gateway.
+
+        Optimisation stays off, so that the table has a changelog of its own and is not restored
+        from the source topic.
+        """
+        streams = java.org.apache.kafka.streams
+        strings = java.org.apache.kafka.common.serialization.Serdes.String
+        # "as" and "with" are keywords in Python.
+        materialized_as = getattr(streams.kstream.Materialized, "as")
+        consumed_with = getattr(streams.kstream.Consumed, "with")
+        repartitioned_as = getattr(streams.kstream.Repartitioned, "as")
+        builder = streams.StreamsBuilder()
+        (
+            builder.table(
+                self.source,
+                consumed_with(strings(), strings()),
+                materialized_as(self.latest_store),
+            )
+            .toStream()
+            .repartition(
+                repartitioned_as(self.repartition).withKeySerde(strings()).withValueSerde(strings())
+            )
+            .groupByKey()
+            .count(materialized_as(self.counts_store))
+        )
+        return builder.build()
+
+    def changelogs(self, application_id: str) -> dict[int, tuple[str, ...]]:
+        """Return the changelog topics of each subtopology."""
+        return {
+            0: (f"{application_id}-{self.latest_store}-changelog",),
+            1: (f"{application_id}-{self.counts_store}-changelog",),
+        }
 
 
 class StreamsApplication(ClosedOnExit):
@@ -106,7 +154,7 @@ class StreamsApplication(ClosedOnExit):
         directory = self._cluster.processes.directory / f"{self.application_id}-{name}"
         properties = {
             "application.id": self.application_id,
-            # Inside, so that a cluster which asks clients for passwords serves it all the same.
+            # The internal listener, since the client listener may need credentials.
             "bootstrap.servers": self._cluster.internal_bootstrap_servers,
             "client.id": name,
             "state.dir": str(directory / "state"),
@@ -133,14 +181,14 @@ class StreamsApplication(ClosedOnExit):
         return self._instance(name).state
 
     def process_id(self, name: str) -> ProcessId:
-        """Return the process id by which an instance's group knows it."""
+        """Return an instance's process id in its group."""
         return self._instance(name).process_id
 
-    def lags(self, name: str) -> dict[str, dict[int, PartitionLag]]:
-        """Return, by store and partition, where an instance's copies are in their changelogs."""
+    def lags(self, name: str) -> dict[str, dict[int, StoreLag]]:
+        """Return the lags of an instance's copies, by store and partition."""
         return self._instance(name).lags()
 
-    def threads(self, name: str) -> dict[str, StreamThread]:
+    def threads(self, name: str) -> dict[str, StreamThreadInfo]:
         """Return an instance's stream threads with their active and standby tasks."""
         return self._instance(name).threads()
 
@@ -149,11 +197,11 @@ class StreamsApplication(ClosedOnExit):
         return self._instance(name).restored()
 
     def tasks_on_disk(self, name: str) -> frozenset[TaskId]:
-        """Return the tasks that an instance has on its disk, whether they are its own or not."""
+        """Return the tasks that have a directory on an instance's disk, assigned or not."""
         return self._instance(name).tasks_on_disk()
 
     def subtopology_stores(self, name: str) -> dict[int, tuple[str, ...]]:
-        """Return the stores of each subtopology as an instance's own topology has them."""
+        """Return the stores of each subtopology, from an instance's topology."""
         return self._instance(name).topology_stores()
 
     def wait_running(self, name: str, timeout_seconds: float = RUNNING_SECONDS) -> None:
@@ -184,7 +232,7 @@ class StreamsApplication(ClosedOnExit):
         _wait(caught_up, timeout_seconds, f"{self.application_id} was not caught up")
 
     def close(self) -> None:
-        """End every instance with SIGKILL: the cluster that knows of them goes next."""
+        """Kill every instance: their cluster is deleted too."""
         for name in self.instances:
             self.kill_instance(name)
 

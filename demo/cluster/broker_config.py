@@ -24,11 +24,11 @@ class Tls(NamedTuple):
 
 @dataclass(frozen=True)
 class Security:
-    """How clients reach the cluster, and what they may do there.
+    """How clients connect to the cluster, and what they may do there.
 
-    ``users`` maps names to passwords, for SASL's PLAIN mechanism. With ``authorizer`` everything
-    is refused that no ACL allows, except to ``super_users``. The brokers talk to each other over
-    a plaintext listener of their own, whose (anonymous) user is a super user.
+    ``users``: passwords by name, for SASL PLAIN. With ``authorizer``, operations without an ACL are
+    refused, except for ``super_users``. The brokers have a plaintext listener of their own for each
+    other, whose (anonymous) user is a super user.
     """
 
     listeners: Listeners = "plaintext"
@@ -49,7 +49,7 @@ class Security:
             )
 
     def client_config(self, user: str | None) -> ClientConfig:
-        """Return librdkafka's properties, bootstrap.servers aside, for a user of the cluster."""
+        """Return librdkafka's properties without bootstrap.servers, for a user of the cluster."""
         config: ClientConfig = {"security.protocol": self.listeners.upper()}
         if self.listeners != "plaintext":
             name = self.super_users[0] if user is None else user
@@ -103,7 +103,7 @@ def server_properties(
             f"CLIENT:{security.listeners.upper()},INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT"
         ),
         "log.dirs": str(data),
-        # A node that lost its heartbeat is noticed in 6 s, yet a busy machine fences nobody.
+        # A dead node is noticed in 6 s, and a busy machine still fences no node.
         "broker.heartbeat.interval.ms": "1000",
         "broker.session.timeout.ms": "6000",
         "auto.create.topics.enable": "false",

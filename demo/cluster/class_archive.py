@@ -1,6 +1,6 @@
-"""Dumps the classes that a broker reads, once: with them it starts with half the CPU time.
+"""Make a class-data-sharing archive of a broker's classes: it starts in half the CPU time then.
 
-``python -m caughtup.demo.cluster.class_archive``; a broker that finds no dump does without.
+``python -m caughtup.demo.cluster.class_archive``. Brokers also start without the archive.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _COMMIT_SECONDS = 30.0
 
 
 def dump_classes(archive: Path) -> None:
-    """Run a broker for a moment, with a topic and a group, and keep the classes that it read.
+    """Run a broker for a short time, with a topic and a group, and archive its loaded classes.
 
     Raises CaughtupError or OSError.
     """
@@ -32,7 +32,7 @@ def dump_classes(archive: Path) -> None:
             create_topics(cluster, {_TOPIC: 1})
             produce(cluster, _TOPIC, 10)
             _commit(cluster)
-            # Only a JVM that ends by itself dumps.
+            # A JVM writes the archive only when it ends normally.
             cluster.stop_node(1)
         coming.rename(archive)
     finally:
@@ -53,7 +53,7 @@ def _commit(cluster: EmbeddedCluster) -> None:
 
 
 def main() -> None:
-    """Dump the classes unless they are there."""
+    """Make the archive unless it exists."""
     archive = class_archive()
     if not archive.exists():
         dump_classes(archive)

@@ -31,9 +31,9 @@ from caughtup.pipelines.java.command_lines import java_command
 HEAP_MEGABYTES = 384
 READY_SECONDS = 90.0
 _POLL_SECONDS = 0.05
-#: What a node logs once all of its listeners are bound.
+#: The log line of a node whose listeners are all bound.
 _STARTED = "Kafka Server started"
-# One shell, so that both programs come and go as one process and nodes start side by side.
+# One shell for both programs, so that they are one process, and nodes start at the same time.
 _FORMAT_AND_RUN = """\
 java=$1 arguments=$2 cluster=$3 config=$4 meta=$5
 [ -e "$meta" ] || "$java" "$arguments" kafka.tools.StorageTool format \\
@@ -51,9 +51,9 @@ class EmbeddedCluster(ClosedOnExit):
 
     A context manager: entering starts the nodes and waits until all are ready; leaving ends them
     and removes their data. The first ``controllers`` nodes are controllers as well as brokers.
-    ``broker_properties`` overrides any broker configuration, and may have the ``{node}``'s id in
-    it. With ``processes`` of its caller the cluster lives in that one's directory and is ended by it.
-    ``kafka`` is the class path of another release, which logs to standard output or error.
+    ``broker_properties`` overrides broker configs; ``{node}`` in them is replaced by the node's id.
+    With ``processes`` of the caller, the cluster uses their directory and ends with them. ``kafka``:
+    the class path of another release, which has to log to standard output or error.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class EmbeddedCluster(ClosedOnExit):
 
     @property
     def processes(self) -> Processes:
-        """The cluster's processes; others that are to end with it can be started there."""
+        """The cluster's processes; start others here that should end with the cluster."""
         if self._processes is None:
             self._processes = Processes()
         return self._processes
@@ -119,7 +119,7 @@ class EmbeddedCluster(ClosedOnExit):
         """
         return {
             "bootstrap.servers": self.bootstrap_servers,
-            # Warnings and worse: a broker that is stopped on purpose is not news.
+            # Warnings and worse only: brokers are also stopped on purpose.
             "log_level": 4,
             **self.security.client_config(user),
         }
@@ -143,14 +143,14 @@ class EmbeddedCluster(ClosedOnExit):
             raise
 
     def start_node(self, node: int) -> None:
-        """Start a node that was stopped or killed, and wait until it serves. Raises BrokerFailed."""
+        """Start a stopped or killed node, and wait until it is ready. Raises BrokerFailed."""
         if node in self.running_nodes:
             raise CaughtupError("bad_cluster", f"node {node} is running already")
         self._launch(node)
         self.wait_ready()
 
     def stop_node(self, node: int) -> None:
-        """Shut a node down as an operator would: its partitions move away first where they can."""
+        """Shut a node down (SIGTERM); its leaderships move to other nodes first if possible."""
         self._running_node(node).terminate()
         del self._running[node]
 
@@ -160,24 +160,23 @@ class EmbeddedCluster(ClosedOnExit):
         del self._running[node]
 
     def wait_ready(self, timeout_seconds: float = READY_SECONDS) -> None:
-        """Wait until every running node serves clients and knows of all the others, and only them.
+        """Wait until every running node serves clients and knows exactly the running nodes.
 
-        After a kill that means: until the cluster has noticed (6 s).
-
-        Raises BrokerFailed with the log's path and its first error.
+        After a kill it waits until the cluster has noticed (6 s). Raises BrokerFailed with the log's
+        path and its first error.
         """
         deadline = time.monotonic() + timeout_seconds
         for node in sorted(self._running):
             self._wait(node, deadline, partial(self._has_started, self._running[node]))
         for node in self.running_nodes:
-            # Inside, because a client's listener may ask for a user's name and password.
+            # The internal listener, since the client listener may need credentials.
             address = self._addresses([self._ports[node].internal])
             admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
             self._wait(node, deadline, partial(self._knows_all, admin))
 
     def close(self) -> None:
         """End every node at once and remove the data; does nothing the second time."""
-        # Their data is thrown away: an orderly shutdown would only take time.
+        # Their data is deleted, so an orderly shutdown is not needed.
         for process in self._running.values():
             process.kill()
         if self._owns_processes and self._processes is not None:
@@ -220,7 +219,7 @@ class EmbeddedCluster(ClosedOnExit):
             time.sleep(_POLL_SECONDS)
 
     def _has_started(self, process: Process) -> bool:
-        """Return whether a node says that all of it is there: a port may be lacking before."""
+        """Return whether a node has logged that all its listeners are bound."""
         if process not in self._started and _STARTED in process.output():
             self._started.add(process)
         return process in self._started
@@ -238,7 +237,7 @@ class EmbeddedCluster(ClosedOnExit):
 
     @staticmethod
     def _failure(process: Process, what: str) -> BrokerFailed:
-        # The directory goes with the cluster, and its reader still wants the log.
+        # The directory is deleted with the cluster; keep the log for the reader of the message.
         kept = Path(tempfile.mkdtemp(prefix="caughtup-log-")) / process.log.name
         shutil.copyfile(process.log, kept)
         return BrokerFailed(
@@ -247,7 +246,7 @@ class EmbeddedCluster(ClosedOnExit):
 
 
 def _new_cluster_id() -> str:
-    # Kafka's Uuid in its text form; a leading dash would read as an option.
+    # Kafka's Uuid as text; a leading dash would be taken for an option.
     while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[:22]).startswith("-"):
         pass
     return text

@@ -1,4 +1,4 @@
-"""Produces records to an embedded cluster, at full speed or at a rate."""
+"""Produce records to an embedded cluster, at full speed or at a rate."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def produce(
 def producing(
     cluster: EmbeddedCluster, topic: str, records_per_second: float, *, keys: int = 1_000
 ) -> Iterator[None]:
-    """Keep producing meanwhile, as ``produce`` does. Raises CaughtupError ``produce_failed``."""
+    """Produce like ``produce`` inside the context. Raises CaughtupError ``produce_failed``."""
     stop = threading.Event()
     failed: list[CaughtupError] = []
 
@@ -101,7 +101,7 @@ def producing(
 def produce_empty(
     cluster: EmbeddedCluster, partitions: Iterable[tuple[str, int]], count: int
 ) -> None:
-    """Produce so many empty records to each of some partitions: only their offsets matter.
+    """Produce ``count`` empty records to each of the partitions, to advance their offsets.
 
     Raises CaughtupError ``produce_failed``.
     """

@@ -1,4 +1,4 @@
-"""Reads what a topic of an embedded cluster holds."""
+"""Read the records of a topic of an embedded cluster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _END_SECONDS = 30.0
 
 
 class LoggedRecord(NamedTuple):
-    """A record, with its offset and its time in ms, as the log has them."""
+    """A record with its offset and its timestamp in ms."""
 
     offset: int
     timestamp_ms: int
@@ -23,11 +23,11 @@ class LoggedRecord(NamedTuple):
 
 
 def read_topic(cluster: EmbeddedCluster, topic: str) -> Iterator[LoggedRecord]:
-    """Return every record that a topic holds now, read_committed, and maybe some later ones.
+    """Yield every record of a topic, read_committed, and perhaps some later ones.
 
-    A partition's records come in their order. Ended by the offsets that there are now: under load
-    there may be no moment without another record to come, and no end to be told of. Where the log
-    ends with a marker, it is told.
+    A partition's records come in their order. Reading stops at the end offsets as of the call: under
+    load a partition's end may never be reached. If the log ends with a transaction marker, the
+    reader stops at PARTITION_EOF.
     """
     consumer = Consumer(
         {

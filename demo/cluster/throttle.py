@@ -1,4 +1,4 @@
-"""Replication throttles, set and cleared as an operator does it."""
+"""Set and clear replication throttles, as an operator does."""
 
 from __future__ import annotations
 
@@ -56,6 +56,6 @@ def _alter(
     )
     admin = AdminClient(cluster.client_config())
     for resource in resources:
-        # One a call: librdkafka sends a broker's configs to that broker.
+        # One resource a call: librdkafka sends a broker's configs to that broker.
         for future in admin.incremental_alter_configs([resource]).values():
             future.result(_SECONDS)

@@ -20,9 +20,9 @@ def create_topics(
     config: Mapping[str, str] | None = None,
     replicas: int = -1,
 ) -> None:
-    """Create topics of so many partitions each, and wait until they are there.
+    """Create topics with these numbers of partitions, and wait until all brokers know them.
 
-    ``replicas`` of -1 takes the brokers' default: as many as there are nodes, at most 3. Raises
+    ``replicas`` of -1 means the brokers' default: the number of nodes, at most 3. Raises
     CaughtupError ``topic_failed``.
     """
     admin = AdminClient(cluster.client_config())

@@ -13,13 +13,13 @@ from caughtup.models.connect.names import written
 from caughtup.models.connect.round import NO_MEMORY, Memory
 from caughtup.models.wire.connect_protocol import ConnectorsAndTasks
 
-#: What was configured for somebody who has read the config topic as far as an offset.
+#: Returns the number of tasks of each connector, for a reader of the config topic up to an offset.
 ConfiguredBefore = Callable[[int], Mapping[str, int]]
-_Told = tuple[Mapping[str, tuple[list[str], list[str]]], int]
+_ComparedRound = tuple[Mapping[str, tuple[list[str], list[str]]], int]
 
 
 class DecidedAgain(NamedTuple):
-    """A generation beside our own decision: ``differs`` is empty where they are the same."""
+    """A generation compared with our decision; ``differs`` is empty if they are equal."""
 
     logged: LoggedGeneration
     differs: str
@@ -33,11 +33,10 @@ class DecidedAgain(NamedTuple):
 def decide_again(
     generations: Sequence[LoggedGeneration], configured: ConfiguredBefore, max_delay_ms: int
 ) -> Iterator[DecidedAgain]:
-    """Decide each generation by what its leader remembers, and compare with what it told.
+    """Decide each generation with its leader's memory, and compare with the leader's decision.
 
-    The leader's clock when it decided isn't in the log; it was later than the group's state
-    changed, and no later than the record was written. Where a delay runs, what the leader said is
-    left of it tells the time.
+    The time of the decision is not in the log. It is after the change of the group's state, and not
+    after the record was written. During a delay, it follows from the remaining delay.
     """
     memories: dict[str, Memory] = {}
     slack_ms, last = 0, None
@@ -49,8 +48,8 @@ def decide_again(
         connectors = configured(_config_offset(generation))
         decided: list[tuple[Decision, Memory]] = []
         for time_ms in _times(logged, memory, slack_ms):
-            # Of a leader that gives up because it hasn't read the configuration, or whose round
-            # was never completed, nothing is in the log but the gap.
+            # A round that its leader gave up (it had not read the configuration), or that was never
+            # completed, is only a gap in the log.
             round_ = generation.round(connectors, time_ms, last_completed=last == logged.number - 1)
             decided.append(decide_incremental(round_, memory, max_delay_ms))
             if _decided(decided[-1][0]) == _told(generation):
@@ -61,7 +60,7 @@ def decide_again(
 
 
 def _times(logged: LoggedGeneration, memory: Memory, slack_ms: int) -> Iterator[int]:
-    """Return when the leader may have decided (ms), by its clock: it runs on this machine."""
+    """Yield the times (ms) at which the leader may have decided; it runs on this machine."""
     since, until = logged.generation.as_of_ms, logged.written_ms
     if memory.scheduled_rebalance_ms and logged.generation.delay_ms:
         at_ms = memory.scheduled_rebalance_ms - logged.generation.delay_ms
@@ -76,12 +75,12 @@ def _config_offset(generation: ConnectGeneration) -> int:
     return max(one.told.config_offset for one in generation.workers.values() if one.told)
 
 
-def _told(generation: ConnectGeneration) -> _Told:
+def _told(generation: ConnectGeneration) -> _ComparedRound:
     told = {name: one.told for name, one in generation.workers.items() if one.told}
     return {n: _both(one.assigned, one.revoked) for n, one in told.items()}, generation.delay_ms
 
 
-def _decided(decision: Decision) -> _Told:
+def _decided(decision: Decision) -> _ComparedRound:
     workers = decision.workers.items()
     return {n: _both(one.assigned, one.revoked) for n, one in workers}, decision.delay_ms
 

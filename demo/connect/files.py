@@ -1,4 +1,4 @@
-"""Connectors of Kafka's own distribution: a file into a topic, and a topic into a file."""
+"""The configurations of Kafka's file connectors: a file to a topic, and a topic to a file."""
 
 from __future__ import annotations
 

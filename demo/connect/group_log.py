@@ -1,4 +1,4 @@
-"""A Connect group's generations and what was configured, as the logs have them."""
+"""Read a Connect group's generations and configurations from Kafka's logs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CONNECTOR, _TASKS = "connector-", "commit-"
 
 
 class LoggedGeneration(NamedTuple):
-    """A generation, and when its record was written: the leader had decided by then (ms)."""
+    """A generation, and when its record was written (ms): not before the leader's decision."""
 
     generation: ConnectGeneration
     written_ms: int
@@ -45,13 +45,13 @@ class LoggedGeneration(NamedTuple):
 
     @property
     def rejoin_at_ms(self) -> int | None:
-        """When its delay ends (ms), None without one: whatever is unassigned goes then."""
+        """When its delay ends (ms), and unassigned work is assigned; None without a delay."""
         delay_ms = self.generation.delay_ms
         return self.written_ms + delay_ms if delay_ms else None
 
 
 class GroupLog(ClosedOnExit):
-    """Follows a group's generations with workers, as they come into ``__consumer_offsets``."""
+    """Follows a group's generations (those with workers) in ``__consumer_offsets``."""
 
     def __init__(self, cluster: EmbeddedCluster, group: str) -> None:
         self._group = group
@@ -62,9 +62,9 @@ class GroupLog(ClosedOnExit):
         self._assigned = False
 
     def generations(self) -> list[LoggedGeneration]:
-        """Return all that have come so far, in their order; wait a moment for more."""
+        """Return all generations so far, in their order; wait a short time for more."""
         if not self._assigned:
-            # A new cluster makes the topic when the first member of a group comes.
+            # A new cluster creates the topic for the first member of a group.
             partitions = self._consumer.list_topics(_LOG, _SECONDS).topics[_LOG].partitions
             self._consumer.assign([TopicPartition(_LOG, p, OFFSET_BEGINNING) for p in partitions])
             self._assigned = bool(partitions)
@@ -74,7 +74,7 @@ class GroupLog(ClosedOnExit):
             metadata = decode_batch([(message.key(), message.value())]).groups.get(self._group)
             generation = metadata and read_connect_generation(self._group, metadata)
             if generation:
-                # Of two records of a generation the first is its leader's word.
+                # A generation's first record has its leader's decision.
                 one = LoggedGeneration(generation, message.timestamp()[1])
                 self._found.setdefault(generation.generation, one)
         return [self._found[number] for number in sorted(self._found)]
@@ -91,12 +91,12 @@ class GroupLog(ClosedOnExit):
         raise CaughtupError("demo_failed", f"the log of {self._group} never said: {what}")
 
     def close(self) -> None:
-        """Leave the log."""
+        """Close the consumer."""
         self._consumer.close()
 
 
 class ConfigLog:
-    """What a cluster's config topic said, offset by offset: connector → number of tasks."""
+    """The history of a worker cluster's config topic: connectors and numbers of tasks by offset."""
 
     def __init__(self, records: Sequence[LoggedRecord]) -> None:
         self._records = tuple(records)
@@ -107,9 +107,9 @@ class ConfigLog:
         return cls(list(read_topic(cluster, topic)))
 
     def before(self, offset: int) -> Mapping[str, int]:
-        """Return what was configured for somebody who has read as far as an offset.
+        """Return the number of tasks of each connector, for a reader up to an offset.
 
-        Connectors have no tasks before they have said which. Source: Connect's
+        A connector has no tasks before its task configurations are written. Source: Connect's
         ``KafkaConfigBackingStore``.
         """
         connectors: set[str] = set()

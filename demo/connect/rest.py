@@ -1,4 +1,4 @@
-"""A worker's REST interface: its connectors, created, scaled, restarted and deleted."""
+"""A client of a worker's REST interface: create, scale, restart and delete connectors."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from urllib.parse import quote
 from caughtup.models.errors import CaughtupError
 
 _SECONDS = 30.0
-#: A worker that rebalances, or hasn't read the config topic as far as its leader, says so.
+#: The status of a worker that rebalances, or is behind its leader in the config topic.
 BUSY = 409
 
 
 class RestFailed(CaughtupError):  # noqa: N818
-    """A worker refused a request, or didn't answer; ``status`` is None if it didn't."""
+    """A worker refused a request, or did not answer (then ``status`` is None)."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__("connect_failed", message)
@@ -25,7 +25,7 @@ class RestFailed(CaughtupError):  # noqa: N818
 
 
 class RestClient:
-    """Asks a worker, which passes on what is its leader's to do. Every call raises RestFailed."""
+    """Sends requests to a worker, which forwards those for its leader. Calls raise RestFailed."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -36,11 +36,11 @@ class RestClient:
         return sorted(names)
 
     def configure(self, connector: str, config: Mapping[str, str]) -> None:
-        """Create a connector, or give it another configuration."""
+        """Create a connector, or change its configuration."""
         self._ask("PUT", f"{_path(connector)}/config", dict(config))
 
     def scale(self, connector: str, tasks: int) -> None:
-        """Have a connector make so many tasks at most, its configuration otherwise as it is."""
+        """Set a connector's tasks.max."""
         config = self._ask("GET", f"{_path(connector)}/config")
         self.configure(connector, {**config, "tasks.max": str(tasks)})
 
@@ -54,12 +54,12 @@ class RestClient:
         self._ask("DELETE", _path(connector))
 
     def status(self, connector: str) -> dict[str, Any]:
-        """Return the states of a connector and of its tasks, as their workers told them."""
+        """Return the status of a connector and of its tasks, as reported by their workers."""
         status: dict[str, Any] = self._ask("GET", f"{_path(connector)}/status")
         return status
 
     def is_healthy(self) -> bool:
-        """Return whether the worker says that it has started and is in its group."""
+        """Return whether the worker reports that it has started and is in its group."""
         try:
             self._ask("GET", "health")
         except RestFailed:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Self
 
+from caughtup.demo.cluster.broker_config import properties_text
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.connect.rest import BUSY, RestClient, RestFailed
-from caughtup.demo.connect.worker import ConnectWorker
+from caughtup.demo.processes.children import Process, Processes
 from caughtup.demo.processes.closing import ClosedOnExit
 from caughtup.demo.processes.ports import free_ports
 from caughtup.models.errors import CaughtupError
+from caughtup.pipelines.java.command_lines import java_command
+from caughtup.pipelines.java.jars import connect_classpath
 
+HEAP_MEGABYTES = 192
+_JOINING = "(Re-)joining group (WorkerCoordinator)"
+_MAIN = "org.apache.kafka.connect.cli.ConnectDistributed"
 READY_SECONDS = 120.0
 _POLL_SECONDS = 0.1
 _STRINGS = "org.apache.kafka.connect.storage.StringConverter"
@@ -21,25 +29,77 @@ _PROPERTIES = {
     "key.converter": _STRINGS,
     "value.converter": _STRINGS,
     "offset.flush.interval.ms": "5000",
-    # So that all learn of a round within a second.
+    # All workers learn of a rebalance within a second.
     "heartbeat.interval.ms": "1000",
-    # One partition of each suffices, and one replica: a demo's data is thrown away.
+    # One partition and one replica are enough: a demo's data is deleted.
     "config.storage.replication.factor": "1",
     "offset.storage.partitions": "1",
     "offset.storage.replication.factor": "1",
     "status.storage.partitions": "1",
     "status.storage.replication.factor": "1",
-    # By manifests: reading every class of the class path takes seconds.
+    # Finds plugins by manifests: scanning every class of the class path takes seconds.
     "plugin.discovery": "service_load",
 }
 
 
-class ConnectWorkers(ClosedOnExit):
-    """Workers of one Connect cluster, beside an embedded Kafka cluster with which they end.
+class WorkerProcess:
+    """A started worker process. Its name is also its client id in the group."""
 
-    A context manager: leaving it ends the workers. ``max_delay_ms`` is
-    ``scheduled.rebalance.max.delay.ms``; ``properties`` adds to, and overrides, the workers'
-    configuration. A worker that is started again has the port that it had before.
+    def __init__(
+        self,
+        name: str,
+        port: int,
+        processes: Processes,
+        properties: Mapping[str, str],
+        directory: Path,
+    ) -> None:
+        """Start the worker. Raises JavaMissing or JarsUnavailable."""
+        self.name = name
+        self.rest = RestClient(f"http://127.0.0.1:{port}/")
+        directory.mkdir(exist_ok=True)
+        config = directory / "worker.properties"
+        mine = {"client.id": name, "listeners": f"http://127.0.0.1:{port}"}
+        config.write_text(properties_text({**properties, **mine}))
+        command = java_command(directory, HEAP_MEGABYTES, connect_classpath())
+        self.process: Process = processes.start(directory.name, [*command, _MAIN, str(config)])
+
+    @property
+    def runs(self) -> bool:
+        """Whether its process runs."""
+        return self.process.exit_code is None
+
+    def has_started(self) -> bool:
+        """Return whether it has started to read its topics; after that it joins its group."""
+        return "Herder starting" in self.process.output()
+
+    def has_joined(self) -> bool:
+        """Return whether it has asked to join its group with a member id."""
+        # The first request is without a member id, and returns one.
+        return self.process.output().count(_JOINING) > 1
+
+    def leave(self) -> None:
+        """End it by SIGTERM: it stops its tasks, and leaves its group."""
+        self.process.terminate()
+
+    def kill(self) -> None:
+        """End it by SIGKILL: its group removes it after its session time-out."""
+        self.process.kill()
+
+    def suspend(self) -> None:
+        """Suspend it (SIGSTOP), with its heartbeats."""
+        os.kill(self.process.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Continue it (SIGCONT)."""
+        os.kill(self.process.pid, signal.SIGCONT)
+
+
+class ConnectWorkers(ClosedOnExit):
+    """Workers of one Connect cluster, which end with an embedded Kafka cluster.
+
+    A context manager: leaving it ends the workers. ``max_delay_ms``:
+    ``scheduled.rebalance.max.delay.ms``. ``properties`` adds to and overrides the workers'
+    configuration. A worker that is started again gets the same port.
     """
 
     def __init__(
@@ -55,7 +115,7 @@ class ConnectWorkers(ClosedOnExit):
         self._cluster = cluster
         self._properties = {
             **_PROPERTIES,
-            # Inside, so that a cluster which asks clients for passwords serves it all the same.
+            # The internal listener, since the client listener may need credentials.
             "bootstrap.servers": cluster.internal_bootstrap_servers,
             "group.id": group,
             "config.storage.topic": self.config_topic,
@@ -65,7 +125,7 @@ class ConnectWorkers(ClosedOnExit):
             **(properties or {}),
         }
         self._ports: dict[str, int] = {}
-        self._workers: dict[str, ConnectWorker] = {}
+        self._workers: dict[str, WorkerProcess] = {}
 
     @property
     def config_topic(self) -> str:
@@ -79,12 +139,12 @@ class ConnectWorkers(ClosedOnExit):
 
     @property
     def status_topic(self) -> str:
-        """The topic of the states that workers tell of connectors and tasks."""
+        """The topic of the statuses of connectors and tasks."""
         return f"{self.group}-status"
 
     @property
     def directory(self) -> Path:
-        """Where connectors' files may be: it goes with the cluster."""
+        """A directory for connectors' files, which is deleted with the cluster."""
         return self._cluster.processes.directory
 
     @property
@@ -92,20 +152,20 @@ class ConnectWorkers(ClosedOnExit):
         """The names of the workers that run."""
         return tuple(sorted(name for name, worker in self._workers.items() if worker.runs))
 
-    def __getitem__(self, name: str) -> ConnectWorker:
-        """Return a worker that was started."""
+    def __getitem__(self, name: str) -> WorkerProcess:
+        """Return a started worker by name. Raises CaughtupError ``bad_worker``."""
         if name not in self._workers:
             raise CaughtupError("bad_worker", f"no worker {name} was started")
         return self._workers[name]
 
     def start(self, *names: str) -> None:
-        """Start workers side by side, and don't wait for them. Raises CaughtupError."""
+        """Start workers at the same time, without waiting for them. Raises CaughtupError."""
         for name in names:
             if name in self.names:
                 raise CaughtupError("bad_worker", f"worker {name} is running already")
             if name not in self._ports:
                 (self._ports[name],) = free_ports(1)
-            self._workers[name] = ConnectWorker(
+            self._workers[name] = WorkerProcess(
                 name,
                 self._ports[name],
                 self._cluster.processes,
@@ -120,16 +180,16 @@ class ConnectWorkers(ClosedOnExit):
             self.wait(f"worker {name} is in its group", worker.rest.is_healthy, worker)
 
     def start_together(self, *names: str) -> None:
-        """Start workers and have them join in one round, if any others are there already.
+        """Start workers such that they join in the same rebalance, if other workers run already.
 
-        A round ends as soon as all who were in the last one have joined it. So whoever is new
-        stands still until all have started, and the others do until all who are new wait for the
-        round: far less than their session. Raises CaughtupError.
+        A rebalance ends as soon as all former members have joined. So new workers are suspended
+        until all have started, and the former ones until all new ones wait to join, for much less
+        than their session time-out. Raises CaughtupError.
         """
         there = [self[name] for name in self.names]
         self.start(*names)
         new = [self[name] for name in names]
-        started: set[ConnectWorker] = set()
+        started: set[WorkerProcess] = set()
 
         def all_started() -> bool:
             for worker in set(new) - started:
@@ -152,22 +212,22 @@ class ConnectWorkers(ClosedOnExit):
         self.wait_healthy(*names)
 
     def leave(self, name: str) -> None:
-        """End a worker as an operator does: it leaves its group."""
+        """End a worker by SIGTERM: it leaves its group."""
         self[name].leave()
 
     def configure(self, connector: str, config: Mapping[str, str]) -> None:
-        """Create a connector, or give it another configuration, by a worker that takes it.
+        """Create a connector, or change its configuration, through any worker.
 
         Raises CaughtupError.
         """
         self.ask(f"{connector} is configured", lambda rest: rest.configure(connector, config))
 
     def ask(self, what: str, request: Callable[[RestClient], None]) -> None:
-        """Ask a worker for something until it isn't busy with a rebalance. Raises CaughtupError."""
+        """Repeat a request until a worker takes it, after rebalances. Raises CaughtupError."""
         self.wait(what, lambda: self._takes(request))
 
-    def wait(self, what: str, ask: Callable[[], bool], *workers: ConnectWorker) -> None:
-        """Wait until something is so. Raises CaughtupError, at once when one of the workers ends."""
+    def wait(self, what: str, ask: Callable[[], bool], *workers: WorkerProcess) -> None:
+        """Wait until a condition holds. Raises CaughtupError, at once if a worker ends."""
         deadline = time.monotonic() + READY_SECONDS
         while not ask():
             for worker in workers:
@@ -190,7 +250,7 @@ class ConnectWorkers(ClosedOnExit):
         return True
 
     def close(self) -> None:
-        """End every worker at once: the cluster that knows of them goes next."""
+        """Kill every worker: their Kafka cluster is deleted too."""
         for worker in self._workers.values():
             worker.kill()
 

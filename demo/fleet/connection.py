@@ -1,7 +1,7 @@
-"""A consumer group's requests to its coordinator, one connection a member, and their answers.
+"""Requests of consumer group members to their coordinator, with one connection for each member.
 
-No client library lets a caller say in which order members join, what they say and what the leader
-gives them. For an embedded cluster of one node: its coordinator is that node, over plaintext.
+No client library lets a caller decide in which order members join, their subscriptions, and the
+leader's assignment. For an embedded cluster of one node, which is the coordinator, over plaintext.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NO_EPOCH = -1
 
 
 class Error(IntEnum):
-    """The error codes that are no surprise."""
+    """The error codes that are expected."""
 
     NONE = 0
     COORDINATOR_LOAD_IN_PROGRESS = 14
@@ -34,7 +34,7 @@ class Error(IntEnum):
 
 
 class Request(NamedTuple):
-    """A request's key, its version and its name, for messages."""
+    """A request's API key and version, and its name for messages."""
 
     key: int
     version: int
@@ -49,8 +49,8 @@ _SYNC_GROUP = Request(14, 3, "SyncGroup")
 _DELETE_GROUPS = Request(42, 1, "DeleteGroups")
 
 
-class Joined(NamedTuple):
-    """The answer to JoinGroup; ``members`` are all of them for the leader, and none for others."""
+class JoinResponse(NamedTuple):
+    """The answer to JoinGroup; ``members``: all members for the leader, none for others."""
 
     error: int
     generation: int
@@ -60,10 +60,10 @@ class Joined(NamedTuple):
 
 
 class GroupConnection(ClosedOnExit):
-    """One client's connection. A request is sent, and its answer taken later: joining blocks.
+    """One member's connection. Sending and reading the answer are separate, since joining blocks.
 
-    What takes longer than ``timeout_seconds``, and what the coordinator refuses, raises
-    CaughtupError ``group_failed``.
+    Calls raise CaughtupError ``group_failed`` after ``timeout_seconds``, or if the coordinator
+    refuses.
     """
 
     def __init__(self, address: tuple[str, int], client_id: str, timeout_seconds: float) -> None:
@@ -79,13 +79,13 @@ class GroupConnection(ClosedOnExit):
     def send_join(
         self, group: str, member_id: str, protocol: str, subscription: bytes, timeout_ms: int
     ) -> None:
-        """Ask to join; an empty ``member_id`` asks for one first. Timeouts are all the same."""
+        """Send JoinGroup; with an empty ``member_id`` the answer has one."""
         body = string(group) + int32(timeout_ms) + int32(timeout_ms) + string(member_id)
         protocols = array([string(protocol) + byte_string(subscription)])
         self._send(_JOIN_GROUP, body + string(None) + string("consumer") + protocols)
 
-    def joined(self) -> Joined:
-        """Read the answer, which comes once all members have joined."""
+    def joined(self) -> JoinResponse:
+        """Read the answer to JoinGroup, which comes once all members have joined."""
         reader = self._answer()
         error, generation = reader.int16(), reader.int32()
         _, leader, member_id = reader.nullable_string(), reader.string(), reader.string()
@@ -95,17 +95,17 @@ class GroupConnection(ClosedOnExit):
             reader.nullable_string()
             reader.byte_string()
         reader.expect_end()
-        return Joined(error, generation, leader, member_id, tuple(members))
+        return JoinResponse(error, generation, leader, member_id, tuple(members))
 
     def send_sync(
         self, group: str, generation: int, member_id: str, assignments: Mapping[str, bytes]
     ) -> None:
-        """Send SyncGroup, which asks for the own assignment; the leader sends everyone's."""
+        """Send SyncGroup, which asks for this member's assignment; the leader sends all of them."""
         given = (string(one) + byte_string(raw) for one, raw in sorted(assignments.items()))
         self._send(_SYNC_GROUP, _identity(group, generation, member_id) + array(given))
 
     def synced(self) -> bytes:
-        """Read the answer: the assignment."""
+        """Read the assignment in the answer to SyncGroup."""
         reader = self._answer()
         self.require(reader.int16())
         given = reader.byte_string()
@@ -113,7 +113,7 @@ class GroupConnection(ClosedOnExit):
         return given
 
     def heartbeat(self, group: str, generation: int, member_id: str) -> int:
-        """Send a heartbeat; return the error code, which says whether the group rebalances."""
+        """Send a heartbeat; return the error code, which shows whether the group rebalances."""
         self._send(_HEARTBEAT, _identity(group, generation, member_id))
         return self._answer().int16()
 
@@ -169,7 +169,7 @@ class GroupConnection(ClosedOnExit):
             raise self._failure(str(error)) from error
 
     def _answer(self) -> Reader:
-        """Read the answer to the last request, its throttle time aside, where it begins with one."""
+        """Return a reader of the last request's answer, after its throttle time."""
         (length,) = _LENGTH.unpack(self._read(_LENGTH.size))
         reader = Reader(self._read(length))
         if (found := reader.int32()) != self._sent:

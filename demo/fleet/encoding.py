@@ -1,6 +1,6 @@
-"""What consumers and group coordinators write about groups, for generated groups only.
+"""Encode subscriptions, assignments and group metadata, for generated groups only.
 
-Classic encodings (no varints), as Kafka's clients and brokers write them by default.
+In the classic encoding (no varints), which Kafka's clients and brokers use by default.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _NO_GENERATION = -1
 
 
 class EncodedMember(NamedTuple):
-    """A member as a group's metadata has it: timeouts in ms, what it said and was given as bytes."""
+    """A member in a group's metadata: time-outs in ms, encoded subscription and assignment."""
 
     member_id: str
     client_id: str
@@ -27,7 +27,7 @@ class EncodedMember(NamedTuple):
 
 
 def encode_subscription(topics: Iterable[str], user_data: bytes | None) -> bytes:
-    """Write what a consumer says when it joins, owning nothing. Source: ConsumerProtocol, v3."""
+    """Encode a subscription without owned partitions. Source: ConsumerProtocol, v3."""
     return b"".join(
         (
             int16(_SUBSCRIPTION_VERSION),
@@ -41,14 +41,14 @@ def encode_subscription(topics: Iterable[str], user_data: bytes | None) -> bytes
 
 
 def encode_assignment(topic: str, partitions: Iterable[int], user_data: bytes | None) -> bytes:
-    """Write what a consumer is given of a topic. Source: ConsumerProtocol, v3."""
+    """Encode an assignment of partitions of one topic. Source: ConsumerProtocol, v3."""
     numbers = [int32(partition) for partition in partitions]
     given = [string(topic) + array(numbers)] if numbers else []
     return int16(_ASSIGNMENT_VERSION) + array(given) + byte_string(user_data)
 
 
 def encode_group_key(group: str) -> bytes:
-    """Write the key of a group's metadata, type 2."""
+    """Encode the key of a group's metadata, type 2."""
     return int16(2) + string(group)
 
 
@@ -59,9 +59,9 @@ def encode_group_metadata(
     state_timestamp_ms: int,
     members: Iterable[EncodedMember],
 ) -> bytes:
-    """Write a group's metadata as its coordinator does. Source: GroupMetadataValue, v3.
+    """Encode a group's metadata. Source: GroupMetadataValue, v3.
 
-    Generation 0 is that of a group which nobody has joined yet: of no protocol at all.
+    Generation 0 is that of a new group without members and protocol.
     """
     return b"".join(
         (
@@ -115,6 +115,6 @@ def byte_string(raw: bytes | None) -> bytes:
 
 
 def array(elements: Iterable[bytes]) -> bytes:
-    """Write how many elements there are, and each."""
+    """Write the number of elements, and each element."""
     written = list(elements)
     return int32(len(written)) + b"".join(written)

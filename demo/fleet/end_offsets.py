@@ -1,4 +1,4 @@
-"""The log ends of a generated fleet's partitions, as the service publishes them."""
+"""Write the end offsets of a generated fleet's partitions, like the service."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ _SECONDS = 120
 
 
 def write_end_offsets(cluster: EmbeddedCluster, settings: FleetSettings, every_ms: int) -> None:
-    """Write each partition's ends every so often in the fleet's time, none before that.
+    """Write each partition's end offsets every ``every_ms`` of the fleet's time, up to its span.
 
-    None is after the fleet's span. Raises CaughtupError ``topic_failed`` or
-    ``produce_failed``.
+    Raises CaughtupError ``topic_failed`` or ``produce_failed``.
     """
     create_topics(cluster, {_TOPIC: 1}, {"cleanup.policy": "compact"})
     producer = Producer({**cluster.client_config(), "linger.ms": 50})

@@ -1,7 +1,7 @@
-"""What becomes of one generated group over time: who is a member when, and who has what.
+"""Generate the generations of one group over time: its members and their assignments.
 
-A Kafka Streams group is decided by HighAvailabilityTaskAssignor itself, of plain consumers each
-has a range. Made from seeds: the same seed gives the same story.
+Kafka Streams groups are assigned by HighAvailabilityTaskAssignor, consumer groups by ranges. The
+same seed generates the same story.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from caughtup.models.simulation.rounds import next_scenario
 #: A member's offset sum of a task that it runs, Kafka Streams' sentinel.
 RUNNING = -2
 PROBING_INTERVAL_MS = 600_000
-#: A group begins with one member; the others that start with it are there so much later.
+#: A group begins with one member; its other first members join this much later.
 _OTHERS_AFTER_MS = 2_000
 _DELETED_AFTER_MS = 1_000
 _MOST_MEMBERS = 5
@@ -36,11 +36,11 @@ _CONFIG = {
 
 
 class StoryMember(NamedTuple):
-    """A member of one generation, of a Streams group one process with one stream thread.
+    """A member of one generation; in a Streams group, a process with one stream thread.
 
-    ``number`` names the client in its group. ``process`` is None for a plain consumer;
-    ``offset_sums`` is what it reports when it joins, by partition (the task's, of subtopology 0);
-    ``active`` and ``standby`` are what it is given.
+    ``number`` identifies the client in its group. ``process`` is None for a plain consumer.
+    ``offset_sums``: as reported when it joins, by the task's partition (of subtopology 0).
+    ``active`` and ``standby``: its assigned partitions.
     """
 
     number: int
@@ -50,10 +50,10 @@ class StoryMember(NamedTuple):
     standby: tuple[int, ...]
 
 
-class Step(NamedTuple):
-    """A generation, ``after_ms`` of the story's begin; without members the group is empty.
+class GroupStep(NamedTuple):
+    """A generation, ``after_ms`` after the story's start; without members the group is empty.
 
-    ``next_rebalance_ms``: when a probing rebalance is due, of the begin too; None for never.
+    ``next_rebalance_ms``: when a probing rebalance is due, after the start too; None for never.
     """
 
     after_ms: int
@@ -61,11 +61,11 @@ class Step(NamedTuple):
     next_rebalance_ms: int | None
 
 
-class Story(NamedTuple):
-    """A group's generations, and when it is deleted, None if never; the last one is empty then."""
+class GroupStory(NamedTuple):
+    """A group's generations (the last one empty), and when it is deleted (None: never)."""
 
     streams: bool
-    steps: tuple[Step, ...]
+    steps: tuple[GroupStep, ...]
     deleted_after_ms: int | None
 
 
@@ -77,7 +77,7 @@ def make_story(
     changes: int,
     streams_percent: int,
     deleted_percent: int,
-) -> Story:
+) -> GroupStory:
     """Generate a group's story: members come and go ``changes`` times in ``span_ms``."""
     rng = random.Random(seed)
     streams = rng.random() * 100 < streams_percent
@@ -90,20 +90,20 @@ def make_story(
         else _consumer_steps(partitions, memberships)
     )
     if not deleted:
-        return Story(streams, tuple(steps), None)
-    steps.append(Step(ended_ms, (), None))
-    return Story(streams, tuple(steps), ended_ms + _DELETED_AFTER_MS)
+        return GroupStory(streams, tuple(steps), None)
+    steps.append(GroupStep(ended_ms, (), None))
+    return GroupStory(streams, tuple(steps), ended_ms + _DELETED_AFTER_MS)
 
 
 def position(partition: int, after_ms: int) -> int:
-    """Return a partition's end offset at a moment, which is also what is read by then."""
+    """Return a partition's end offset at a time, which is also the group's position then."""
     return _FIRST_OFFSET + after_ms * (5 + partition % 20) // 1000
 
 
 def _memberships(
     rng: random.Random, changes: int, ended_ms: int
 ) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Return the members (numbers) from each moment (ms) on. The first one is alone at first."""
+    """Yield the members' numbers from each time (ms) on; at first there is only one member."""
     members = [0]
     yield 0, tuple(members)
     count = rng.randint(1, _MOST_MEMBERS - 1)
@@ -113,7 +113,7 @@ def _memberships(
     fresh = count
     earliest = min(2 * _OTHERS_AFTER_MS, ended_ms - 1)
     gaps = sorted(rng.randrange(earliest, ended_ms) for _ in range(changes))
-    # No two at once: each is a generation of its own.
+    # No two changes at the same time: each is a generation of its own.
     for moment in accumulate(gaps, lambda before, own: max(before + 1, own)):
         if moment >= ended_ms:
             return
@@ -127,8 +127,8 @@ def _memberships(
 
 def _consumer_steps(
     partitions: int, memberships: list[tuple[int, tuple[int, ...]]]
-) -> Iterator[Step]:
-    """Assign ranges, the first members one more if they don't come out even (RangeAssignor)."""
+) -> Iterator[GroupStep]:
+    """Assign ranges; the first members get one more if the division is uneven (RangeAssignor)."""
     for moment, numbers in memberships:
         each, more = divmod(partitions, len(numbers))
         ends = list(accumulate(each + (place < more) for place in range(len(numbers))))
@@ -137,7 +137,7 @@ def _consumer_steps(
             StoryMember(number, None, {}, tuple(range(start, end)), ())
             for number, (start, end) in zip(numbers, ranges, strict=True)
         )
-        yield Step(moment, members, None)
+        yield GroupStep(moment, members, None)
 
 
 def _streams_steps(
@@ -145,7 +145,7 @@ def _streams_steps(
     partitions: int,
     memberships: list[tuple[int, tuple[int, ...]]],
     ended_ms: int,
-) -> Iterator[Step]:
+) -> Iterator[GroupStep]:
     """Decide each change of members, and the probing rebalances until the next one."""
     most = 1 + max(max(numbers) for _, numbers in memberships)
     processes = [ProcessId.of(rng.getrandbits(128)) for _ in range(most)]
@@ -163,7 +163,7 @@ def _streams_steps(
         while at_ms is not None and at_ms < until:
             decision = decide(scenario)
             due = at_ms + PROBING_INTERVAL_MS if decision.probing_rebalance_needed else None
-            yield Step(at_ms, _members(processes, numbers, scenario, decision, at_ms), due)
+            yield GroupStep(at_ms, _members(processes, numbers, scenario, decision, at_ms), due)
             scenario = next_scenario(scenario, decision, ends)
             at_ms = due
 
@@ -206,7 +206,7 @@ def _members(
 
 
 def _offset_sums(client: Client, at_ms: int) -> Iterator[tuple[int, int]]:
-    """Return the offset sums that a client reports: none for a task without local state."""
+    """Yield the offset sums that a client reports; none for tasks without local state."""
     for task in sorted(client.previous_active | client.previous_standby):
         running = task in client.previous_active
         yield task.partition, RUNNING if running else position(task.partition, at_ms)

@@ -1,7 +1,7 @@
-"""One large Kafka Streams group, as records of ``__consumer_offsets`` and its logs' ends.
+"""Generate one large Kafka Streams group, as records of ``__consumer_offsets``.
 
-Nothing of it ever was. Its leader decides as HighAvailabilityTaskAssignor does, each process has
-one stream thread, and every copy is restored when the next generation comes.
+Its leader decides like HighAvailabilityTaskAssignor, each process has one stream thread, and every
+copy is restored before the next generation.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from caughtup.models.wire.user_data_encoding import encode_assignment_info, enco
 GROUP = "generated-large"
 SOURCE = "generated-large-in"
 CHANGELOG = f"{GROUP}-counts-changelog"
-#: What each partition of both topics holds, how far behind that a standby is, and how far one may
-#: be that takes over, in offsets: as many records can be written for real.
+#: In offsets: the end of each partition of both topics, a standby's lag, and
+#: acceptable.recovery.lag. They are small, so that as many real records can be written.
 END_OFFSET = 50
 _BEHIND = 5
 _ACCEPTABLE = 10
@@ -40,9 +40,9 @@ Record = tuple[bytes, bytes]
 
 
 class LargeGroup:
-    """The group: so many processes, tasks, and standbys of each task.
+    """The group, with numbers of processes, tasks, and standbys of each task.
 
-    ``config`` has its assignor configs by Kafka's names.
+    ``config``: its assignor configs by Kafka's names.
     """
 
     def __init__(self, processes: int, tasks: int, standbys: int = 0) -> None:
@@ -57,12 +57,12 @@ class LargeGroup:
         self.join(processes)
 
     def join(self, processes: int) -> None:
-        """Add processes that have no tasks yet."""
+        """Add processes without tasks."""
         for number in range(len(self._held), len(self._held) + processes):
             self._held[ProcessId.of(number)] = ClientDecision((), (), ())
 
     def rebalance(self, at_ms: int) -> Record:
-        """Complete the next generation at a moment (ms), and carry it out; gives its record."""
+        """Complete the next generation at a time (ms); return its record."""
         self._number += 1
         decision = decide(parse_scenario(self._scenario()))
         due_ms = at_ms + _PROBING_MS if decision.probing_rebalance_needed else None
@@ -76,7 +76,7 @@ class LargeGroup:
         return encode_group_key(GROUP), value
 
     def _scenario(self) -> dict[str, Any]:
-        """Describe what the leader decides from, in the format of ``caughtup assign``."""
+        """Return the leader's scenario in the format of ``caughtup assign``."""
         tasks = [f"0_{number}" for number in range(self.tasks)]
         return {
             "assignor": "high_availability",
@@ -96,12 +96,12 @@ class LargeGroup:
         }
 
     def commits(self, at_ms: int) -> Iterator[Record]:
-        """Commit every source partition at a moment (ms)."""
+        """Yield the commits of every source partition at a time (ms)."""
         for number in range(self.tasks):
             yield commit_key(GROUP, number, SOURCE), commit_value(END_OFFSET, at_ms)
 
     def partitions(self) -> Iterator[TopicPartition]:
-        """Name the partitions of the source and the changelog; each ends at ``END_OFFSET``."""
+        """Yield the partitions of the source and the changelog; each ends at ``END_OFFSET``."""
         for topic in (SOURCE, CHANGELOG):
             for number in range(self.tasks):
                 yield TopicPartition(topic, number)
@@ -110,7 +110,7 @@ class LargeGroup:
 def _member(
     process: ProcessId, held: ClientDecision, given: ClientDecision, due_ms: int | None
 ) -> EncodedMember:
-    """Write the one member of a process: what it says it has, and what it is given."""
+    """Encode the member of a process, with its former copies and its new assignment."""
     name = f"{process}-StreamThread-1-consumer"
     sums = dict.fromkeys(held.standby, END_OFFSET - _BEHIND) | dict.fromkeys(held.active, RUNNING)
     active = [task.partition for task in given.active]

@@ -1,6 +1,6 @@
-"""Generated offset commits, written straight to ``__consumer_offsets`` of an embedded broker.
+"""Write generated offset commits directly to ``__consumer_offsets`` of an embedded broker.
 
-They are shaped as the brokers write them, but no group ever made them: for measurements only.
+They have the brokers' format, but there are no such groups: for measurements only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from caughtup.models.errors import CaughtupError
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 TOPIC = "generated"
-#: Brokers let nobody else produce to an internal topic.
+#: Only clients with this id may produce to an internal topic.
 _CLIENT_ID = "__admin_client"
 _TOPIC_ID = bytes(range(16))
 _QUEUE_FULL_SECONDS = 0.1
@@ -25,7 +25,7 @@ _READY_SECONDS = 60.0
 
 
 class RawRecord(NamedTuple):
-    """A record of ``__consumer_offsets``, where it stands in the log, its timestamp in ms."""
+    """A record of ``__consumer_offsets`` with its place in the log, and its timestamp in ms."""
 
     partition: int
     offset: int
@@ -43,10 +43,10 @@ def write_commits(
     offsets_partitions: int,
     advance: Callable[[int], None] = lambda _: None,
 ) -> int:
-    """Write ``count`` commits or a few more, of so many groups to each of so many partitions.
+    """Write at least ``count`` commits of these numbers of groups and partitions of each.
 
-    In rounds: each group commits all of its partitions, then the next. Returns how many were
-    written. ``advance`` is called with the number of each group's. Raises CaughtupError
+    In rounds: each group commits all of its partitions, then the next group. Returns the number of
+    commits. ``advance`` is called with the number of each group's commits. Raises CaughtupError
     ``produce_failed``.
     """
     make_offsets_topic(cluster)
@@ -72,7 +72,7 @@ def write_commits(
 def write_records(
     cluster: EmbeddedCluster, records: Iterable[RawRecord], *, batch_records: int = 10_000
 ) -> None:
-    """Write records as they are, with their timestamps; the brokers number them themselves.
+    """Write records with their timestamps; the broker assigns new offsets.
 
     Raises CaughtupError ``produce_failed``.
     """
@@ -98,7 +98,7 @@ def offsets_producer(
 
 
 def produce_record(producer: Producer, record: RawRecord) -> None:
-    """Produce a record with its timestamp, as soon as there is room for it."""
+    """Produce a record with its timestamp; wait while the producer's queue is full."""
     _produce(producer, record.key, record.value, record.partition, record.timestamp_ms)
 
 
@@ -108,7 +108,7 @@ def _flush(producer: Producer) -> None:
 
 
 def make_offsets_topic(cluster: EmbeddedCluster) -> None:
-    """Ask about a group until the brokers have made ``__consumer_offsets``."""
+    """Have the brokers create ``__consumer_offsets``, and wait until it is ready."""
     consumer = Consumer({**cluster.client_config(), "group.id": TOPIC})
     deadline = time.monotonic() + _READY_SECONDS
     try:
@@ -126,9 +126,9 @@ def make_offsets_topic(cluster: EmbeddedCluster) -> None:
 
 
 def offsets_partition(group: str, partitions: int) -> int:
-    """Return the partition that a group is kept on, from Java's hash of its name (ASCII).
+    """Return a group's partition of ``__consumer_offsets``, by Java's hash of its name (ASCII).
 
-    Source: Utils.abs, which makes Java's least integer 0.
+    Source: Utils.abs, which returns 0 for Java's least integer.
     """
     code = 0
     for character in group:
@@ -139,12 +139,12 @@ def offsets_partition(group: str, partitions: int) -> int:
 
 
 def commit_key(group: str, partition: int, topic: str = TOPIC) -> bytes:
-    """Write an OffsetCommitKey, type 1."""
+    """Encode an OffsetCommitKey, type 1."""
     return commit_key_prefix(group, topic) + struct.pack(">i", partition)
 
 
 def commit_key_prefix(group: str, topic: str) -> bytes:
-    """Write an OffsetCommitKey, type 1, up to its partition, which are the last four bytes."""
+    """Encode an OffsetCommitKey, type 1, without its last four bytes, the partition."""
     names = b"".join(
         struct.pack(">h", len(name)) + name for name in map(str.encode, (group, topic))
     )
@@ -152,7 +152,7 @@ def commit_key_prefix(group: str, topic: str) -> bytes:
 
 
 def commit_value(offset: int, commit_timestamp_ms: int) -> bytes:
-    """Write an OffsetCommitValue, version 4, with a topic id and without metadata."""
+    """Encode an OffsetCommitValue, version 4, with a topic id and without metadata."""
     head = struct.pack(">hqiB", 4, offset, 0, 1)
     tags = bytes((1, 0, len(_TOPIC_ID))) + _TOPIC_ID  # one field, number 0
     return head + struct.pack(">q", commit_timestamp_ms) + tags

@@ -1,14 +1,14 @@
-"""``__consumer_offsets`` as clusters keep it: generated logs of four kinds, for measurements.
+"""Generate four kinds of logs of ``__consumer_offsets``, for measurements.
 
-*Compacted*: what the cleaner leaves of a log, each key once: the last commit of each member, on the
-partitions that it was assigned. *Scattered*: each key once, no two of a group side by side, which
-is the hardest to read. *Interleaved*: a log that isn't compacted yet, of keys that take turns.
-*Runs*: one group's commits on all its partitions after the other's, again and again, as the live
-tail has them in short. A batch has as many records as a member commits at once.
+*Compacted*: a log after the cleaner, with each key once: the last commit of each member, on its
+assigned partitions. *Scattered*: each key once, no two of a group adjacent, the hardest to read.
+*Interleaved*: a log before compaction, with repeated keys in turn. *Runs*: each group's commits on
+all its partitions, one group after another, repeatedly, like a live log. A batch has as many
+records as a member commits at once.
 
-Values are of the versions that brokers have written: 3 from 2.1 on, 4 with a topic id from 4.1 on,
-1 for clients that ask for a retention of their own; some have metadata, as Kafka Streams writes it;
-one in fifty is a tombstone of a group that expired, and each group has its own record.
+Values have the versions that brokers write: 3 from 2.1 on, 4 with a topic id from 4.1 on, 1 for
+clients with a retention of their own. Some have metadata, like those of Kafka Streams; one in fifty
+is a tombstone of an expired group; and each group has a metadata record.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from caughtup.demo.fleet.offset_commits import (
 LOGS = ("compacted", "scattered", "interleaved", "runs")
 #: Partitions that a member is assigned, and commits at once.
 _ASSIGNED = 10
-#: Of a hundred values, so many of each version, where they are mixed; and of all records, tombstones.
+#: In a mixture, the number of values of each version in a hundred; and how rare tombstones are.
 _MIXED = {4: 60, 3: 35, 1: 5}
 _TOMBSTONES = 2
-#: One in so many groups is a Kafka Streams application, whose commits have metadata.
+#: One group in this many is a Kafka Streams application, whose commits have metadata.
 _STREAMS_GROUPS = 5
-#: What Kafka Streams writes: a magic byte and a partition's time, in base64.
+#: Kafka Streams' metadata: a magic byte and a partition's time, in base64.
 _METADATA = b"AgAAAZMbXbpPAAAAAA=="
 #: A group without members, as a broker leaves it: no generation, no protocol, no leader.
 _EMPTY_GROUP = struct.pack(">hh", 3, 8) + b"consumer" + struct.pack(">ihhqi", 7, -1, -1, 0, 0)
@@ -46,9 +46,9 @@ _SAID_EVERY = 1_000
 
 
 class Shape(NamedTuple):
-    """What is in a log: ``groups`` × ``partitions`` keys, ``records`` commits of them.
+    """The content of a log: ``groups`` × ``partitions`` keys, with ``records`` commits.
 
-    ``version`` is that of all values; None for a mixture.
+    ``version``: of all values; None for a mixture.
     """
 
     records: int
@@ -58,7 +58,7 @@ class Shape(NamedTuple):
 
     @property
     def topics(self) -> int:
-        """How many topics the groups read: three groups each, on average."""
+        """The number of topics; each is read by three groups on average."""
         return max(1, self.groups // 3)
 
 
@@ -72,8 +72,8 @@ def write_log(
 ) -> int:
     """Write a log to a cluster whose ``__consumer_offsets`` is new; return its number of records.
 
-    The same records each time, but for when they were made: within the last day. ``advance`` is
-    called now and then with the number of records. Raises CaughtupError ``produce_failed``.
+    The records are the same each time except for their times, within the last day. ``advance`` is
+    called at intervals with the number of new records. Raises CaughtupError ``produce_failed``.
     """
     make_offsets_topic(cluster)
     written = 0
@@ -91,7 +91,7 @@ def write_log(
 
 
 def records(kind: str, shape: Shape, offsets_partitions: int, now_ms: int) -> Iterator[RawRecord]:
-    """Yield the records of a log, the groups' own first, in the order in which they are written."""
+    """Yield the records of a log in the order of writing, groups' metadata first."""
     drawn = random.Random(f"{kind} {shape}")
     groups = [f"team-{number % 97}.consumer-group-{number:06d}" for number in range(shape.groups)]
     topics = [f"domain.orders-{number % shape.topics:05d}" for number in range(shape.groups)]
@@ -110,7 +110,7 @@ def records(kind: str, shape: Shape, offsets_partitions: int, now_ms: int) -> It
 
 
 def _order(kind: str, shape: Shape, drawn: random.Random) -> Iterator[int]:
-    """Yield which key is committed next: its group's number times the partitions, plus its own."""
+    """Yield the order of commits, as numbers of keys: group × partitions + partition."""
     keys = list(range(shape.groups * shape.partitions))
     if kind == "compacted":
         commits = [keys[at : at + _ASSIGNED] for at in range(0, len(keys), _ASSIGNED)]
@@ -125,7 +125,7 @@ def _order(kind: str, shape: Shape, drawn: random.Random) -> Iterator[int]:
 
 
 def _values(shape: Shape, drawn: random.Random) -> Callable[[int, int, int], bytes | None]:
-    """Return what makes the value of a commit: of a group, an offset and a time (ms)."""
+    """Return a function that makes a commit's value from a group, an offset and a time (ms)."""
     versions = [4] * _MIXED[4] + [3] * _MIXED[3] + [1] * _MIXED[1]
     topic_ids = [drawn.randbytes(16) for _ in range(shape.topics)]
     choices = random.Random(shape.records)

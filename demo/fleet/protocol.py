@@ -1,7 +1,7 @@
-"""A generated fleet played on a real broker: its members join, commit, leave; groups are deleted.
+"""Play a generated fleet on a real broker: members join, commit and leave; groups are deleted.
 
-Members are connections of ours that speak the real group protocol, so that the broker's group
-coordinator writes ``__consumer_offsets`` itself. In simulated time: an event follows the last one.
+Members are our own connections with the real group protocol, so that the broker's group coordinator
+itself writes ``__consumer_offsets``. Events follow each other without waiting for their times.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.demo.fleet.connection import Error, GroupConnection, Joined
+from caughtup.demo.fleet.connection import Error, GroupConnection, JoinResponse
 from caughtup.demo.fleet.offset_commits import make_offsets_topic
-from caughtup.demo.fleet.records import PROTOCOLS, TIMEOUT_MS, given_to, said_by
-from caughtup.demo.fleet.timeline import Committed, Event, Generation, Group
+from caughtup.demo.fleet.records import PROTOCOLS, TIMEOUT_MS, assignment_of, subscription_of
+from caughtup.demo.fleet.timeline import Committed, Event, FleetGroup, Generation
 from caughtup.models.errors import CaughtupError
 
 _SECONDS = 60.0
@@ -31,9 +31,9 @@ def play_fleet(
     events: Iterable[Event],
     advance: Callable[[int], None] = lambda _: None,
 ) -> None:
-    """Play a fleet on a cluster of one node, which has its topics. ``advance`` counts commits.
+    """Play a fleet on a cluster of one node that has its topics. ``advance`` counts commits.
 
-    Raises CaughtupError ``group_failed`` where the coordinator refuses something.
+    Raises CaughtupError ``group_failed`` if the coordinator refuses a request.
     """
     if len(cluster.node_ids) != 1:
         raise CaughtupError("bad_cluster", "a fleet is played on one node")
@@ -56,9 +56,9 @@ def play_fleet(
 
 
 class _LiveGroup:
-    """A group's members as the broker knows them: by number, their connections and member ids."""
+    """A group's members on the broker: connections and member ids by number."""
 
-    def __init__(self, address: tuple[str, int], group: Group) -> None:
+    def __init__(self, address: tuple[str, int], group: FleetGroup) -> None:
         self._address = address
         self._group = group
         self._protocol = PROTOCOLS[group.streams]
@@ -74,17 +74,17 @@ class _LiveGroup:
         self._lines.clear()
 
     def rebalance(self, event: Generation) -> None:
-        """Leave and join with members until they are this generation's, and send the assignment."""
+        """Have members leave and join until they are this generation's; send the assignment."""
         members = {member.number: member for member in event.members}
-        said = {number: said_by(event, member) for number, member in members.items()}
+        said = {number: subscription_of(event, member) for number, member in members.items()}
         fresh = sorted(members.keys() - self._ids.keys())
         changed = self._leave(sorted(self._ids.keys() - members.keys())) or bool(fresh)
         stayed = sorted(self._ids)
-        for number in fresh:  # a coordinator waits for whoever has an id
+        for number in fresh:  # a coordinator waits for members that have an id
             self._introduce(number, said[number])
         self._send_joins(fresh, said)
         if stayed and changed:
-            # Who joins unchanged, and too early, is only answered with the last generation.
+            # A member that joins unchanged and too early only gets the last generation again.
             self._wait_rebalancing(stayed[0])
         self._send_joins(stayed, said)
         if members:
@@ -102,7 +102,7 @@ class _LiveGroup:
         return True
 
     def _introduce(self, number: int, said: bytes) -> None:
-        """Connect a new member, and get the id under which it is to join."""
+        """Connect a new member, and get its member id."""
         client_id = self._group.client_id(number)
         line = self._lines[number] = GroupConnection(self._address, client_id, _SECONDS)
         deadline = time.monotonic() + _SECONDS
@@ -133,7 +133,7 @@ class _LiveGroup:
                 raise CaughtupError("group_failed", f"{self._group.name} never rebalanced")
             time.sleep(_POLL_SECONDS)
 
-    def _deal(self, event: Generation, answers: Mapping[int, Joined]) -> None:
+    def _deal(self, event: Generation, answers: Mapping[int, JoinResponse]) -> None:
         for number, answer in answers.items():
             self._lines[number].require(answer.error)
         if (found := {answer.generation for answer in answers.values()}) != {event.number}:
@@ -141,11 +141,11 @@ class _LiveGroup:
                 "group_failed", f"{self._group.name}: {found} are no generation {event.number}"
             )
         self._generation = event.number
-        given = {self._ids[member.number]: given_to(event, member) for member in event.members}
+        given = {self._ids[member.number]: assignment_of(event, member) for member in event.members}
         for number, answer in answers.items():
             own = self._ids[number]
-            dealt = given if answer.leader == own else {}
-            self._lines[number].send_sync(self._group.name, event.number, own, dealt)
+            sent = given if answer.leader == own else {}
+            self._lines[number].send_sync(self._group.name, event.number, own, sent)
         for member in event.members:
             received = self._lines[member.number].synced()
             if received != given[self._ids[member.number]]:
@@ -165,7 +165,7 @@ class _LiveGroup:
                 )
 
     def delete(self) -> None:
-        """Delete the group, which has no members any more."""
+        """Delete the group, which has to be empty."""
         with GroupConnection(self._address, self._group.name, _SECONDS) as line:
             line.delete(self._group.name)
         self.close()

@@ -1,6 +1,6 @@
-"""Records of ``__consumer_offsets`` as they stand in a log: read from brokers, kept as Parquet.
+"""Raw records of ``__consumer_offsets``: read them from brokers, write them as Parquet.
 
-The files have the columns that Spark's Kafka source gives, so that a job can read either.
+The files have the columns of Spark's Kafka source, so that a job can read either.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from caughtup.demo.fleet.offset_commits import RawRecord
 from caughtup.models.errors import CaughtupError
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
-#: Columns of a file of raw records; ``timestamp_ms`` since the epoch.
+#: The columns of a file of raw records; ``timestamp_ms`` since 1970.
 SCHEMA = pyarrow.schema(
     [
         pyarrow.field("topic", pyarrow.string(), nullable=False),
@@ -31,7 +31,7 @@ SCHEMA = pyarrow.schema(
         pyarrow.field("value", pyarrow.binary()),
     ]
 )
-#: Records held before they are written, and those of a file: a Spark task reads one or a few.
+#: The records in memory before they are written, and those of a file: a task reads one or a few.
 _ROWS_HELD = 65_536
 _ROWS_A_FILE = 2_000_000
 _AT_ONCE = 10_000
@@ -41,8 +41,8 @@ _SECONDS = 60.0
 class RawRecordFiles:
     """Writes records into files ``generated-records-00000.parquet``, … of a new directory.
 
-    A context manager. However many records there are, some ten thousands are held. Raises
-    CaughtupError ``output_exists`` or ``output_failed``.
+    A context manager. It keeps at most some ten thousand records in memory. Raises CaughtupError
+    ``output_exists`` or ``output_failed``.
     """
 
     def __init__(self, directory: Path, rows_a_file: int = _ROWS_A_FILE) -> None:
@@ -105,7 +105,7 @@ class RawRecordFiles:
 
 
 def read_back(cluster: EmbeddedCluster, topic: str = CONSUMER_OFFSETS) -> Iterator[list[RawRecord]]:
-    """Read all that a topic has now, some thousands of records at a time.
+    """Read a topic to its present end; yield some thousands of records at a time.
 
     Raises CaughtupError ``read_failed``.
     """
@@ -145,7 +145,7 @@ def read_back(cluster: EmbeddedCluster, topic: str = CONSUMER_OFFSETS) -> Iterat
 
 def _raw(message: Message) -> RawRecord:
     partition, offset, (_, at_ms) = message.partition(), message.offset(), message.timestamp()
-    # Only messages that are yet to be sent lack these.
+    # Only messages that are not sent yet lack these.
     assert partition is not None
     assert offset is not None
     return RawRecord(partition, offset, at_ms, message.key(), message.value())

@@ -1,7 +1,4 @@
-"""A generated fleet as records of ``__consumer_offsets``, written by our own encoders.
-
-They read as what brokers write of such a fleet, but no broker ever wrote them.
-"""
+"""Encode a generated fleet as records of ``__consumer_offsets``, like those that brokers write."""
 
 from __future__ import annotations
 
@@ -18,13 +15,13 @@ from caughtup.demo.fleet.encoding import (
 )
 from caughtup.demo.fleet.group import StoryMember
 from caughtup.demo.fleet.offset_commits import RawRecord, commit_key_prefix, offsets_partition
-from caughtup.demo.fleet.timeline import Committed, Deleted, Event, Generation, Group
+from caughtup.demo.fleet.timeline import Committed, Deleted, Event, FleetGroup, Generation
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.wire.user_data_encoding import encode_assignment_info, encode_subscription_info
 
 #: Whether it is Kafka Streams' → the name of the group's protocol.
 PROTOCOLS = {True: "stream", False: "range"}
-#: Session and rebalance timeout of every member; nobody sends heartbeats meanwhile.
+#: Session and rebalance time-out of every member: long, since no heartbeats are sent.
 TIMEOUT_MS = 1_800_000
 _HOST = "/127.0.0.1"
 _PARTITION = struct.Struct(">i")
@@ -34,8 +31,8 @@ _COMMIT_VERSION = 4
 _NO_EPOCH = -1
 
 
-def said_by(event: Generation, member: StoryMember) -> bytes:
-    """Write what a member says when it joins this generation."""
+def subscription_of(event: Generation, member: StoryMember) -> bytes:
+    """Encode a member's subscription for this generation."""
     user_data = None
     if member.process is not None:
         sums = {TaskId(0, partition): own for partition, own in member.offset_sums.items()}
@@ -43,8 +40,8 @@ def said_by(event: Generation, member: StoryMember) -> bytes:
     return encode_subscription([event.group.topic], user_data)
 
 
-def given_to(event: Generation, member: StoryMember) -> bytes:
-    """Write what a member is given in this generation."""
+def assignment_of(event: Generation, member: StoryMember) -> bytes:
+    """Encode a member's assignment in this generation."""
     user_data = None
     topic = event.group.topic
     if member.process is not None:
@@ -57,7 +54,7 @@ def given_to(event: Generation, member: StoryMember) -> bytes:
 
 
 def fleet_records(events: Iterable[Event], offsets_partitions: int) -> Iterator[list[RawRecord]]:
-    """Write each event's records, those of one event together; offsets count from 0."""
+    """Yield the records of each event; offsets count from 0."""
     ends = [0] * offsets_partitions
     homes: dict[str, int] = {}
     for event in events:
@@ -83,7 +80,7 @@ def _pairs(event: Event) -> list[tuple[bytes, bytes | None]]:
     metadata = (key, _metadata(event))
     if event.number > 1:
         return [metadata]
-    # The coordinator writes a group down when the first member asks, before it is one.
+    # The coordinator first writes an empty group when the first member asks to join.
     return [(key, encode_group_metadata(0, None, None, event.at_ms, ())), metadata]
 
 
@@ -118,10 +115,10 @@ def _member(event: Generation, member: StoryMember) -> EncodedMember:
         _HOST,
         TIMEOUT_MS,
         TIMEOUT_MS,
-        said_by(event, member),
-        given_to(event, member),
+        subscription_of(event, member),
+        assignment_of(event, member),
     )
 
 
-def _member_id(group: Group, client_id: str) -> str:
+def _member_id(group: FleetGroup, client_id: str) -> str:
     return f"{client_id}-{uuid.uuid5(uuid.NAMESPACE_URL, group.name + client_id)}"

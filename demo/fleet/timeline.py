@@ -1,6 +1,6 @@
-"""A generated fleet of consumer groups over a span of time: what happens in it, in order.
+"""Generate the events of a fleet of consumer groups over a span of time, in order.
 
-Nothing of it ever was: every name says so. The same settings give the same events.
+All names show that it is generated. The same settings give the same events.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from functools import cache
 from operator import attrgetter
 from typing import NamedTuple
 
-from caughtup.demo.fleet.group import Step, Story, StoryMember, make_story
+from caughtup.demo.fleet.group import GroupStep, GroupStory, StoryMember, make_story
 
-#: When every fleet begins, in ms since the epoch, unless its settings say otherwise.
+#: The default start of a fleet, in ms since 1970.
 START_MS = 1_790_000_000_000
-#: So many groups read one topic.
+#: The number of groups that read the same topic.
 _GROUPS_A_TOPIC = 100
-#: Groups begin within this time, one after the other.
+#: The groups begin one after another within this time.
 _STAGGER_MS = 997
 
 
 @dataclass(frozen=True)
 class FleetSettings:
-    """How large a fleet is, and what happens in it.
+    """The size of a fleet, and its events.
 
-    ``groups`` with ``partitions`` each, which commit all of them every ``interval_ms`` for
-    ``span_ms``; members come or go ``changes`` times. ``streams_percent`` of the groups are Kafka
-    Streams', ``deleted_percent`` of all end and are deleted. There are ``makes`` different groups,
-    which the others repeat under other names.
+    ``groups`` with ``partitions`` each commit all of them every ``interval_ms`` for ``span_ms``;
+    members come or go ``changes`` times. ``streams_percent`` of the groups are Kafka Streams
+    groups, ``deleted_percent`` of all end and are deleted. There are ``makes`` different groups; the
+    others repeat them under other names.
     """
 
     groups: int
@@ -46,46 +46,46 @@ class FleetSettings:
 
     @property
     def commits(self) -> int:
-        """How many offsets it commits, roughly: groups that are deleted stop before the end."""
+        """The approximate number of commits: deleted groups stop before the end."""
         return self.groups * self.partitions * (self.span_ms // self.interval_ms)
 
 
-class Group(NamedTuple):
-    """A group's name, and the topic that it reads, which others read, too."""
+class FleetGroup(NamedTuple):
+    """A group's name, and the topic that it reads."""
 
     name: str
     topic: str
     streams: bool
 
     def client_id(self, number: int) -> str:
-        """Name a member's client; a stream thread's as Kafka Streams names it."""
+        """Return a member's client id; that of a stream thread as in Kafka Streams."""
         own = f"{self.name}-client-{number}"
         return f"{own}-StreamThread-1-consumer" if self.streams else own
 
 
 class Generation(NamedTuple):
-    """Members are together; without any the group has become empty."""
+    """The event of a new generation; without members the group has become empty."""
 
     at_ms: int
-    group: Group
+    group: FleetGroup
     number: int
     members: tuple[StoryMember, ...]
     next_rebalance_ms: int | None
 
 
 class Committed(NamedTuple):
-    """Every member commits what it reads: partition → offset."""
+    """The event of commits by all members: offsets by partition."""
 
     at_ms: int
-    group: Group
+    group: FleetGroup
     offsets: dict[int, int]
 
 
 class Deleted(NamedTuple):
-    """The group is deleted, and with it its commits, of these partitions."""
+    """The event of the group's deletion, with its commits on these partitions."""
 
     at_ms: int
-    group: Group
+    group: FleetGroup
     partitions: range
 
 
@@ -93,19 +93,19 @@ Event = Generation | Committed | Deleted
 
 
 def fleet_topics(settings: FleetSettings) -> dict[str, int]:
-    """Name the topics that the fleet reads, with their numbers of partitions."""
+    """Return the topics that the fleet reads, with their numbers of partitions."""
     count = -(-settings.groups // _GROUPS_A_TOPIC)
     return {_topic(number): settings.partitions for number in range(count)}
 
 
 def fleet_events(settings: FleetSettings) -> Iterator[Event]:
-    """Yield the fleet's events in the order of time, holding at most one event of a group."""
+    """Yield the fleet's events in the order of time, with at most one of each group in memory."""
     groups = (_group_events(settings, number) for number in range(settings.groups))
     return heapq.merge(*groups, key=attrgetter("at_ms"))
 
 
 def log_end(settings: FleetSettings, topic: str, partition: int, after_ms: int) -> int:
-    """Return the end offset of a partition that the fleet reads, so many ms after its begin."""
+    """Return the end offset of a partition ``after_ms`` after the fleet's start."""
     start, per_second = _paces(settings.seed, topic, settings.partitions)[partition]
     return start + per_second * after_ms // 1000
 
@@ -114,7 +114,7 @@ def _group_events(settings: FleetSettings, number: int) -> Iterator[Event]:
     story = _story(settings, number % settings.makes)
     kind = "streams" if story.streams else "consumers"
     topic = _topic(number // _GROUPS_A_TOPIC)
-    group = Group(f"generated-{kind}-{number:06}", topic, story.streams)
+    group = FleetGroup(f"generated-{kind}-{number:06}", topic, story.streams)
     begin = settings.start_ms + number * _STAGGER_MS % settings.interval_ms
     steps = iter(enumerate(story.steps, 1))
     upcoming = next(steps, None)
@@ -137,7 +137,7 @@ def _group_events(settings: FleetSettings, number: int) -> Iterator[Event]:
         yield Deleted(begin + story.deleted_after_ms, group, range(settings.partitions))
 
 
-def _generation(begin: int, group: Group, number: int, step: Step) -> Generation:
+def _generation(begin: int, group: FleetGroup, number: int, step: GroupStep) -> Generation:
     due = step.next_rebalance_ms
     return Generation(
         begin + step.after_ms, group, number, step.members, None if due is None else begin + due
@@ -146,13 +146,13 @@ def _generation(begin: int, group: Group, number: int, step: Step) -> Generation
 
 @cache
 def _paces(seed: int, topic: str, partitions: int) -> tuple[tuple[int, int], ...]:
-    """Return each partition's offset at the begin, and how many records a second it gets."""
+    """Return each partition's offset at the start, and its records a second."""
     rng = random.Random(f"{seed} {topic}")
     return tuple((rng.randrange(10_000, 10**9), rng.randint(5, 500)) for _ in range(partitions))
 
 
 @cache
-def _story(settings: FleetSettings, make: int) -> Story:
+def _story(settings: FleetSettings, make: int) -> GroupStory:
     return make_story(
         settings.seed * 1_000_003 + make,
         partitions=settings.partitions,

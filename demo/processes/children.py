@@ -20,8 +20,8 @@ _LOGGED_ERROR = re.compile(r"\b(?:ERROR|FATAL)\b(.*)")
 _THROWN = re.compile(
     r"(?:Exception in thread \"\S+\" )?((?:[\w$]+\.)+[\w$]+(?:Exception|Error)\b.*)"
 )
-# The shell tells the watchdog its id before it becomes the program: there is no moment at which
-# the program runs and the watchdog does not know. $0 is unused, "$@" is the program.
+# The shell sends its id to the watchdog before it becomes the program, so that the watchdog always
+# knows of a running program. $0 is unused, "$@" is the program.
 _ANNOUNCED = 'echo "process $$" >&0; exec "$@" </dev/null'
 
 
@@ -43,7 +43,7 @@ class Process:
 
     @property
     def exit_code(self) -> int | None:
-        """What it exited with (minus the signal that ended it), or None while it runs."""
+        """The exit code (negative: the signal that ended it), or None while it runs."""
         return self._popen.poll()
 
     def wait(self) -> int:
@@ -51,7 +51,7 @@ class Process:
         return self._popen.wait()
 
     def terminate(self, timeout_seconds: float = 30.0) -> None:
-        """Ask it to end, wait, and kill it when it has not ended in time."""
+        """Send SIGTERM, wait, and kill the process if it has not ended in time."""
         if self.exit_code is None:
             self._popen.terminate()
             try:
@@ -60,13 +60,13 @@ class Process:
                 self.kill()
 
     def kill(self) -> None:
-        """End it with SIGKILL, and what it started in its session."""
+        """Kill it (SIGKILL), with all processes of its session."""
         if self.exit_code is None:
             os.killpg(self.pid, signal.SIGKILL)
             self._popen.wait(_KILLED_SECONDS)
 
     def output(self) -> str:
-        """Return what it wrote so far, without what earlier ones wrote to the same log."""
+        """Return its output so far, without that of earlier processes with the same log."""
         try:
             with self.log.open("rb") as log:
                 log.seek(self._log_start)
@@ -114,7 +114,7 @@ class Processes(ClosedOnExit):
         assert self._watchdog.stdin is not None
         self._to_watchdog = self._watchdog.stdin
         self.directory = Path(tempfile.gettempdir(), f"caughtup-{secrets.token_hex(6)}").absolute()
-        # Announced before it is made, for the same reason as a process.
+        # Announced before it is created, for the same reason as a process.
         self._to_watchdog.write(f"directory {self.directory}\n".encode())
         self.directory.mkdir(mode=0o700)
 

@@ -1,4 +1,4 @@
-"""What has to be closed is a context manager: leaving it closes it."""
+"""A base class for context managers that call ``close()`` at the end."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Outlives the program that started it just long enough to end what that program left behind.
+"""A watchdog process that ends child processes and removes directories when its parent has ended.
 
-Run as a script, on the standard library alone, so that it is up in a few hundredths of a second.
+It is run as a script and uses only the standard library, so that it starts in some 0.03 s.
 It reads lines from standard input: ``process PID`` (a session leader to end) and ``directory
 PATH`` (to remove). End of input means that the parent is done or dead, however it died; the
 watchdog then ends those processes, removes those directories and exits.
@@ -24,8 +24,8 @@ _POLL_SECONDS = 0.02
 def start_time(pid: int) -> str | None:
     """Return when a process started, in clock ticks since boot; None for a dead one or a zombie.
 
-    A process id may be given anew once its process is reaped; the pair of both is unique.
-    See proc(5), ``/proc/pid/stat``: the name in brackets may hold spaces and brackets itself.
+    A process id may be reused; the pair of id and start time is unique. See proc(5),
+    ``/proc/pid/stat``: the name in parentheses may hold spaces and parentheses itself.
     """
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
@@ -38,7 +38,7 @@ def start_time(pid: int) -> str | None:
 def end_processes(started: dict[int, str]) -> None:
     """End process groups by their leaders' ids: SIGTERM, then SIGKILL after GRACE_SECONDS.
 
-    ``started`` gives each leader's start time; one that differs now is a stranger's process.
+    ``started``: each leader's start time; with another one, the id belongs to another process.
     """
     for signal_number in (signal.SIGTERM, signal.SIGKILL):
         for pid in _alive(started):
@@ -64,7 +64,7 @@ def _alive(started: dict[int, str]) -> list[int]:
 
 
 def main() -> None:
-    """Collect what to end and to remove until the input ends; then do it."""
+    """Collect processes and directories until the input ends; then end and remove them."""
     started: dict[int, str] = {}
     directories: list[str] = []
     for line in sys.stdin:

@@ -1,4 +1,4 @@
-"""The acts: reassignments of every kind, healthy and not, done to a real cluster of six nodes."""
+"""The acts: reassignments of every kind, healthy and not, on a real cluster of six nodes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ACTS: Final[Mapping[str, str]] = {
     "controller lost": "the_controller_is_lost",
     "throttle left": "a_throttle_is_left",
 }
-#: Those that a test has time for; the others take minutes, or a machine with nothing else to do.
+#: The acts that are short enough for tests; others take minutes, or an idle machine.
 SHORT_ACTS: Final = ("taken back", "starved")
 _RATE: Final = 1_500_000
 _STARVING_RATE: Final = 200_000
@@ -32,10 +32,10 @@ _LEFT_SECONDS: Final = 780.0
 
 
 class StagedReassignments:
-    """The acts, in any order. Each returns what it staged once that is over.
+    """The acts, in any order. Each returns its reassignments once they have ended.
 
-    ``quorum_leader`` names the active controller. Raises CaughtupError ``stage_failed`` where the
-    cluster doesn't do what was staged.
+    ``quorum_leader`` returns the active controller. Raises CaughtupError ``stage_failed`` if the
+    cluster does not do what an act needs.
     """
 
     def __init__(self, stage: ReassignmentStage, quorum_leader: Callable[[], int]) -> None:
@@ -43,7 +43,7 @@ class StagedReassignments:
         self._quorum_leader = quorum_leader
 
     def play(self, act: str) -> list[StagedReassignment]:
-        """Play one of ACTS, and return what it staged. Raises CaughtupError for any other."""
+        """Play one of ACTS; return its reassignments. Raises CaughtupError for another name."""
         if act not in ACTS:
             raise CaughtupError("unknown_act", f"no act {act!r}: there are {', '.join(ACTS)}")
         reassignments: list[StagedReassignment] = getattr(self, ACTS[act])()
@@ -108,7 +108,7 @@ class StagedReassignments:
         return [staged]
 
     def a_target_is_lost(self) -> list[StagedReassignment]:
-        """A destination dies mid-copy and comes back; others want to go there meanwhile."""
+        """A destination dies mid-copy and comes back; other reassignments to it start meanwhile."""
         stage = self._stage
         with stage.watch() as watch:
             lost = stage.topic("target-lost", [1, 2], megabytes=60)
@@ -162,7 +162,7 @@ class StagedReassignments:
         target: list[int],
         dies: Callable[[], int],
     ) -> list[StagedReassignment]:
-        """Have a node die mid-copy, which ``dies`` returns, and start it again at the end."""
+        """Kill a node mid-copy (``dies`` kills and returns it), and start it again at the end."""
         stage = self._stage
         with stage.watch() as watch:
             with stage.throttled(partition, _RATE):
@@ -175,7 +175,7 @@ class StagedReassignments:
         return [staged]
 
     def a_throttle_is_left(self) -> list[StagedReassignment]:
-        """A reassignment ends, and nobody takes its throttle off."""
+        """A reassignment ends, and its throttle is not removed."""
         stage = self._stage
         with stage.watch() as watch:
             partition = stage.topic("throttle-left", [1, 2], megabytes=10)

@@ -1,4 +1,4 @@
-"""Healthy reassignments without end: random partitions go to random brokers, under load."""
+"""Healthy reassignments, continuously: random partitions to random brokers, under load."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from caughtup.models.ids import TopicPartition
 
 
 class _Topic(NamedTuple):
-    """Megabytes of each partition, how many of those, and whether their copying is throttled."""
+    """A topic: megabytes of each partition, number of partitions, whether copying is throttled."""
 
     megabytes: int
     partitions: int
@@ -36,7 +36,7 @@ _PAUSE_SECONDS: Final = (1.0, 8.0)
 
 
 class ShownEta(NamedTuple):
-    """When an ETA was given, what it was in seconds, and whether it was the only one then."""
+    """An ETA in seconds, when it was shown, and whether it was the only reassignment then."""
 
     at: float
     seconds: float
@@ -44,7 +44,7 @@ class ShownEta(NamedTuple):
 
 
 class EtaError(NamedTuple):
-    """By how many seconds an ETA was off, how many were left, and whether it was the only one."""
+    """An ETA's error in seconds, the seconds that were left, and whether it was the only one."""
 
     seconds: float
     left: float
@@ -53,9 +53,9 @@ class EtaError(NamedTuple):
 
 @dataclass(slots=True)
 class ChurnedReassignment:
-    """A reassignment from its start to its end, in seconds of the monotonic clock.
+    """A reassignment from its start to its end, in monotonic seconds.
 
-    ``seen``: whether it was ever shown as moving. ``etas``: each that was given.
+    ``seen``: whether the service ever showed it. ``etas``: all ETAs that were shown.
     """
 
     partition: TopicPartition
@@ -67,9 +67,9 @@ class ChurnedReassignment:
     alarms: set[str] = field(default_factory=set)
 
     def errors(self) -> list[EtaError]:
-        """Return by how much each ETA was off, from half-way on.
+        """Return the errors of the ETAs in the second half of the time.
 
-        The last second doesn't count: observations are as far apart.
+        The last second does not count, which is the time between two observations.
         """
         if self.ended is None:
             return []
@@ -82,7 +82,10 @@ class ChurnedReassignment:
 
 
 class Churn:
-    """Reassigns partitions for some time, so many at once. ``page`` is what the service shows."""
+    """Reassigns partitions for some time, ``at_once`` at the same time.
+
+    ``page`` returns what the service shows.
+    """
 
     def __init__(
         self,
@@ -122,7 +125,7 @@ class Churn:
                 set_throttle(self._cluster, name, _RATE)
 
     def run(self, seconds: float, advance: Callable[[float], None]) -> None:
-        """Reassign partitions for so long, then let the last ones end."""
+        """Reassign partitions for ``seconds``, then wait for the last ones."""
         stop = Event()
         writers = [
             Thread(
@@ -195,4 +198,4 @@ class Churn:
                 reassignment.ended = now - ago
                 del going[partition]
             elif not reassignment.seen and now - reassignment.began > _UNSEEN_SECONDS:
-                del going[partition]  # it was over between two observations
+                del going[partition]  # it ended between two observations

@@ -1,4 +1,4 @@
-"""What is done to a real cluster in every act: topics, throttles, load, and reassignments."""
+"""The operations of the acts on a real cluster: topics, throttles, load, and reassignments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from caughtup.demo.reassignments.staged import StagedReassignment, VerdictWatch
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
 
-#: Reassigns a partition to these brokers; None cancels that.
+#: Reassigns a partition to these brokers; None cancels.
 Reassign = Callable[[TopicPartition, list[int] | None], None]
 
 _RECORD_BYTES: Final = 10_000
@@ -30,8 +30,8 @@ _END_SECONDS: Final = 240.0
 class ReassignmentStage:
     """A cluster whose partitions are reassigned, and the service that watches it.
 
-    ``reassign`` starts or cancels a reassignment, ``page`` gives what the service shows, and
-    ``say`` prints what is done.
+    ``reassign`` starts or cancels a reassignment, ``page`` returns what the service shows, and
+    ``say`` prints each step.
     """
 
     def __init__(
@@ -48,13 +48,13 @@ class ReassignmentStage:
         self._admin = AdminClient(cluster.client_config())
 
     def watch(self) -> VerdictWatch:
-        """Return a watch for what the service says."""
+        """Return a watch for the service's verdicts."""
         return VerdictWatch(self._page)
 
     def start(
         self, watch: VerdictWatch, name: str, partition: TopicPartition, to: list[int], outcome: str
     ) -> StagedReassignment:
-        """Reassign a partition to these brokers, and note what is said of it."""
+        """Reassign a partition to these brokers, and record its verdicts."""
         self._say(f"{name}: {partition} to {to}")
         staged = watch.add(StagedReassignment(name, partition, outcome=outcome))
         self.reassign(partition, to)
@@ -85,14 +85,14 @@ class ReassignmentStage:
 
     @contextmanager
     def throttled(self, partition: TopicPartition, rate: int) -> Iterator[None]:
-        """Throttle the copying of a partition meanwhile, in bytes/s."""
+        """Throttle the copying of a partition inside the context, in bytes/s."""
         self.throttle(partition, rate)
         yield
         self.clear_throttle(partition)
 
     @contextmanager
     def writing(self, partition: TopicPartition) -> Iterator[None]:
-        """Write 0.9 MB/s to a partition meanwhile."""
+        """Write 0.9 MB/s to a partition inside the context."""
         stop = Event()
         writer = Thread(
             target=produce,
@@ -113,13 +113,13 @@ class ReassignmentStage:
     def await_named(
         self, reassignments: Sequence[StagedReassignment], seconds: float = _NAMED_SECONDS
     ) -> None:
-        """Wait for the verdicts that are due; one that never comes shows in the result."""
+        """Wait for the expected verdicts; a missing one shows in the result."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and any(one.named_after is None for one in reassignments):
             time.sleep(0.2)
 
     def await_ends(self, reassignments: Sequence[StagedReassignment]) -> None:
-        """Wait for the reassignments' ends; one that never comes shows in the result."""
+        """Wait for the reassignments' ends; a missing one shows in the result."""
         deadline = time.monotonic() + _END_SECONDS
         while time.monotonic() < deadline and any(one.ended is None for one in reassignments):
             time.sleep(0.2)

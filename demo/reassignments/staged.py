@@ -1,4 +1,4 @@
-"""One reassignment that is staged, what is due to be said of it, and what was said."""
+"""A staged reassignment: the expected verdict, and the verdicts that the service gave."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any, Self
 from caughtup.models.ids import TopicPartition
 
 _POLL_SECONDS = 0.3
-#: Verdicts that wake somebody up, or that somebody has to see to.
+#: Verdicts for which operators are alerted.
 ALARMS = ("stalled", "dead target", "throttled out", "blocked", "no source", "diverging")
 
 
-#: What is said of a throttle that is left over, which is no partition's verdict.
+#: The word for a throttle that is left over, which is no partition's verdict.
 ORPHANED = "orphaned throttle"
 
 
@@ -23,10 +23,9 @@ ORPHANED = "orphaned throttle"
 class StagedReassignment:
     """The reassignment of one partition.
 
-    ``due``: the verdict it has to get, None if there is to be none. ``also``: another that is true
-    of it, too, and may come before or after. ``cause``: the cause of the one that is due.
-    ``outcome``: how it has to end. ``trouble_at``: when it went wrong, from which the time until
-    the verdict counts, in seconds of the monotonic clock.
+    ``due``: the expected verdict, None for none. ``also``: another verdict that may come before or
+    after it. ``cause``: the expected cause. ``outcome``: the expected end. ``trouble_at``: when the
+    trouble began, in monotonic seconds; the time until the verdict counts from there.
     """
 
     name: str
@@ -37,32 +36,32 @@ class StagedReassignment:
     outcome: str | None = None
     listed: bool = True
     trouble_at: float = field(default_factory=time.monotonic)
-    #: When each verdict and cause was first said.
+    #: When each verdict and cause was first given.
     said: dict[tuple[str, str | None], float] = field(default_factory=dict)
     ended: str | None = None
     seen: bool = False
 
     @property
     def named_after(self) -> float | None:
-        """Seconds from the trouble to the verdict that is due; None without one."""
+        """The seconds from the trouble to the expected verdict; None without that verdict."""
         times = [at for (verdict, _), at in self.said.items() if verdict == self.due]
         return max(0.0, min(times) - self.trouble_at) if times else None
 
     @property
     def named_cause(self) -> str | None:
-        """The first cause that was said with the verdict that is due."""
+        """The cause given with the expected verdict, preferably the expected one."""
         causes = [cause for verdict, cause in self.said if verdict == self.due]
         return next((c for c in causes if c == self.cause), causes[0] if causes else None)
 
     @property
     def false_alarms(self) -> list[str]:
-        """The alarms that were said and are not due."""
+        """The alarms that were given and not expected."""
         said = {verdict for verdict, _ in self.said}
         return sorted(said & set(ALARMS) - {self.due, self.also})
 
     @property
     def ok(self) -> bool:
-        """Whether all that is due was said, and nothing that isn't."""
+        """Whether all expected verdicts were given, and no false alarm."""
         named = self.due is None or (
             self.named_after is not None and (self.cause is None or self.named_cause == self.cause)
         )
@@ -75,9 +74,9 @@ class StagedReassignment:
 
 
 class VerdictWatch:
-    """Notes what the service says of reassignments, in a thread, until it is left.
+    """Records the service's verdicts on reassignments, in a thread, until the context ends.
 
-    ``page`` gives the page's state; one that fails once is asked again.
+    ``page`` returns the page's state; failures are retried.
     """
 
     def __init__(self, page: Callable[[], Mapping[str, Any]]) -> None:
@@ -95,7 +94,7 @@ class VerdictWatch:
         self._thread.join()
 
     def add(self, reassignment: StagedReassignment) -> StagedReassignment:
-        """Note what is said of this reassignment from now on."""
+        """Record the verdicts on this reassignment from now on."""
         self._staged[reassignment.partition] = reassignment
         return reassignment
 

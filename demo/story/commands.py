@@ -1,4 +1,4 @@
-"""The commands that somebody who watches the demo can try, to be copied as they are."""
+"""The commands that users can try while they watch the demo."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 
 
 def program(called_as: str, executable: str = sys.executable) -> str:
-    """Return how a shell runs caughtup, which was itself ``called_as`` this (``sys.argv[0]``)."""
+    """Return the shell command for caughtup; ``called_as`` is this program's ``sys.argv[0]``."""
     if Path(called_as).name == "caughtup":
         return shlex.quote(called_as)
     return f"{shlex.quote(executable)} -m caughtup.agents"
 
 
 def to_try(caughtup: str, bootstrap_servers: str, url: str, application: str) -> tuple[str, ...]:
-    """Return the commands, each on one line: of the cluster, and of the service at ``url``."""
+    """Return the commands, a line each: for the cluster, and for the service at ``url``."""
     service = url.rstrip("/")
     return (
         f"{caughtup} lag --bootstrap-server {bootstrap_servers}",

@@ -1,4 +1,4 @@
-"""What the scripted demo checks: facts, each with what was expected and what was seen."""
+"""The checks of the scripted demo: facts with expected and seen values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One checked fact. ``expected`` and ``seen`` are short texts for a person."""
+    """One checked fact. ``expected`` and ``seen`` are short texts."""
 
     fact: str
     expected: str
@@ -34,7 +34,7 @@ class Facts:
         return bool(self.checked) and all(fact.ok for fact in self.checked)
 
     def check(self, fact: str, expected: object, seen: object, ok: bool | None = None) -> None:
-        """Check one: by equality, unless the caller judges itself."""
+        """Add a fact; it holds if both values are equal, unless the caller gives ``ok``."""
         holds = expected == seen if ok is None else ok
         found = Fact(fact, str(expected), str(seen), holds)
         self.checked.append(found)

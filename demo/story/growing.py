@@ -1,4 +1,4 @@
-"""An application with state and load that gets one more instance, and the service beside it."""
+"""Run an application with state and load, add an instance, with the service beside it."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from pathlib import Path
 from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.cluster.load import produce, producing
 from caughtup.demo.story.shares import actives, has_left_behind, is_balanced
-from caughtup.demo.story.stage import APPLICATION, Stage
+from caughtup.demo.story.stage import APPLICATION, DemoStage
 
 FIRST = ("a", "b", "c")
 LAST = "d"
 #: The topology's two subtopologies both keep state, and have a task for each partition.
 SUBTOPOLOGIES = 2
 ACCEPTABLE_RECOVERY_LAG = 1_000
-#: Kafka accepts no shorter one.
+#: The least probing.rebalance.interval.ms that Kafka accepts.
 PROBING_SECONDS = 60
-#: What an application needs in its configuration to follow recommendations, but for the jar.
+#: The configs with which an application follows recommendations (it also needs the jar).
 FOLLOWING = {
     "task.assignor.class": "caughtup.FollowingTaskAssignor",
     "metric.reporters": "caughtup.PositionReporter",
 }
-#: An application that has been at work for long, and is to be seen to grow in a minute.
+#: Configs with which the application behaves like a long-running one, and grows within a minute.
 PROPERTIES = {
     "acceptable.recovery.lag": str(ACCEPTABLE_RECOVERY_LAG),
     "max.warmup.replicas": "2",
     "num.standby.replicas": "0",
     "probing.rebalance.interval.ms": str(1_000 * PROBING_SECONDS),
-    # What an instance gave away leaves its disk soon: see Growing.set_up.
+    # State of tasks that moved away is soon deleted from disk: see Growing.set_up.
     "state.cleanup.delay.ms": "5000",
 }
 KEYS = 3_000
@@ -38,7 +38,7 @@ _SETTLE_SECONDS = 180.0
 _PROCESS_SECONDS = 300.0
 
 
-class Growing(Stage):
+class Growing(DemoStage):
     """Two brokers, the service, and an application of three instances that gets a fourth.
 
     ``tasks`` of the application have state, as many in each of two subtopologies. ``properties``
@@ -63,12 +63,11 @@ class Growing(Stage):
         )
 
     def set_up(self, records: int) -> None:
-        """Start it all, share the tasks out, and give each about so many records of state.
+        """Start everything, distribute the tasks, and give each task about ``records`` of state.
 
-        Tasks are shared out while they are empty: then nobody has to warm up. The instance that
-        was there first had all of them; what it still has on its disk is nothing to start from,
-        and not as an application is that runs for long. So it waits until that is gone. Raises
-        CaughtupError.
+        Tasks are distributed while they are empty, so that no warm-ups are needed. The first
+        instance had all tasks, and still has their directories, unlike in a long-running
+        application. So this waits until these are deleted. Raises CaughtupError.
         """
         self.start_cluster()
         self.start_service()
@@ -90,16 +89,16 @@ class Growing(Stage):
         self.application.wait_caught_up()
 
     def load(self, records_per_second: float) -> AbstractContextManager[None]:
-        """Return what keeps producing while it is entered. Leaving raises CaughtupError."""
+        """Return a context in which records are produced. Leaving it may raise CaughtupError."""
         return producing(self.cluster, self.application.source, records_per_second, keys=KEYS)
 
     def grow(
         self, seconds: float, advance: Callable[[int], None] = lambda _: None
     ) -> tuple[int, int]:
-        """Start the fourth instance, wait until tasks are balanced; return both times (ms).
+        """Start the fourth instance, and wait until tasks are balanced; return both times (ms).
 
         ``advance`` is called with the number of tasks that the instance got. Raises CaughtupError
-        after so many seconds.
+        after ``seconds``.
         """
         self.application.start_instance(LAST, wait=False)
         started_ms = now_ms()
@@ -116,11 +115,11 @@ class Growing(Stage):
         return started_ms, self.wait("four instances share the tasks", balanced, seconds)
 
     def actives(self) -> dict[str, int]:
-        """Ask every instance how many tasks it runs."""
+        """Return the number of active tasks of every instance."""
         return actives(self.application)
 
     def is_balanced(self) -> bool:
-        """Return whether tasks are shared out evenly, all run, and nothing warms up."""
+        """Return whether all tasks run and are evenly distributed, and nothing warms up."""
         return is_balanced(self.application, self.tasks)
 
     def _no_lag(self) -> bool:
@@ -129,5 +128,5 @@ class Growing(Stage):
 
 
 def now_ms() -> int:
-    """Return this machine's clock (ms), which the brokers and instances share."""
+    """Return this machine's clock (ms), which brokers and instances use too."""
     return int(time.time() * 1000)

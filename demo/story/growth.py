@@ -1,4 +1,4 @@
-"""What it took an application to share its tasks out among one more instance."""
+"""Measure what it took an application to give a new instance its share of the tasks."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _SETTLE_SECONDS = 60.0
 def measure_growth(
     stage: Growing, calm_ms: int, started_ms: int, balanced_ms: int
 ) -> dict[str, Any]:
-    """Sum up what happened from the fourth instance's start until all was shared out (ms).
+    """Return figures of the time from the fourth instance's start until tasks were balanced (ms).
 
-    While the load still goes on: it waits for a later commit of each partition, and for the
-    service to have decided the last generation. ``calm_ms`` is since when there is load. Raises
-    CaughtupError when what it waits for doesn't come.
+    Call it while the load continues: it waits for a later commit of each partition, and until the
+    service has decided the last generation. ``calm_ms``: the start of the load. Raises CaughtupError
+    after a time-out.
 
-    - ``copies_built``: stores' partitions that an instance began to restore with nothing on its
-      disk, by the application's own listeners; ``copy_seconds`` what that took, the median.
-    - ``copies_recommended``: by the service's record of the first generation of four;
-      ``copies_kafka`` the same record's count of what Kafka's own assignor would build.
+    - ``copies_built``: copies of stores' partitions that an instance started to restore from
+      nothing, by the application's own listeners; ``copy_seconds``: the median time of these.
+    - ``copies_recommended``: in the service's record of the first generation of four instances;
+      ``copies_kafka``: in the same record, what Kafka's assignor would build.
     - ``cold_hand_overs``: actives that had to restore more than acceptable.recovery.lag.
-    - ``interval_waits``: how often the next rebalance was as far as probing.rebalance.interval.ms.
-    - ``longest_pause_seconds``: the longest that a partition, source or repartition, went without
-      a commit; ``calm_pause_seconds`` the same between ``calm_ms`` and the fourth instance's start.
-      ``uncommitted`` are partitions that went without one all along.
-    - ``exact``: results by number, over all of the group's ``generations_in_log``.
+    - ``interval_waits``: how often the next rebalance took probing.rebalance.interval.ms.
+    - ``longest_pause_seconds``: the longest time of a source or repartition partition without a
+      commit; ``calm_pause_seconds``: the same between ``calm_ms`` and the fourth instance's start.
+      ``uncommitted``: partitions without any commit.
+    - ``exact``: the number of each result, over all of the group's ``generations_in_log``.
     """
     history = stage.wait(
         "commits of every partition", lambda: _whole(stage, balanced_ms), _SETTLE_SECONDS
@@ -108,10 +108,10 @@ def sum_copies(copies: Sequence[RestoredCopy]) -> dict[str, Any]:
 
 
 def interval_waits(moments: Sequence[int]) -> int:
-    """Count the rebalances (ms) before which probing.rebalance.interval.ms was waited out.
+    """Count the rebalances (ms) that came probing.rebalance.interval.ms after the one before.
 
-    A little less counts: the interval begins when the leader decides, a moment later than that by
-    which a generation is dated.
+    2 s less also count: the interval begins with the leader's decision, shortly after the time of
+    the generation.
     """
     ordered = sorted(moments)
     least = 1000 * (PROBING_SECONDS - 2)
@@ -119,9 +119,9 @@ def interval_waits(moments: Sequence[int]) -> int:
 
 
 def longest_pause(times: Sequence[int], since: int, until: int) -> int:
-    """Return the longest time (ms) between two neighbouring moments that reaches into a span.
+    """Return the longest time (ms) between two successive times that overlaps a span.
 
-    Before the first moment and after the last nothing is known, so nothing counts.
+    The time before the first and after the last does not count.
     """
     pauses = [later - one for one, later in pairwise(times) if later > since and one < until]
     return max(pauses, default=0)
@@ -135,7 +135,7 @@ def _whole(stage: Growing, balanced_ms: int) -> GroupHistory | None:
 
 
 def _decided(stage: Growing, generations: int) -> dict[str, int] | None:
-    """Return exact mode's results by number once it has so many, else None."""
+    """Return the number of each result once ``generations`` are decided, else None."""
     counts = {
         sample.labels["result"]: int(sample.value)
         for family in text_string_to_metric_families(stage.metrics())

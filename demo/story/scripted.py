@@ -1,4 +1,4 @@
-"""The demo's story: what is done to the cluster, and what caughtup has to see of it."""
+"""The demo's story: what is done to the cluster, and what caughtup has to show."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.throttle import clear_throttle, set_throttle
 from caughtup.demo.cluster.topics import create_topics
 from caughtup.demo.story.facts import Facts
-from caughtup.demo.story.stage import APPLICATION, PARTITIONS, Stage
+from caughtup.demo.story.stage import APPLICATION, PARTITIONS, DemoStage
 from caughtup.demo.story.truth import active_tasks, application_lags
 from caughtup.models.ids import TopicPartition
 
@@ -32,11 +32,11 @@ _PROBING_SECONDS = 90.0
 _REASSIGNMENT_SECONDS = 90.0
 
 
-class Story:
-    """The acts, each of which ends when caughtup has seen what was done."""
+class ScriptedStory:
+    """The acts; each ends when caughtup shows its effect."""
 
     def __init__(
-        self, stage: Stage, facts: Facts, reassign: Reassign, say: Callable[[str], None]
+        self, stage: DemoStage, facts: Facts, reassign: Reassign, say: Callable[[str], None]
     ) -> None:
         self._stage = stage
         self._facts = facts
@@ -61,7 +61,7 @@ class Story:
 
     def a_third_joins(self) -> View:
         """A third instance joins: nothing can move yet, so warm-ups appear."""
-        # Standbys follow what was processed last, and are compared with where they then stay.
+        # Standbys catch up first, so that the positions that are compared do not change.
         self._stage.application.wait_caught_up()
         before = application_lags(self._stage.application)
         self._say("a third instance joins: orders-c")
@@ -184,10 +184,10 @@ class Story:
         ]
 
     def _compare_lags(self, what: str, view: View, before: Mapping[Any, Any]) -> None:
-        """Hold the lag table against the application, which stood still when it was asked.
+        """Compare the lag table with the application's lags, taken while nothing was processed.
 
-        A copy that the application didn't have then, and still has nothing of, lags by the
-        whole changelog; one that it began to restore since lags by less, and isn't compared.
+        A copy that did not exist then lags by the whole changelog; if it lags by less, it has begun
+        to restore, and is not compared.
         """
         ends = {task: place.end for (_, task), place in before.items()}
         compared = equal = 0

@@ -1,4 +1,4 @@
-"""How the tasks of an application are shared out among its instances, by their own word."""
+"""The distribution of an application's tasks, as its instances report it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from caughtup.demo.apps.streams import StreamsApplication
 
 
 def actives(application: StreamsApplication) -> dict[str, int]:
-    """Ask every instance how many tasks it runs."""
+    """Return the number of active tasks of every instance."""
     return {name: _count(application, name)[0] for name in application.instances}
 
 
 def is_balanced(application: StreamsApplication, tasks: int) -> bool:
-    """Return whether all tasks run and are shared out evenly, and nothing warms up."""
+    """Return whether all tasks run and are evenly distributed, and nothing warms up."""
     names = application.instances
     counts = [_count(application, name) for name in names]
     active = [one for one, _ in counts]
@@ -24,7 +24,7 @@ def is_balanced(application: StreamsApplication, tasks: int) -> bool:
 
 
 def has_left_behind(application: StreamsApplication) -> bool:
-    """Return whether an instance has a task on disk that it neither runs nor stands by for."""
+    """Return whether an instance has a task on disk that is neither active nor standby there."""
     return any(
         application.tasks_on_disk(name)
         - {

@@ -12,8 +12,8 @@ from rich.console import Console
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.story.commands import program, to_try
 from caughtup.demo.story.facts import Fact, Facts
-from caughtup.demo.story.scripted import Reassign, Story
-from caughtup.demo.story.stage import APPLICATION, Stage
+from caughtup.demo.story.scripted import Reassign, ScriptedStory
+from caughtup.demo.story.stage import APPLICATION, DemoStage
 from caughtup.demo.story.verdict import check_generations, check_history
 
 _ORDERS_PER_SECOND = 200.0
@@ -24,11 +24,11 @@ _CALM_SECONDS = 45.0
 Say = Callable[[str], None]
 
 
-def play(stage: Stage, *, facts: Facts, reassign: Reassign, console: Console) -> None:
+def play(stage: DemoStage, *, facts: Facts, reassign: Reassign, console: Console) -> None:
     """Play the story once; what caughtup saw of it is in ``facts``. Raises CaughtupError."""
     say = narrator(console)
     set_up(stage, say)
-    story = Story(stage, facts, reassign, say)
+    story = ScriptedStory(stage, facts, reassign, say)
     story.two_instances()
     joined = story.a_third_joins()
     story.a_partition_is_reassigned()
@@ -39,12 +39,12 @@ def play(stage: Stage, *, facts: Facts, reassign: Reassign, console: Console) ->
     check_history(stage, facts)
 
 
-def run(stage: Stage, reassign: Reassign, console: Console) -> None:
-    """Play the story for somebody to watch, keep the load going, and wait for Ctrl-C."""
+def run(stage: DemoStage, reassign: Reassign, console: Console) -> None:
+    """Play the story for users to watch, keep the load going, and wait for Ctrl-C."""
     say = narrator(console)
     set_up(stage, say)
     _invite(stage, console)
-    story = Story(stage, Facts(_ignore), reassign, say)
+    story = ScriptedStory(stage, Facts(_ignore), reassign, say)
     story.two_instances()
     joined = story.a_third_joins()
     story.a_partition_is_reassigned()
@@ -57,7 +57,7 @@ def run(stage: Stage, reassign: Reassign, console: Console) -> None:
         stop.set()
 
 
-def _invite(stage: Stage, console: Console) -> None:
+def _invite(stage: DemoStage, console: Console) -> None:
     """Print where everything is, and what to type in another terminal."""
     servers = stage.cluster.bootstrap_servers
     console.print(f"\n  The page:  [bold]{stage.url}[/]\n  Kafka:     {servers}\n  Try:")
@@ -66,7 +66,7 @@ def _invite(stage: Stage, console: Console) -> None:
     console.print("  Ctrl-C ends everything.\n")
 
 
-def set_up(stage: Stage, say: Say) -> None:
+def set_up(stage: DemoStage, say: Say) -> None:
     """Start the cluster, the service and the Spark job. Raises CaughtupError."""
     say("starting two Kafka brokers")
     stage.start_cluster()
@@ -76,8 +76,8 @@ def set_up(stage: Stage, say: Say) -> None:
     stage.start_spark()
 
 
-def _watch(stage: Stage, say: Say, generation: int) -> None:
-    """Describe each generation as it comes, and stop or start an instance once all has settled."""
+def _watch(stage: DemoStage, say: Say, generation: int) -> None:
+    """Describe each new generation, and stop or start an instance once the group has settled."""
     settled_since = None
     while True:
         stage.check_alive()
@@ -96,7 +96,7 @@ def _watch(stage: Stage, say: Say, generation: int) -> None:
         time.sleep(_ALIVE_SECONDS)
 
 
-def _stir(stage: Stage, say: Say) -> None:
+def _stir(stage: DemoStage, say: Say) -> None:
     """Stop the third instance, or start it again."""
     if "orders-c" in stage.application.instances:
         say("all has settled: orders-c leaves")
@@ -106,7 +106,7 @@ def _stir(stage: Stage, say: Say) -> None:
         stage.application.start_instance("orders-c")
 
 
-def _load(stage: Stage, stop: threading.Event) -> None:
+def _load(stage: DemoStage, stop: threading.Event) -> None:
     while not stop.is_set():
         produce(
             stage.cluster,
@@ -118,7 +118,7 @@ def _load(stage: Stage, stop: threading.Event) -> None:
 
 
 def narrator(console: Console) -> Say:
-    """Return what prints a line with the seconds since now."""
+    """Return a function that prints a line with the seconds since this call."""
     started = time.monotonic()
 
     def say(text: str) -> None:
@@ -128,4 +128,4 @@ def narrator(console: Console) -> Say:
 
 
 def _ignore(fact: Fact) -> None:
-    """Check nothing: people watch."""
+    """Ignore a fact: nothing is checked while users watch."""

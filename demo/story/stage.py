@@ -1,4 +1,4 @@
-"""Everything the demo runs: the cluster, the application, the service and the Spark job."""
+"""The demo's processes: the cluster, the application, the service and the Spark job."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _HTTP_SECONDS = 10.0
 _Seen = TypeVar("_Seen")
 
 
-class Stage(ClosedOnExit):
-    """The demo's processes, all ended when it is left, however that happens.
+class DemoStage(ClosedOnExit):
+    """The demo's processes, which all end with the context.
 
-    ``web_port`` is where the service listens, 0 for a free port, and ``settings`` are others of its
-    settings, by name.
+    ``web_port``: the service's port, 0 for a free one. ``settings``: other settings of the service,
+    by name.
     """
 
     def __init__(
@@ -64,12 +64,12 @@ class Stage(ClosedOnExit):
 
     @property
     def url(self) -> str:
-        """Where the page is."""
+        """The page's address."""
         return f"http://127.0.0.1:{self.web_port}/"
 
     @property
     def service(self) -> Process:
-        """The service's process, once it was started."""
+        """The service's process. It has to be started."""
         assert self._service is not None
         return self._service
 
@@ -91,7 +91,7 @@ class Stage(ClosedOnExit):
         self.wait("the service is ready", self._is_ready, _READY_SECONDS, self._service)
 
     def start_spark(self) -> None:
-        """Start the history job; it takes its time, so nothing waits for it here."""
+        """Start the history job without waiting for it: it starts slowly."""
         command = [
             *caughtup_command(),
             *("pipeline", "history", "--config", str(self.settings_file)),
@@ -113,12 +113,12 @@ class Stage(ClosedOnExit):
                 )
 
     def page(self) -> dict[str, Any]:
-        """Return what the page shows."""
+        """Return the state that the page shows."""
         state: dict[str, Any] = json.loads(self._get("api/state"))
         return state
 
     def application_view(self, application: str = APPLICATION) -> dict[str, Any] | None:
-        """Return the page's part about an application, None before it is there."""
+        """Return the page's view of an application; None before there is one."""
         views = self.page()["applications"]
         return next((view for view in views if view["group"] == application), None)
 
@@ -133,9 +133,9 @@ class Stage(ClosedOnExit):
         seconds: float,
         process: Process | None = None,
     ) -> _Seen:
-        """Wait until ``ask()`` returns something true, and return it.
+        """Wait until ``ask()`` returns a true value, and return it.
 
-        Raises CaughtupError ``demo_failed`` after so many seconds, or when a process has ended.
+        Raises CaughtupError ``demo_failed`` after ``seconds``, or when a process has ended.
         """
         deadline = time.monotonic() + seconds
         while True:
@@ -148,7 +148,7 @@ class Stage(ClosedOnExit):
             time.sleep(_POLL_SECONDS)
 
     def close(self) -> None:
-        """End everything and remove what was on disk."""
+        """End all processes and delete their directory."""
         for application in self.applications:
             application.close()
         self.processes.close()
@@ -167,7 +167,7 @@ class Stage(ClosedOnExit):
         return "\n".join(lines) + "\n"
 
     def _parameters(self) -> list[str]:
-        """Return the settings of the applications that are there."""
+        """Return the settings of the applications, as lines of TOML."""
         lines: list[str] = []
         for application in self.applications:
             for name, values in application.parameters.items():
@@ -191,14 +191,14 @@ class Stage(ClosedOnExit):
 
 
 def caughtup_command() -> list[str]:
-    """Return the command that runs caughtup with this very interpreter."""
+    """Return the command that runs caughtup with this interpreter."""
     return [sys.executable, "-m", "caughtup.agents"]
 
 
 def _scratch_environment(directory: Path) -> dict[str, str]:
-    """Return the environment in which Spark keeps all its temporary files in a directory.
+    """Return an environment in which Spark keeps all temporary files in a directory.
 
-    What is left of them when Spark is killed goes with the directory.
+    They are deleted with the directory, also when Spark is killed.
     """
     return {
         "TMPDIR": str(directory),

@@ -1,4 +1,4 @@
-"""What the scripted demo compares with: the application's own word, and the log's."""
+"""The truth for comparisons: what the application itself reports, and Kafka's log."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from caughtup.models.records.topics import RECOMMENDATIONS, with_prefix
 
 
 class CopyPlace(NamedTuple):
-    """Where a copy is in its changelogs, by the application's own word, in offsets."""
+    """A copy's lag and its changelogs' end, in offsets, as the application reports them."""
 
     lag: int
     end: int
 
 
 class GroupMoment(NamedTuple):
-    """When a generation's members had their assignments (ms), and how many members it had."""
+    """The time (ms) of a generation, and its number of members."""
 
     at_ms: int
     members: int
@@ -35,7 +35,7 @@ class GroupHistory(NamedTuple):
 
 
 def application_lags(application: StreamsApplication) -> dict[tuple[str, str], CopyPlace]:
-    """Ask every instance where its copies are: (process id, task) → lag and end, over its stores.
+    """Return all instances' copies: lag and end over the stores, by process id and task.
 
     Source: ``KafkaStreams.allLocalStorePartitionLags``.
     """
@@ -56,7 +56,7 @@ def application_lags(application: StreamsApplication) -> dict[tuple[str, str], C
 
 
 def active_tasks(application: StreamsApplication) -> dict[str, set[str]]:
-    """Ask every instance which tasks it runs: process id → tasks."""
+    """Return all instances' active tasks, by process id."""
     return {
         str(application.process_id(name)): {
             str(task) for thread in application.threads(name).values() for task in thread.active
@@ -66,7 +66,7 @@ def active_tasks(application: StreamsApplication) -> dict[str, set[str]]:
 
 
 def generations_in_log(cluster: EmbeddedCluster, group: str) -> set[int]:
-    """Read every generation with members that a group ever had, from the log itself."""
+    """Return the numbers of a group's generations with members, from Kafka's log."""
     found = set()
     for _, _, key, value in read_topic(cluster, "__consumer_offsets"):
         metadata = decode_batch([(key, value)]).groups.get(group)
@@ -76,7 +76,7 @@ def generations_in_log(cluster: EmbeddedCluster, group: str) -> set[int]:
 
 
 def group_history(cluster: EmbeddedCluster, group: str) -> GroupHistory:
-    """Read when a group committed and rebalanced, from the log itself."""
+    """Return the times of a group's commits and generations, from Kafka's log."""
     commits: dict[TopicPartition, list[int]] = {}
     generations: dict[int, GroupMoment] = {}
     for _, _, key, value in read_topic(cluster, "__consumer_offsets"):

@@ -1,4 +1,4 @@
-"""The scripted demo's last act: every generation, and the history on disk, against the log."""
+"""The scripted demo's last act: check every generation, and the history on disk."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 import pyarrow.dataset
 
 from caughtup.demo.story.facts import Facts
-from caughtup.demo.story.stage import APPLICATION, Stage, caughtup_command
+from caughtup.demo.story.stage import APPLICATION, DemoStage, caughtup_command
 from caughtup.demo.story.truth import generations_in_log, recommendations_in_log
 
 _HISTORY_SECONDS = 90.0
 _Row = tuple[str, int, int | None, int]
 
 
-def check_generations(stage: Stage, facts: Facts) -> None:
-    """Every generation has its recommendation, and where all inputs are known it is the leader's."""
+def check_generations(stage: DemoStage, facts: Facts) -> None:
+    """Check that every generation has a recommendation, and a match if all inputs are known."""
     wanted = generations_in_log(stage.cluster, APPLICATION)
 
     def published() -> list[dict[str, Any]] | None:
@@ -40,8 +40,8 @@ def check_generations(stage: Stage, facts: Facts) -> None:
     facts.check("decisions that differ", [], differing)
 
 
-def check_history(stage: Stage, facts: Facts) -> None:
-    """The history's last row of each partition says what ``caughtup lag`` says."""
+def check_history(stage: DemoStage, facts: Facts) -> None:
+    """Check that the history's last row of each partition equals ``caughtup lag``."""
     expected = _lag_rows(stage)
 
     def written() -> dict[tuple[str, int], _Row] | None:
@@ -58,7 +58,7 @@ def check_history(stage: Stage, facts: Facts) -> None:
     facts.check("history rows in Parquet", "more than partitions", total, total > len(expected))
 
 
-def _lag_rows(stage: Stage) -> dict[tuple[str, int], _Row]:
+def _lag_rows(stage: DemoStage) -> dict[tuple[str, int], _Row]:
     command = [*caughtup_command(), "lag", APPLICATION, "--format", "json"]
     command += ["--config", str(stage.settings_file)]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
@@ -70,7 +70,7 @@ def _lag_rows(stage: Stage) -> dict[tuple[str, int], _Row]:
     return rows
 
 
-def _history_rows(stage: Stage) -> dict[tuple[str, int], _Row]:
+def _history_rows(stage: DemoStage) -> dict[tuple[str, int], _Row]:
     columns = ["as_of", "topic", "partition", "committed", "lag"]
     wanted = pyarrow.dataset.field("group") == APPLICATION
     try:
@@ -78,7 +78,7 @@ def _history_rows(stage: Stage) -> dict[tuple[str, int], _Row]:
     except FileNotFoundError:
         return {}
     if not history.schema.names:
-        # The directory comes first, and its first file only with the first micro-batch.
+        # The directory exists before its first file, which comes with the first batch.
         return {}
     table = history.to_table(columns=columns, filter=wanted)
     newest: dict[tuple[str, int], _Row] = {}
@@ -88,7 +88,7 @@ def _history_rows(stage: Stage) -> dict[tuple[str, int], _Row]:
     return newest
 
 
-def _table(stage: Stage) -> pyarrow.dataset.Dataset:
+def _table(stage: DemoStage) -> pyarrow.dataset.Dataset:
     return pyarrow.dataset.dataset(
         stage.history / "lag", format="parquet", partitioning="hive", exclude_invalid_files=True
     )

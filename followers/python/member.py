@@ -194,7 +194,7 @@ class FollowingMember:
         return dict(decided.assignments)
 
     def _offset_sums(self) -> dict[TaskId, int]:
-        """Return offset sums like Kafka Streams: -2 for running tasks, else the sum of positions."""
+        """Return offset sums like Kafka Streams: -2 for running tasks, else sums of positions."""
         positions = self._copies.positions()
         there = {self.topology.task_restored_from(one) for one in positions}
         sums = {

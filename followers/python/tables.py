@@ -77,7 +77,7 @@ class ChangelogTables:
         return MappingProxyType(self._tables[changelog]) if changelog in self._tables else _EMPTY
 
     async def put(self, task: TaskId, name: str, key: bytes, value: bytes | None) -> None:
-        """Set a key in a running active's table and its changelog; None deletes. Raises KafkaError."""
+        """Set a key in an active's table and its changelog; None deletes. Raises KafkaError."""
         changelog = self._topology.tables_of(task)[name]
         sent = await self._producer.send(changelog.topic, value, key, partition=changelog.partition)
         _set(self._tables[changelog], key, value)
@@ -179,7 +179,7 @@ class ChangelogTables:
         self._positions[one] = record.offset + 1
 
     def _move(self, one: TopicPartition, position: int) -> None:
-        """Set a copy's position; a smaller one means that the log was recreated: restore it again."""
+        """Set a copy's position; a smaller one means a recreated log: restore it again."""
         if position < self._positions[one]:
             self._tables[one].clear()
         self._positions[one] = position

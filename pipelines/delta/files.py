@@ -96,7 +96,7 @@ def _write(
 
 
 def statistics(metadata: pq.FileMetaData) -> str:
-    """Return a file's statistics in Delta's JSON: rows, and minimum, maximum and nulls by column."""
+    """Return a file's statistics in Delta's JSON: rows; minimum, maximum, nulls by column."""
     least: dict[str, object] = {}
     most: dict[str, object] = {}
     nulls: dict[str, int] = {}
@@ -146,7 +146,7 @@ def read_rows(
 
 
 def read_arrow(place: Store, paths: Sequence[str], schema: pa.Schema) -> ds.Dataset:
-    """Return a table's files as an Arrow dataset, with those folders that the schema has as columns."""
+    """Return a table's files as an Arrow dataset; folders in the schema become columns."""
     partitioning = ds.partitioning(flavor="hive")
     folders = sorted({name for path in paths for name in partition_of(path)})
     fields = [schema.field(name) for name in folders if name in schema.names]

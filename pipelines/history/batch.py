@@ -55,7 +55,7 @@ _TASKS_A_CORE = 3
 
 
 class Quarantined(NamedTuple):
-    """The number of records of a batch that could not be decoded, and one of them with the reason."""
+    """The number of malformed records of a batch, and one of them with the reason."""
 
     records: int
     sample: str

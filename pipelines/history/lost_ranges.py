@@ -56,7 +56,7 @@ def lost_ranges(before: _Offsets, until: _Offsets, first: _Offsets, why: str) ->
         if end is None:
             found.append(LostRange(partition, start, start, "the topic was deleted"))
         elif end < start:
-            why_back = f"the log ended at {start} and then at {end}: the topic was made rebucket"
+            why_back = f"the log ended at {start} and then at {end}: the topic was made anew"
             found.append(LostRange(partition, 0, end, why_back))
         elif start < first.get(partition, 0):
             found.append(LostRange(partition, start, min(first[partition], end), why))

@@ -1,4 +1,4 @@
-"""Publish the progress of Spark's streams on caughtup-pipeline-progress: each batch, and the end."""
+"""Publish the progress of Spark's streams on caughtup-pipeline-progress."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Compute rates over windows from positions of copies and end offsets of changelogs. Pure.
 
-Of the samples of the last 15 minutes only those are used_samples that a window uses: the newest in each of
+Of the samples of the last 15 minutes only those are kept that a window uses: the newest in each of
 its twenty buckets. So a window uses as many samples however often an application reports, the state
 is bounded, and the result does not depend on how records are divided into batches.
 """
@@ -51,7 +51,7 @@ class PositionSample(NamedTuple):
 
 
 class WindowRates(NamedTuple):
-    """WindowRates over every window that ends at a time (ms)."""
+    """Rates over every window that ends at a time (ms)."""
 
     as_of_ms: int
     windows: tuple[RateWindow, ...]

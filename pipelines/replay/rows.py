@@ -46,7 +46,7 @@ def replay_rows(
 
 
 def flat_row(row: ReplayRow) -> dict[str, Any]:
-    """Return a row in the table's columns: with flat_row figures, and the decision as JSON."""
+    """Return a row in the table's columns: with flat figures, and the decision as JSON."""
     figures = dict.fromkeys(_FIGURES) if row.figures is None else asdict(row.figures)
     decision = None if row.decision is None else msgspec.json.encode(row.decision).decode()
     return {

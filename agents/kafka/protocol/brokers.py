@@ -1,4 +1,4 @@
-"""Connections to the brokers of a cluster: a broker that hangs does not delay requests to others."""
+"""Connections to the brokers of a cluster; a broker that hangs delays no requests to others."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def list_offsets_call(
 
 
 def leader_epoch_ends_call(epochs: Mapping[TopicPartition, int]) -> Call:
-    """Ask a leader for the end offset of an epoch in each log, to notice lost records. Since 2.3."""
+    """Ask a leader for the end offset of an epoch in each log, to find lost records. Since 2.3."""
     topics = [
         classic_string(topic)
         + classic_array(

@@ -1,4 +1,4 @@
-"""The document's six cases, played on real workers round by round."""
+"""Play the document's six cases on real workers, round by round."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from caughtup.demo.cluster.topics import create_topics
 from caughtup.demo.connect.files import file_sink, file_source
 from caughtup.demo.connect.group_log import GroupLog, LoggedGeneration
 from caughtup.demo.connect.workers import ConnectWorkers
-from caughtup.demo.story.connect.cases import CASES, EVERYONE, SETTLED, Step
-from caughtup.demo.story.connect.rows import Row, shares
+from caughtup.demo.story.connect.cases import CASES, EVERYONE, SETTLED, CaseRound
+from caughtup.demo.story.connect.rows import CaseRow, shares
 from caughtup.models.errors import CaughtupError
 
-#: Works through the connectors' creation before the story, which begins with them.
+#: The worker that creates the connectors before the first case.
 FIRST = "W0"
 _SETTLED_SHARES = Counter(
     (sum("-" not in item for item in items), sum("-" in item for item in items))
@@ -26,9 +26,9 @@ _ROUND_SECONDS = 60.0
 class SixCases:
     """Plays the cases one after another on workers W1, W2 and W3.
 
-    Each goes on with what the one before left behind: the document's W1 is whoever leads then, and
-    its W2 a worker that doesn't and has a connector. ``tell`` gets each round as soon as it is in
-    the log, ``say`` what is done.
+    Each starts from the state after the previous one: the document's W1 is the present leader, its
+    W2 another worker with a connector. ``tell`` is called with each round once it is in the log,
+    ``say`` with each step.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class SixCases:
         workers: ConnectWorkers,
         log: GroupLog,
         say: Callable[[str], None],
-        tell: Callable[[Row], None],
+        tell: Callable[[CaseRow], None],
     ) -> None:
         self._cluster = cluster
         self._workers = workers
@@ -45,13 +45,12 @@ class SixCases:
         self._say = say
         self._tell = tell
         self._seen = 0
-        self._rows: list[Row] = []
+        self._rows: list[CaseRow] = []
 
     def set_up(self) -> None:
         """Configure A, a sink of two tasks, and B, a source of one. Raises CaughtupError.
 
-        A worker of its own does that, and leaves: the document begins with connectors and without
-        workers.
+        A separate worker does that, and leaves: the document begins with connectors and no workers.
         """
         topic = f"{self._workers.group}-lines"
         create_topics(self._cluster, {topic: 2})
@@ -64,7 +63,7 @@ class SixCases:
         self._next("it runs both connectors", lambda one: shares(one) == Counter([(2, 3)]))
         self._workers.leave(FIRST)
 
-    def play(self, cases: Mapping[str, tuple[Step, ...]] = CASES) -> list[Row]:
+    def play(self, cases: Mapping[str, tuple[CaseRound, ...]] = CASES) -> list[CaseRow]:
         """Play cases in their order and return their rounds. Raises CaughtupError."""
         played: set[str] = set()
         for number, (name, steps) in enumerate(cases.items(), 1):
@@ -79,7 +78,7 @@ class SixCases:
                     self._play(step, roles)
         return self._rows
 
-    def _play(self, step: Step, roles: Mapping[str, str]) -> None:
+    def _play(self, step: CaseRound, roles: Mapping[str, str]) -> None:
         names = {roles[role] for role in step.workers}
         there = set(self._workers.names)
         for name in sorted(there - names):
@@ -95,12 +94,12 @@ class SixCases:
                 "demo_failed",
                 f"a worker took longer than {seconds:.0f} s to come back; a longer delay is needed",
             )
-        row = Row(step, roles, logged)
+        row = CaseRow(step, roles, logged)
         self._rows.append(row)
         self._tell(row)
 
     def _settle(self) -> dict[str, str]:
-        """Have all three work, evenly, and return who plays which part."""
+        """Wait until all three workers share the work evenly; return the document's roles."""
         missing = sorted(set(EVERYONE) - set(self._workers.names))
         if missing:
             self._say(f"{' and '.join(missing)} comes back, and all share the work again")
@@ -121,7 +120,7 @@ class SixCases:
         *,
         first: int = 1,
     ) -> LoggedGeneration:
-        """Wait for a generation after the last one that was waited for, or that one (``first`` 0)."""
+        """Wait for a generation after the last awaited one, or for that one with ``first`` 0."""
         seconds = _ROUND_SECONDS + more_seconds
         found = self._log.wait(what, is_it, seconds, since=self._seen + first)
         self._seen = found.number

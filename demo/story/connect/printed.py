@@ -1,4 +1,4 @@
-"""The six cases in a table: what the document says, what Kafka did, and whether caughtup knew."""
+"""Print the six cases as a table: the document, Kafka, and whether caughtup agreed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from caughtup.demo.story.connect.rows import Row
-from caughtup.demo.story.connect.show import Played
+from caughtup.demo.story.connect.rows import CaseRow
+from caughtup.demo.story.connect.show import PlayedCases
 
 _CAPTION = (
     "d is {seconds:g} s. As documented: each worker has as much of each kind. Match: caughtup "
@@ -19,7 +19,7 @@ _CAPTION = (
 )
 
 
-def lines(played: Played) -> Iterator[dict[str, Any]]:
+def lines(played: PlayedCases) -> Iterator[dict[str, Any]]:
     """Yield a JSON line for each round of a case."""
     for row in played.rows:
         line = row.line(match=played.matches(row.logged.number))
@@ -27,8 +27,8 @@ def lines(played: Played) -> Iterator[dict[str, Any]]:
         yield line if came is None else {**line, "as_foretold": came}
 
 
-def print_played(played: Played, max_delay_ms: int, console: Console) -> None:
-    """Print the table, and what isn't as it should be."""
+def print_played(played: PlayedCases, max_delay_ms: int, console: Console) -> None:
+    """Print the table and the problems."""
     table = Table(
         *("case", "what happens", "the document", "Kafka 4.3.1", "as documented"),
         *("match", "foretold"),
@@ -56,8 +56,8 @@ def print_played(played: Played, max_delay_ms: int, console: Console) -> None:
         console.print(f"[red]{escape(problem)}[/]")
 
 
-def problems(played: Played) -> Iterator[str]:
-    """Yield what isn't as it should be, a sentence each."""
+def problems(played: PlayedCases) -> Iterator[str]:
+    """Yield a sentence for each problem."""
     for one in played.again:
         number = one.logged.number
         if not played.matches(number):
@@ -69,7 +69,7 @@ def problems(played: Played) -> Iterator[str]:
             yield f"{row.step.number}: not what Kafka 4.3.1 is known to decide"
 
 
-def _foretold(played: Played, row: Row) -> str:
+def _foretold(played: PlayedCases, row: CaseRow) -> str:
     came = played.came(row)
     if came is None:
         return ""

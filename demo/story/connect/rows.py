@@ -1,4 +1,4 @@
-"""The story's table: for each round what the document says, what Kafka did, and whether we knew."""
+"""The rows of the story's table: for each round the document's outcome and Kafka's."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from dataclasses import dataclass
 from typing import Any
 
 from caughtup.demo.connect.group_log import LoggedGeneration
-from caughtup.demo.story.connect.cases import D_MS, Step, Told
+from caughtup.demo.story.connect.cases import D_MS, CaseRound, RoundOutcome
 from caughtup.models.connect.names import written
 
-#: Rounds that come when a delay is over; who left and came back before is known by then.
+#: The rounds that come when a delay is over.
 _DUE = ("3.2", "4.3")
-#: The document's names of workers, in what happens.
+#: The document's names of workers in texts.
 _ROLE = re.compile(r"\bW[123]\b")
 
 
 @dataclass(frozen=True)
-class Row:
-    """A round of a case. ``roles`` has for each worker of the document the one that plays it."""
+class CaseRow:
+    """A round of a case. ``roles``: the real worker for each worker of the document."""
 
-    step: Step
+    step: CaseRound
     roles: Mapping[str, str]
     logged: LoggedGeneration
 
     @property
     def event(self) -> str:
-        """What happened before it, by the names of the workers that there are."""
+        """What happened before it, with the real workers' names."""
         return self._named(self.step.event)
 
     @property
     def document(self) -> str:
-        """What the document says: who has what then, and how long all wait."""
+        """The document's outcome: the workers' work, and the delay."""
         told = self.step.document
         if told.after is None:
             return "not said"
@@ -42,28 +42,28 @@ class Row:
 
     @property
     def kafka(self) -> str:
-        """What Kafka did, by the group's record."""
+        """Kafka's outcome, from the group's record."""
         delay_ms = self.logged.generation.delay_ms
         waits = f"waits {delay_ms / 1000:.1f} s" if delay_ms else ""
         return _text(_after(self.logged), waits)
 
     @property
     def is_due(self) -> bool:
-        """Whether it came because a delay was over, as told."""
+        """Whether it came because a delay was over."""
         return self.step.number in _DUE
 
     @property
     def as_documented(self) -> bool | None:
-        """Whether Kafka did as the document says; None where that isn't said.
+        """Whether Kafka's outcome is the document's; None if the document has none.
 
-        By how much each worker has of each kind: which it has differs from run to run, since the
-        coordinator draws the member ids by which Kafka orders workers.
+        Compared are the workers' numbers of connectors and tasks: which ones differs from run to
+        run, since the coordinator draws the member ids by which Kafka sorts workers.
         """
         return self._is(self.step.document)
 
     @property
     def as_decided(self) -> bool:
-        """Whether Kafka did, by the same, what 4.3.1 is known to decide."""
+        """Whether Kafka's outcome, compared in the same way, is that expected of 4.3.1."""
         return self._is(self.step.decided) is True
 
     def line(self, match: bool) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class Row:
             "match": match,
         }
 
-    def _is(self, told: Told) -> bool | None:
+    def _is(self, told: RoundOutcome) -> bool | None:
         if told.after is None:
             return None
         waits = self.logged.generation.delay_ms > 0
@@ -92,7 +92,7 @@ class Row:
 
 
 def shares(logged: LoggedGeneration) -> Counter[tuple[int, int]]:
-    """Count the workers that have so many connectors and tasks after a generation."""
+    """Count the workers by their numbers of connectors and tasks after a generation."""
     return _shares(_after(logged))
 
 
@@ -102,7 +102,7 @@ def _after(logged: LoggedGeneration) -> dict[str, list[str]]:
 
 
 def _shares(after: Mapping[str, list[str]]) -> Counter[tuple[int, int]]:
-    # A task has a number, and no connector of the story's has.
+    # The names of tasks have a dash, those of the story's connectors have none.
     tasks = {worker: sum("-" in item for item in items) for worker, items in after.items()}
     return Counter((len(after[worker]) - count, count) for worker, count in tasks.items())
 

@@ -1,4 +1,4 @@
-"""The six cases for somebody to watch: told as they come, and held against what caughtup says."""
+"""Play the six cases with output for users, and compare them with what caughtup shows."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from typing import Any
 from caughtup.demo.connect.decided_again import DecidedAgain, decide_again
 from caughtup.demo.connect.group_log import ConfigLog
 from caughtup.demo.story.connect.play import SixCases
-from caughtup.demo.story.connect.rows import Row
+from caughtup.demo.story.connect.rows import CaseRow
 from caughtup.demo.story.connect.stage import GROUP, ConnectStage
-from caughtup.demo.story.connect.watched import Foretold, Watched
+from caughtup.demo.story.connect.watched import Foretold, WatchedGroup
 from caughtup.demo.story.stage import caughtup_command
 
 Say = Callable[[str], None]
 
 
 @dataclass
-class Played:
-    """What was played: the cases' rounds, and what was said of them.
+class PlayedCases:
+    """The rounds that were played, and caughtup's results.
 
-    ``again`` has every generation decided again from the logs alone, ``watched`` what the running
-    service said, ``read`` the results that ``caughtup connect --json`` printed in the end.
-    ``foretold`` has, by round, what the service had said about it before.
+    ``again``: every generation decided again from the logs alone. ``watched``: what the running
+    service showed. ``read``: the results that ``caughtup connect --json`` printed at the end.
+    ``foretold``: the service's forecasts, by round.
     """
 
-    watched: Watched
-    rows: list[Row] = field(default_factory=list)
+    watched: WatchedGroup
+    rows: list[CaseRow] = field(default_factory=list)
     foretold: dict[str, Foretold] = field(default_factory=dict)
     again: Sequence[DecidedAgain] = ()
     read: dict[int, str] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
-        """Whether all generations are matches, and all that was foretold came so."""
+        """Whether all generations are matches, and all forecasts came true."""
         return (
             bool(self.rows)
             and all(self.matches(one.logged.number) for one in self.again)
@@ -46,23 +46,23 @@ class Played:
         )
 
     def matches(self, generation: int) -> bool:
-        """Return whether a generation was a match each time that it was decided again."""
+        """Return whether a generation was a match in all three results."""
         again = any(one.match for one in self.again if one.logged.number == generation)
         said = self.watched.results.get(generation), self.read.get(generation, "match")
         return again and said == ("match", "match")
 
-    def came(self, row: Row) -> bool | None:
-        """Return whether a round came as foretold; None where nothing was to be foretold."""
+    def came(self, row: CaseRow) -> bool | None:
+        """Return whether the forecast for a round came true; None without a forecast."""
         foretold = self.foretold.get(row.step.number)
         return None if foretold is None else foretold.came(row.logged)
 
 
-def play(stage: ConnectStage, say: Say) -> Played:
-    """Start all, play the cases, decide each generation again. Raises CaughtupError."""
-    played = Played(Watched(stage.page, GROUP))
+def play(stage: ConnectStage, say: Say) -> PlayedCases:
+    """Start everything, play the cases, decide each generation again. Raises CaughtupError."""
+    played = PlayedCases(WatchedGroup(stage.page, GROUP))
     waiting: list[Foretold] = []
 
-    def tell(row: Row) -> None:
+    def tell(row: CaseRow) -> None:
         played.rows.append(row)
         number, logged = row.step.number, row.logged
         say(f"  {number} {row.event}")
@@ -96,7 +96,7 @@ def play(stage: ConnectStage, say: Say) -> Played:
 
 
 def _said(foretold: Foretold) -> str:
-    """Describe what was foretold as a person reads it."""
+    """Describe a forecast in words."""
     if foretold.at_ms is None:
         return "nothing is foretold"
     goes = ", ".join(f"{item} goes to {worker}" for item, worker in foretold.goes_to.items())
@@ -109,7 +109,7 @@ def _connect(stage: ConnectStage, *options: str) -> list[str]:
 
 
 def _read(stage: ConnectStage) -> dict[int, str]:
-    """Read the newest generations' results as ``caughtup connect --json`` prints them."""
+    """Return the newest generations' results, from ``caughtup connect --json``."""
     printed = subprocess.run(_connect(stage, "--json"), capture_output=True, text=True, check=True)
     lines: list[dict[str, Any]] = [json.loads(line) for line in printed.stdout.splitlines()]
     (group,) = (line for line in lines if line["kind"] == "group")

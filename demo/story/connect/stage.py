@@ -1,17 +1,17 @@
-"""What the story runs: a broker, Connect workers and the service."""
+"""The processes of the Connect story: a broker, Connect workers and the service."""
 
 from __future__ import annotations
 
 from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.connect.group_log import GroupLog
 from caughtup.demo.connect.workers import ConnectWorkers
-from caughtup.demo.story.stage import Stage
+from caughtup.demo.story.stage import DemoStage
 
 GROUP = "connect-demo"
 
 
-class ConnectStage(Stage):
-    """One broker, workers of one Connect cluster, and the service, all ended when it is left.
+class ConnectStage(DemoStage):
+    """One broker, workers of one Connect cluster, and the service, which end with the context.
 
     ``max_delay_ms`` is the workers' ``scheduled.rebalance.max.delay.ms``.
     """
@@ -30,5 +30,5 @@ class ConnectStage(Stage):
 
     @property
     def applications(self) -> tuple[StreamsApplication, ...]:
-        """None: its workers are no Streams application."""
+        """No applications: the workers are no Kafka Streams application."""
         return ()

@@ -1,4 +1,4 @@
-"""What the service says of a Connect group, round by round, and whether it came as it said."""
+"""Watch what the service shows of a Connect group: results, and forecasts of rounds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from caughtup.models.errors import CaughtupError
 
 View = Mapping[str, Any]
 
-#: How far (ms) a round may be from when the service said that it would be.
+#: The allowed distance (ms) of a round from its forecast time.
 NEAR_MS = 1_000
 _SECONDS = 20.0
 _POLL_SECONDS = 0.05
@@ -21,14 +21,14 @@ _POLL_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class Foretold:
-    """What the service said while a delay ran: which worker gets what nobody has, and when (ms)."""
+    """The service's forecast: which worker gets the unassigned work, and when (ms)."""
 
     generation: int
     goes_to: Mapping[str, str]
     at_ms: int | None
 
     def came(self, logged: LoggedGeneration) -> bool:
-        """Return whether a round gave it all to these workers, within a second of then."""
+        """Return whether a round assigned the work so, within a second of the time."""
         workers = logged.generation.workers.values()
         owners = {item: one.client_id for one in workers for item in written(one.owns)}
         late_ms = self.late_ms(logged)
@@ -40,17 +40,16 @@ class Foretold:
         )
 
     def late_ms(self, logged: LoggedGeneration) -> int | None:
-        """Return how much later (ms) than said a round came, None if nothing was said."""
+        """Return by how much (ms) a round was later than forecast; None without a forecast."""
         return None if self.at_ms is None else logged.generation.as_of_ms - self.at_ms
 
 
 @dataclass
-class Watched:
-    """A group as the service's page has it, asked with ``page``.
+class WatchedGroup:
+    """A group on the service's page, which ``page`` returns.
 
-    ``results`` has what deciding each generation again came to, ``whys`` the reasons of those that
-    aren't matches, and ``after_ms`` how long after a generation was in the log the service had
-    decided it, where that was waited for.
+    By generation: ``results``, the results of deciding it again; ``whys``, the reasons of those that
+    are not matches; ``after_ms``, the time from its record to the service's decision, if awaited.
     """
 
     page: Callable[[], View]
@@ -60,7 +59,7 @@ class Watched:
     after_ms: dict[int, int] = field(default_factory=dict)
 
     def view(self) -> View | None:
-        """Return what the page has of the group, None before it has anything."""
+        """Return the group's view on the page; None before there is one."""
         views: list[View] = self.page()["connect"]
         view = next((one for one in views if one["group"] == self.group), None)
         for past in view["history"] if view is not None else ():
@@ -70,7 +69,7 @@ class Watched:
         return view
 
     def heard(self, logged: LoggedGeneration) -> View:
-        """Wait until the service has decided a generation, and return the group then.
+        """Wait until the service has decided a generation, and return the group's view.
 
         Raises CaughtupError ``demo_failed`` after 20 s.
         """
@@ -84,7 +83,7 @@ class Watched:
         raise CaughtupError("demo_failed", f"caughtup never decided generation {logged.number}")
 
     def foretold(self, logged: LoggedGeneration) -> Foretold:
-        """Wait until a generation is decided, and return what the service says will come of it."""
+        """Wait until a generation is decided, and return the service's forecast."""
         view = self.heard(logged)
         names = {worker["worker"]: worker["client_id"] for worker in view["workers"]}
         waiting = [row for row in view["unassigned"] if "goes_to" in row and "at_ms" in row]

@@ -1,4 +1,4 @@
-"""What a fourth instance cost each of the two, by the log's word and the instances' own."""
+"""The costs of a fourth instance for each application, from Kafka's log and the instances."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _GROUP_METADATA = int(RecordType.GROUP_METADATA).to_bytes(2, "big")
 
 
 class Cost(NamedTuple):
-    """What happened to an application from a moment until it was balanced, or until now.
+    """The costs of an application from a time until it was balanced, or until now.
 
-    ``copies`` are stores' partitions that an instance began to restore with nothing on its disk, by
-    the instances' restore listeners, ``offsets`` what all of them restored; ``rebalances`` and how
-    long each of those in ``waits_ms`` was waited for are from ``__consumer_offsets``. ``seconds``
-    are until the instances said that they share all tasks evenly, and ``balanced`` whether they
-    did. ``foretold`` is how many copies the service said it would take, None if it never did.
+    ``copies``: stores' partitions that an instance started to restore from nothing, by its restore
+    listener; ``offsets``: the sum of restored offsets. ``rebalances``, and the waiting times for
+    them in ``waits_ms``, are from ``__consumer_offsets``. ``seconds``: until all tasks were evenly
+    distributed; ``balanced``: whether that happened. ``foretold``: the service's forecast of copies,
+    None without one.
     """
 
     application: str
@@ -38,7 +38,7 @@ class Cost(NamedTuple):
 
     @property
     def waited_seconds(self) -> float:
-        """How long it waited in all for rebalances that it had asked for at a later time."""
+        """The total time that it waited for rebalances that it had scheduled."""
         return sum(self.waits_ms) / 1000
 
 
@@ -51,7 +51,7 @@ def cost(
     balanced: bool,
     foretold: int | None = None,
 ) -> Cost:
-    """Sum up what an application did between two moments (ms)."""
+    """Return an application's costs between two times (ms)."""
     copies = [copy for copy in restored if copy.started_ms >= started_ms]
     during = [one for one in generations if started_ms <= one.as_of_ms <= ended_ms]
     return Cost(
@@ -67,14 +67,14 @@ def cost(
 
 
 def foretold(record: Mapping[str, object], follows: bool) -> int | None:
-    """Return the copies that a recommendation says it takes: as recommended, or as Kafka decides."""
+    """Return the copies in a recommendation's costs: as recommended, or with Kafka's assignor."""
     named = record.get("cost" if follows else "kafka_cost")
     copies = named.get("copies") if isinstance(named, Mapping) else None
     return copies if isinstance(copies, int) else None
 
 
 def generations_of(cluster: EmbeddedCluster, group: str) -> list[StreamsGeneration]:
-    """Read every generation of an application from the log, the oldest first."""
+    """Return every generation of an application from Kafka's log, the oldest first."""
     found: dict[int, StreamsGeneration] = {}
     sources: dict[str, int] = {}
     for _, _, key, value in read_topic(cluster, CONSUMER_OFFSETS):

@@ -1,4 +1,4 @@
-"""The act that counts: a fourth instance of both applications at once, until each is balanced."""
+"""The main act: start a fourth instance of both applications, and wait until they are balanced."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _SHARE = TASKS // (len(FIRST) + 1)
 
 
 def grow(stage: TwinStage, say: Callable[[str], None], seconds: float) -> list[Cost]:
-    """Start a fourth instance of each, and return what it cost each, in ``stage``'s order.
+    """Start a fourth instance of each application; return the costs, in the stage's order.
 
-    Whoever is not balanced after so many seconds isn't waited for. Raises CaughtupError.
+    Waits at most ``seconds`` for both to be balanced. Raises CaughtupError.
     """
     started: dict[str, int] = {}
 
@@ -39,7 +39,7 @@ def grow(stage: TwinStage, say: Callable[[str], None], seconds: float) -> list[C
 def _watch(
     stage: TwinStage, say: Callable[[str], None], started: dict[str, int], seconds: float
 ) -> dict[str, int]:
-    """Tell of every task that the fourth instances get; return who was balanced when (ms)."""
+    """Print every task that the fourth instances get; return when each was balanced (ms)."""
     deadline = time.monotonic() + seconds
     ended: dict[str, int] = {}
     runs = dict.fromkeys(started, 0)

@@ -1,4 +1,4 @@
-"""The story's last words: both applications side by side, and what the difference is."""
+"""Print the story's result: both applications side by side, and the difference."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def side_by_side(costs: Sequence[Cost]) -> Table:
 
 
 def punch_line(follows: Cost, kafkas: Cost) -> str:
-    """Say in a sentence or two what the one that follows did, and what its twin did."""
+    """Return the result in a few sentences: what each of the two applications did."""
     said = f"{_sentence(follows)} {_sentence(kafkas)}"
     if probed := interval_waits(kafkas):
         said += (
@@ -36,7 +36,7 @@ def punch_line(follows: Cost, kafkas: Cost) -> str:
 
 
 def interval_waits(each: Cost) -> int:
-    """Count the rebalances for which probing.rebalance.interval.ms was waited out.
+    """Count the rebalances that came after a whole probing.rebalance.interval.ms.
 
     A little less counts: the interval begins when the leader decides, a moment later than that by
     which a generation is dated.

@@ -1,4 +1,4 @@
-"""The story as it is told: in the terminal, with what to open and to type at each step."""
+"""Play the story of two applications in the terminal, with what to open and type at each step."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from caughtup.demo.story.twins.stage import (
     TwinStage,
 )
 
-#: Since its start: by then the story says what it has seen.
+#: The time from the start at which the story prints its result.
 _ENDS_AFTER_SECONDS = 285.0
 _GROWS_FOR_AT_LEAST_SECONDS = 120.0
 _AGREE_SECONDS = 30.0
@@ -34,7 +34,7 @@ _ALIVE_SECONDS = 2.0
 
 
 def play(stage: TwinStage, *, facts: Facts, console: Console) -> list[Cost]:
-    """Play the story once; return what it cost. ``facts`` has what has to hold of that.
+    """Play the story once; return the costs of both applications, and check them in ``facts``.
 
     Raises CaughtupError.
     """
@@ -47,7 +47,7 @@ def play(stage: TwinStage, *, facts: Facts, console: Console) -> list[Cost]:
 
 
 def run(stage: TwinStage, console: Console) -> None:
-    """Play the story for somebody to watch, keep the load going, and wait for Ctrl-C."""
+    """Play the story for users to watch, keep the load going, and wait for Ctrl-C."""
     teller = _Teller(stage, console)
     teller.set_up()
     with stage.load():
@@ -60,7 +60,7 @@ def run(stage: TwinStage, console: Console) -> None:
 
 
 class _Teller:
-    """Tells each step as it begins, and what to look at."""
+    """Prints each step as it begins, and what to look at."""
 
     def __init__(self, stage: TwinStage, console: Console) -> None:
         self._stage = stage
@@ -69,7 +69,7 @@ class _Teller:
         self._started = time.monotonic()
 
     def look(self, at: str) -> None:
-        """Say what to look at now."""
+        """Print what to look at now."""
         self._console.print(f"        [cyan]look at[/] {at}", soft_wrap=True)
 
     def set_up(self) -> None:
@@ -116,7 +116,7 @@ class _Teller:
 
 
 def _check(stage: TwinStage, facts: Facts, costs: Sequence[Cost]) -> None:
-    """Hold what happened against what it is for, and what the page says against what happened."""
+    """Check the costs against the expectation, and the page's figures against the costs."""
     follows, kafkas = costs
     facts.check(
         f"copies that {FOLLOWS} built",
@@ -139,7 +139,7 @@ def _check(stage: TwinStage, facts: Facts, costs: Sequence[Cost]) -> None:
 
 
 def _change(stage: TwinStage, each: Cost) -> dict[str, Any] | None:
-    """Return what the page counted since the fourth instance joined, once all is at rest."""
+    """Return the page's figures since the fourth instance joined; None until all is at rest."""
     view = stage.application_view(each.application) or {}
     change: dict[str, Any] = view.get("change", {})
     return change if "at_rest_ms" in change else None

@@ -1,4 +1,4 @@
-"""What the story runs: two brokers, the service, and two applications alike."""
+"""The processes of the story: two brokers, the service, and two equal applications."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.cluster.load import produce, producing
 from caughtup.demo.story.growing import FIRST, FOLLOWING, KEYS, PROPERTIES, SUBTOPOLOGIES
 from caughtup.demo.story.shares import has_left_behind, is_balanced
-from caughtup.demo.story.stage import Stage
+from caughtup.demo.story.stage import DemoStage
 
 FOLLOWS, KAFKAS = "orders-caughtup", "orders-kafka"
 SOURCE = "orders-placed"
 TASKS = 24
-#: Of state a task, several times what ``acceptable.recovery.lag`` is here.
+#: The records of state of each task: several times acceptable.recovery.lag.
 RECORDS = 5_000
 RECORDS_PER_SECOND = 200
 _FOLLOWER = "follower"
 _SETTLE_SECONDS = 120.0
-#: So that instances which are started one after the other share their first generation: whoever
-#: has to give tasks away again has their directories for a while.
+#: The delay of the first generation, so that all instances are in it: an instance that loses tasks
+#: later would keep their directories for some time.
 _FIRST_GENERATION_MS = 4_000
 
 
-class TwinStage(Stage):
-    """Two applications that read the same topic, alike but in one thing: ``orders-caughtup`` follows.
+class TwinStage(DemoStage):
+    """Two applications that read the same topic and differ only in the assignor.
 
-    ``follower`` are the sources of what it needs for that; ``orders-kafka`` has Kafka's own
-    assignor.
+    ``orders-caughtup`` follows recommendations (``follower``: the sources of the follower);
+    ``orders-kafka`` has Kafka's own assignor.
     """
 
     def __init__(self, follower: Sequence[Path], *, web_port: int = 0) -> None:
@@ -58,17 +58,17 @@ class TwinStage(Stage):
 
     @property
     def applications(self) -> tuple[StreamsApplication, ...]:
-        """The one that follows, and its twin."""
+        """The application that follows, and the other one."""
         return self.application, self.twin
 
     def compile_follower(self) -> None:
-        """Compile what an application needs to follow. Raises CaughtupError."""
+        """Compile the follower. Raises CaughtupError."""
         compiled(self.processes, _FOLLOWER, self._follower)
 
     def start_instances(self) -> None:
-        """Start three instances of each, and wait until they share the empty tasks.
+        """Start three instances of each, and wait until the empty tasks are distributed.
 
-        Nobody has to warm up while there is no state. Raises CaughtupError.
+        Without state no warm-ups are needed. Raises CaughtupError.
         """
         compile_restore_listener(self.processes)
         for name in FIRST:
@@ -93,11 +93,11 @@ class TwinStage(Stage):
             )
 
     def load(self) -> AbstractContextManager[None]:
-        """Return what keeps producing while it is entered. Leaving raises CaughtupError."""
+        """Return a context in which records are produced. Leaving it may raise CaughtupError."""
         return producing(self.cluster, SOURCE, RECORDS_PER_SECOND, keys=KEYS)
 
     def on_both(self, act: Callable[[StreamsApplication], object]) -> None:
-        """Do the same with both applications at once, as neither is to have a lead."""
+        """Call a function with both applications at the same time, so that neither has a lead."""
         with ThreadPoolExecutor(len(self.applications)) as pool:
             for done in [pool.submit(act, one) for one in self.applications]:
                 done.result()

@@ -51,7 +51,7 @@ def split_user_data(data: bytes | None) -> tuple[bytes, bytes]:
 def read_worker(user_data: bytes | None) -> tuple[bytes, str]:
     """Return a member's user data as a follower, and its web address.
 
-    Both are empty for a member that is not a Faust worker.
+    The address is empty for a member that is not a Faust worker.
     """
     try:
         followers, fausts = split_user_data(user_data)

@@ -10,7 +10,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 
 log = logging.getLogger("caughtup.followers")
 
-#: Connection properties of aiokafka: ``bootstrap_servers``, ``security_protocol``, ``ssl_context`` …
+#: aiokafka's connection properties: ``bootstrap_servers``, ``security_protocol``, …
 Connection = Mapping[str, Any]
 
 

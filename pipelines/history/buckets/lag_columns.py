@@ -33,7 +33,7 @@ _WIDEST = 1 << 62
 
 
 class CommitRows(NamedTuple):
-    """CommitRows of groups on partitions: arrays of one length, with offsets, and ms since 1970.
+    """Commits of groups on partitions: arrays of one length, with offsets, and ms since 1970.
 
     ``reader``: the number of the group-partition, from 0; rows are sorted by it and by log offset.
     ``place``: topic and partition as in ``of_partition``. A row that is not ``present`` is a
@@ -106,7 +106,7 @@ def _by_commits(
 def _by_samples(
     commits: CommitRows, at_ms: Ints, end_offsets: ValidEndOffsets
 ) -> tuple[Ints, Ints]:
-    """Return the indices of samples that changed something, and of each group's commit before it."""
+    """Return the indices of changed samples, and of each group's last commit before it."""
     samples = end_offsets.samples
     grown = np.flatnonzero(
         end_offsets.changed & samples.present & (samples.log_offset != FROM_STATE)

@@ -18,7 +18,7 @@ _DAY_US = 86_400_000_000
 
 
 class TablePart(NamedTuple):
-    """The rows of one file of a table, with its folder; ``texts``: columns with few distinct values."""
+    """The rows of one file of a table; ``texts``: columns with few distinct values."""
 
     table: str
     folder: str

@@ -29,9 +29,9 @@ from caughtup.pipelines.history.decoding.arrow_reader import ArrowReader
 from caughtup.pipelines.schema import LATEST_MS
 
 #: One row for each commit. ``log_partition`` and ``log_offset``: the place of its record in
-#: ``__consumer_offsets``; times are in ms since 1970. ``present`` is False for a tombstone, which has
-#: the record's time, and none of the value's fields. Fields are null if the value's version does not
-#: have them, or if they hold Kafka's "none": an epoch or expiry of -1, a topic id of zeros.
+#: ``__consumer_offsets``; times are in ms since 1970. ``present`` is False for a tombstone, which
+#: has the record's time, and none of the value's fields. Fields are null if the value's version
+#: lacks them, or if they hold Kafka's "none": an epoch or expiry of -1, a topic id of zeros.
 COMMIT_COLUMNS = pa.schema(
     [
         pa.field("group", pa.string(), nullable=False),
@@ -130,7 +130,7 @@ def _topic_ids(items: NDArray[np.void]) -> pa.BinaryArray:
 
 
 class CommitRecords(NamedTuple):
-    """CommitRows by row index, as fields of COMMIT_COLUMNS; rows with other keys; malformed rows.
+    """Commits by row index, as fields of COMMIT_COLUMNS; rows with other keys; malformed rows.
 
     Rows are in the given order.
     """

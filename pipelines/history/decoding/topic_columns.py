@@ -42,7 +42,7 @@ Row = tuple[Any, ...]
 
 
 class OwnColumns(NamedTuple):
-    """The decoded records of a topic, in the columns of TOPIC_TABLES, and those that are malformed."""
+    """The decoded records of a topic, in its table's columns, and malformed records."""
 
     rows: pa.RecordBatch
     undecodable: list[Undecodable]

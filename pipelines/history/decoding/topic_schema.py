@@ -131,8 +131,9 @@ DECISIONS = TopicTable(
 )
 
 #: Observations of reassignments; lists of broker ids are in Kafka's order. ``topic`` is None for a
-#: round's observation of the cluster. ``offsets_left``: the offsets that the added replica with the
-#: most has yet to copy; ``bytes_left``: the sum over all added replicas; None if one did not answer.
+#: round's observation of the cluster. ``offsets_left``: the offsets that the added replica which is
+#: furthest behind has yet to copy; ``bytes_left``: the sum over all added replicas; None if one did
+#: not answer.
 #: ``verdict`` to ``never``: the service's verdict and figures; older releases' records have none.
 REASSIGNMENTS = TopicTable(
     "reassignments",

@@ -14,10 +14,10 @@ from tests.models.connect.building import work
 
 D_MS = 12_000
 #: Worker → what it owns, what it is told to start, what it is told to stop.
-Told = Mapping[str, tuple[str, str, str]]
+RoundOutcome = Mapping[str, tuple[str, str, str]]
 
 
-def logged(number: int, at_ms: int, told: Told, delay_ms: int = 0) -> LoggedGeneration:
+def logged(number: int, at_ms: int, told: RoundOutcome, delay_ms: int = 0) -> LoggedGeneration:
     """Make a generation that W1 leads and whose record is written 20 ms later."""
     workers = {}
     for name, (owned, assigned, revoked) in told.items():

@@ -11,12 +11,12 @@ import pytest
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.connect.group_log import GroupLog
 from caughtup.demo.connect.workers import ConnectWorkers
-from caughtup.demo.story.connect.watched import Watched
+from caughtup.demo.story.connect.watched import WatchedGroup
 from tests.support.service import Service
 
 MakeWorkers = Callable[..., ConnectWorkers]
 Follow = Callable[[ConnectWorkers], GroupLog]
-Watch = Callable[[ConnectWorkers], Watched]
+Watch = Callable[[ConnectWorkers], WatchedGroup]
 
 
 @pytest.fixture(scope="module")
@@ -41,4 +41,4 @@ def follow(cluster: EmbeddedCluster) -> Iterator[Follow]:
 @pytest.fixture(scope="module")
 def watch(service: Service) -> Watch:
     """Asks the service for what it has of Connect clusters' groups."""
-    return lambda workers: Watched(service.page, workers.group)
+    return lambda workers: WatchedGroup(service.page, workers.group)

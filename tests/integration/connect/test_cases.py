@@ -16,8 +16,8 @@ from caughtup.demo.connect.decided_again import DecidedAgain, decide_again
 from caughtup.demo.connect.group_log import ConfigLog
 from caughtup.demo.story.connect.cases import CASES
 from caughtup.demo.story.connect.play import SixCases
-from caughtup.demo.story.connect.rows import Row
-from caughtup.demo.story.connect.watched import Foretold, Watched
+from caughtup.demo.story.connect.rows import CaseRow
+from caughtup.demo.story.connect.watched import Foretold, WatchedGroup
 from caughtup.demo.story.stage import caughtup_command
 
 pytestmark = pytest.mark.thorough
@@ -27,21 +27,21 @@ QUICK = ("the first worker joins", "two workers join one", "a worker leaves", "t
 
 
 @dataclass
-class Played:
+class PlayedCases:
     """The cases' rounds, every generation decided again, and what the service said."""
 
-    watched: Watched
-    rows: list[Row] = field(default_factory=list)
+    watched: WatchedGroup
+    rows: list[CaseRow] = field(default_factory=list)
     foretold: dict[str, Foretold] = field(default_factory=dict)
     again: list[DecidedAgain] = field(default_factory=list)
 
 
 @pytest.fixture(scope="module")
-def played(cluster: EmbeddedCluster, make_workers, follow, watch) -> Played:
+def played(cluster: EmbeddedCluster, make_workers, follow, watch) -> PlayedCases:
     workers = make_workers(max_delay_ms=MAX_DELAY_MS)
-    log, played = follow(workers), Played(watch(workers))
+    log, played = follow(workers), PlayedCases(watch(workers))
 
-    def tell(row: Row) -> None:
+    def tell(row: CaseRow) -> None:
         played.rows.append(row)
         played.watched.heard(row.logged)
         if row.logged.rejoin_at_ms is not None:
@@ -55,14 +55,14 @@ def played(cluster: EmbeddedCluster, make_workers, follow, watch) -> Played:
     return played
 
 
-def test_every_generation_is_decided_as_its_leader_did(played: Played) -> None:
+def test_every_generation_is_decided_as_its_leader_did(played: PlayedCases) -> None:
     assert [one.differs for one in played.again if not one.match] == []
     # The service does so from the first generation on, without knowing the longest delay.
     wanted = {one.logged.number: "match" for one in played.again}
     assert played.watched.results == wanted, played.watched.whys
 
 
-def test_each_round_is_what_kafka_is_known_to_decide(played: Played) -> None:
+def test_each_round_is_what_kafka_is_known_to_decide(played: PlayedCases) -> None:
     rows = played.rows
     assert [row.step.number for row in rows] == ["1.1", "2.1", "2.2", "3.1", "3.2", "5.1"]
     assert [row.line(match=True) for row in rows if not row.as_decided] == []
@@ -70,7 +70,7 @@ def test_each_round_is_what_kafka_is_known_to_decide(played: Played) -> None:
     assert [row.step.number for row in rows if row.as_documented is False] == ["3.2"]
 
 
-def test_what_nobody_has_goes_where_and_when_it_was_said_to(played: Played) -> None:
+def test_what_nobody_has_goes_where_and_when_it_was_said_to(played: PlayedCases) -> None:
     (due,) = [row for row in played.rows if row.is_due]
     foretold = played.foretold["3.1"]
     assert len(foretold.goes_to) == 2  # a connector and a task

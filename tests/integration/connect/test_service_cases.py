@@ -7,7 +7,7 @@ import pytest
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.story.connect.cases import CASES
 from caughtup.demo.story.connect.play import SixCases
-from caughtup.demo.story.connect.rows import Row
+from caughtup.demo.story.connect.rows import CaseRow
 from tests.support.service import Service, wait_for
 
 #: Longer than a worker takes to start again on a machine that is busy.
@@ -23,7 +23,7 @@ def test_every_generation_is_a_match_and_nothing_raises_an_alarm(
         log = follow(workers)
         alarms: list[str] = []
 
-        def look(row: Row) -> None:
+        def look(row: CaseRow) -> None:
             found = service.connect(workers.group).get("contradiction", [])
             alarms.extend(
                 f"{row.step.number} {one['name']} {one['contradiction']}: {one['why']}"

@@ -7,11 +7,11 @@ import time
 from collections import Counter
 
 from caughtup.bench.door.abuses import abused
-from caughtup.bench.door.crowd import Answer, Crowd
+from caughtup.bench.door.crowd import Crowd, HttpAnswer
 from caughtup.bench.door.scene import questions, staged
 from caughtup.bench.offsets.readers import process_figures
 from caughtup.demo.fleet.large_group import GROUP
-from caughtup.demo.story.stage import Stage
+from caughtup.demo.story.stage import DemoStage
 
 #: Deadlines that a machine holds which is busy with ten other tests, too: `caughtup bench door`
 #: has the figures of one that isn't.
@@ -26,7 +26,7 @@ ABUSES = (
 )
 
 
-def memory(stage: Stage) -> float:
+def memory(stage: DemoStage) -> float:
     """Return what the service holds, in megabytes."""
     return float(process_figures(stage.service.pid)["resident_bytes"]) / (1 << 20)
 
@@ -37,14 +37,14 @@ def test_everybody_else_is_answered_while_the_web_port_is_abused() -> None:
         asyncio.run(abused_and_asked(stage, theirs="127.0.0.1"))
 
 
-async def abused_and_asked(stage: Stage, theirs: str) -> None:
+async def abused_and_asked(stage: DemoStage, theirs: str) -> None:
     crowd = Crowd(stage.web_port)
     patient, others = (asked := await questions(crowd, 1_050))[:50], asked[50:]
     assert (await crowd.ask("/metrics")).status == 200
     before = memory(stage)
     async with abused(stage.web_port, theirs, others, ABUSES):
         waiting = asyncio.create_task(crowd.ask_all(patient, PATIENT_SECONDS))
-        probes, scrapes = list[Answer](), list[Answer]()
+        probes, scrapes = list[HttpAnswer](), list[HttpAnswer]()
         while len(probes) < 20 or not waiting.done():
             probes += [await crowd.ask(path, SECONDS) for path in ("/ready", "/healthz")]
             if len(probes) % 20 == 0:

@@ -19,7 +19,7 @@ from caughtup.demo.connect.group_log import GroupLog, LoggedGeneration
 from caughtup.demo.connect.workers import ConnectWorkers
 from caughtup.demo.story.connect.cases import CASES, CONNECTORS
 from caughtup.demo.story.connect.play import SixCases
-from caughtup.demo.story.connect.rows import Row
+from caughtup.demo.story.connect.rows import CaseRow
 from caughtup.models.connect.names import written
 from caughtup.models.connect.worker import owned_after
 from caughtup.models.records.connect.status import Status, decode_status
@@ -50,7 +50,7 @@ class Told:
 
 
 def told(
-    name: str, rows: Sequence[Row], log: GroupLog, statuses: Sequence[Ran], delay_ms: int
+    name: str, rows: Sequence[CaseRow], log: GroupLog, statuses: Sequence[Ran], delay_ms: int
 ) -> Told:
     """Compare a story's rounds and statuses with the same story in virtual time."""
     first, last = rows[0].logged, rows[-1].logged
@@ -137,7 +137,7 @@ def rows_of(stories: Sequence[Told]) -> Iterator[str]:
 
 def stories(delay_seconds: int) -> Iterator[Told]:
     """Start workers, play the stories, and yield each as it was and as it was simulated."""
-    rows: list[Row] = []
+    rows: list[CaseRow] = []
     with (
         EmbeddedCluster(nodes=1) as cluster,
         ConnectWorkers(cluster, "connect", max_delay_ms=1_000 * delay_seconds) as workers,

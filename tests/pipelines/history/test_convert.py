@@ -69,7 +69,7 @@ def test_every_row_is_there_and_the_history_goes_on_as_if_nothing_was(
     assert {path: path.read_bytes() for path in files} == files
     assert not (old.tables / "_caughtup.json").exists()
 
-    tables, rebucket = new_tables(old.tables, OWNER), new_tables(tmp_path / "rebucket")
+    tables, rebucket = new_tables(old.tables, OWNER), new_tables(tmp_path / "anew")
     for batch in range(5):
         write_batch(rebucket, batch, records_of(batch))
     for batch in (3, 4):
@@ -78,7 +78,7 @@ def test_every_row_is_there_and_the_history_goes_on_as_if_nothing_was(
         assert ordered(in_table(old, name)) == ordered(
             [
                 {k: v for k, v in row.items() if "bucket" not in k and k != "date"}
-                for row in rows_of(tmp_path / "rebucket", name)
+                for row in rows_of(tmp_path / "anew", name)
             ]
         )
 

@@ -111,7 +111,7 @@ def test_rates_are_kept_up_over_batches_and_withdrawn_when_nobody_reports(job: J
         (["orders", "a", "0_1"], None),
         ([CHANGELOG, 1], None),
     ]
-    # What comes after that begins rebucket.
+    # What comes after that begins anew.
     again = job.records(ended(later, 90_000), reported(later + 1, 10))
     assert {value["windows"][0]["end_samples"] for _, value in again} == {1}
 

@@ -1,4 +1,4 @@
-"""WindowRates of a slot, against all samples worked through rebucket."""
+"""Rates of a slot, against all samples worked through anew."""
 
 from __future__ import annotations
 

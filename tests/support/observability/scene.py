@@ -18,7 +18,7 @@ from caughtup.demo.cluster.throttle import clear_throttle, set_throttle
 from caughtup.demo.cluster.topics import create_topics
 from caughtup.demo.fleet.offset_commits import offsets_partition
 from caughtup.demo.processes.closing import ClosedOnExit
-from caughtup.demo.story.stage import APPLICATION, PARTITIONS, Stage
+from caughtup.demo.story.stage import APPLICATION, PARTITIONS, DemoStage
 from caughtup.models.copies.catch_up_rates import WINDOWS_SECONDS, RateWindow, WindowRate
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.keys import encode_group
@@ -66,7 +66,7 @@ class Scene(ClosedOnExit):
 
     def __init__(self, directory: Path) -> None:
         checkpoints = str(directory / "checkpoints")
-        self.stage = Stage(
+        self.stage = DemoStage(
             settings={"lag_objectives": [".*=60"], "spark_checkpoints": [checkpoints]}
         )
         # Kafka's own default, so that no probing rebalance changes the scene.

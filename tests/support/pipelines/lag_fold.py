@@ -1,6 +1,6 @@
 """From commits and end offsets of one topic-partition, in the order they happened, to lag rows.
 
-A row is an observed change: a group's commit moved, or the partition's log did. CommitRows that
+A row is an observed change: a group's commit moved, or the partition's log did. Commits that
 repeat the last one, and end offsets that repeat the last ones, are remembered but make no row.
 """
 

@@ -21,7 +21,7 @@ import click
 from caughtup.bench import history as bench
 from caughtup.bench.offsets.command import OFFSETS_PARTITIONS
 from caughtup.demo.fleet.offset_logs import LOGS, Shape
-from caughtup.demo.story.stage import Stage
+from caughtup.demo.story.stage import DemoStage
 
 ROOT = Path(__file__).resolve().parents[3]
 #: What runs in a process of its own, by the modules of the checkout that it is started in.
@@ -35,7 +35,7 @@ stage = Given(
     cluster=Given(bootstrap_servers=servers, pids=frozenset()),
     processes=Given(directory=Path(directory)),
 )
-print(json.dumps(bench._measure(stage, threads, bench.Written(*written))))
+print(json.dumps(bench._measure(stage, threads, bench.RecordCounts(*written))))
 """
 _HEADING = "   records  threads  whose   records/s  Spark's own  ratio  CPU s/million  JVM MB  Python MB  load"
 _FIGURES = ("records_per_second", "raw_records_per_second", "ratio", "cpu_seconds_per_million")
@@ -99,7 +99,7 @@ def main(
     print(_HEADING, flush=True)
     for count in records:
         properties = {"offsets.topic.num.partitions": str(OFFSETS_PARTITIONS)}
-        with Stage(nodes=1, broker_properties=properties) as stage:
+        with DemoStage(nodes=1, broker_properties=properties) as stage:
             stage.start_cluster()
             written = bench._write(stage, kind, Shape(count, groups, partitions))
             for number in threads:
