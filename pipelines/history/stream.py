@@ -29,7 +29,7 @@ from caughtup.pipelines.history.identity import own_tables
 from caughtup.pipelines.history.lost_ranges import FirstOffsets, batch_offsets, lost_ranges
 from caughtup.pipelines.history.state import offsets_digest
 from caughtup.pipelines.history.upkeep import DailyUpkeep
-from caughtup.pipelines.progress.listener import report_progress
+from caughtup.pipelines.progress import report_progress
 from caughtup.pipelines.spark.files import Files
 from caughtup.pipelines.spark.jvm import UNANSWERED
 from caughtup.pipelines.spark.kafka_options import source_options

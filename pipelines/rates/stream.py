@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from caughtup.models.errors import CaughtupError
-from caughtup.pipelines.progress.listener import report_progress
+from caughtup.pipelines.progress import report_progress
 from caughtup.pipelines.rates.stages import rate_records
 from caughtup.pipelines.spark.kafka_options import source_options
 from caughtup.pipelines.spark.session import one_line

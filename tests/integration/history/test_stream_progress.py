@@ -19,7 +19,7 @@ from caughtup.demo.cluster.load import produce
 from caughtup.models.errors import CaughtupError
 from caughtup.models.records.pipeline_progress import FORMAT, ProgressRecord
 from caughtup.pipelines.java.jars import ensure_spark_jars
-from caughtup.pipelines.progress.listener import Reporter, report_progress
+from caughtup.pipelines.progress import Reporter, report_progress
 from caughtup.pipelines.spark.kafka_options import source_options
 from caughtup.pipelines.spark.session import spark_session
 from tests.integration.conftest import MakeTopic

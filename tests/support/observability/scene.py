@@ -24,7 +24,7 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.records.keys import encode_group
 from caughtup.models.records.topics import CATCH_UP_RATES, PIPELINE_PROGRESS, with_prefix
 from caughtup.models.wire.consumer_offsets import OffsetKey
-from caughtup.pipelines.progress.listener import encode_progress
+from caughtup.pipelines.progress import encode_progress
 from caughtup.pipelines.rates.records import partition_key, rates_value
 from caughtup.pipelines.rates.state import WindowRates
 from tests.support import wire

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from caughtup.models.records.fields import LATEST_MS, json_values
 from caughtup.models.records.pipeline_progress import FORMAT, STATES, ProgressRecord
-from caughtup.pipelines.progress.listener import batch_figures, encode_progress
+from caughtup.pipelines.progress import batch_figures, encode_progress
 
 #: As a real stream wrote it, less what isn't read.
 PROGRESS: dict[str, Any] = json.loads("""{
