@@ -1,4 +1,4 @@
-"""Every benchmark, a command of ``caughtup bench`` each, but for ``codecs``.
+"""The benchmarks: commands of ``caughtup bench``, except ``codecs``.
 
 Imports agents, pipelines and demo; the service never imports it.
 """

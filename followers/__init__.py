@@ -1,4 +1,4 @@
-"""Followers: how an application takes what caughtup recommends.
+"""Followers: they apply caughtup's recommendations in applications.
 
 Imports models; applications import it, and benchmarks and tests.
 """

@@ -1,4 +1,4 @@
-"""Where settings come from, what is said of wrong ones, and how they are written down.
+"""Load settings from every place, describe wrong ones, and write them as TOML.
 
 Imports settings, errors and kafka of agents; the command line imports it.
 """

@@ -1,4 +1,4 @@
-"""Which of several instances is the active one.
+"""The election of the active one among several instances.
 
 Imports agents.kafka and agents.process; agents that publish import it.
 """

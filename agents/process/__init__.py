@@ -1,4 +1,4 @@
-"""What the process knows and does about itself: health, pulses, supervision, garbage.
+"""The process's own health, pulses, supervision, turns and garbage collection.
 
 Imports errors and clock of agents; nearly everything imports it.
 """

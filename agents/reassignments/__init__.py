@@ -1,4 +1,4 @@
-"""The agent that takes observations of reassignments, and the probe that publishes them.
+"""The probe that publishes observations of reassignments, and the agent that applies them.
 
 Imports agents.probes and agents.topics; ``app`` and the command line import it.
 """

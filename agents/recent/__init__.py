@@ -1,4 +1,4 @@
-"""Keeps the last hours: figures of groups over time and what happened, for the page.
+"""Keep the last hours in memory: figures of groups over time and events, for the page.
 
 Imports models.recent and the state; ``app`` imports it.
 """

@@ -1,4 +1,4 @@
-"""Deciding generations and publishing what is recommended for the next rebalance.
+"""Decide generations, and publish recommendations for the next rebalance.
 
 Imports agents.topics; ``app`` and the other agents import it.
 """

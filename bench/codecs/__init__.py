@@ -1,4 +1,4 @@
-"""``python -m caughtup.bench.codecs``: kafka-python's codecs beside ours, on large answers.
+"""``python -m caughtup.bench.codecs``: compare kafka-python's codecs with ours on large answers.
 
 Imports agents and models; nothing imports it.
 """

@@ -1,4 +1,4 @@
-"""``caughtup bench loop``: how long the event loop is kept from its turn.
+"""``caughtup bench loop``: the longest turns of the event loop with a large group.
 
 Imports agents.app; only bench.main imports it.
 """

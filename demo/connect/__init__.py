@@ -1,4 +1,4 @@
-"""Real Connect workers, each a process of its own, and what their group decided.
+"""Real Connect workers, each in its own process, and their group's decisions.
 
 Imports cluster, java and processes; the story and tests import it.
 """

@@ -1,4 +1,4 @@
-"""Reassignments of every kind, done to a real cluster.
+"""Reassignments of every kind on a real cluster.
 
 Imports cluster; benchmarks and tests import it.
 """

@@ -1,4 +1,4 @@
-"""``caughtup demo``: what is done, what has to be seen, and how it is printed.
+"""``caughtup demo``: the acts, the checks, and the output.
 
 Imports apps and cluster; the command imports it.
 """

@@ -1,4 +1,4 @@
-"""The follower for Kafka Streams: Java sources, and what makes a jar of them.
+"""The follower for Kafka Streams: Java sources, and how to build the jar.
 
 Imports demo.java; ``make follower``, benchmarks and tests import it.
 """

@@ -1,4 +1,4 @@
-"""How an application written in Python follows recommendations, whichever client it uses.
+"""The follower for Python applications, independent of the client library.
 
 Imports models; ``followers.aiokafka`` and ``followers.faust`` import it.
 """

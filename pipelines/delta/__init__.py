@@ -1,4 +1,4 @@
-"""The history's tables in Delta Lake: where they are, how they are written, read and kept small.
+"""The history's Delta tables: stores, writing, reading and upkeep.
 
 Imports tables, schema and spark; history, replay and the command line import it.
 """

@@ -1,4 +1,4 @@
-"""``caughtup pipeline history``: what happened on a cluster, as tables.
+"""``caughtup pipeline history``: the history of a cluster, as Delta tables.
 
 Imports generations, spark and progress; the command line imports it.
 """

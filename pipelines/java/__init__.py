@@ -1,4 +1,4 @@
-"""Finding Java, fetching the published jars, and compiling against them.
+"""Find Java, fetch the published jars, and compile against them.
 
 Imports nothing of demo; processes of Java import it.
 """

@@ -1,4 +1,4 @@
-"""Kafka requests that no client library offers: their bytes, and the connections they take.
+"""Kafka requests that no client library offers: encoding, decoding, and connections.
 
 Imports models.wire; nothing of agents.
 """

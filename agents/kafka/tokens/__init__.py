@@ -1,4 +1,4 @@
-"""Tokens for SASL's OAUTHBEARER: from an endpoint or a function, kept until they get old.
+"""Tokens for SASL OAUTHBEARER, from an endpoint or a function, replaced before they expire.
 
 Imports settings, errors and process of agents; kafka imports it.
 """

@@ -1,4 +1,4 @@
-"""``caughtup demo``'s first story: two applications alike grow, of which one follows caughtup.
+"""``caughtup demo``'s first story: two equal applications grow; one follows caughtup.
 
 Imports story, apps and cluster; the command imports it.
 """

@@ -1,4 +1,4 @@
-"""A follower's own reading and writing, in the background, by aiokafka.
+"""A follower's reading and writing in the background, with aiokafka.
 
 Imports models; ``followers.python`` imports it.
 """

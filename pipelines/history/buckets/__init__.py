@@ -1,4 +1,4 @@
-"""A bucket's records and what was remembered of it, to its files.
+"""Make a bucket's files from its records and its state.
 
 Imports history.decoding; the history imports it.
 """

@@ -1,4 +1,4 @@
-"""Records to columns, a whole Arrow batch at a time.
+"""Decode Kafka records to columns, a whole Arrow batch at a time.
 
 Imports models; the history imports it.
 """
