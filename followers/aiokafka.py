@@ -25,7 +25,7 @@ from aiokafka.coordinator.protocol import (
 from caughtup.followers.python.copies import Copies
 from caughtup.followers.python.kafka.connection import Connection
 from caughtup.followers.python.member import FollowingMember
-from caughtup.followers.python.members import MemberSubscription
+from caughtup.followers.python.members import FollowerSubscription
 from caughtup.followers.python.settings import FollowerSettings
 from caughtup.followers.python.topology import Topology
 from caughtup.models.groups.assignments import FOLLOWERS_PROTOCOL
@@ -96,7 +96,7 @@ class Follower:
             topic: len(cluster.partitions_for_topic(topic) or ()) for topic in self._topology.topics
         }
         subscribed = {
-            member: MemberSubscription(metadata.subscription, metadata.user_data)
+            member: FollowerSubscription(metadata.subscription, metadata.user_data)
             for member, metadata in members.items()
         }
         assigned = self._member.assign(counts, subscribed)

@@ -33,7 +33,7 @@ from caughtup.followers.python.faust.topology import CountedTopology
 from caughtup.followers.python.faust.user_data import join_user_data, read_worker, split_user_data
 from caughtup.followers.python.kafka.connection import Connection
 from caughtup.followers.python.member import FollowingMember
-from caughtup.followers.python.members import MemberSubscription
+from caughtup.followers.python.members import FollowerSubscription
 from caughtup.followers.python.settings import FollowerSettings
 from caughtup.models.assignment.configs import read_configs
 from caughtup.models.groups.assignments import FOLLOWERS_PROTOCOL
@@ -133,7 +133,7 @@ class FollowingAssignor(PartitionAssignor):
         subscribed, urls = {}, {}
         for member, metadata in member_metadata.items():
             followers, urls[member] = read_worker(metadata.user_data)
-            subscribed[member] = MemberSubscription(metadata.subscription, followers)
+            subscribed[member] = FollowerSubscription(metadata.subscription, followers)
         known = set.intersection(*(set(one.topics) for one in subscribed.values()))
         counts = {topic: len(cluster.partitions_for_topic(topic) or ()) for topic in sorted(known)}
         self._topology.count(counts)

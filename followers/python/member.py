@@ -18,7 +18,7 @@ from caughtup.followers.python.kafka.connection import Connection
 from caughtup.followers.python.kafka.log_ends import LogEnds
 from caughtup.followers.python.kafka.publisher import RecordPublisher
 from caughtup.followers.python.kafka.recommendations import RecommendationReader
-from caughtup.followers.python.members import Members, MemberSubscription, read_member
+from caughtup.followers.python.members import FollowerSubscription, Members, read_member
 from caughtup.followers.python.positions import PositionReports
 from caughtup.followers.python.rebalance import decide_rebalance, keep_in_place
 from caughtup.followers.python.settings import FollowerSettings
@@ -123,7 +123,7 @@ class FollowingMember:
         return encode_subscription_info(self.process, sums, self._joins)
 
     def assign(
-        self, counts: Mapping[str, int], members: Mapping[str, MemberSubscription]
+        self, counts: Mapping[str, int], members: Mapping[str, FollowerSubscription]
     ) -> dict[str, MemberAssignment]:
         """Decide a rebalance; ``counts``: the topics' numbers of partitions in the metadata.
 

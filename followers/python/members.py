@@ -17,7 +17,7 @@ log = logging.getLogger("caughtup.followers")
 Members = Mapping[str, SubscriptionInfo | None]
 
 
-class MemberSubscription(NamedTuple):
+class FollowerSubscription(NamedTuple):
     """A member's subscription: its topics and its user data."""
 
     topics: Collection[str]

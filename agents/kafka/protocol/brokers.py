@@ -41,7 +41,7 @@ class Purpose(Enum):
 
 
 @dataclass(slots=True)
-class _Link:
+class _PurposeLink:
     """A broker's connection for one purpose, if any, and the earliest time of the next attempt."""
 
     timeout_seconds: float
@@ -69,7 +69,7 @@ class BrokerConnections:
         self._config = config
         self.timeout_seconds = timeout_seconds
         self._clock = clock
-        self._links: dict[tuple[int, Purpose], _Link] = {}
+        self._links: dict[tuple[int, Purpose], _PurposeLink] = {}
         self._slots = asyncio.Semaphore(MOST_AT_ONCE)
         self._brokers: dict[int, Broker] = {}
         self._preferred: int | None = None
@@ -139,7 +139,7 @@ class BrokerConnections:
                     raise
                 return await self._ask(broker, link, call, purpose)
 
-    async def _ask(self, broker: int, link: _Link, call: Call, purpose: Purpose) -> bytes:
+    async def _ask(self, broker: int, link: _PurposeLink, call: Call, purpose: Purpose) -> bytes:
         connection = await self._connect(broker, link)
         self.requests += 1
         self.in_flight += 1
@@ -210,14 +210,14 @@ class BrokerConnections:
 
         return sorted(self._brokers, key=rank)
 
-    def _link(self, broker: int, purpose: Purpose) -> _Link:
+    def _link(self, broker: int, purpose: Purpose) -> _PurposeLink:
         link = self._links.get((broker, purpose))
         if link is None:
             seconds = self.timeout_seconds * (_BULK if purpose is Purpose.BULK else 1)
-            link = self._links[broker, purpose] = _Link(seconds)
+            link = self._links[broker, purpose] = _PurposeLink(seconds)
         return link
 
-    async def _connect(self, broker: int, link: _Link) -> BrokerConnection:
+    async def _connect(self, broker: int, link: _PurposeLink) -> BrokerConnection:
         known = self._brokers.get(broker)
         if known is None:
             raise KafkaConnectionError("not registered")
@@ -239,7 +239,7 @@ class BrokerConnections:
         link.address = address
         return link.connection
 
-    def _record_timeout(self, link: _Link) -> None:
+    def _record_timeout(self, link: _PurposeLink) -> None:
         pause = min(_PAUSE_SECONDS * 2**link.timeouts, _MOST_PAUSE_SECONDS)
         link.timeouts += 1
         link.not_before = self._clock() + pause
