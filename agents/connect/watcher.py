@@ -92,10 +92,10 @@ class ConnectWatcher(Service):
 
 def summary(watch: Watch) -> str:
     """Describe a decided generation in one line, for the log."""
-    generation, again = watch.generation, watch.again
-    why = f" ({again.why})" if again.why else ""
+    generation, comparison = watch.generation, watch.comparison
+    why = f" ({comparison.why})" if comparison.why else ""
     without = len(watch.unassigned.connectors) + len(watch.unassigned.tasks)
     return (
         f"{generation.group} generation {generation.generation}: {len(generation.workers)} workers, "
-        f"{without} without one, leader {again.result}{why}"
+        f"{without} without one, leader {comparison.result}{why}"
     )

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from caughtup.models.connect.configured import Configured
-from caughtup.models.connect.watching.told import worker_id
+from caughtup.models.connect.generation import worker_id
 from caughtup.models.connect.watching.watch import Watch
-from caughtup.models.connect.work import NO_WORK, Item
+from caughtup.models.connect.work import NO_WORK, Configured, Item
 from caughtup.models.connect_clusters.configuration import Configuration
 from caughtup.models.connect_clusters.statuses import Said, Statuses
 

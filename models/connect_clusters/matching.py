@@ -6,8 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from caughtup.models.connect.generation import ConnectGeneration
-from caughtup.models.connect.watching.told import config_offset, owned_then, worker_id
+from caughtup.models.connect.generation import (
+    ConnectGeneration,
+    config_offset,
+    owned_then,
+    worker_id,
+)
 from caughtup.models.connect_clusters.configuration import Configuration
 from caughtup.models.connect_clusters.statuses import SourceOffsets, Statuses
 from caughtup.models.connect_clusters.topic_sets import TopicSet

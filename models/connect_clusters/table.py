@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from caughtup.models.connect.generation import ConnectGeneration
+from caughtup.models.connect.generation import ConnectGeneration, config_offset
 from caughtup.models.connect.watching.movements import movements
-from caughtup.models.connect.watching.told import config_offset
 from caughtup.models.connect.watching.watch import Watch, follow
 from caughtup.models.connect_clusters.contradictions import Contradiction, contradictions
 from caughtup.models.connect_clusters.matching import ClusterTopics, Match, match
