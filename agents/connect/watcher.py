@@ -85,7 +85,7 @@ class ConnectWatcher(Service):
         """Queue the events of movements, if this is the active instance."""
         if not self._health.is_alive:
             return
-        for event in self._state.connect.untold(before, after):
+        for event in self._state.connect.unpublished_movements(before, after):
             value = CONNECT.encode(event)
             self._outbox.put(self._movements, encode_group(event.group), value)
 

@@ -15,8 +15,8 @@ from caughtup.models.connect.watching.forecast import Imbalance
 from caughtup.models.connect.watching.watch import Past, Watch
 from caughtup.models.connect.work import Item
 from caughtup.models.connect_clusters.contradictions import Contradiction, configured_items
-from caughtup.models.connect_clusters.matching import ClusterTopics
 from caughtup.models.connect_clusters.table import ConnectGroup
+from caughtup.models.connect_clusters.topic_sets import ClusterTopics
 from caughtup.models.records.fields import Part, changed
 from caughtup.models.shown.groups import group_line
 from caughtup.models.state.cluster import ClusterState

@@ -12,7 +12,7 @@ from caughtup.agents.web.metrics.families import Family, Scrape
 from caughtup.models.connect.generation import worker_id
 from caughtup.models.connect.watching.comparison import RESULTS
 from caughtup.models.connect.watching.watch import Watch
-from caughtup.models.connect_clusters.contradictions import Kind, configured_items
+from caughtup.models.connect_clusters.contradictions import ContradictionKind, configured_items
 from caughtup.models.ids import ConnectorTaskId
 from caughtup.models.shown.connect import ConnectorLine, connector_lines, owners
 
@@ -99,7 +99,7 @@ def _contradictions(family: Family, scrape: Scrape, group: str) -> Iterator[byte
         for one in scrape.state.connect.contradictions(group, scrape.now_ms)
         if not one.waits
     )
-    for kind in Kind:
+    for kind in ContradictionKind:
         yield family.line((scrape.state.cluster, group, kind), counts[kind])
 
 

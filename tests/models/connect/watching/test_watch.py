@@ -47,7 +47,9 @@ def told_otherwise(generation: ConnectGeneration) -> ConnectGeneration:
     worker = generation.workers[name]
     assert worker.assignment is not None
     told = replace(worker.assignment, assigned=NOTHING, revoked=worker.state.owned)
-    return replace(generation, workers={**generation.workers, name: replace(worker, assignment=told)})
+    return replace(
+        generation, workers={**generation.workers, name: replace(worker, assignment=told)}
+    )
 
 
 def test_who_is_to_get_what_nobody_has_and_when():
