@@ -14,7 +14,12 @@ from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.strict_json import decode, nested_too_deeply
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
-from caughtup.models.connect.story import CONNECT_ASSIGNORS, decide_story, parse_story, tell
+from caughtup.models.connect.assign_line import (
+    CONNECT_ASSIGNORS,
+    decide_rounds,
+    decisions_json,
+    parse_rounds,
+)
 from caughtup.models.errors import CaughtupError
 
 #: A scenario of 1,000 tasks on 1,000 clients is 20 MB.
@@ -63,7 +68,7 @@ def answer_line(line: bytes, repeats: int | None) -> dict[str, Any]:
             name = _printable(data["name"])
         if fault:
             raise fault
-        decide_once = _decide_story if _is_story(data) else _decide_scenario
+        decide_once = _decide_rounds if _is_story(data) else _decide_scenario
         milliseconds = []
         for _ in range(repeats or 1):
             decision, nanoseconds = decide_once(data)
@@ -91,13 +96,13 @@ def _decide_scenario(data: Any) -> tuple[dict[str, Any], int]:
     return decision.to_dict(), nanoseconds
 
 
-def _decide_story(data: Any) -> tuple[dict[str, Any], int]:
+def _decide_rounds(data: Any) -> tuple[dict[str, Any], int]:
     """Decide the rounds of a Connect group; return the same of all of them."""
-    story = parse_story(data)
+    group = parse_rounds(data)
     start = time.perf_counter_ns()
-    decisions = decide_story(story)
+    decisions = decide_rounds(group)
     nanoseconds = time.perf_counter_ns() - start
-    return tell(story, decisions), nanoseconds
+    return decisions_json(group, decisions), nanoseconds
 
 
 def _error(name: str | None, code: str, message: str) -> dict[str, Any]:

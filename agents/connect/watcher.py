@@ -85,17 +85,17 @@ class ConnectWatcher(Service):
         """Queue the events of movements, if this is the active instance."""
         if not self._health.is_alive:
             return
-        for event in self._state.connect.untold(before, after):
+        for event in self._state.connect.unpublished_movements(before, after):
             value = CONNECT.encode(event)
             self._outbox.put(self._movements, encode_group(event.group), value)
 
 
 def summary(watch: Watch) -> str:
     """Describe a decided generation in one line, for the log."""
-    generation, again = watch.generation, watch.again
-    why = f" ({again.why})" if again.why else ""
+    generation, comparison = watch.generation, watch.comparison
+    why = f" ({comparison.why})" if comparison.why else ""
     without = len(watch.unassigned.connectors) + len(watch.unassigned.tasks)
     return (
         f"{generation.group} generation {generation.generation}: {len(generation.workers)} workers, "
-        f"{without} without one, leader {again.result}{why}"
+        f"{without} without one, leader {comparison.result}{why}"
     )

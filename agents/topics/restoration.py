@@ -63,7 +63,7 @@ def _apply_movement(
     if isinstance(record, PartitionMovementRecord):
         state.reassignment_events.restore(record)
     elif isinstance(record, ConnectMovementRecord):
-        return state.connect.told_until(record.group, record.at_ms)
+        return state.connect.published_until(record.group, record.at_ms)
     else:
         state.applications.movements.restore(record)
     return True

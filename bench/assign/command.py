@@ -19,7 +19,7 @@ from caughtup.bench.assign.group_sizes import SCALE_TEST_SIZES, GroupSize
 from caughtup.bench.assign.growth import growth_table, measure_growth
 from caughtup.bench.assign.pairs import measure_pairs, pairs_table
 from caughtup.bench.assign.plot import plot
-from caughtup.models.connect.story import INCREMENTAL
+from caughtup.models.connect.assign_line import INCREMENTAL
 from caughtup.models.errors import CaughtupError
 
 

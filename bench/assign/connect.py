@@ -12,12 +12,11 @@ from rich.table import Table
 
 from caughtup.agents.progress import Progress
 from caughtup.bench.assign.pairs import Timing, figure, pairs_table
-from caughtup.models.connect.decision import Decision
+from caughtup.models.connect.assign_line import INCREMENTAL
+from caughtup.models.connect.decision import ConnectDecision, owned_after
 from caughtup.models.connect.incremental import decide_incremental
 from caughtup.models.connect.names import written
 from caughtup.models.connect.round import MAX_DELAY_MS, NO_MEMORY, Round
-from caughtup.models.connect.story import INCREMENTAL
-from caughtup.models.connect.worker import owned_after
 from caughtup.models.wire.connect_protocol import NOTHING, ConnectorsAndTasks
 
 if TYPE_CHECKING:
@@ -104,7 +103,7 @@ _CHANGES: dict[str, tuple[Callable[[Owned], Owned], int]] = {
 }
 
 
-def _decide_timed(rounds: Sequence[Round]) -> tuple[Timing, Decision]:
+def _decide_timed(rounds: Sequence[Round]) -> tuple[Timing, ConnectDecision]:
     """Decide all rounds; time only the last one."""
     memory = NO_MEMORY
     for one in rounds[:-1]:
@@ -137,7 +136,7 @@ def _told(one: Round) -> dict[str, Any]:
     }
 
 
-def _comparable(decision: Decision) -> dict[str, Any]:
+def _comparable(decision: ConnectDecision) -> dict[str, Any]:
     return {
         "delay_ms": decision.delay_ms,
         "workers": {

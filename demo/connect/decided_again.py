@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from caughtup.demo.connect.group_log import LoggedGeneration
-from caughtup.models.connect.decision import Decision
+from caughtup.models.connect.decision import ConnectDecision
 from caughtup.models.connect.generation import ConnectGeneration
 from caughtup.models.connect.incremental import decide_incremental
 from caughtup.models.connect.names import written
@@ -46,7 +46,7 @@ def decide_again(
         memory = memories.get(leader, NO_MEMORY)
         slack_ms = max(slack_ms, logged.written_ms - generation.as_of_ms)
         connectors = configured(_config_offset(generation))
-        decided: list[tuple[Decision, Memory]] = []
+        decided: list[tuple[ConnectDecision, Memory]] = []
         for time_ms in _times(logged, memory, slack_ms):
             # A round that its leader gave up (it had not read the configuration), or that was never
             # completed, is only a gap in the log.
@@ -72,15 +72,17 @@ def _times(logged: LoggedGeneration, memory: Memory, slack_ms: int) -> Iterator[
 
 
 def _config_offset(generation: ConnectGeneration) -> int:
-    return max(one.told.config_offset for one in generation.workers.values() if one.told)
+    return max(
+        one.assignment.config_offset for one in generation.workers.values() if one.assignment
+    )
 
 
 def _told(generation: ConnectGeneration) -> _ComparedRound:
-    told = {name: one.told for name, one in generation.workers.items() if one.told}
+    told = {name: one.assignment for name, one in generation.workers.items() if one.assignment}
     return {n: _both(one.assigned, one.revoked) for n, one in told.items()}, generation.delay_ms
 
 
-def _decided(decision: Decision) -> _ComparedRound:
+def _decided(decision: ConnectDecision) -> _ComparedRound:
     workers = decision.workers.items()
     return {n: _both(one.assigned, one.revoked) for n, one in workers}, decision.delay_ms
 
@@ -89,7 +91,7 @@ def _both(assigned: ConnectorsAndTasks, revoked: ConnectorsAndTasks) -> tuple[li
     return written(assigned), written(revoked)
 
 
-def _difference(decision: Decision, generation: ConnectGeneration) -> str:
+def _difference(decision: ConnectDecision, generation: ConnectGeneration) -> str:
     ours, theirs = _decided(decision), _told(generation)
     if ours == theirs:
         return ""

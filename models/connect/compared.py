@@ -1,26 +1,26 @@
-"""What is configured, what workers run and what their leader remembers, held against each other."""
+"""A comparison of what is configured, what workers run and what their leader remembers."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from caughtup.models.connect.configured import Configured
 from caughtup.models.connect.decision import Revoked
 from caughtup.models.connect.round import Memory, Round
-from caughtup.models.connect.work import NO_WORK, Item, Work
+from caughtup.models.connect.work import NO_WORK, Configured, Item, Work
 from caughtup.models.ids import ConnectorTaskId
 from caughtup.models.wire.connect_protocol import ConnectorsAndTasks
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What came of it.
+    """A round's work by what the leader has to do with it.
 
     ``active`` is what any worker runs. ``deleted`` is remembered and not configured,
-    ``duplicated`` is run by more than one worker, and ``taken`` is both, which nobody may keep.
-    ``lost`` is remembered, configured and run by nobody, ``created`` neither remembered nor run,
-    in order. ``once`` is whether nothing was named twice, by one worker or by two.
+    ``duplicated`` is run by more than one worker, and ``taken`` is the union of both, which the
+    leader revokes. ``lost`` is remembered and configured, and no worker runs it; ``created`` is
+    configured, and neither remembered nor run, in order. ``once`` is whether each item was named
+    once only.
     """
 
     configured: Configured
@@ -50,10 +50,10 @@ class Compared:
 
 
 def compare(round_: Round, memory: Memory) -> Compared:
-    """Compare a round with what its leader remembers.
+    """Return a round's work compared with what its leader remembers.
 
-    A leader whose last round failed remembers nothing of what it assigned. One that sees that some
-    of what it revoked is still run takes what runs now for what it assigned.
+    A leader whose last round failed remembers no assignment. A leader that finds work running
+    that it revoked takes what runs now as its assignment.
     """
     configured = Configured(round_.connectors)
     active = Work.of(round_.workers.values())
@@ -80,12 +80,12 @@ def compare(round_: Round, memory: Memory) -> Compared:
 
 
 def _listed(owned: Collection[ConnectorsAndTasks]) -> tuple[int, int]:
-    """Count connectors and tasks."""
+    """Return the numbers of connectors and of tasks that workers name, duplicates included."""
     return sum(len(one.connectors) for one in owned), sum(len(one.tasks) for one in owned)
 
 
 def _duplicated(owned: Iterable[ConnectorsAndTasks]) -> Work:
-    """Return what more than one worker has."""
+    """Return what more than one worker runs."""
     connectors: set[str] = set()
     tasks: set[ConnectorTaskId] = set()
     twice = NO_WORK

@@ -1,22 +1,25 @@
-"""What a Connect leader decides in a round, and why."""
+"""What a Connect leader decides in a round, why, and what a worker owns after it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from caughtup.models.assignors.java.strings import in_hash_set_order
 from caughtup.models.connect.work import Item
+from caughtup.models.ids import ConnectorTaskId
 from caughtup.models.wire.connect_protocol import NOTHING, ConnectorsAndTasks
 
 
 class Assigned(StrEnum):
-    """Why a worker is given a connector or a task.
+    """Why a worker is assigned a connector or a task.
 
-    ``new``: nobody has it, and the leader doesn't remember that anybody had. ``not_received``: it
-    was given to somebody who didn't get to know. ``no_delay``: it is lost, and there is no delay.
-    ``delay_over``: it is lost, and nobody without work came back in time. ``came_back``: it is
-    lost, and goes to who came without work during the delay. ``eager``: all work is dealt anew.
+    ``new``: no worker runs it, and the leader remembers none that did. ``not_received``: it was
+    assigned to a worker that did not learn of it. ``no_delay``: it is lost, and there is no delay.
+    ``delay_over``: it is lost, and no worker without work joined in time. ``came_back``: it is
+    lost, and goes to a worker that joined without work during the delay. ``eager``: the eager
+    assignor assigns all work in every round.
     """
 
     NEW = "new"
@@ -28,10 +31,10 @@ class Assigned(StrEnum):
 
 
 class Revoked(StrEnum):
-    """Why a worker has to let a connector or a task go.
+    """Why a connector or a task is revoked from a worker.
 
-    ``deleted``: the configuration doesn't have it any more. ``duplicated``: others run it, too; all
-    of them let it go. ``balance``: the worker has more than its share.
+    ``deleted``: it is no longer configured. ``duplicated``: other workers run it, too, and it is
+    revoked from all of them. ``balance``: the worker has more than its share.
     """
 
     DELETED = "deleted"
@@ -40,10 +43,10 @@ class Revoked(StrEnum):
 
 
 class Delayed(StrEnum):
-    """Why all are told to wait.
+    """Why the leader announces a delay.
 
-    ``departed``: since this round, for whoever left to come back. ``waiting``: the same, since an
-    earlier round. ``back_off``: work was taken away for balance the last time, and would be again.
+    ``departed``: a worker left in this round, and may come back. ``waiting``: one left in an
+    earlier round. ``back_off``: the last round revoked work for balance, and this one would again.
     """
 
     DEPARTED = "departed"
@@ -53,9 +56,9 @@ class Delayed(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WorkerDecision:
-    """What a worker shall start and stop, in the order in which the leader came to it.
+    """What a worker is to start and to stop, in the order in which the leader decided it.
 
-    ``postponed`` is what it has beyond its share and keeps, as long as the back-off lasts.
+    ``postponed`` is what the worker has beyond its share and keeps while the back-off lasts.
     """
 
     assigned: ConnectorsAndTasks = NOTHING
@@ -64,15 +67,15 @@ class WorkerDecision:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ConnectDecision:
     """A round's decision.
 
-    ``workers`` are in the order of the round. ``unassigned`` is what is configured and nobody has
-    when all have done as they were told: what is lost and waits, and what was revoked, which the
-    next round deals. What is lost goes at ``reassign_at_ms`` (by the leader's clock; None without a
-    delay) to ``candidates`` in turn or, if none of them is there then, to whoever has least.
-    ``revoked_because`` has a reason for all that workers let go, ``again_because`` for what they
-    are given that isn't given because of ``given_because``.
+    ``workers`` are in the order of the round. ``unassigned`` is what is configured and no worker
+    runs after the round: lost work that waits, and revoked work, which the next round assigns.
+    Lost work goes at ``reassign_at_ms`` (ms, by the leader's clock; None without a delay) to
+    ``candidates`` in turn or, if none of them is there then, to the worker with the fewest.
+    ``revoked_because`` has the reason of each revocation. Each assignment's reason is in
+    ``again_because``, else it is ``given_because``.
     """
 
     delay_ms: int
@@ -87,9 +90,42 @@ class Decision:
 
     @property
     def assigned_because(self) -> dict[Item, Assigned]:
-        """Return why each connector and task is started."""
+        """Return why each connector and task is assigned."""
         items: list[Item] = []
         for one in self.workers.values():
             items += one.assigned.connectors
             items += one.assigned.tasks
         return {item: self.again_because.get(item, self.given_because) for item in items}
+
+
+def owned_after(owned: ConnectorsAndTasks, decision: WorkerDecision) -> ConnectorsAndTasks:
+    """Return what a worker owns after a decision, newly assigned work first, in wire order.
+
+    The order decides what is revoked first later. Source: Connect's ``WorkerCoordinator`` and
+    ``ExtendedAssignment``.
+    """
+    new = on_the_wire(decision.assigned)
+    gone_connectors = set(decision.revoked.connectors)
+    gone_tasks = set(decision.revoked.tasks)
+    return on_the_wire(
+        ConnectorsAndTasks(
+            (*new.connectors, *(one for one in owned.connectors if one not in gone_connectors)),
+            (*new.tasks, *(task for task in owned.tasks if task not in gone_tasks)),
+        )
+    )
+
+
+def on_the_wire(work: ConnectorsAndTasks) -> ConnectorsAndTasks:
+    """Return assigned work in the order of the wire: connectors as a Java HashSet iterates.
+
+    A connector's tasks stand together, first those of connectors that are themselves assigned.
+    """
+    connectors = in_hash_set_order(work.connectors)
+    tasks: dict[str, list[ConnectorTaskId]] = {connector: [] for connector in connectors}
+    for task in work.tasks:
+        tasks.setdefault(task.connector, []).append(task)
+    return ConnectorsAndTasks(tuple(connectors), tuple(_flat(tasks.values())))
+
+
+def _flat(lists: Iterable[Iterable[ConnectorTaskId]]) -> Iterable[ConnectorTaskId]:
+    return (task for one in lists for task in one)

@@ -1,13 +1,13 @@
-"""A generation of a Connect group, as its metadata record has it: who joined, and was told what."""
+"""A generation of a Connect group in its metadata record: its workers and their assignments."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from caughtup.models.connect.decision import WorkerDecision
+from caughtup.models.connect.decision import WorkerDecision, owned_after
 from caughtup.models.connect.round import Round
-from caughtup.models.connect.worker import owned_after
+from caughtup.models.connect.work import Configured, Work
 from caughtup.models.errors import DecodeError
 from caughtup.models.wire.connect_protocol import (
     NOTHING,
@@ -22,25 +22,25 @@ from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectWorker:
-    """A worker: what it said when it joined, and what its leader told it.
+class ConnectMember:
+    """A worker as a member of the group: its state when it joined, and its assignment.
 
-    ``told`` is None while the leader has told nothing yet.
+    ``assignment`` is None until the leader has sent one.
     """
 
     member_id: str
     client_id: str
     host: str
-    said: WorkerState
-    told: WorkerAssignment | None
+    state: WorkerState
+    assignment: WorkerAssignment | None
 
     @property
     def owns(self) -> ConnectorsAndTasks:
-        """What it has when it has done as it was told, in the order in which it will say so."""
-        if self.told is None:
-            return self.said.owned
-        owned = self.said.owned if self.told.version else NOTHING
-        return owned_after(owned, WorkerDecision(self.told.assigned, self.told.revoked))
+        """What the worker owns after its assignment, in the order in which it will report it."""
+        if self.assignment is None:
+            return self.state.owned
+        owned = self.state.owned if self.assignment.version else NOTHING
+        return owned_after(owned, WorkerDecision(self.assignment.assigned, self.assignment.revoked))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +57,15 @@ class ConnectGeneration:
     protocol: str | None
     leader: str | None
     as_of_ms: int
-    workers: Mapping[str, ConnectWorker]
+    workers: Mapping[str, ConnectMember]
     skipped: tuple[str, ...] = ()
 
     @property
     def delay_ms(self) -> int:
-        """How long the leader told all to wait before they join again, 0 for not at all."""
-        return max((one.told.delay_ms for one in self.workers.values() if one.told), default=0)
+        """The delay in ms after which the workers are to join again, 0 without one."""
+        return max(
+            (one.assignment.delay_ms for one in self.workers.values() if one.assignment), default=0
+        )
 
     @property
     def rejoin_at_ms(self) -> int | None:
@@ -73,25 +75,27 @@ class ConnectGeneration:
     @property
     def error(self) -> int:
         """The leader's error: 1 if it had not read the config topic as far as some worker."""
-        return max((one.told.error for one in self.workers.values() if one.told), default=0)
+        return max(
+            (one.assignment.error for one in self.workers.values() if one.assignment), default=0
+        )
 
     def round(
         self, connectors: Mapping[str, int], time_ms: int, *, last_completed: bool = True
     ) -> Round:
-        """Return what the leader decided from, had it read this configuration by then."""
-        said = {name: worker.said.owned for name, worker in self.workers.items()}
-        return Round(time_ms, connectors, said, last_completed)
+        """Return the leader's input, if it had read this configuration at that time (ms)."""
+        owned = {name: worker.state.owned for name, worker in self.workers.items()}
+        return Round(time_ms, connectors, owned, last_completed)
 
 
 def read_connect_generation(group: str, metadata: GroupMetadata) -> ConnectGeneration | None:
-    """Read a Connect group's generation from its metadata.
+    """Return a Connect group's generation, decoded from its metadata.
 
     Returns None for groups of another protocol type, and for records without members. A member
-    that can't be read is left out and named in ``skipped``.
+    that cannot be decoded is left out and named in ``skipped``.
     """
     if metadata.protocol_type != PROTOCOL_TYPE or not metadata.members:
         return None
-    workers: dict[str, ConnectWorker] = {}
+    workers: dict[str, ConnectMember] = {}
     skipped: list[str] = []
     for member in metadata.by_id().values():
         try:
@@ -109,11 +113,60 @@ def read_connect_generation(group: str, metadata: GroupMetadata) -> ConnectGener
     )
 
 
-def _read(member: GroupMember) -> ConnectWorker:
-    return ConnectWorker(
+def _read(member: GroupMember) -> ConnectMember:
+    return ConnectMember(
         member_id=member.member_id,
         client_id=member.client_id,
         host=member.client_host,
-        said=decode_worker_state(member.subscription),
-        told=decode_worker_assignment(member.assignment) if member.assignment else None,
+        state=decode_worker_state(member.subscription),
+        assignment=decode_worker_assignment(member.assignment) if member.assignment else None,
     )
+
+
+def worker_id(worker: ConnectMember) -> str:
+    """Return Connect's worker id, host and port of its URL; without a URL its client id."""
+    _, _, rest = worker.state.url.partition("://")
+    return rest.partition("/")[0] or worker.client_id
+
+
+def active(generation: ConnectGeneration) -> Work:
+    """Return what workers ran when they joined."""
+    return Work.of(worker.state.owned for worker in generation.workers.values())
+
+
+def assigned(generation: ConnectGeneration) -> Work:
+    """Return what the leader assigned to workers."""
+    sent = (worker.assignment for worker in generation.workers.values())
+    return Work.of(one.assigned for one in sent if one is not None)
+
+
+def revoked(generation: ConnectGeneration) -> Work:
+    """Return what the leader revoked from workers."""
+    sent = (worker.assignment for worker in generation.workers.values())
+    return Work.of(one.revoked for one in sent if one is not None)
+
+
+def owned_then(generation: ConnectGeneration) -> Work:
+    """Return what workers run after their assignments."""
+    return Work.of(worker.owns for worker in generation.workers.values())
+
+
+def config_offset(generation: ConnectGeneration) -> int:
+    """Return the offset to which the leader had read the config topic, -1 if unknown."""
+    sent = (worker.assignment for worker in generation.workers.values())
+    return max((one.config_offset for one in sent if one is not None), default=-1)
+
+
+def seen_configuration(generation: ConnectGeneration) -> dict[str, int]:
+    """Return the smallest configuration that has all that workers run and are assigned."""
+    seen = active(generation) | assigned(generation)
+    counts = dict.fromkeys(sorted(seen.connectors), 0)
+    for task in sorted(seen.tasks):
+        counts[task.connector] = max(task.task + 1, counts.get(task.connector, 0))
+    return counts
+
+
+def unassigned(generation: ConnectGeneration, connectors: dict[str, int]) -> ConnectorsAndTasks:
+    """Return what is configured and no worker runs after its assignment, in order."""
+    has, configured = owned_then(generation), Configured(connectors)
+    return configured.missing(has, configured.foreign(has))

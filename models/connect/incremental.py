@@ -1,28 +1,147 @@
-"""IncrementalCooperativeAssignor of Kafka 4.3.1: what changes hands in a round, and what waits."""
+"""IncrementalCooperativeAssignor of Kafka 4.3.1: what a round assigns, revokes and delays."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple, TypeVar
 
 from caughtup.models.assignors.java.strings import in_hash_map_order
-from caughtup.models.connect.backoff import revocation_backoff_ms
-from caughtup.models.connect.balance import beyond_their_shares
 from caughtup.models.connect.compared import Compared, compare
-from caughtup.models.connect.decision import Assigned, Decision, Delayed, WorkerDecision
-from caughtup.models.connect.loads import WorkerLoad, deal_to_least_loaded
-from caughtup.models.connect.lost import handle_lost
+from caughtup.models.connect.decision import Assigned, ConnectDecision, Delayed, WorkerDecision
+from caughtup.models.connect.loads import WorkerLoad, assign_in_turn, assign_to_least_loaded
 from caughtup.models.connect.round import MAX_DELAY_MS, Memory, Round
-from caughtup.models.connect.work import Item, Work
+from caughtup.models.connect.work import Configured, Item, Work
+from caughtup.models.ids import ConnectorTaskId
 from caughtup.models.wire.connect_protocol import NOTHING, ConnectorsAndTasks
+
+
+class LostWork(NamedTuple):
+    """The decision on lost work.
+
+    ``to_assign`` is to be assigned like new work; what candidates get is already assigned.
+    ``because`` is why either is assigned now, None if it waits; ``delayed`` is why it waits.
+    """
+
+    memory: Memory
+    to_assign: ConnectorsAndTasks = NOTHING
+    because: Assigned | None = None
+    delayed: Delayed | None = None
+
+
+def handle_lost(
+    lost: Work, loads: Sequence[WorkerLoad], memory: Memory, now_ms: int, max_delay_ms: int
+) -> LostWork:
+    """Decide whether lost work waits, and assign it to candidates once its delay is over.
+
+    After a round that revoked work for balance this also runs without lost work, and begins a
+    delay if a worker left. Source: Connect's ``handleLostAssignments``.
+    """
+    if not lost and not memory.revoked_last:
+        return LostWork(_without_delay(memory))
+    delayed = memory.scheduled_rebalance_ms > 0
+    if not delayed and memory.members <= {load.name for load in loads}:
+        return LostWork(memory, lost.in_order(), Assigned.NOT_RECEIVED)
+    if max_delay_ms == 0:
+        return LostWork(memory, lost.in_order(), Assigned.NO_DELAY)
+    if delayed and now_ms >= memory.scheduled_rebalance_ms:
+        return _after_the_delay(lost.in_order(), loads, memory)
+    return _wait(loads, memory, now_ms, max_delay_ms)
+
+
+def _after_the_delay(
+    lost: ConnectorsAndTasks, loads: Sequence[WorkerLoad], memory: Memory
+) -> LostWork:
+    over = replace(_without_delay(memory), revoked_last=False)
+    by_name = {load.name: load for load in loads}
+    back = [by_name[name] for name in memory.candidates if name in by_name]
+    if not back:
+        return LostWork(over, lost, Assigned.DELAY_OVER)
+    assign_in_turn(back, lost)
+    return LostWork(over, because=Assigned.CAME_BACK)
+
+
+def _wait(loads: Sequence[WorkerLoad], memory: Memory, now_ms: int, max_delay_ms: int) -> LostWork:
+    # The leader collects candidates in a HashSet before it adds them to earlier rounds' ones.
+    empty = in_hash_map_order(load.name for load in loads if load.is_empty)
+    left_ms = memory.scheduled_rebalance_ms - now_ms
+    delay_ms = min(left_ms, max_delay_ms) if left_ms > 0 else max_delay_ms
+    waiting = replace(
+        memory,
+        candidates=tuple(dict.fromkeys((*memory.candidates, *empty))),
+        delay_ms=delay_ms,
+        scheduled_rebalance_ms=now_ms + delay_ms,
+    )
+    return LostWork(waiting, delayed=Delayed.WAITING if left_ms > 0 else Delayed.DEPARTED)
+
+
+def _without_delay(memory: Memory) -> Memory:
+    return replace(memory, candidates=(), scheduled_rebalance_ms=0, delay_ms=0)
+
+
+T = TypeVar("T", str, ConnectorTaskId)
+
+
+def beyond_their_shares(
+    configured: Configured, loads: Sequence[WorkerLoad]
+) -> Mapping[str, ConnectorsAndTasks]:
+    """Return what each worker has beyond its share of the connectors, and of the tasks.
+
+    Workers with nothing beyond it are left out. Where shares are uneven, the first workers in
+    the order of ``loads`` keep one more. Source: ``performLoadBalancingRevocations``.
+    """
+    if not configured or all(load.is_empty for load in loads):
+        return {}
+    connectors = _beyond(len(configured.connectors), [load.connectors for load in loads])
+    tasks = _beyond(configured.task_count, [load.tasks for load in loads])
+    return {
+        load.name: ConnectorsAndTasks(tuple(from_connectors), tuple(from_tasks))
+        for load, from_connectors, from_tasks in zip(loads, connectors, tasks, strict=True)
+        if from_connectors or from_tasks
+    }
+
+
+def _beyond(total: int, owned: Sequence[Sequence[T]]) -> list[Sequence[T]]:
+    """Return of each worker's list the first items, as many as exceed its share of the total."""
+    share, extras = divmod(total, len(owned))
+    beyond: list[Sequence[T]] = []
+    for items in owned:
+        allowed = share
+        if len(items) <= share:
+            beyond.append(())
+            continue
+        if extras:
+            allowed += 1
+            extras -= 1
+        beyond.append(items[: len(items) - allowed])
+    return beyond
+
+
+_MULTIPLIER = 40
+
+
+def revocation_backoff_ms(times: int, max_delay_ms: int) -> int:
+    """Return the delay in ms after ``times`` revoking rounds in a row, counted from 1.
+
+    The delay is 40^times ms, at most ``scheduled.rebalance.max.delay.ms``. Java computes the
+    greatest exponent by logarithms, so the longest delay may come out 1 ms short: 999 of 1,000.
+    For one delay in 14,000, and for no whole seconds up to eight hours, the last bit of a
+    logarithm decides that; no language promises this bit, so the result may be 1 ms off.
+    Source: Kafka's ``ExponentialBackoff``.
+    """
+    if max_delay_ms <= 1:
+        return max_delay_ms
+    greatest = math.log(max_delay_ms) / math.log(_MULTIPLIER)
+    return min(int(math.pow(_MULTIPLIER, min(times, greatest))), max_delay_ms)
 
 
 def decide_incremental(
     round_: Round, memory: Memory, max_delay_ms: int = MAX_DELAY_MS
-) -> tuple[Decision, Memory]:
-    """Decide a round; return the decision and what the leader remembers after it.
+) -> tuple[ConnectDecision, Memory]:
+    """Return a round's decision, and what the leader remembers after it.
 
-    ``max_delay_ms`` is the leader's ``scheduled.rebalance.max.delay.ms``. There must be a worker.
+    ``max_delay_ms`` is the leader's ``scheduled.rebalance.max.delay.ms``. The round has a worker.
     Source: Connect's ``IncrementalCooperativeAssignor``.
     """
     work = compare(round_, memory)
@@ -47,7 +166,7 @@ def decide_incremental(
     for load in loads:
         if load.name in revoked:
             load.remove(Work.of([revoked[load.name]]))
-    deal_to_least_loaded(loads, _joined(work.created, lost.deal))
+    assign_to_least_loaded(loads, _joined(work.created, lost.to_assign))
     started = {load.name: load.started for load in loads}
     workers = {
         name: WorkerDecision(
@@ -65,7 +184,7 @@ def decide_incremental(
         revoked=gone,
         members=frozenset(round_.workers),
     )
-    decision = Decision(
+    decision = ConnectDecision(
         delay_ms=after.delay_ms,
         delayed=delayed,
         workers=workers,
@@ -79,7 +198,7 @@ def decide_incremental(
 
 
 def _balance(memory: Memory, uneven: bool, now_ms: int, max_delay_ms: int) -> Memory:
-    """Return what is remembered of work that is taken away for balance, or has to wait for that."""
+    """Return the memory after a round that revokes work for balance, or delays that."""
     if not uneven:
         if not memory.revoked_last:
             return memory
@@ -98,12 +217,12 @@ def _balance(memory: Memory, uneven: bool, now_ms: int, max_delay_ms: int) -> Me
 
 
 def _again(lost: Work, because: Assigned | None) -> dict[Item, Assigned]:
-    """Return why each lost connector and task is given again, unless it waits."""
+    """Return why each lost connector and task is assigned again; nothing if they wait."""
     return dict.fromkeys((*lost.connectors, *lost.tasks), because) if because else {}
 
 
 def _unassigned(work: Compared, gone: Work, given: Work) -> ConnectorsAndTasks:
-    """Return what nobody has any more of what is configured, and nobody is given."""
+    """Return what is configured, was lost or revoked, and is not assigned in this round."""
     free = (gone | work.lost) - given
     return (free - work.configured.foreign(free)).in_order()
 

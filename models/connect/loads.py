@@ -1,4 +1,4 @@
-"""What each worker will run after a round, while it is being decided."""
+"""What each worker runs after a round, while the round is being decided."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ T = TypeVar("T", str, ConnectorTaskId)
 
 
 class WorkerLoad:
-    """A worker's connectors and tasks, in its order; what is dealt to it comes last."""
+    """A worker's connectors and tasks, in its order; newly assigned ones come last."""
 
     __slots__ = ("connectors", "kept_connectors", "kept_tasks", "name", "tasks")
 
     def __init__(self, name: str, owned: ConnectorsAndTasks, *, once: bool = False) -> None:
-        """Begin with what the worker has; ``once`` says that it names nothing twice."""
+        """Begin with what the worker owns; ``once`` is whether it names each item once."""
         self.name = name
         self.connectors = list(owned.connectors if once else dict.fromkeys(owned.connectors))
         self.tasks = list(owned.tasks if once else dict.fromkeys(owned.tasks))
@@ -33,7 +33,7 @@ class WorkerLoad:
         return not self.connectors and not self.tasks
 
     def remove(self, work: Work) -> None:
-        """Remove what is in ``work``, were it only just dealt."""
+        """Remove what is in ``work``, newly assigned items included."""
         if not work:
             return
         kept = _but(self.connectors[: self.kept_connectors], work.connectors)
@@ -45,7 +45,7 @@ class WorkerLoad:
 
     @property
     def started(self) -> ConnectorsAndTasks:
-        """What was dealt to it."""
+        """What was newly assigned to the worker."""
         connectors = self.connectors[self.kept_connectors :]
         tasks = self.tasks[self.kept_tasks :]
         return (
@@ -57,8 +57,8 @@ def _but(items: list[T], gone: frozenset[T]) -> list[T]:
     return [item for item in items if item not in gone]
 
 
-def deal_to_least_loaded(loads: Iterable[WorkerLoad], work: ConnectorsAndTasks) -> None:
-    """Deal connectors, then tasks, each to those who have fewest of the kind, by name.
+def assign_to_least_loaded(loads: Iterable[WorkerLoad], work: ConnectorsAndTasks) -> None:
+    """Assign each connector, then each task, to the worker with the fewest of the kind, by name.
 
     Source: Connect's ``assignConnectors`` and ``assignTasks``.
     """
@@ -73,8 +73,8 @@ def deal_to_least_loaded(loads: Iterable[WorkerLoad], work: ConnectorsAndTasks) 
         by_tasks[place].append(task)
 
 
-def deal_in_turn(workers: Sequence[WorkerLoad], work: ConnectorsAndTasks) -> None:
-    """Deal connectors to some workers in turn, then tasks, beginning with the first one again."""
+def assign_in_turn(workers: Sequence[WorkerLoad], work: ConnectorsAndTasks) -> None:
+    """Assign connectors to workers in turn, then tasks, from the first worker again."""
     for connector, worker in zip(work.connectors, cycle(workers), strict=False):
         worker.connectors.append(connector)
     for task, worker in zip(work.tasks, cycle(workers), strict=False):
@@ -82,7 +82,7 @@ def deal_in_turn(workers: Sequence[WorkerLoad], work: ConnectorsAndTasks) -> Non
 
 
 def _fewest_first(counts: list[int]) -> Iterator[int]:
-    """Yield places of ascending counts: one each to all that have no more than the first one."""
+    """Yield for each item the place of the worker that gets it; ``counts`` ascend."""
     level, end = counts[0], 0
     while True:
         while end < len(counts) and counts[end] <= level:

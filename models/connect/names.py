@@ -1,4 +1,4 @@
-"""Connectors and tasks as stories write them: ``A`` is a connector, ``A-0`` its first task."""
+"""The names of connectors and tasks in text: ``A`` is a connector, ``A-0`` its first task."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import ConnectorTaskId
 from caughtup.models.wire.connect_protocol import ConnectorsAndTasks
 
-#: A task's number as it is written: without leading zeroes, and nobody has as many.
+#: A task's number has no leading zeroes and at most nine digits, more than any group needs.
 _TASK = re.compile(r"(.*)-(0|[1-9][0-9]{0,8})", re.DOTALL)
 
 
 class Names:
-    """Distinguishes connectors from tasks, which may have the same names: ``A-0`` may be a connector."""
+    """Distinguishes connectors from tasks by name: ``A-0`` may also be a connector."""
 
     def __init__(self, configured: Iterable[Mapping[str, int]]) -> None:
         """Keep the connectors that were ever configured, each with its most tasks."""
@@ -25,7 +25,7 @@ class Names:
                 self._most_tasks[connector] = max(tasks, self._most_tasks.get(connector, 0))
 
     def read(self, names: Iterable[str], place: str) -> ConnectorsAndTasks:
-        """Read names in their order: a task's, unless there ever was a connector of that name.
+        """Return names as tasks, or as connectors if one of that name was ever configured.
 
         Raises ScenarioError ``ambiguous`` where a connector and a task of another have the name.
         """
@@ -54,6 +54,6 @@ class Names:
 
 
 def written(work: ConnectorsAndTasks) -> list[str]:
-    """Write connectors by name, then tasks by connector and number, once each."""
+    """Return the names of connectors, then of tasks by connector and number, once each."""
     ordered = Work.of([work]).in_order()
     return [*ordered.connectors, *map(str, ordered.tasks)]

@@ -1,4 +1,4 @@
-"""A round of a Connect group: what its leader decides from, and what it remembers of the last."""
+"""A round of a Connect group: the leader's input, and what it remembers of the round before."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ MAX_DELAY_MS = 300_000
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What a leader decides from.
+    """A leader's input.
 
-    ``time_ms`` is its clock, in ms since the epoch. ``connectors`` is the configuration that it
-    has read: connector → number of tasks. ``workers`` has what each sent, in the order in which
-    the coordinator names them, each worker's connectors and tasks in the order of the wire: Java's
-    iteration order shows in the decision. ``last_completed`` is whether the leader's last round
-    was completed: it was synced, and nobody else has led one since.
+    ``time_ms`` is the leader's clock, in ms since the epoch. ``connectors`` is the configuration
+    that it has read: connector → number of tasks. ``workers`` has what each worker owns, in the
+    order in which the coordinator lists them, connectors and tasks in the order of the wire:
+    Java's iteration order shows in the decision. ``last_completed`` is whether the leader's last
+    round was synced and no other worker has led a round since.
     """
 
     time_ms: int
@@ -33,12 +33,13 @@ class Round:
 class Memory:
     """What a leader remembers from one round to the next; a new leader remembers nothing.
 
-    ``assigned`` is all that should run, lost work included, and ``revoked`` what workers had to
-    let go. ``members`` are the workers of the last round, ``candidates`` those that came without
-    work while a delay ran, in their order: they will get what is lost. ``scheduled_rebalance_ms``
-    is when a delay ends, by the leader's clock, 0 without one; ``delay_ms`` is what was left of it
-    at the last round. ``revoked_last`` is whether that round took work away for balance, and
-    ``successive_revocations`` how often one wanted to right after another, which backs off.
+    ``assigned`` is all that should run, lost work included; ``revoked`` is what the last round
+    revoked. ``members`` are the workers of the last round, ``candidates`` those that joined
+    without work while a delay ran, in order: they will get the lost work.
+    ``scheduled_rebalance_ms`` is when a delay ends, by the leader's clock, 0 without one;
+    ``delay_ms`` is what was left of it at the last round. ``revoked_last`` is whether that round
+    revoked work for balance, and ``successive_revocations`` how many rounds in a row wanted to
+    after it, by which the leader backs off.
     """
 
     assigned: Work = NO_WORK

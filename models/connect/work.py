@@ -1,9 +1,10 @@
-"""Sets of connectors and tasks, and the order in which Java sorts them."""
+"""Sets of connectors and tasks, the configured ones, and the order in which Java sorts them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import TypeVar
 
 from caughtup.models.assignors.java.strings import utf16
@@ -24,7 +25,7 @@ class Work:
 
     @classmethod
     def of(cls, lists: Iterable[ConnectorsAndTasks]) -> Work:
-        """Return all that is in any of the lists."""
+        """Return the union of the lists."""
         everything = list(lists)
         return cls(
             frozenset().union(*[one.connectors for one in everything if one.connectors]),
@@ -41,12 +42,12 @@ class Work:
         return Work(self.connectors | other.connectors, self.tasks | other.tasks)
 
     def meets(self, other: Work) -> bool:
-        """Return whether anything is in both."""
+        """Return whether a connector or a task is in both."""
         apart = self.connectors.isdisjoint(other.connectors) and self.tasks.isdisjoint(other.tasks)
         return not apart
 
     def within(self, listed: ConnectorsAndTasks) -> ConnectorsAndTasks:
-        """Return what of a list is in the set, once each, in the list's order."""
+        """Return the items of a list that are in the set, once each, in the list's order."""
         if not self:
             return NOTHING
         return ConnectorsAndTasks(
@@ -55,7 +56,7 @@ class Work:
         )
 
     def in_order(self) -> ConnectorsAndTasks:
-        """Return it as Java sorts it: connectors by name, tasks by connector and number."""
+        """Return the set as Java sorts it: connectors by name, tasks by connector and number."""
         if not self:
             return NOTHING
         return ConnectorsAndTasks(java_sorted(self.connectors), java_sorted(self.tasks))
@@ -82,3 +83,45 @@ def java_sorted(items: Iterable[T]) -> tuple[T, ...]:
             ),
         )
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """The configured connectors, each with the number of its tasks, which are numbered from 0.
+
+    Task ids are made only where needed: a large group has thousands of tasks, and most rounds
+    neither create nor delete one.
+    """
+
+    connectors: Mapping[str, int]
+
+    def __bool__(self) -> bool:
+        return bool(self.connectors)
+
+    @property
+    def task_count(self) -> int:
+        """The number of tasks of all connectors."""
+        return sum(self.connectors.values())
+
+    def foreign(self, work: Work) -> Work:
+        """Return the part of some work that is not configured."""
+        count_of = self.connectors.get
+        connectors = work.connectors - self.connectors.keys()
+        tasks = [task for task in work.tasks if task[1] >= count_of(task[0], 0)]
+        return Work(frozenset(connectors), frozenset(tasks)) if connectors or tasks else NO_WORK
+
+    def missing(self, work: Work, foreign: Work) -> ConnectorsAndTasks:
+        """Return what is configured and not in ``work``, in order.
+
+        ``foreign`` is the part of ``work`` that is not configured.
+        """
+        connectors = java_sorted(self.connectors.keys() - work.connectors)
+        if len(work.tasks) - len(foreign.tasks) == self.task_count:
+            return ConnectorsAndTasks(connectors)
+        tasks: Iterable[ConnectorTaskId] = chain.from_iterable(
+            map(ConnectorTaskId, repeat(connector), range(self.connectors[connector]))
+            for connector in java_sorted(self.connectors)
+        )
+        if work.tasks:
+            tasks = (task for task in tasks if task not in work.tasks)
+        return ConnectorsAndTasks(connectors, tuple(tasks))

@@ -1,4 +1,4 @@
-"""Connect worker clusters: their own topics beside what their groups were told, and what differs.
+"""Connect worker clusters: their own topics, their groups' assignments, and what differs.
 
 Imports connect, records and ids; state imports it.
 """

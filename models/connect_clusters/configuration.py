@@ -1,4 +1,4 @@
-"""What a config topic says, as of each offset: connectors, and how many tasks each has."""
+"""The configuration in a config topic as of each offset: connectors and their numbers of tasks."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from caughtup.models.records.connect.config import (
 from caughtup.models.records.connect.reading import MOST_TASKS
 from caughtup.models.records.decoding import TOO_MANY, RefusedError
 
-#: Connectors of a worker cluster.
+#: The most connectors of a worker cluster.
 MOST_CONNECTORS = 20_000
-#: Changes that can be undone, the newest: leaders decide from no configuration that is much older.
+#: The newest changes are kept, to be undone: leaders decide from no much older configuration.
 _CHANGES = 50_000
 
 
 class Configuration:
     """A worker cluster's configuration. Source: Connect's ``KafkaConfigBackingStore``.
 
-    ``connectors`` has the number of tasks of each as its leader counts them: none of one whose
-    tasks' configurations aren't all there, as compaction may leave it. ``changed_ms`` is when what
-    there is to run changed, by connector (the broker's clock).
+    ``connectors`` has each connector's number of tasks as its leader counts them: 0 if some of
+    the tasks' configurations are missing, as compaction may leave it. ``changed_ms`` has when
+    each connector or its tasks changed (ms, the broker's clock).
     """
 
     def __init__(self) -> None:
@@ -40,13 +40,13 @@ class Configuration:
         self._committed: dict[str, int] = {}
         self._total = 0
         self._deferred: dict[str, set[int]] = {}
-        #: Each change by the offset behind it, with the number of tasks before, None for no connector.
+        #: Each change: the offset after it, the connector, its tasks before (None: no connector).
         self._changes: deque[tuple[int, str, int | None]] = deque(maxlen=_CHANGES)
 
     def at(self, offset: int) -> dict[str, int] | None:
         """Return the configuration of a leader that read the topic up to an offset, exclusive.
 
-        None where that isn't known: not read so far yet, or too long ago.
+        None if the topic is not read so far, or the changes since are no longer kept.
         """
         if offset > self.next_offset:
             return None
@@ -61,11 +61,14 @@ class Configuration:
         return then if len(self._changes) < _CHANGES else None
 
     def note(self, offset: int) -> None:
-        """Note that the topic was read to behind an offset, whatever is there."""
+        """Note that the record at an offset was read, whether or not it can be applied."""
         self.next_offset = max(self.next_offset, offset + 1)
 
     def apply(self, event: ConfigEvent | None, offset: int, at_ms: int) -> None:
-        """Apply the record at an offset. Raises RefusedError where there are too many connectors."""
+        """Apply the record at an offset.
+
+        Raises RefusedError if there are too many connectors or tasks.
+        """
         self.note(offset)
         if event is None or not self._apply(event, at_ms):
             return
@@ -79,13 +82,13 @@ class Configuration:
                 self.connectors[name] = now
 
     def _count(self, name: str) -> int | None:
-        """Return how many tasks a connector has as a leader counts them, None for no connector."""
+        """Return a connector's number of tasks as a leader counts them, None for no connector."""
         if name not in self.configs:
             return None
         return 0 if name in self.inconsistent else self._committed.get(name, 0)
 
     def _apply(self, event: ConfigEvent, at_ms: int) -> bool:
-        """Return whether an event may change what there is to run."""
+        """Apply an event; return whether it may change a connector's number of tasks."""
         if isinstance(event, ConnectorConfig):
             name = event.connector
             if name not in self.configs and len(self.configs) >= MOST_CONNECTORS:

@@ -1,4 +1,4 @@
-"""Where what workers say contradicts what their group was told, and what nobody runs for too long."""
+"""Contradictions between statuses, assignments and configuration, and work left unassigned."""
 
 from __future__ import annotations
 
@@ -6,28 +6,27 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from caughtup.models.connect.configured import Configured
-from caughtup.models.connect.watching.told import worker_id
+from caughtup.models.connect.generation import worker_id
 from caughtup.models.connect.watching.watch import Watch
-from caughtup.models.connect.work import NO_WORK, Item
+from caughtup.models.connect.work import NO_WORK, Configured, Item
 from caughtup.models.connect_clusters.configuration import Configuration
-from caughtup.models.connect_clusters.statuses import Said, Statuses
+from caughtup.models.connect_clusters.statuses import DatedStatus, Statuses
 
-#: So long (ms) a connector or task may take to start, and to say so.
+#: How long a connector or task may take to start and to report RUNNING, in ms.
 STARTING_MS = 30_000
-#: So long (ms) after a delay the next round may take.
+#: How long the next round may take after a delay, in ms.
 _ROUND_MS = 5_000
-#: So far (ms) a worker's clock may be ahead of ours; what it dates later than that has no time.
+#: How far a worker's clock may be ahead, in ms; a status dated later counts as undated.
 _CLOCK_MS = 10_000
 
 
-class Kind(StrEnum):
-    """What contradicts what, the worst first.
+class ContradictionKind(StrEnum):
+    """The kinds of contradiction, the worst first.
 
-    ``failed``: it says that it failed. ``zombie``: it is said to run on a worker that doesn't have
-    it, and has left or was overtaken by another. ``unassigned``: nobody has it, though its delay is
-    over. ``not_running``: a worker has it and doesn't say that it runs. ``fewer_tasks``: a
-    connector has no tasks, or not all that its configuration counts.
+    ``failed``: its status is FAILED. ``zombie``: its status is RUNNING on a worker that is not
+    assigned it, and that left or was superseded by another. ``unassigned``: no worker is assigned
+    it, though its delay is over. ``not_running``: a worker is assigned it and has not reported
+    RUNNING. ``fewer_tasks``: a connector has no tasks, or fewer than configured.
     """
 
     FAILED = "failed"
@@ -38,13 +37,13 @@ class Kind(StrEnum):
 
 
 class Contradiction(NamedTuple):
-    """A connector or task of which two sources say different things, since when (ms), and what.
+    """A connector or task on which two sources disagree, since when (ms), and why.
 
-    ``worker`` is where it is said to be, "" for nowhere. ``waits``: it may be over as soon as its
-    worker is back, as its work waits for it.
+    ``worker`` is the worker of its status or assignment, "" for none. ``waits`` is whether it may
+    end when its worker comes back, for which the work waits.
     """
 
-    kind: Kind
+    kind: ContradictionKind
     item: Item
     worker: str
     since_ms: int
@@ -55,12 +54,12 @@ class Contradiction(NamedTuple):
 def contradictions(
     watch: Watch, configuration: Configuration | None, statuses: Statuses | None, now_ms: int
 ) -> list[Contradiction]:
-    """List them as of now (ms): the worst kind first, then connectors, then tasks, by name.
+    """Return the contradictions at ``now_ms``: by kind, then connectors, then tasks, by name.
 
-    Without a worker cluster's topics only what nobody runs can be told.
+    Without a worker cluster's topics only unassigned work is found.
     """
     found = list(_contradictions(watch, configuration, statuses, now_ms))
-    kinds = list(Kind)
+    kinds = list(ContradictionKind)
     return sorted(
         found,
         key=lambda one: (kinds.index(one.kind), not isinstance(one.item, str), one.item),
@@ -87,14 +86,14 @@ def _contradictions(
 
 
 def configured_items(watch: Watch, configuration: Configuration | None) -> list[Item]:
-    """List what is to be run as of now: connectors, then tasks, by name."""
+    """Return all that is configured now: connectors, then tasks, by name."""
     connectors = watch.connectors if configuration is None else configuration.connectors
     all_of_it = Configured(connectors).missing(NO_WORK, NO_WORK)
     return [*all_of_it.connectors, *all_of_it.tasks]
 
 
 def _overdue(watch: Watch, item: Item, now_ms: int) -> Contradiction | None:
-    """Return that nobody has something for too long, None if it may still be given to somebody."""
+    """Return the contradiction of an item that is unassigned for too long, else None."""
     since_ms = watch.since_ms.get(item)
     if since_ms is None:
         return None  # it is new, and its round is yet to come
@@ -105,7 +104,7 @@ def _overdue(watch: Watch, item: Item, now_ms: int) -> Contradiction | None:
     else:
         late = now_ms - due_ms > _ROUND_MS
         why = "no worker is assigned it, though its delay is over"
-    return Contradiction(Kind.UNASSIGNED, item, "", since_ms, why) if late else None
+    return Contradiction(ContradictionKind.UNASSIGNED, item, "", since_ms, why) if late else None
 
 
 def _of_status(
@@ -120,23 +119,23 @@ def _of_status(
     status = said.status
     if status.state == "FAILED" and status.worker in ("", owner):
         why = f"failed: {status.error}" if status.error else "failed"
-        yield Contradiction(Kind.FAILED, item, owner, said.at_ms, why)
+        yield Contradiction(ContradictionKind.FAILED, item, owner, said.at_ms, why)
     elif late is not None and status.worker != owner:
         why = (
             f"{status.worker} reported {status.state} in generation {status.generation}, "
             "after another worker reported in a later one"
         )
-        yield Contradiction(Kind.ZOMBIE, item, status.worker, said.at_ms, why)
+        yield Contradiction(ContradictionKind.ZOMBIE, item, status.worker, said.at_ms, why)
     elif status.worker != owner and status.worker not in here and status.state == "RUNNING":
         yield _zombie(watch, item, owner, said, now_ms)
     elif owner and (status.worker != owner or status.state == "UNASSIGNED"):
-        # A status may be of a generation that is not read yet: then it is a moment old.
+        # A status may be of a generation that is not read yet; then it is recent.
         said_ms = said.at_ms if said.at_ms <= now_ms + _CLOCK_MS else 0
         why = f"last reported {status.state} on {status.worker}"
         yield from _idle(watch, item, owner, said_ms, why, now_ms)
 
 
-def _zombie(watch: Watch, item: Item, owner: str, said: Said, now_ms: int) -> Contradiction:
+def _zombie(watch: Watch, item: Item, owner: str, said: DatedStatus, now_ms: int) -> Contradiction:
     status = said.status
     ends_ms = watch.generation.rejoin_at_ms
     waits = not owner and ends_ms is not None and now_ms <= ends_ms + _ROUND_MS
@@ -148,16 +147,21 @@ def _zombie(watch: Watch, item: Item, owner: str, said: Said, now_ms: int) -> Co
     )
     at_ms = max(watch.generation.as_of_ms, said.at_ms, 0)
     since_ms = min(watch.since_ms.get(item, at_ms), at_ms)
-    return Contradiction(Kind.ZOMBIE, item, status.worker, since_ms, why, waits or starting)
+    return Contradiction(
+        ContradictionKind.ZOMBIE, item, status.worker, since_ms, why, waits or starting
+    )
 
 
 def _idle(
     watch: Watch, item: Item, owner: str, said_ms: int, why: str, now_ms: int
 ) -> Iterator[Contradiction]:
-    """Yield that its owner does not run it, once it had time to since it was assigned and since ``said_ms``."""
+    """Yield the contradiction of an owner that had time to start an item and does not run it.
+
+    The time counts from the assignment and from ``said_ms``, whichever is later.
+    """
     since_ms = max(watch.given_ms.get(item, 0), said_ms)
     if now_ms - since_ms > STARTING_MS:
-        yield Contradiction(Kind.NOT_RUNNING, item, owner, since_ms, why)
+        yield Contradiction(ContradictionKind.NOT_RUNNING, item, owner, since_ms, why)
 
 
 def _had_time(watch: Watch, item: Item, now_ms: int) -> bool:
@@ -177,4 +181,4 @@ def _without_tasks(configuration: Configuration, now_ms: int) -> Iterator[Contra
             if name in configuration.inconsistent
             else f"has no tasks; tasks.max is {most or 'not known'}"
         )
-        yield Contradiction(Kind.FEWER_TASKS, name, "", since_ms, why)
+        yield Contradiction(ContradictionKind.FEWER_TASKS, name, "", since_ms, why)

@@ -1,4 +1,4 @@
-"""What workers say of connectors and tasks, and how fresh the offsets are that sources store."""
+"""The statuses that workers report, and how fresh the offsets of source connectors are."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from caughtup.models.records.connect.source_offsets import SourceOffset
 from caughtup.models.records.connect.status import Status, StatusRemoved
 from caughtup.models.records.decoding import TOO_MANY, RefusedError
 
-#: Connectors and tasks with a status: as many as there may be, deleted ones included.
+#: The most connectors and tasks with a status, deleted ones included.
 _MOST_STATUSES = 200_000
-#: Workers that are remembered, though others have written all of their statuses anew.
+#: The most workers that are remembered after others have overwritten their statuses.
 _MOST_WORKERS = 10_000
-#: Connectors with source offsets, and partitions of each that are counted.
+#: The most connectors with source offsets, and the most counted partitions of each.
 _MOST_CONNECTORS, _MOST_PARTITIONS = 20_000, 10_000
 
 
-class Said(NamedTuple):
-    """A status, and when it was written (ms, by the broker's clock where it stamps records)."""
+class DatedStatus(NamedTuple):
+    """A status, and when it was written (ms, by the broker's clock if that stamps records)."""
 
     status: Status
     at_ms: int
@@ -28,20 +28,20 @@ class Said(NamedTuple):
 class Statuses:
     """The newest status of each connector and task.
 
-    ``late`` are those that a worker wrote after another one had in a later generation: it ran, or
-    still runs, what it should have stopped.
+    ``late`` has statuses of workers that wrote them after another worker had in a later
+    generation: such a worker ran, or still runs, what was revoked from it.
     """
 
     def __init__(self) -> None:
-        self.newest: dict[Subject, Said] = {}
-        self.late: dict[Subject, Said] = {}
+        self.newest: dict[Subject, DatedStatus] = {}
+        self.late: dict[Subject, DatedStatus] = {}
         #: Records that were applied.
         self.records = 0
         self._workers: Counter[str] = Counter()
         self._earlier: dict[str, None] = {}
 
     def apply(self, event: Status | StatusRemoved | None, at_ms: int) -> None:
-        """Apply a record. Raises RefusedError where there are too many."""
+        """Apply a record. Raises RefusedError if there are too many statuses."""
         if event is None:
             return
         self.records += 1
@@ -54,7 +54,7 @@ class Statuses:
             return
         if before is None and len(self.newest) >= _MOST_STATUSES:
             raise RefusedError(TOO_MANY, f"more than {_MOST_STATUSES} statuses")
-        said = Said(event, at_ms)
+        said = DatedStatus(event, at_ms)
         if (
             before is not None
             and before.status.worker != event.worker
@@ -70,30 +70,30 @@ class Statuses:
             del self._earlier[next(iter(self._earlier))]
 
     def workers(self) -> set[str]:
-        """Name the workers that wrote any of the newest statuses."""
+        """Return the ids of workers that wrote one of the newest statuses."""
         return {worker for worker, count in self._workers.items() if count > 0}
 
     def earlier_workers(self) -> set[str]:
-        """Name the workers that ever wrote one, as long as that is remembered."""
+        """Return the ids of the workers remembered as having ever written a status."""
         return set(self._earlier)
 
 
 class Freshness(NamedTuple):
-    """When a source last stored an offset (ms), and of how many partitions it has one."""
+    """When a source connector last stored an offset (ms), and for how many partitions it has."""
 
     at_ms: int
     partitions: int
 
 
 class SourceOffsets:
-    """How fresh each source connector's offsets are."""
+    """The freshness of each source connector's offsets."""
 
     def __init__(self) -> None:
         self._partitions: dict[str, set[bytes]] = {}
         self._at_ms: dict[str, int] = {}
 
     def apply(self, event: SourceOffset, at_ms: int) -> None:
-        """Apply a record. Raises RefusedError where there are too many."""
+        """Apply a record. Raises RefusedError if there are too many connectors."""
         known = self._partitions.get(event.connector)
         if known is None:
             if len(self._partitions) >= _MOST_CONNECTORS:
@@ -107,6 +107,6 @@ class SourceOffsets:
         self._at_ms[event.connector] = max(at_ms, self._at_ms.get(event.connector, 0))
 
     def of(self, connector: str) -> Freshness | None:
-        """Return how fresh a connector's offsets are; None where it stored none."""
+        """Return the freshness of a connector's offsets, None if it stored none."""
         at_ms = self._at_ms.get(connector)
         return None if at_ms is None else Freshness(at_ms, len(self._partitions[connector]))

@@ -8,43 +8,70 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from caughtup.models.connect.generation import ConnectGeneration
+from caughtup.models.connect.generation import (
+    ConnectGeneration,
+    config_offset,
+    read_connect_generation,
+)
 from caughtup.models.connect.watching.movements import movements
-from caughtup.models.connect.watching.told import config_offset
 from caughtup.models.connect.watching.watch import Watch, follow
 from caughtup.models.connect_clusters.contradictions import Contradiction, contradictions
-from caughtup.models.connect_clusters.matching import ClusterTopics, Match, match
-from caughtup.models.connect_clusters.reading import ReadGeneration
-from caughtup.models.connect_clusters.topic_sets import TopicSet
+from caughtup.models.connect_clusters.topic_sets import ClusterTopics, Match, TopicSet, match
 from caughtup.models.records.movements import ConnectMovementRecord
+from caughtup.models.wire.connect_protocol import PROTOCOL_TYPE
 from caughtup.models.wire.group_metadata import GroupMetadata
 
-#: Generations of a group that wait, the newest; whoever misses one goes on as with one unseen.
+#: A Connect group's generation, or the exception that decoding it raised.
+ReadGeneration = ConnectGeneration | Exception
+
+
+def read_connect_groups(
+    groups: Mapping[str, GroupMetadata | None],
+) -> dict[str, ReadGeneration]:
+    """Return the generations of the Connect groups that have workers, in order of their names.
+
+    It may run on any thread: decoding is the costly part.
+    """
+    found: dict[str, ReadGeneration] = {}
+    for group, metadata in groups.items():
+        if metadata is None or metadata.protocol_type != PROTOCOL_TYPE:
+            continue
+        try:
+            generation = read_connect_generation(group, metadata)
+        except Exception as error:  # noqa: BLE001 - raised where the group is applied
+            found[group] = error
+        else:
+            if generation is not None:
+                found[group] = generation
+    return dict(sorted(found.items()))
+
+
+#: The most generations of a group that wait, the newest; a dropped one counts as not seen.
 _WAITING = 100
-#: So long (ms) a generation waits for its configuration to be read.
+#: How long a generation waits for its configuration to be read, in ms.
 PATIENCE_MS = 5_000
-#: Groups of which it is known until when their movements were told.
-_MOST_TOLD = 20_000
+#: The most groups whose last published movement is remembered.
+_MOST_PUBLISHED = 20_000
 
 
 class Undecided(NamedTuple):
-    """A generation that is due, with all that it is decided from: good on any thread."""
+    """A generation that is due, with all input of its decision, for use on any thread."""
 
     before: Watch | None
     generation: ConnectGeneration
     connectors: dict[str, int] | None
 
     def decide(self) -> Watch:
-        """Decide it again."""
+        """Return the group after the generation, which is decided again."""
         return follow(self.before, self.generation, self.connectors)
 
 
 @dataclass(slots=True)
 class ConnectGroup:
-    """A group: what was seen of it last, and the generations that are yet to be decided again.
+    """A group after its last decided generation, and the generations that wait.
 
-    ``empty_since_ms`` is since when it has no workers, None while it has. ``asked`` keeps the
-    contradictions that were asked for last, and what they are of.
+    ``empty_since_ms`` is since when the group has no workers, None while it has some. ``asked``
+    keeps the last contradictions, and what they were computed from.
     """
 
     waiting: deque[tuple[ConnectGeneration, int]]
@@ -54,11 +81,11 @@ class ConnectGroup:
 
 
 class ConnectClusters:
-    """Connect groups by name. ``told``: the topics of groups whose settings name them.
+    """The Connect groups by name, and the topics of worker clusters.
 
-    ``looked``: all topics were looked through, and what looked like a worker cluster's was read.
-    ``unreadable`` says why topics can't be read, by topic. ``ceased`` counts the groups that
-    stopped being Connect's.
+    ``told`` has the topics of groups whose settings name them. ``looked`` is whether all topics
+    were searched for those of worker clusters, and these were read. ``unreadable`` has the reason
+    for each topic that cannot be read. ``ceased`` counts groups that are no longer Connect's.
     """
 
     def __init__(self, told: Mapping[str, TopicSet] | None = None) -> None:
@@ -68,14 +95,14 @@ class ConnectClusters:
         self.looked = False
         self.unreadable: dict[str, str] = {}
         self.ceased = 0
-        self._told_ms: dict[str, int] = {}
-        #: What was matched last of each group, and what that was of.
+        self._published_ms: dict[str, int] = {}
+        #: Each group's last match, after what it was computed from.
         self._matched: dict[str, tuple[object, Match]] = {}
 
     def apply_generation(
         self, group: str, generation: ConnectGeneration | None, seen_ms: int
     ) -> None:
-        """Apply a group's newest generation; None for one that isn't Connect's."""
+        """Apply a group's newest generation; None if it is not of a Connect group."""
         if generation is None:
             if group in self.groups:
                 self.forget(group)
@@ -85,7 +112,7 @@ class ConnectClusters:
         known.empty_since_ms = None
         last = known.waiting[-1][0] if known.waiting else known.watch and known.watch.generation
         if last and last.generation == generation.generation and last.leader == generation.leader:
-            return  # the record was written again, for a heartbeat's sake or as it was read again
+            return  # the same record, written again after a heartbeat or read again
         known.waiting.append((generation, seen_ms))
 
     def apply_groups(
@@ -94,7 +121,7 @@ class ConnectClusters:
         read: Mapping[str, ReadGeneration],
         seen_ms: int,
     ) -> Iterator[tuple[str, Callable[[], None]]]:
-        """Yield what is to be done for each group that is Connect's or was, to be isolated."""
+        """Yield each group that is or was Connect's with a call that applies it, to be isolated."""
         for group, found in read.items():
             yield group, partial(self._apply_read, group, found, seen_ms)
         for group in sorted(groups.keys() & self.groups.keys() - read.keys()):
@@ -118,16 +145,16 @@ class ConnectClusters:
             known.empty_since_ms = at_ms
 
     def forget(self, group: str) -> None:
-        """Forget a group."""
+        """Remove a group."""
         self.groups.pop(group, None)
         self._matched.pop(group, None)
 
     def read_topics(self, sets: Iterable[TopicSet]) -> None:
-        """Keep what is known of these sets of topics, and nothing of others."""
+        """Keep these sets of topics with what is known of them, and drop the others."""
         self.topics = {one: self.topics.get(one) or ClusterTopics() for one in sets}
 
     def match(self, generation: ConnectGeneration) -> Match:
-        """Find the topics of a group's worker cluster."""
+        """Return the topics of a group's worker cluster, or why they are unknown."""
         group = generation.group
         of = (
             generation.generation,
@@ -152,7 +179,7 @@ class ConnectClusters:
         return found, None if found.topics is None else self.topics.get(found.topics)
 
     def sharing(self, group: str) -> list[str]:
-        """Name the other groups whose topics are the same: both write what contradicts the other."""
+        """Return the other groups with the same topics, whose statuses contradict this one's."""
         found, _ = self.topics_of(group)
         if found.topics is None:
             return []
@@ -181,7 +208,7 @@ class ConnectClusters:
             yield group, Undecided(known.watch, generation, connectors)
 
     def settle(self, group: str, watch: Watch) -> bool:
-        """Apply what became of a group; False if it was forgotten, or has moved on, meanwhile."""
+        """Apply a decided generation; return False if the group was removed or has moved on."""
         known = self.groups.get(group)
         if known is None or not known.waiting or known.waiting[0][0] is not watch.generation:
             return False
@@ -189,30 +216,32 @@ class ConnectClusters:
         known.watch = watch
         return True
 
-    def told_until(self, group: str, at_ms: int) -> bool:
-        """Note that a group's movements were told up to a moment (ms); False if there is no room."""
-        if group not in self._told_ms and len(self._told_ms) >= _MOST_TOLD:
+    def published_until(self, group: str, at_ms: int) -> bool:
+        """Note until when (ms) a group's movements are published; return False without room."""
+        if group not in self._published_ms and len(self._published_ms) >= _MOST_PUBLISHED:
             return False
-        self._told_ms[group] = max(at_ms, self._told_ms.get(group, 0))
+        self._published_ms[group] = max(at_ms, self._published_ms.get(group, 0))
         return True
 
-    def untold(self, before: Watch | None, after: Watch) -> list[ConnectMovementRecord]:
-        """Return what a generation means for what moves, nothing if it was told already."""
+    def unpublished_movements(
+        self, before: Watch | None, after: Watch
+    ) -> list[ConnectMovementRecord]:
+        """Return a generation's movements, none if they were published already."""
         group, at_ms = after.generation.group, max(after.generation.as_of_ms, 0)
-        if at_ms <= self._told_ms.get(group, -1):
+        if at_ms <= self._published_ms.get(group, -1):
             return []
-        self.told_until(group, at_ms)
+        self.published_until(group, at_ms)
         return list(movements(before, after))
 
     def give_up(self, group: str) -> None:
-        """Leave out a generation that can't be decided again, and what was known before it."""
+        """Drop a generation whose decision raised, and what was known before it."""
         if (known := self.groups.get(group)) is not None:
             known.watch = None
             if known.waiting:
                 known.waiting.popleft()
 
     def contradictions(self, group: str, now_ms: int) -> list[Contradiction]:
-        """List what contradicts what in a group as of now (ms)."""
+        """Return a group's contradictions at ``now_ms``."""
         known = self.groups.get(group)
         if known is None or known.watch is None or known.empty_since_ms is not None:
             return []

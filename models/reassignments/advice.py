@@ -1,4 +1,4 @@
-"""What a verdict rests on, in words, and what an operator can do by its cause, with the numbers."""
+"""A verdict's evidence in words, and the advice for its cause, with figures."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.controllers import reverted
 from caughtup.models.reassignments.tracker import TrackedReassignment
 
-#: How a reassignment is taken back.
+#: The advice how to cancel a reassignment.
 CANCEL = "cancel it with kafka-reassign-partitions.sh --cancel"
 _RAISE = (
     "kafka-configs.sh --entity-type brokers --entity-name {throttled_broker} --alter "
     "--add-config {throttled_as}.replication.throttled.rate=BYTES"
 )
-#: A throttle far below one batch lets nothing through, and looks as if the copy had stopped.
+#: Under a throttle far below one batch a copy stands as if it had stopped.
 _TOO_LOW = (
     "see first whether {throttle_bytes_per_second} bytes/s is the throttle that you meant: "
     f"{_RAISE}"
@@ -107,11 +107,11 @@ _ADVICE = {
 }
 
 
-#: Evidence that stands elsewhere, or that nobody but a machine needs.
+#: Evidence that is shown elsewhere, or is for programs only.
 _SHOWN_ELSEWHERE = frozenset(("looks", "idle_seconds", "eta_seconds"))
 _YES_OR_NO = {"answers": ("answers", "doesn't answer")}
 _BROKERS = frozenset(("leader", "quorum_leader", "throttled_broker"))
-#: What most verdicts rest on, in words of its own; everything else is its name and its figure.
+#: Words for the evidence of most verdicts; all other evidence is shown as name and figure.
 _PHRASES: Mapping[str, Callable[[Any], str]] = {
     "replica": lambda broker: f"broker {broker}",
     "offsets_behind": lambda offsets: f"{counted(offsets, 'offset')} behind",
@@ -128,7 +128,7 @@ CAUSES = tuple(sorted(_ADVICE))
 def advice(
     cause: str | None, partition: TopicPartition, leader: int | None, evidence: Mapping[str, object]
 ) -> str | None:
-    """Return what can be done about a cause; None where there is nothing to do."""
+    """Return the advice for a cause, None if there is none."""
     template = _ADVICE.get(cause or "")
     if template is None:
         return None
@@ -136,13 +136,13 @@ def advice(
         template = f"{_TOO_LOW}; otherwise {template}"
     known = {"topic": partition.topic, "leader": "?" if leader is None else leader}
     figures = {name: _figure(name, value) for name, value in evidence.items()}
-    return template.format_map(_Known({**known, **figures}))
+    return template.format_map(_QuestionMarks({**known, **figures}))
 
 
 def advice_on(
     cause: str | None, tracked: TrackedReassignment, evidence: Mapping[str, object]
 ) -> str | None:
-    """Return the advice on a reassignment, with what a cancel leaves if that isn't what was."""
+    """Return the advice on a reassignment, with what a cancel leaves if not the original."""
     latest = tracked.latest
     text = advice(cause, latest.topic_partition, latest.leader, evidence)
     left = reverted(latest)
@@ -155,7 +155,7 @@ def advice_on(
 
 
 def _figure(name: str, value: object) -> object:
-    """Write a figure as a person reads it: a size in its unit, a rate as a throttle is set."""
+    """Return a figure as text for people: a size with its unit, a rate as throttles are set."""
     match value:
         case int() | float() if name == "usable_bytes":
             return size(value)
@@ -168,15 +168,15 @@ def _brokers(numbers: Iterable[int]) -> str:
     return ", ".join(str(number) for number in numbers)
 
 
-class _Known(dict[str, object]):
-    """What isn't known reads as a question mark."""
+class _QuestionMarks(dict[str, object]):
+    """Values of a template by name; an unknown one is a question mark."""
 
     def __missing__(self, key: str) -> str:
         return "?"
 
 
 def in_words(evidence: Mapping[str, Any]) -> str:
-    """Write evidence as a person reads it: ``1,200 offsets behind, no progress for 64 s``."""
+    """Return evidence as text for people: ``1,200 offsets behind, no progress for 64 s``."""
     shown = {name: value for name, value in evidence.items() if name not in _SHOWN_ELSEWHERE}
     if shown.get("waits_for") == [shown.get("replica")]:
         del shown["waits_for"]

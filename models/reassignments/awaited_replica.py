@@ -1,8 +1,8 @@
-"""A replica that the controller waits for, all that its cause may rest on, and what is found.
+"""A replica that the controller waits for, with the input of its finding, and the finding.
 
-*Over W* means: for longer than the replica may stand, which is a minute, what its throttles make
-it wait, or three observations, whichever is longest. Times count up to the last observation that
-knew the replica, never beyond it.
+W is how long a replica may stand: a minute, the time for which its throttles make it wait, or
+three observations, whichever is longest. Times count up to the last observation that has the
+replica's log end, never beyond it.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ from caughtup.models.records.reassignments import (
     ReassignmentRecord,
 )
 
-#: No verdict from fewer observations.
+#: The fewest observations for a verdict.
 FEWEST_OBSERVATIONS = 3
-#: How long a broker may be away, as long as a restart takes. What is caught up joins the ISR within
-#: a second or two, if nothing is wrong. In ms.
+#: How long a broker may be away, enough for a restart, and how long a replica that is caught up
+#: may stay out of the ISR, which it normally joins within a second or two. In ms.
 AWAY_MS = 60_000
 JOIN_MS = 30_000
-#: A copy may stand for so long at least, a new controller gets so long to settle, in ms.
+#: The shortest W, and how long a new controller gets to settle. In ms.
 LEAST_ALLOWED_MS = 60_000
 FAILOVER_MS = 60_000
-#: How long a copy may stand of which it isn't known whether it is throttled, in ms.
+#: The shortest W of a copy whose throttles are unknown, in ms.
 UNKNOWN_ALLOWED_MS = 300_000
 OBSERVATIONS_ALLOWED = 3
-#: Rates are taken over this time (ms), or so many observations, or, behind a throttle, over the
-#: time in which a copy gets so many fetches: soon up to date when the pace changes, and no shorter
-#: than what chance does. Whether a copy falls back is decided over so many W.
+#: Rates are taken over RATE_MS, RATE_OBSERVATIONS observations, or, behind a throttle, the time of
+#: RATE_FETCHES fetches: short enough to follow a change of pace, and longer than chance
+#: variations. Whether a copy falls back is decided over LONG_WINDOWS times W.
 RATE_MS = 45_000
 RATE_OBSERVATIONS = 5
 RATE_FETCHES = 60
 LONG_WINDOWS = 3
 
 
-class State(StrEnum):
-    """How a replica fares that the required ISR lacks; the first four don't end by themselves."""
+class ReplicaState(StrEnum):
+    """The state of a replica that the required ISR lacks; the first four do not end by themselves."""
 
     DEAD = "dead"
     STALLED = "stalled"
@@ -64,25 +64,30 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """How one replica fares: a state, its cause (None: none is needed), evidence."""
+class ReplicaFinding:
+    """What a rule found of a replica: a state, its cause (None: none is needed), evidence."""
 
     replica: int
-    state: State
+    state: ReplicaState
     cause: str | None
     evidence: Evidence
 
     @property
     def stands(self) -> bool:
-        """Whether it goes on only if somebody does something."""
-        return self.state in (State.DEAD, State.STALLED, State.STARVED, State.STUCK)
+        """Whether the copy goes on only after an operator acts."""
+        return self.state in (
+            ReplicaState.DEAD,
+            ReplicaState.STALLED,
+            ReplicaState.STARVED,
+            ReplicaState.STUCK,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitedReplica:
-    """A replica of the required ISR that isn't in it.
+    """A required replica that is out of the ISR.
 
-    ``throttles``: those on it, the tightest first. ``allowed_ms``: W.
+    ``throttles`` are those on its copy, the tightest first; ``allowed_ms`` is W.
     """
 
     broker: int
@@ -104,14 +109,14 @@ class AwaitedReplica:
         return None if self.cluster is None else self.cluster.brokers
 
     def overdue(self, since_ms: int, until_ms: int, allowed_ms: int) -> bool:
-        """Return whether something has lasted for too long (``overdue``)."""
+        """Return ``overdue`` with the time at which the controllers changed."""
         return overdue(since_ms, until_ms, allowed_ms, self.quorum_changed_ms)
 
 
 def overdue(since_ms: int, until_ms: int, allowed_ms: int, quorum_changed_ms: int | None) -> bool:
-    """Return whether something has lasted for too long; a change of controllers adds a grace.
+    """Return whether a condition lasted for ``allowed_ms``, or longer after a change of controllers.
 
-    What was overdue before the change stays so.
+    What was overdue before the change stays overdue.
     """
     due_ms = since_ms + allowed_ms
     if quorum_changed_ms is not None and quorum_changed_ms < due_ms:
@@ -128,7 +133,7 @@ def awaited_replicas(
 ) -> dict[int, AwaitedReplica]:
     """Return the replicas that the required ISR lacks, by broker, ascending.
 
-    ``interval_ms``: how far apart the last observations are.
+    ``interval_ms`` is the time between the last observations.
     """
     latest, replicas = tracked.latest, {}
     for broker in missing_from_isr(latest, cluster):
@@ -145,14 +150,14 @@ def awaited_replicas(
 
 
 def allowed_ms(throttles: Sequence[Throttle], interval_ms: int, *, known: bool) -> int:
-    """Return W: for how long a copy may stand, in ms. ``known``: whether all its throttles are."""
+    """Return W, how long a copy may stand, in ms; ``known`` is whether all its throttles are."""
     patience = sum(throttle.patience_seconds for throttle in throttles)
     least_ms = LEAST_ALLOWED_MS if known else UNKNOWN_ALLOWED_MS
     return max(least_ms, round(patience * 1000), OBSERVATIONS_ALLOWED * interval_ms)
 
 
 def _rate_ms(throttles: Sequence[Throttle], interval_ms: int) -> int:
-    """Return over which time a copy's rates are taken, in ms."""
+    """Return the time over which a copy's rates are taken, in ms."""
     fetches = [RATE_FETCHES * one.copies * FETCH_BYTES / max(1, one.rate) for one in throttles]
     shortest = 2 * RATE_MS if throttles else RATE_MS
     return max(shortest, RATE_OBSERVATIONS * interval_ms, round(1000 * max(fetches, default=0.0)))

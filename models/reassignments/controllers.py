@@ -1,6 +1,6 @@
-"""What a controller waits for before it completes a reassignment, by the release it runs.
+"""The ISR that a controller requires before it completes a reassignment, by its release.
 
-KRaft controllers have had three rules, the ZooKeeper controllers one.
+KRaft controllers have had three rules, ZooKeeper controllers one.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from caughtup.models.records.reassignments import (
     ReassignmentRecord,
 )
 
-#: The first releases that wait for the whole target (KAFKA-15665), and that again spare what
-#: stays and was out of sync before (KAFKA-19975); and the newest that was compared.
+#: The first release that waits for the whole target (KAFKA-15665), the first that waits again
+#: for the added replicas only (KAFKA-19975), and the newest release that was compared.
 WHOLE_TARGET = (3, 8)
 ADDED_SUFFICE = (4, 3)
 NEWEST_COMPARED = (4, 3)
 
-#: What the ZooKeeper controller has done by the time a step of its walk can be observed.
+#: What the ZooKeeper controller has done when a step of its procedure can be observed.
 ZOOKEEPER_STEPS = {
     2: "copying to the added replicas (phase A, step 2)",
     3: "the target is in sync (phase B)",
@@ -36,36 +36,36 @@ class PartitionReplicas(Protocol):
 
     @property
     def adding(self) -> tuple[int, ...]:
-        """Those being added (AR)."""
+        """The replicas being added (AR)."""
 
     @property
     def removing(self) -> tuple[int, ...]:
-        """Those being removed (RR)."""
+        """The replicas being removed (RR)."""
 
     @property
     def isr(self) -> tuple[int, ...]:
-        """Those in sync."""
+        """The in-sync replicas."""
 
 
 def target(partition: PartitionReplicas) -> tuple[int, ...]:
-    """Return the replicas that a controller leaves when it completes this, in their order.
+    """Return the replicas after completion, in order.
 
-    A broker that is added and removed at once goes, as in Kafka's PartitionReassignmentReplicas.
+    A broker that is both added and removed is none, as in Kafka's PartitionReassignmentReplicas.
     """
     return tuple(replica for replica in partition.replicas if replica not in partition.removing)
 
 
 def reverted(partition: PartitionReplicas) -> tuple[int, ...]:
-    """Return the replicas that cancelling this would leave: all but the added ones, in their order.
+    """Return the replicas after a cancellation, all but the added ones, in order.
 
-    As in Kafka's PartitionReassignmentRevert, and in the ZooKeeper controller. After a change of
-    target KRaft no longer knows the original ones.
+    Kafka's PartitionReassignmentRevert and the ZooKeeper controller do the same. After a change
+    of target KRaft no longer knows the original replicas.
     """
     return tuple(replica for replica in partition.replicas if replica not in partition.adding)
 
 
 def rule_known(cluster: ClusterRecord | None) -> bool:
-    """Return whether it is known for what the cluster's controller waits, not only assumed."""
+    """Return whether the rule of the cluster's controller is known, not only assumed."""
     if cluster is None:
         return False
     if cluster.zookeeper:
@@ -76,7 +76,7 @@ def rule_known(cluster: ClusterRecord | None) -> bool:
 def required_isr(partition: PartitionReplicas, cluster: ClusterRecord | None) -> frozenset[int]:
     """Return the replicas that must be in the ISR before the controller completes this.
 
-    Where the release is unknown, those of the newest rule.
+    If the release is unknown, the newest rule counts.
     """
     if cluster is not None and cluster.zookeeper:
         return frozenset(target(partition))
@@ -88,8 +88,8 @@ def required_isr_in_kraft(
 ) -> frozenset[int]:
     """Return the replicas that must be in the ISR, by the KRaft controller's release.
 
-    None is the newest rule. Up to 3.7 a removal waits for any replica that stays: then it is all
-    of them while none is in the ISR, and else none. Source: Kafka's
+    None stands for the newest rule. Up to 3.7 a removal waits for any one replica that stays: the
+    result is then all of them while none is in the ISR, else none. Source: Kafka's
     PartitionReassignmentReplicas, maybeCompleteReassignment.
     """
     adding, staying = frozenset(partition.adding), frozenset(target(partition))
@@ -105,22 +105,22 @@ def missing_from_isr(
 ) -> tuple[int, ...]:
     """Return the replicas that the required ISR lacks, ascending.
 
-    A required broker that is being removed as well never counts as in it: up to 3.7 and from 4.3
+    A required broker that is also being removed always counts as missing: up to 3.7 and from 4.3
     on, KRaft cannot complete such a reassignment.
     """
     return tuple(sorted(required_isr(partition, cluster) - in_target_isr(partition)))
 
 
 def in_target_isr(partition: PartitionReplicas) -> frozenset[int]:
-    """Return the replicas in the ISR that would be in it once this is completed."""
+    """Return the replicas of the ISR that remain after completion."""
     return frozenset(partition.isr) - frozenset(partition.removing)
 
 
 def zookeeper_step(observation: ReassignmentRecord) -> int:
-    """Return the step, 2 to 5, that the ZooKeeper controller's walk is at (ZOOKEEPER_STEPS).
+    """Return the step of ZOOKEEPER_STEPS, 2 to 5, at which the ZooKeeper controller is.
 
-    1 is before it and 6 after it. Source: Kafka 3.3's KafkaController,
-    onPartitionReassignment.
+    Steps 1 and 6, the first and the last, cannot be observed. Source: Kafka 3.3's
+    KafkaController, onPartitionReassignment.
     """
     isr, staying = frozenset(observation.isr), frozenset(target(observation))
     if not staying <= isr:
@@ -133,9 +133,9 @@ def zookeeper_step(observation: ReassignmentRecord) -> int:
 def phase(observation: ReassignmentRecord, cluster: ClusterRecord | None) -> str:
     """Return the phase of a partition that the controller lists as reassigned.
 
-    ``U``: the brokers' metadata is older than the list, for its ISR or leader are none of the
-    replicas. ``A``: a required replica is out of the ISR. After that ``completing`` in KRaft, where
-    the same record that takes the last one into the ISR should have completed it, and ``B`` with
+    ``U``: the brokers' metadata is older than the list, since its ISR or leader are not among the
+    replicas. ``A``: a required replica is out of the ISR. After that ``completing`` in KRaft, whose
+    record that adds the last replica to the ISR should also have completed it, and ``B`` with
     ZooKeeper.
     """
     seen = (

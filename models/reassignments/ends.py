@@ -1,4 +1,4 @@
-"""How a reassignment ended, and whether what the brokers show of it can be its end at all."""
+"""How a reassignment ended, and whether brokers' metadata can show its end."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ OUTCOMES = ("completed", "cancelled", "superseded", "reverted-partial", "vanishe
 
 
 def outcome(last: ReassignmentRecord, original: tuple[int, ...], replicas: tuple[int, ...]) -> str:
-    """Return how a reassignment ended: by its last observation, its origin and its replicas now.
+    """Return the outcome from the last observation, the original replicas and those now.
 
-    A broker that was asked for once loses its place in the original order, so of those only the
-    set must be back. ``reverted-partial``: it was cancelled after a change of target, and what
-    the first target added stayed without ever having been in sync.
+    A cancelled reassignment may leave the original replicas in another order, so only their set
+    counts. ``reverted-partial``: it was cancelled after a change of target, and replicas that the
+    first target added stayed without ever having been in sync.
     """
     if replicas == target(last):
         return "completed"
@@ -54,10 +54,10 @@ def is_another_reassignment(
     observation: ReassignmentRecord,
     cluster: ClusterRecord | None,
 ) -> bool:
-    """Return whether an observation is of another reassignment than the last, not of a new target.
+    """Return whether an observation is of another reassignment, not of a changed target.
 
-    A change of target keeps all the present replicas in KRaft, and the original ones with
-    ZooKeeper. Where replicas were only added, it is another one once those are in sync.
+    A change of target keeps all present replicas in KRaft, and the original ones with ZooKeeper.
+    If the last one only added replicas, it is another reassignment once those are in sync.
     """
     in_kraft = cluster is not None and not cluster.zookeeper
     if not set(observation.replicas).issuperset(last.replicas if in_kraft else original):
@@ -78,16 +78,16 @@ def metadata_shows(
     isr: tuple[int, ...],
     leader_epoch: int | None,
 ) -> str:
-    """Return whether a broker's metadata of a reassignment that isn't listed shows its end.
+    """Return whether a broker's metadata shows the end of a reassignment that is not listed.
 
-    ``over``: it does. ``older``: it is what was before the end, or is another topic's. ``unclear``:
-    nobody knows yet, for instance where it is what was while another target was asked for.
+    ``over``: it does. ``older``: it is from before the end, or another topic's. ``unclear``: it
+    may be either, for instance if the replicas are those of an earlier target.
 
-    A broker's metadata may be older than the controller's list, and only some ends show: one
-    that takes a replica away raises the leader epoch, and one that leaves all has what was added
-    in sync. The last of the ``observations`` may have met the end itself, between the list and the
-    metadata. What is older than the reassignment differs from its end as long as the observations'
-    own metadata wasn't older.
+    Metadata may be older than the controller's list, and only some ends can be recognised: an end
+    that removes a replica raises the leader epoch, and one that keeps all has the added replicas
+    in sync. The last of the ``observations`` may have met the end, between list and metadata.
+    Metadata from before the reassignment differs from its end unless that of the observations was
+    older, too.
     """
     last = observations[-1]
     lost = not set(replicas).issuperset(last.replicas)
@@ -112,10 +112,10 @@ def metadata_shows(
 
 
 class Endings:
-    """Holds back an end until list and metadata agree, or metadata says the same twice.
+    """Holds back an end until list and metadata agree, or metadata is the same twice.
 
-    The list of reassignments is the controller's, what became of a partition a broker's metadata,
-    and either may be ahead of the other by a round or two.
+    The controller lists reassignments, a broker's metadata shows the partition's replicas, and
+    either may be ahead of the other by a round or two.
     """
 
     def __init__(self) -> None:
@@ -124,9 +124,9 @@ class Endings:
     def is_over(
         self, last: ReassignmentRecord, replicas: tuple[int, ...] | None, isr: tuple[int, ...]
     ) -> bool:
-        """Return whether a partition that isn't listed shows how its reassignment ended.
+        """Return whether metadata shows how the reassignment of an unlisted partition ended.
 
-        ``replicas`` (None: the partition is gone) and ``isr``: as metadata has them now.
+        ``replicas`` (None: the partition is gone) and ``isr`` are those of the metadata.
         """
         partition = last.topic_partition
         if replicas is None or _agrees(last, replicas, isr):
@@ -137,14 +137,14 @@ class Endings:
         return before == replicas
 
     def forget(self, partition: TopicPartition) -> None:
-        """Forget a partition that is listed, or whose end was published."""
+        """Remove a partition that is listed, or whose end was published."""
         self._unsure.pop(partition, None)
 
 
 def _agrees(last: ReassignmentRecord, replicas: tuple[int, ...], isr: tuple[int, ...]) -> bool:
-    """Return whether metadata can't be from before the end."""
+    """Return whether metadata cannot be from before the end."""
     if set(replicas) == set(last.replicas):
-        # No replica is to leave: only the ISR tells whether the added ones are there.
+        # No replica is removed: only the ISR shows whether the added ones have caught up.
         return not last.removing and set(last.adding) <= set(isr)
     original = reverted(last) if last.original is None else last.original
     return set(replicas) in [set(end) for end in (target(last), reverted(last), original)]

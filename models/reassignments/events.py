@@ -1,9 +1,9 @@
-"""What becomes of reassignments: planned, promoted or dropped, each published once.
+"""The movements of reassignments: planned, promoted or dropped, each published once.
 
-The same events as those of tasks (``models/decisions/movements.py``), of the kind ``partition``. A
-reassignment is a partition and the replicas that it is to have: where the target is changed, it is
-dropped and another one is planned. Events that were published before a restart are read back, so
-that nothing is published again as long as the topic keeps them.
+They are like those of tasks (``models/decisions/movements.py``), of the kind ``partition``. A
+reassignment is a partition and its target: if the target is changed, it is dropped and another
+one is planned. Events that were published before a restart are read back, so that none is
+published again as long as the topic keeps them.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ _COMPLETED, _SUPERSEDED = "completed", "superseded"
 
 
 class ReassignmentEvents:
-    """The reassignments that were published as planned, and of which no end was."""
+    """The reassignments that were published as planned, and whose end was not published."""
 
     def __init__(self) -> None:
         self._open: dict[TopicPartition, PartitionMovementRecord] = {}
 
     def restore(self, event: PartitionMovementRecord) -> None:
-        """Apply an event that was published before this process started, in their order."""
+        """Apply an event that was published before this process started; call it in their order."""
         self._apply(event)
 
     def new_events(
         self, tracker: ReassignmentTracker, partition: TopicPartition
     ) -> list[PartitionMovementRecord]:
-        """Return what has become of a partition's reassignment, at the time of its last observation.
+        """Return the new events of a partition's reassignment, at its last observation's time.
 
-        To be asked after each observation of the partition, and after its end.
+        To be called after each observation of the partition, and after its end.
         """
         tracked = tracker.ongoing.get(partition)
         known = self._open.get(partition)
         if tracked is not None:
-            if not tracked.latest.replicas:  # nothing was observed, and no other target
+            if not tracked.latest.replicas:  # an observation without replicas has no target
                 return []
             target, at_ms = controllers.target(tracked.latest), tracked.latest.as_of_ms
             if known is None:
@@ -66,15 +66,15 @@ class ReassignmentEvents:
         return [self._end(known, "dropped", at_ms, ended.outcome)]
 
     def on_their_way(self) -> list[PartitionMovementRecord]:
-        """Return the event by which each reassignment without an end was planned, sorted."""
+        """Return the ``planned`` event of each reassignment without an end, by partition."""
         return [self._open[partition] for partition in sorted(self._open)]
 
     def partitions(self) -> KeysView[TopicPartition]:
-        """Return the partitions of reassignments of which no end was published."""
+        """Return the partitions of reassignments whose end was not published."""
         return self._open.keys()
 
     def forget(self, partition: TopicPartition) -> None:
-        """Forget a reassignment that there isn't."""
+        """Remove a reassignment that does not exist."""
         self._open.pop(partition, None)
 
     def _plan(

@@ -1,8 +1,8 @@
-"""When copies will be done: per replica from its own pace, per partition by the last of them.
+"""The figures of a reassignment: what remains, rates and ETA, per replica and per partition.
 
-A copy's pace counts what its leader gets meanwhile, since it is the distance whose trend is taken.
-A throttle that was lowered just now shows in the trend only later, so no time to go is shorter
-than the throttle allows.
+A replica's pace is the trend of its distance from the leader, so it includes the leader's growth.
+A partition's ETA is that of its last replica. A throttle that was lowered shows in the trend only
+later, so no ETA is shorter than the throttle allows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from caughtup.models.reassignments.throttle_rates import (
 )
 from caughtup.models.reassignments.tracker import TrackedReassignment
 
-#: A pace of fewer points says nothing of the time to go.
+#: The fewest points of a trend from which an ETA is taken.
 FEWEST_STEPS = 2
 NEVER = Eta(math.inf, math.inf, math.inf)
 THERE = Eta(0.0, 0.0, 0.0)
@@ -31,10 +31,10 @@ THERE = Eta(0.0, 0.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class ReplicaFigures:
-    """How far one replica is that isn't in sync and has to be; None = unknown.
+    """The figures of one required replica that is out of the ISR; None means unknown.
 
-    ``rate_offsets`` and ``rate_bytes``: what it copies in a second. ``eta``: from now on.
-    ``stood_seconds``: for how long it has stood with something to copy.
+    ``rate_offsets`` and ``rate_bytes`` are what it copies in a second. ``eta`` counts from now.
+    ``stood_seconds`` is how long it has stood with something to copy.
     """
 
     log_end: int | None
@@ -48,13 +48,13 @@ class ReplicaFigures:
 
 @dataclass(frozen=True, slots=True)
 class ReassignmentFigures:
-    """How far a reassignment is; None = unknown.
+    """The figures of a reassignment; None means unknown.
 
     ``offsets_remaining`` and ``rate_offsets`` are those of the replica that is furthest behind;
-    ``bytes_remaining`` and ``rate_bytes`` add up what all have to copy and do copy in a second.
-    ``eta``: when the last of them is there, infinite = never as things are. ``replicas``: by
-    broker, those that aren't in sync and have to be. ``age_seconds`` since it was first
-    seen, ``idle_seconds`` since it last got anywhere.
+    ``bytes_remaining`` and ``rate_bytes`` (bytes a second) are sums over all replicas. ``eta`` is
+    that of the last replica; infinite means never at the current rates. ``replicas`` has by
+    broker the required replicas out of the ISR. ``age_seconds`` counts from the first observation,
+    ``idle_seconds`` from the last progress.
     """
 
     offsets_remaining: int | None
@@ -77,11 +77,11 @@ def reassignment_figures(
     ends: bool,
     known: bool,
 ) -> ReassignmentFigures:
-    """Return how far a partition's reassignment is at ``now_ms``.
+    """Return the figures of a partition's reassignment at ``now_ms``.
 
-    ``replicas``: those that the required ISR lacks; ``standing``: those of them that never get
-    there as things are. ``ends``: whether all of it will. ``known``: whether no replica that is
-    lacking means that nothing remains.
+    ``replicas`` are those that the required ISR lacks, ``standing`` those of them that will never
+    catch up at the current rates. ``ends`` is whether the reassignment will complete; ``known`` is
+    whether nothing remains if no replica is lacking.
     """
     of_each = {
         broker: _replica_figures(
@@ -122,7 +122,7 @@ def _replica_figures(replica: AwaitedReplica, eta: Eta | None) -> ReplicaFigures
 
 
 def _replica_eta(replica: AwaitedReplica, shares: ThrottleShares, now_ms: int) -> Eta | None:
-    """Return when a replica has what its leader has, from now on; None if nothing says so yet."""
+    """Return the time until a replica is caught up, from now on; None if it is unknown yet."""
     progress = replica.progress
     if progress.behind is None or not progress.behind_exact or progress.seen_ms is None:
         return None
@@ -134,19 +134,19 @@ def _replica_eta(replica: AwaitedReplica, shares: ThrottleShares, now_ms: int) -
     behind = SumPoint(progress.seen_ms, progress.behind, progress.behind)
     eta = time_to_go(behind, closing).after((now_ms - progress.seen_ms) / 1000)
     least = _least_seconds(progress.bytes_behind, replica.throttles)
-    factor = shares.sooner.get((replica.latest.topic_partition, replica.broker), 1.0)
+    factor = shares.time_factors.get((replica.latest.topic_partition, replica.broker), 1.0)
     return Eta(max(eta.seconds * factor, least), eta.low * factor, max(eta.high, least))
 
 
 def _last_eta(replicas: Collection[ReplicaFigures]) -> Eta | None:
-    """Return when the last of some copies is there; None while that of one of them is unknown."""
+    """Return the ETA of the last replica, None while that of one of them is unknown."""
     known = [one.eta for one in replicas if one.eta is not None]
     last = Eta(*(max(times) for times in zip(THERE, *known, strict=True)))
     return None if len(known) < len(replicas) and math.isfinite(last.seconds) else last
 
 
 def _least_seconds(bytes_behind: int | None, throttles: Sequence[Throttle]) -> float:
-    """Return how long throttles make a copy take at least; a low one is exceeded in practice."""
+    """Return the least seconds that throttles allow; in practice a low throttle is exceeded."""
     if bytes_behind is None:
         return 0.0
     fastest = [max(throttle.rate, RESPONSE_BYTES / QUOTA_SECONDS) for throttle in throttles]

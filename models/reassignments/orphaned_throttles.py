@@ -9,18 +9,18 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.throttle_rates import is_limit, is_unanswered
 from caughtup.models.records.reassignments import ClusterRecord
 
-#: A throttle without a reassignment is orphaned after this time if nothing at all is reassigned, ...
+#: When a throttle without a reassignment is orphaned: after this many ms if nothing is reassigned,
 ORPHANED_MS = 600_000
-#: ... and after this time if something else is: whoever moves many topics under one throttle takes
-#: it off when the last of them is done.
+#: and after this many if something else is: an operator who moves many topics under one throttle
+#: removes it after the last one.
 ORPHANED_BESIDE_MS = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
 class OrphanedThrottle:
-    """A throttle that no reassignment needs: of a ``topic`` or a ``broker``.
+    """A throttle of a ``topic`` or a ``broker`` that no reassignment needs.
 
-    ``what``: its configs as they are set. ``since_ms``: since when it was seen without one.
+    ``what`` has its configs as they are set, ``since_ms`` when it was first seen without one.
     """
 
     kind: str
@@ -32,7 +32,7 @@ class OrphanedThrottle:
 
 @dataclass(slots=True)
 class ThrottleWatch:
-    """Since when each throttle is there without a reassignment that it could be for (ms)."""
+    """Since when (ms) each throttle has been without a reassignment that may need it."""
 
     _since_ms: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
     _reassigned_ms: int | None = None
@@ -40,10 +40,10 @@ class ThrottleWatch:
     def apply(
         self, cluster: ClusterRecord, ongoing: Mapping[TopicPartition, Collection[int]]
     ) -> None:
-        """Apply the throttles that were observed, and the reassigned partitions' replicas.
+        """Apply the observed throttles, and the replicas of the partitions in movement.
 
-        Those that couldn't be asked for stay as they were. Nothing has been there since a time
-        that is yet to come, as there may be after a clock was set back.
+        Throttles that could not be read stay as they were. Times in the future, which remain
+        after a clock was set back, are replaced.
         """
         as_of_ms = cluster.as_of_ms
         if ongoing or (self._reassigned_ms is not None and self._reassigned_ms > as_of_ms):
@@ -62,7 +62,7 @@ class ThrottleWatch:
         }
 
     def orphaned(self, now_ms: int) -> tuple[OrphanedThrottle, ...]:
-        """List the throttles that are orphaned by now."""
+        """Return the throttles that are orphaned at ``now_ms``, by kind and name."""
         found = []
         for (kind, name), (since_ms, what) in sorted(self._since_ms.items()):
             quiet_ms = max(since_ms, self._reassigned_ms or 0)
@@ -75,9 +75,9 @@ class ThrottleWatch:
 def unused_throttles(
     cluster: ClusterRecord, ongoing: Mapping[TopicPartition, Collection[int]]
 ) -> tuple[tuple[str, str, str], ...]:
-    """List (kind, name, what is set) of throttles that no reassignment of this moment needs.
+    """Return (kind, name, configs) of the throttles that no reassignment needs now.
 
-    Topics none of whose partitions is reassigned; brokers that hold no replica of one that is.
+    These are topics without a partition in movement, and brokers without a replica of one.
     """
     topics = {partition.topic for partition in ongoing}
     busy = {broker for replicas in ongoing.values() for broker in replicas}
@@ -108,7 +108,7 @@ def unused_throttles(
 
 
 def removal(kind: str, name: str) -> str:
-    """Return how an operator takes a throttle off."""
+    """Return the advice how to remove a throttle."""
     configs = "rate" if kind == "broker" else "replicas"
     return (
         f"remove it: kafka-configs.sh --entity-type {kind}s --entity-name {name} --alter "

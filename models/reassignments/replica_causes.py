@@ -1,6 +1,6 @@
-"""Why a replica that the controller waits for isn't in the ISR: one function a rule.
+"""Why a replica that the controller waits for is out of the ISR: one function for each rule.
 
-``verdict.REPLICA_RULES`` has their order; each assumes that those before it found nothing.
+``verdict.REPLICA_RULES`` has their order; each assumes that the rules before it found nothing.
 """
 
 from __future__ import annotations
@@ -12,26 +12,28 @@ from caughtup.models.reassignments.awaited_replica import (
     JOIN_MS,
     LEAST_ALLOWED_MS,
     AwaitedReplica,
-    Finding,
-    State,
+    ReplicaFinding,
+    ReplicaState,
 )
 from caughtup.models.records.reassignment_lines import Evidence
 from caughtup.models.records.reassignments import lasting_since
 
-#: A log directory with less room is full: a broker rolls segments and indexes of more.
+#: A log directory with less room is full, since a broker rolls segments and indexes of more.
 FULL_BYTES = 64 << 20
-#: A copy that goes back once was truncated to its leader's log, or on a broker that crashed.
+#: A log end that goes back once may be a truncation to the leader's log, or a broker's crash.
 FEWEST_DROPS = 2
 
 
-def in_both_lists(replica: AwaitedReplica) -> Finding | None:
-    """Find that the broker is added and removed at once, which no controller can complete."""
+def in_both_lists(replica: AwaitedReplica) -> ReplicaFinding | None:
+    """Find that the broker is both added and removed, which no controller can complete."""
     if replica.broker in replica.latest.adding and replica.broker in replica.latest.removing:
-        return Finding(replica.broker, State.STUCK, "in-both-lists", {"replica": replica.broker})
+        return ReplicaFinding(
+            replica.broker, ReplicaState.STUCK, "in-both-lists", {"replica": replica.broker}
+        )
     return None
 
 
-def away(replica: AwaitedReplica) -> Finding | None:
+def away(replica: AwaitedReplica) -> ReplicaFinding | None:
     """Find that the replica's broker is gone or fenced, or has lost the log directory."""
     broker, latest = replica.broker, replica.latest
     registered = replica.brokers.get(broker) if replica.brokers is not None else None
@@ -40,7 +42,7 @@ def away(replica: AwaitedReplica) -> Finding | None:
         return None
     since_ms, count = _away_since(replica, gone)
     if count == 0:
-        return None  # it goes on copying: whoever says that it is offline has an older view
+        return None  # it goes on copying: the metadata that has it offline is older
     answers = any(
         broker in one.log_ends or broker in one.not_hosted or broker in one.sizes
         for one in replica.observations[-min(count, FEWEST_OBSERVATIONS) :]
@@ -61,17 +63,17 @@ def away(replica: AwaitedReplica) -> Finding | None:
         evidence["offsets_behind"] = replica.progress.behind
     lasts = count >= FEWEST_OBSERVATIONS and replica.overdue(since_ms, latest.as_of_ms, AWAY_MS)
     if lasts:
-        return Finding(broker, State.DEAD, cause, evidence)
-    # Who never saw it grow can't say that it moves.
-    state = State.MOVING if replica.progress.moved else State.MEASURING
-    return Finding(broker, state, cause, evidence)
+        return ReplicaFinding(broker, ReplicaState.DEAD, cause, evidence)
+    # A copy that was never seen to grow is not known to move.
+    state = ReplicaState.MOVING if replica.progress.moved else ReplicaState.MEASURING
+    return ReplicaFinding(broker, state, cause, evidence)
 
 
 def _away_since(replica: AwaitedReplica, gone: bool) -> tuple[int, int]:
-    """Return since when (ms) and for how many observations a broker is away, its copy standing.
+    """Return since when (ms) and for how many observations a broker is away and its copy stands.
 
-    For none if the copy grew at the last one, unless the controllers and a broker agree that the
-    broker is away: a fenced one may copy, and still not join the ISR.
+    The number is 0 if the copy grew at the last one, unless controllers and a broker agree that
+    the broker is away: a fenced broker may copy, and cannot join the ISR.
     """
     broker, latest, progress = replica.broker, replica.latest, replica.progress
     since_ms, count = latest.as_of_ms, 0
@@ -86,14 +88,14 @@ def _away_since(replica: AwaitedReplica, gone: bool) -> tuple[int, int]:
             break
         later_end = end if end is not None else later_end
         since_ms, count = one.as_of_ms, count + 1
-    if count == 0:  # only the controllers say so: since it stands, or has nothing left to do
+    if count == 0:  # only the controllers have it so: since it stands, or has caught up
         stands_ms = progress.near_since_ms or progress.stands_since_ms
         return latest.as_of_ms if stands_ms is None else stands_ms, progress.samples
     return since_ms, count
 
 
-def not_hosted(replica: AwaitedReplica) -> Finding | None:
-    """Find that the broker answers that it has no such replica."""
+def not_hosted(replica: AwaitedReplica) -> ReplicaFinding | None:
+    """Find that the broker reports that it has no such replica."""
     broker, latest = replica.broker, replica.latest
     if broker not in latest.not_hosted:
         return None
@@ -105,60 +107,60 @@ def not_hosted(replica: AwaitedReplica) -> Finding | None:
     }
     lasts = replica.overdue(since_ms, latest.as_of_ms, replica.allowed_ms)
     if count < FEWEST_OBSERVATIONS or not lasts:
-        return Finding(broker, State.MEASURING, None, evidence)
+        return ReplicaFinding(broker, ReplicaState.MEASURING, None, evidence)
     cause = _disk_trouble(replica, evidence) or "replica-not-created"
-    return Finding(broker, State.STALLED, cause, evidence)
+    return ReplicaFinding(broker, ReplicaState.STALLED, cause, evidence)
 
 
-def too_little_known(replica: AwaitedReplica) -> Finding | None:
-    """Find that log ends are missing, or too few, to say more."""
+def too_little_known(replica: AwaitedReplica) -> ReplicaFinding | None:
+    """Find that too few log ends are known for the rules below."""
     broker, latest, progress = replica.broker, replica.latest, replica.progress
     if progress.samples == 0 or progress.seen_ms is None:
         count = len(replica.observations)
-        state = State.UNKNOWN if count >= FEWEST_OBSERVATIONS else State.MEASURING
+        state = ReplicaState.UNKNOWN if count >= FEWEST_OBSERVATIONS else ReplicaState.MEASURING
         cause = "replica-unanswered" if broker in latest.unanswered else "log-end-unknown"
-        return Finding(broker, state, cause, {"replica": broker, "looks": count})
+        return ReplicaFinding(broker, state, cause, {"replica": broker, "looks": count})
     silent_ms = latest.as_of_ms - progress.seen_ms
     if silent_ms >= replica.allowed_ms:
         evidence: Evidence = {"replica": broker, "unknown_seconds": silent_ms / 1000}
-        return Finding(broker, State.UNKNOWN, "replica-unanswered", evidence)
+        return ReplicaFinding(broker, ReplicaState.UNKNOWN, "replica-unanswered", evidence)
     if progress.samples < FEWEST_OBSERVATIONS:
-        return Finding(
-            broker, State.MEASURING, None, {"replica": broker, "looks": progress.samples}
+        return ReplicaFinding(
+            broker, ReplicaState.MEASURING, None, {"replica": broker, "looks": progress.samples}
         )
     if progress.behind is None:
         evidence = {"replica": broker, "log_end": progress.log_end or 0}
         stands_ms = progress.stands_since_ms or progress.seen_ms
         if progress.moved and progress.seen_ms - stands_ms < replica.allowed_ms:
-            return Finding(broker, State.MOVING, None, evidence)
-        return Finding(broker, State.UNKNOWN, "leader-log-end-unknown", evidence)
+            return ReplicaFinding(broker, ReplicaState.MOVING, None, evidence)
+        return ReplicaFinding(broker, ReplicaState.UNKNOWN, "leader-log-end-unknown", evidence)
     return None
 
 
-def caught_up(replica: AwaitedReplica) -> Finding | None:
-    """Find that the replica has what the leader had an observation ago, and may join the ISR."""
+def caught_up(replica: AwaitedReplica) -> ReplicaFinding | None:
+    """Find that the replica has what its leader had an observation before, and may join the ISR."""
     broker, progress = replica.broker, replica.progress
     since_ms, seen_ms = progress.near_since_ms, progress.seen_ms
     if since_ms is None or seen_ms is None:
         return None
     if progress.behind and replica.throttles and progress.stands_since_ms != seen_ms:
-        return None  # it may wait just before the end for its share
+        return None  # it may wait for its share of the throttle just before the end
     evidence: Evidence = {
         "replica": broker,
         "offsets_behind": progress.behind or 0,
         "caught_up_seconds": (seen_ms - since_ms) / 1000,
     }
     if not replica.latest.has_metadata:
-        return Finding(broker, State.UNKNOWN, "isr-unknown", evidence)
+        return ReplicaFinding(broker, ReplicaState.UNKNOWN, "isr-unknown", evidence)
     allowed = replica.allowed_ms if progress.behind or replica.throttles else JOIN_MS
     lasts = replica.overdue(since_ms, seen_ms, allowed)
     if progress.near_observations < FEWEST_OBSERVATIONS or not lasts:
-        return Finding(broker, State.TAIL, None, evidence)
-    return Finding(broker, State.STUCK, "cannot-join-isr", evidence)
+        return ReplicaFinding(broker, ReplicaState.TAIL, None, evidence)
+    return ReplicaFinding(broker, ReplicaState.STUCK, "cannot-join-isr", evidence)
 
 
-def standing(replica: AwaitedReplica) -> Finding | None:
-    """Find that the replica has something to copy and doesn't, or loses what it copies."""
+def standing(replica: AwaitedReplica) -> ReplicaFinding | None:
+    """Find that the replica does not copy though it is behind, or loses what it copies."""
     broker, progress = replica.broker, replica.progress
     seen_ms, stands_ms = progress.seen_ms, progress.stands_since_ms
     if seen_ms is None or stands_ms is None:
@@ -171,7 +173,7 @@ def standing(replica: AwaitedReplica) -> Finding | None:
     if _starts_over(replica):
         evidence["set_back_times"] = progress.drops
         evidence["offsets_copied"], evidence["offsets_lost"] = progress.gained, progress.lost
-        return Finding(broker, State.STALLED, "restart-loop", evidence)
+        return ReplicaFinding(broker, ReplicaState.STALLED, "restart-loop", evidence)
     used_up = any(throttle.used_up for throttle in replica.throttles)
     if not replica.overdue(stands_ms, seen_ms, LEAST_ALLOWED_MS if used_up else replica.allowed_ms):
         return None
@@ -182,12 +184,12 @@ def standing(replica: AwaitedReplica) -> Finding | None:
     if cause is None and replica.throttles:
         evidence |= replica.throttles[0].figures()
         if replica.throttles[0].starved:
-            return Finding(broker, State.STARVED, "throttle-starved", evidence)
-    return Finding(broker, State.STALLED, cause or "copy-stopped", evidence)
+            return ReplicaFinding(broker, ReplicaState.STARVED, "throttle-starved", evidence)
+    return ReplicaFinding(broker, ReplicaState.STALLED, cause or "copy-stopped", evidence)
 
 
 def _starts_over(replica: AwaitedReplica) -> bool:
-    """Return whether a copy was set back again, and lost half of what it copied meanwhile or more."""
+    """Return whether a log end went back repeatedly, by half of what was copied or more."""
     progress = replica.progress
     since_ms, seen_ms = progress.dropped_since_ms, progress.seen_ms
     if since_ms is None or seen_ms is None or progress.drops < FEWEST_DROPS:
@@ -197,7 +199,7 @@ def _starts_over(replica: AwaitedReplica) -> bool:
 
 
 def _disk_trouble(replica: AwaitedReplica, evidence: Evidence) -> str | None:
-    """Return the cause if the broker's disk is why: no room, or a directory offline."""
+    """Return the cause if it is the broker's disk (full, or a directory offline), else None."""
     known = None if replica.brokers is None else replica.brokers.get(replica.broker)
     if known is None:
         return None
@@ -211,31 +213,31 @@ def _disk_trouble(replica: AwaitedReplica, evidence: Evidence) -> str | None:
     return None
 
 
-def copying(replica: AwaitedReplica) -> Finding:
-    """Find that the replica copies, or hasn't had the time to show that it does."""
+def copying(replica: AwaitedReplica) -> ReplicaFinding:
+    """Find that the replica copies, or had no time yet to show that it does."""
     broker, progress = replica.broker, replica.progress
     evidence: Evidence = {"replica": broker, "offsets_behind": progress.behind or 0}
     if not progress.moved:
-        return Finding(broker, State.MEASURING, None, evidence)
+        return ReplicaFinding(broker, ReplicaState.MEASURING, None, evidence)
     if progress.rate is not None:
         evidence["offsets_per_second"] = round(progress.rate, 3)
     if progress.rate_bytes is not None:
         evidence["bytes_per_second"] = round(progress.rate_bytes)
     if progress.closing is None or progress.growth is None or progress.growth <= 0:
-        return Finding(broker, State.MOVING, None, evidence)
+        return ReplicaFinding(broker, ReplicaState.MOVING, None, evidence)
     evidence["written_offsets_per_second"] = round(progress.growth, 3)
     falls_back = progress.falls_back
     if falls_back is not None and _diverges(replica, falls_back):
         evidence["over_seconds"] = falls_back.span_seconds
         cause = slowed_by_throttle(replica, evidence) or "leader-outruns-copy"
-        return Finding(broker, State.DIVERGING, cause, evidence)
-    return Finding(broker, State.MOVING, None, evidence)
+        return ReplicaFinding(broker, ReplicaState.DIVERGING, cause, evidence)
+    return ReplicaFinding(broker, ReplicaState.MOVING, None, evidence)
 
 
 def _diverges(replica: AwaitedReplica, falls_back: Trend) -> bool:
-    """Return whether a distance certainly grows, and was observed for long enough to go by it.
+    """Return whether a distance certainly grows, and was observed for long enough.
 
-    Behind a throttle a copy comes in steps: it has to fall back by more than one of them.
+    Behind a throttle a copy proceeds in steps, so it has to fall back by more than one of them.
     """
     if falls_back.per_second < falls_back.error or falls_back.steps <= FEWEST_OBSERVATIONS:
         return False
@@ -246,11 +248,11 @@ def _diverges(replica: AwaitedReplica, falls_back: Trend) -> bool:
 
 
 def slowed_by_throttle(replica: AwaitedReplica, evidence: Evidence) -> str | None:
-    """Return ``throttle-slow`` if a throttle is what slows a copy; adds it to the evidence."""
+    """Return ``throttle-slow`` if a throttle slows the copy, and add it to the evidence."""
     if not replica.throttles:
         return None
     throttle = replica.throttles[0]
     evidence |= throttle.figures()
     if replica.progress.rate_bytes is None:
-        return "throttle-slow"  # without sizes nothing says that the throttle isn't the limit
+        return "throttle-slow"  # without sizes the throttle may be the limit
     return "throttle-slow" if throttle.tight else None

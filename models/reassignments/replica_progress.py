@@ -1,8 +1,8 @@
-"""How far a replica has come with its copy, from observations of its log end and its leader's.
+"""A replica's progress with its copy, from observations of its log end and its leader's.
 
-Offsets are exact: each broker reports its own replica's log end. Bytes come from the sizes of the
-logs; they say how much there is to send, but not when a copy is done, since the leader's log may
-be compacted or cut differently.
+Offsets are exact: each broker reports its own replica's log end. Bytes are from the sizes of the
+logs. They show how much there is to send, but not when a copy is complete, since the leader's log
+may be compacted differently or have other segments.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from caughtup.models.histories.offset_sums import SumPoint
 from caughtup.models.histories.trend import Trend, trend
 from caughtup.models.records.reassignments import ReassignmentRecord
 
-#: Points that a trend is taken from, at most: all pairs of them are compared.
+#: The most points of a trend, which compares all pairs of them.
 TREND_POINTS = 12
-#: The part of the time to go over which a pace is taken, if that is longer than the window.
+#: The part of the remaining time over which a pace is taken, if that is longer than the window.
 FAR = 0.2
 
 
@@ -26,17 +26,18 @@ FAR = 0.2
 class ReplicaProgress:
     """What is observed of one replica's copy. Offsets; bytes; times in ms since the epoch.
 
-    ``samples``: observations with its log end; ``log_end`` the last of these, at ``seen_ms``.
-    ``behind``: what it has yet to copy, None if the leader's end was never known. It is a lower
-    bound where ``behind_exact`` is False: then the leader's end is from an older observation.
-    ``moved``: whether it ever grew. ``stands_since_ms``: since when it has had
-    something to copy and hasn't grown; ``near_since_ms``: since when it is no further behind than
-    one observation, None if it is; ``near_observations``: how many in a row. ``longest_step``: the
-    most that it got from one to the next. In the long run, ``drops``: how often it
-    went back, ``dropped_since_ms`` when first; ``gained`` and ``lost``: offsets, since then.
-    ``closing``: by how many offsets a second ``behind`` shrinks; ``falls_back``: if it doesn't,
-    by how many it has grown over the long run; ``rate``: how many it copies,
-    ``growth`` how many the leader gets; ``rate_bytes`` and ``growth_bytes`` the same in bytes.
+    ``samples`` counts observations with its log end; ``log_end`` is the last one, at ``seen_ms``.
+    ``behind`` is what it has yet to copy, None if the leader's end was never known; it is a lower
+    bound if ``behind_exact`` is False, since the leader's end is then of an older observation.
+    ``moved`` is whether it ever grew; ``stands_since_ms`` is since when it has had something to
+    copy and has not grown. ``near_since_ms`` is since when it is at most one observation behind,
+    None if it is further, and ``near_observations`` for how many in a row. ``longest_step`` is the
+    most it copied from one observation to the next. Over the long time, ``drops`` counts how often
+    its log end went back, ``dropped_since_ms`` is the first time; ``gained`` and ``lost`` are
+    offsets since then. ``closing`` is by how many offsets a second ``behind`` shrinks;
+    ``falls_back``, if it does not, by how many it grew over the long time. ``rate`` is what it
+    copies and ``growth`` what its leader gets, in offsets a second; ``rate_bytes`` and
+    ``growth_bytes`` are the same in bytes a second.
     """
 
     broker: int
@@ -68,7 +69,7 @@ def replica_progress(
 ) -> ReplicaProgress:
     """Return a replica's progress, from observations, oldest first.
 
-    Rates are of the last ``window_ms``, or longer for what is far off; ``falls_back`` is of
+    Rates are over the last ``window_ms``, or longer if the end is far off; ``falls_back`` is over
     ``long_ms``.
     """
     known = [observation for observation in observations if broker in observation.log_ends]
@@ -86,7 +87,7 @@ def replica_progress(
     if gap is not None and gap.per_second >= 0:
         falls_back = _trend(_gaps(copied, broker, last.as_of_ms - long_ms))
     elif gap is not None and behind is not None:
-        # What is far off is estimated better from more than the last minute.
+        # A distant end is estimated better from more than the last minute.
         far_ms = round(behind / -gap.per_second * 1000 * FAR)
         if far_ms > window_ms:
             gaps = _gaps(copied, broker, last.as_of_ms - far_ms)
@@ -126,13 +127,13 @@ def replica_progress(
 
 
 def observation_interval_ms(observations: Sequence[ReassignmentRecord]) -> int:
-    """Return the longest of the last three waits between observations, in ms; 0 of fewer."""
+    """Return the longest of the last three times between observations, in ms; 0 without one."""
     times = [observation.as_of_ms for observation in observations[-4:]]
     return max((after - before for before, after in pairwise(times)), default=0)
 
 
 class _Sizes(NamedTuple):
-    """The bytes that a replica is behind, gets a second, and its leader gets a second."""
+    """The bytes that a replica is behind, and its own and its leader's growth in bytes a second."""
 
     behind: int | None
     rate: float | None
@@ -159,9 +160,9 @@ class _Sizes(NamedTuple):
 def _behind(
     observations: Sequence[ReassignmentRecord], last: ReassignmentRecord, replica: int
 ) -> tuple[int | None, bool]:
-    """Return how far a replica was behind when last known, and whether that is exact.
+    """Return how many offsets a replica was behind when last known, and whether that is exact.
 
-    The end of the same leader at an older observation stands in: it can only have grown since.
+    Without its end at that time, an older end of the same leader gives a lower bound.
     """
     behind = last.offsets_behind(replica)
     if behind is not None:
@@ -178,7 +179,7 @@ def _behind(
 
 
 def _grown(points: Sequence[tuple[int, int]]) -> float | None:
-    """Return by how much something grew in a second, without steps back (segments deleted)."""
+    """Return the growth a second of (ms, size), without steps back (deleted segments)."""
     if len(points) < 2:
         return None
     grown = sum(max(0, after - before) for (_, before), (_, after) in pairwise(points))
@@ -188,7 +189,7 @@ def _grown(points: Sequence[tuple[int, int]]) -> float | None:
 def _gaps(
     copied: Sequence[ReassignmentRecord], replica: int, since_ms: int
 ) -> list[tuple[int, int, int]]:
-    """Return moments (ms), how far the copy was behind, and its leader's end: a few, well spread."""
+    """Return times (ms), offsets behind and the leader's end, at most TREND_POINTS, evenly spread."""
     known = [
         (observation.as_of_ms, head - observation.log_ends[replica], head)
         for observation in copied
@@ -207,7 +208,7 @@ def _trend(gaps: list[tuple[int, int, int]]) -> Trend | None:
 class _CopyHistory:
     """A replica's history; the attributes are those of ReplicaProgress.
 
-    ``started_ms``: when it last went back, from which on there is one copy to take rates of.
+    ``started_ms`` is when its log end last went back; rates are taken from then on.
     """
 
     __slots__ = (
@@ -244,7 +245,7 @@ class _CopyHistory:
         """Add the next observation."""
         at_ms = observation.as_of_ms
         apart = self._broker in observation.offline or self._broker in observation.isr
-        if apart or observation.leader is None:  # it cannot copy, or needn't
+        if apart or observation.leader is None:  # it cannot copy, or need not
             self.stands_since_ms, self.near_since_ms, self.near_observations = at_ms, None, 0
         end = observation.log_ends.get(self._broker)
         if end is None:
@@ -255,7 +256,7 @@ class _CopyHistory:
             self._changed(self._end, end, at_ms)
         self._end = end
         head = observation.leader_end
-        if head is None:  # it may have had nothing to copy: nobody knows
+        if head is None:  # it is unknown whether it had something to copy
             return
         there = end >= head
         if there:
@@ -270,7 +271,7 @@ class _CopyHistory:
 
     def _changed(self, before: int, end: int, at_ms: int) -> None:
         self.stands_since_ms = at_ms
-        # A replica without anything is as far as one at the log's start, to which it goes at once.
+        # An empty replica counts as one at the log's start, to which it goes at once.
         start = self._start or 0
         copied = max(end, start) - max(before, start)
         if end > before:

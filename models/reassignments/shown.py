@@ -1,4 +1,4 @@
-"""A reassignment as it is shown, from its observations and from what was worked out of them."""
+"""A reassignment as it is shown: its last observation, verdict and figures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from caughtup.models.records.reassignments import ClusterRecord, ReassignmentRec
 def observed(
     tracked: TrackedReassignment, cluster: ClusterRecord | None, now_ms: int
 ) -> Reassignment:
-    """Return a reassignment as it is observed at ``now_ms``, before anything is worked out of it."""
+    """Return a reassignment as last observed, with its ages at ``now_ms`` and without verdict."""
     latest = tracked.latest
     return Reassignment(
         at_ms=latest.as_of_ms,
@@ -41,7 +41,7 @@ def observed(
 def judged(
     row: Reassignment, verdict: ReassignmentVerdict, figures: ReassignmentFigures
 ) -> Reassignment:
-    """Return a reassignment with the verdict on it and the figures that this rests on."""
+    """Return a reassignment with its verdict and the figures on which that rests."""
     seconds = None if figures.eta is None else figures.eta.seconds
     return changed(
         row,
@@ -59,9 +59,9 @@ def judged(
 
 
 def recorded(record: ReassignmentRecord, row: Reassignment | None) -> ReassignmentRecord:
-    """Return the record with what was last worked out of its reassignment; None: with nothing.
+    """Return the record with the last verdict and figures of its reassignment, None for none.
 
-    What a record has no room for is left out: a rate or a time beyond ``MOST_SECONDS``.
+    Values beyond a record's bounds are left out: a rate or a time beyond ``MOST_SECONDS``.
     """
     if row is None:
         return changed(
@@ -87,7 +87,7 @@ def recorded(record: ReassignmentRecord, row: Reassignment | None) -> Reassignme
 
 
 def copies(tracked: TrackedReassignment) -> Iterator[ReplicaCopy]:
-    """Yield each replica's own state: those to come first, in the order that they will have."""
+    """Yield each replica's state: those of the target first, in its order."""
     latest = tracked.latest
     target = controllers.target(latest)
     for broker in dict.fromkeys((*target, *latest.replicas)):
@@ -106,7 +106,10 @@ def copies(tracked: TrackedReassignment) -> Iterator[ReplicaCopy]:
 
 
 def _share(tracked: TrackedReassignment, broker: int) -> float | None:
-    """Return how much of its leader's log a copy has: by bytes, else by offsets since it was seen."""
+    """Return the part of the leader's log that a copy has (0 to 1), None if unknown.
+
+    It is by bytes, else by offsets since the first observation.
+    """
     latest = tracked.latest
     if latest.leader is None:
         return None

@@ -19,26 +19,26 @@ from typing import TypeGuard
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.reassignments import ClusterRecord, ThrottleRecord
 
-#: Kafka's default of the rates, and anything near it, holds nobody back.
+#: Rates from here on, such as Kafka's default, limit no copy.
 _NO_RATE = 1 << 62
-#: How ``ClusterRecord.missing`` names throttles that couldn't be asked for.
+#: How ``ClusterRecord.missing`` names throttles that could not be read.
 _THROTTLES_OF = "throttles of"
-#: Kafka's default of ``replica.fetch.max.bytes``: what a copy gets of a partition at once.
+#: Kafka's default of ``replica.fetch.max.bytes``, the most of a partition in one fetch.
 FETCH_BYTES = 1 << 20
-#: ``replication.quota.window.num`` and ``.size.seconds`` by default: after that a fetch counts no
-#: more, so that a lone copy gets something at least so often (s).
+#: The default ``replication.quota.window.num`` times ``.size.seconds``: a fetch counts no longer,
+#: so a lone copy gets some bytes at least this often (s).
 QUOTA_SECONDS = 11.0
-#: Bytes in one answer (``replica.fetch.response.max.bytes``): a rate below this a window is
+#: Bytes in one response (``replica.fetch.response.max.bytes``): a rate below this per window is
 #: exceeded in practice.
 RESPONSE_BYTES = 10 * FETCH_BYTES
-#: For so many windows a lone copy may stand at a throttle; so many more where copies compete. In
-#: simulated competition few ever stood for as long.
+#: The windows for which a lone copy may stand at a throttle, and how many more if copies compete.
+#: In simulated competition few copies ever stood for as long.
 WINDOWS_ALLOWED = 4
 TURNS_ALLOWED = 8
-#: The part of a rate that is used from which on it is what slows the copies down.
+#: From this used part of a rate on, the throttle is what slows the copies down.
 TIGHT = 0.6
-#: The part of a rate that in-sync replicas are known to use from which on it starves the copies.
-#: What else they fetch isn't known: partitions without a reassignment aren't observed.
+#: From this part of a rate on, used by in-sync replicas, the throttle starves the copies. Their
+#: other fetches are unknown: partitions without a reassignment are not observed.
 STARVED = 0.8
 #: A replica of a partition.
 Copy = tuple[TopicPartition, int]
@@ -46,10 +46,10 @@ Copy = tuple[TopicPartition, int]
 
 @dataclass(slots=True)
 class Share:
-    """What goes through one broker's throttle, in one direction, of reassigned partitions.
+    """The traffic of partitions in movement through one broker's throttle, in one direction.
 
-    ``copies``: replicas out of sync that are held back by it. ``copied_bytes``: what they get of
-    it, ``in_sync_bytes``: what in-sync replicas take, in bytes a second; both as far as known.
+    ``copies`` counts the replicas out of sync that it limits. ``copied_bytes`` is what they get
+    and ``in_sync_bytes`` what in-sync replicas take, in bytes a second, as far as known.
     """
 
     copies: int = 0
@@ -61,20 +61,20 @@ class Share:
 class ThrottleShares:
     """The shares by broker, as leaders and as followers.
 
-    ``sooner``: by which factor a copy is there sooner than at its own pace, since others that are
+    ``time_factors``: by which factor a copy is there sooner than at its own pace, since others that are
     there before leave it their part.
     """
 
     leaders: Mapping[int, Share] = field(default_factory=dict)
     followers: Mapping[int, Share] = field(default_factory=dict)
-    sooner: Mapping[Copy, float] = field(default_factory=dict)
+    time_factors: Mapping[Copy, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Throttle:
-    """The tightest throttle on a copy: of which broker, in which direction, and who shares it.
+    """A throttle on a copy: its broker, its side and its traffic.
 
-    ``rate``: bytes a second. ``side``: ``leader`` or ``follower``.
+    ``rate`` is in bytes a second; ``side`` is ``leader`` or ``follower``.
     """
 
     broker: int
@@ -84,30 +84,30 @@ class Throttle:
 
     @property
     def copies(self) -> int:
-        """How many copies share it, this one included."""
+        """The number of copies that share it, this one included."""
         return max(1, self.share.copies)
 
     @property
     def starved(self) -> bool:
-        """Whether in-sync replicas are known to use up most of what there is, or all."""
+        """Whether in-sync replicas are known to use up most of the rate, or all of it."""
         return self.share.in_sync_bytes >= max(1.0, STARVED * self.rate)
 
     @property
     def used_up(self) -> bool:
-        """Whether in-sync replicas are known to use up all there is."""
+        """Whether in-sync replicas are known to use up the whole rate."""
         return self.share.in_sync_bytes >= max(1.0, float(self.rate))
 
     @property
     def tight(self) -> bool:
-        """Whether so much of it is used that it is what limits the copies."""
+        """Whether enough of the rate is used that it limits the copies."""
         return self.share.copied_bytes + self.share.in_sync_bytes >= TIGHT * self.rate
 
     @property
     def patience_seconds(self) -> float:
-        """How long a copy may stand for its share.
+        """The seconds for which a copy may stand before it gets its share.
 
-        Copies that come when a window is free use it up at once, and all wait for the next. Who
-        comes first is chance, so that the more want what a window has, the more of them may pass.
+        Copies that fetch while a window is free use it up at once, and all wait for the next one.
+        Chance decides which copy is first, so the more compete, the more windows one may miss.
         """
         window_bytes = max(1.0, self.rate * (QUOTA_SECONDS - 1))
         step = min(1.0, FETCH_BYTES / window_bytes)  # a window forgets what exceeded it, too
@@ -115,7 +115,7 @@ class Throttle:
         return QUOTA_SECONDS * max(1.0, self.copies * step) * turns
 
     def figures(self) -> dict[str, int | str]:
-        """Return whose it is, bytes a second, and what is known to use it, as evidence."""
+        """Return its broker, its rate and its known traffic (bytes a second), as evidence."""
         return {
             "throttled_broker": self.broker,
             "throttled_as": self.side,
@@ -143,7 +143,7 @@ def throttled_followers(
 def rates_on(
     partition: TopicPartition, leader: int | None, replica: int, cluster: ClusterRecord | None
 ) -> Iterator[tuple[str, int, int]]:
-    """Yield (``leader`` or ``follower``, broker, bytes/s) of what limits a replica's copy."""
+    """Yield (``leader`` or ``follower``, broker, bytes/s) of each throttle on a replica's copy."""
     throttle = None if cluster is None else cluster.throttles.get(partition.topic)
     if throttle is None or cluster is None or cluster.brokers is None:
         return
@@ -185,13 +185,13 @@ def throttles_on(
 
 
 def is_unanswered(cluster: ClusterRecord, kind: str, name: str) -> bool:
-    """Return whether throttles of topics, or of a broker, couldn't be asked for."""
+    """Return whether the throttles of topics, or of a broker, could not be read."""
     what = f"{_THROTTLES_OF} topics" if kind == "topic" else f"{_THROTTLES_OF} broker {name}"
     return any(missing.partition(":")[0] == what for missing in cluster.missing)
 
 
 def is_limit(rate: int | None) -> TypeGuard[int]:
-    """Return whether a rate (bytes/s) holds anybody back."""
+    """Return whether a rate (bytes/s) limits copies."""
     return rate is not None and rate < _NO_RATE
 
 
@@ -204,7 +204,7 @@ def _listed(config: str, partition: int, brokers: Collection[int]) -> frozenset[
 
 @lru_cache(maxsize=512)
 def _parse(config: str) -> dict[int, frozenset[int]]:
-    """Read ``partition:broker,…``; what isn't of that form is left out, as ``none`` is."""
+    """Return the brokers by partition of ``partition:broker,…``, without what has another form."""
     found: dict[int, set[int]] = {}
     for pair in config.split(","):
         partition, _, broker = pair.strip().partition(":")

@@ -1,12 +1,12 @@
-"""What goes through the replication throttles, and how copies share what limits them.
+"""The traffic through replication throttles, and how copies share what limits them.
 
-What in-sync replicas of throttled partitions fetch is never delayed, but counts: where that alone
-uses the rate up, copies get nothing at all.
+What in-sync replicas of throttled partitions fetch is never delayed, but counts: if that alone
+uses up the rate, copies get nothing at all.
 
-When one of the copies that share a limit is there, the others get its part. What limits a copy is
-a throttle that is nearly used up, its leader's or its follower's. Without one it is taken to be the
-broker to which it goes, where all copies go through one disk, network and few fetchers. A time to
-go at a copy's own pace is then the longest, and wrong by more the less alike the copies are.
+When one of the copies that share a limit completes, the others get its part. A copy's limit is a
+throttle that is nearly used up, its leader's or its follower's. Without one it is the destination
+broker, where all copies go through one disk, one network and few fetchers. The time at a copy's
+own pace is then the longest possible, and the more the copies differ the further it is off.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from caughtup.models.records.reassignments import (
     ReassignmentRecord,
 )
 
-#: Of the copies that share a limit so many are taken in their order of arrival, the rest at once.
+#: The most copies of a limit that are taken one by one, in order of arrival; the rest at once.
 MOST_ROUNDS = 100
 #: What limits copies: a kind, and a broker.
 Limit = tuple[str, int]
-#: Growth of logs is taken over this time, in ms; sizes may be missing at all but one of some observations.
+#: The time (ms) over which a log's growth is taken, and how many observations back sizes count.
 GROWTH_MS = 90_000
 RECENT_OBSERVATIONS = 6
 
@@ -40,7 +40,7 @@ RECENT_OBSERVATIONS = 6
 def throttle_shares(
     ongoing: Iterable[TrackedReassignment], cluster: ClusterRecord | None
 ) -> ThrottleShares:
-    """Add up what goes through the throttles, and past them, of all reassigned partitions."""
+    """Return the shares of all partitions in movement in the brokers' throttles."""
     sides: dict[str, dict[int, Share]] = {"leader": {}, "follower": {}}
     paces: dict[Copy, CopyPace] = {}
     throttled: dict[Copy, list[Throttle]] = {}
@@ -53,7 +53,7 @@ def throttle_shares(
         comes = grown_bytes(tracked.observations, leader)
         for replica in sorted(({*observation.isr} | behind) - {leader}):
             gets = grown_bytes(tracked.observations, replica)
-            if replica not in behind:  # what it got beyond what came, it got while it caught up
+            if replica not in behind:  # beyond the leader's growth, it got it while catching up
                 gets = max(0.0, gets - comes) if replica in observation.adding else 0.0
             left = _bytes_left(tracked.observations, leader, replica) if replica in behind else 0
             if left is not None and gets > 0:
@@ -71,13 +71,13 @@ def throttle_shares(
     for copy in paces:
         tight = [(one.side, one.broker) for one in throttled[copy] if one.tight]
         limits[copy] = tight or [("broker", copy[1])]
-    return ThrottleShares(sides["leader"], sides["follower"], sooner(paces, limits))
+    return ThrottleShares(sides["leader"], sides["follower"], time_factors(paces, limits))
 
 
 def _bytes_left(
     observations: Sequence[ReassignmentRecord], leader: int, replica: int
 ) -> int | None:
-    """Return the bytes a replica has yet to get, by the last observation with both sizes."""
+    """Return the bytes a replica has yet to copy, by the last observation with both sizes."""
     for observation in reversed(observations[-RECENT_OBSERVATIONS:]):
         if leader in observation.sizes and replica in observation.sizes:
             return max(0, observation.sizes[leader] - observation.sizes[replica])
@@ -85,9 +85,9 @@ def _bytes_left(
 
 
 def grown_bytes(observations: Sequence[ReassignmentRecord], broker: int) -> float:
-    """Return the bytes a second that a broker's log of a partition got over GROWTH_MS.
+    """Return the growth of a partition's log on a broker over GROWTH_MS, in bytes a second.
 
-    Where segments were deleted it is too low.
+    It is too low if segments were deleted.
     """
     newest = newer = None
     grown, since_ms = 0, 0
@@ -108,7 +108,7 @@ def grown_bytes(observations: Sequence[ReassignmentRecord], broker: int) -> floa
 
 
 class CopyPace(NamedTuple):
-    """What a copy has yet to get (bytes), what it gets and its leader gets (bytes a second)."""
+    """What a copy is behind (bytes), its rate and its leader's growth (bytes a second)."""
 
     behind: int
     rate: float
@@ -116,18 +116,18 @@ class CopyPace(NamedTuple):
 
     @property
     def seconds(self) -> float | None:
-        """How long it takes at its own pace; None if it doesn't gain, or isn't behind."""
+        """The seconds it takes at its own pace, None if it does not gain or is not behind."""
         closing = self.rate - self.growth
         return self.behind / closing if closing > 0 and self.behind > 0 else None
 
 
-def sooner(
+def time_factors(
     paces: Mapping[Copy, CopyPace], limits: Mapping[Copy, Iterable[Limit]]
 ) -> dict[Copy, float]:
-    """Return by which factor (0 to 1) each copy is there sooner than at its own pace.
+    """Return by which factor (0 to 1) each copy's time is shorter than at its own pace.
 
-    Of a copy that several limits hold back, by the one that lets it gain least. One with nothing
-    left is there just now, and what it got is for the others.
+    Of several limits the one that shortens least counts. A copy with nothing left completes now,
+    and its rate goes to the others.
     """
     groups: dict[Limit, list[Copy]] = {}
     for copy, pace in sorted(paces.items()):
@@ -145,9 +145,9 @@ def sooner(
 
 
 def _arrivals(paces: list[CopyPace]) -> list[float | None]:
-    """Return in how many seconds each copy is there; None: never.
+    """Return in how many seconds each copy completes, None for never.
 
-    Each gets the same part of the rates of those that are there as it has of the others' rates.
+    The copies that remain share the rate of a completed one in proportion to their own rates.
     """
     total = sum(pace.rate for pace in paces)
     behind = [float(pace.behind) for pace in paces]
@@ -162,7 +162,7 @@ def _arrivals(paces: list[CopyPace]) -> list[float | None]:
             break
         rounds += 1
         seconds, _ = min(gaining)
-        if rounds > MOST_ROUNDS:  # so many share it that the rest change little from one to another
+        if rounds > MOST_ROUNDS:  # with this many copies, one more completion changes little
             seconds, _ = max(gaining)
         now += seconds
         for took, one in gaining:

@@ -1,4 +1,4 @@
-"""Every reassignment that is ongoing, and how the last ones ended."""
+"""The ongoing reassignments, and how the last ones ended."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from caughtup.models.records.reassignments import ClusterRecord, ReassignmentRec
 
 #: How long observations of a reassignment are kept, in ms.
 HISTORY_MS = 15 * 60_000
-#: How many of the last joins are kept of a reassignment.
+#: The most joins of the ISR that are kept of a reassignment.
 JOINS = 100
 _SHARED = ("topic", "replicas", "adding", "removing", "isr", "log_ends", "sizes", "original")
-#: How many observations are kept of a reassignment, and of all that are ongoing: each takes about
-#: a kilobyte.
+#: The most observations that are kept of a reassignment, and of all ongoing ones: each takes
+#: about a kilobyte.
 OBSERVATIONS = 240
 OBSERVATIONS_OF_ALL = 100_000
-#: Of one reassignment at least so many, however many there are.
+#: The fewest that are kept of a reassignment, however many there are.
 LEAST_OBSERVATIONS = 8
-#: After so long, in ms, what the brokers show of one that isn't listed is its end; and
-#: it is another topic's where it can't be.
+#: How long after it is unlisted (ms) unclear metadata counts as a reassignment's end, and
+#: metadata that cannot be its end counts as another topic's.
 SETTLED_MS = 30_000
 OLDER_MS = 10 * 60_000
 _WAITS_MS = {"over": 0, "unclear": SETTLED_MS, "older": OLDER_MS}
@@ -34,12 +34,12 @@ _WAITS_MS = {"over": 0, "unclear": SETTLED_MS, "older": OLDER_MS}
 class TrackedReassignment:
     """A reassignment over time.
 
-    ``first``: its first observation. ``observations``: the last ones, oldest first; older ones are
-    sparser. ``original``: the replicas that there were before it, in the order known of them.
-    ``isr`` and ``log_ends``: the last ones that are known. ``isr_joins``: when which replica of
-    the target came into the ISR; ``joined`` counts them all. Times in ms: ``since_ms`` when it
-    was first observed, ``progressed_ms`` when it last got anywhere, ``unlisted_ms`` since when the
-    controller no longer lists it (None: it does) though its end isn't certain.
+    ``first`` is its first observation; ``observations`` are the last ones, oldest first, the older
+    the sparser. ``original`` has the replicas before it, in the order known of them. ``isr`` and
+    ``log_ends`` are the last known ones. ``isr_joins`` has when (ms) which replica of the target
+    joined the ISR; ``joined`` counts them all. Times in ms: ``since_ms`` when it was first
+    observed, ``progressed_ms`` when it last made progress, ``unlisted_ms`` since when the
+    controller no longer lists it (None: it does) though its end is not certain.
     """
 
     first: ReassignmentRecord
@@ -59,15 +59,15 @@ class TrackedReassignment:
         return self.observations[-1]
 
     def age_seconds(self, now_ms: int) -> float:
-        """Return how long ago it was first seen."""
+        """Return the seconds since it was first observed."""
         return max(0, now_ms - self.since_ms) / 1000
 
     def idle_seconds(self, now_ms: int) -> float:
-        """Return how long ago it last got anywhere."""
+        """Return the seconds since it last made progress."""
         return max(0, now_ms - self.progressed_ms) / 1000
 
     def phase(self, cluster: ClusterRecord | None) -> str:
-        """Return the phase: ``controllers.phase``, or ``propagating`` once it isn't listed."""
+        """Return the phase: ``controllers.phase``, or ``propagating`` once it is not listed."""
         if self.unlisted_ms is not None:
             return "propagating"
         return controllers.phase(self.latest, cluster)
@@ -75,8 +75,8 @@ class TrackedReassignment:
     def add(self, observation: ReassignmentRecord, cluster: ClusterRecord | None) -> None:
         """Add another observation.
 
-        Progress is another target, a required replica that came into the ISR, or one out of it
-        that copied. An observation older than those before it means that the clock was set back.
+        Progress is another target, a required replica that joined the ISR, or one out of it that
+        copied. An observation older than earlier ones means that the clock was set back.
         """
         before = self.latest
         joined = sorted(set(observation.isr) - set(self.isr)) if self.isr else []
@@ -103,7 +103,7 @@ class TrackedReassignment:
         self.unlisted_ms = None
 
     def thin(self, most: int) -> None:
-        """Keep no more than so many observations, none too old; the newest half all stay."""
+        """Keep at most ``most`` observations of the last HISTORY_MS; the newest half all stay."""
         observations = self.observations
         if (
             len(observations) <= most
@@ -111,7 +111,7 @@ class TrackedReassignment:
         ):
             return
         times = [observation.as_of_ms for observation in observations]
-        # An eighth fewer than there may be: it is then not done again each time.
+        # An eighth fewer than allowed, so that the next observations need no thinning.
         dense, sparse = most // 2, most // 2 - most // 8
         self.observations = [
             observations[index] for index in kept_points(times, dense, sparse, HISTORY_MS)
@@ -124,10 +124,10 @@ class TrackedReassignment:
 
 @dataclass(slots=True)
 class ReassignmentTracker:
-    """Every ongoing reassignment, the cluster around them, and the last ones that ended.
+    """The ongoing reassignments, the cluster around them, and the last ones that ended.
 
-    ``quorum_changed_ms``: when another controller was first seen to be active. ``ended_counts``
-    counts by outcome all that ended.
+    ``quorum_changed_ms`` is when another controller was first seen active. ``ended_counts`` counts
+    all ended ones by outcome; ``kept`` is how many are kept.
     """
 
     ongoing: dict[TopicPartition, TrackedReassignment] = field(default_factory=dict)
@@ -139,7 +139,7 @@ class ReassignmentTracker:
     _quorum: tuple[int, int] | None = None
 
     def apply_cluster(self, observation: ClusterRecord) -> None:
-        """Apply what a round observed of the cluster."""
+        """Apply a round's observation of the cluster."""
         self.cluster = observation
         if self.quorum_changed_ms is not None:  # later only if the clock was set back since
             self.quorum_changed_ms = min(self.quorum_changed_ms, observation.as_of_ms)
@@ -153,9 +153,9 @@ class ReassignmentTracker:
     def apply(self, observation: ReassignmentRecord) -> EndedReassignment | None:
         """Apply an observation of a partition that the controller lists as reassigned.
 
-        Its ``since_ms`` and ``original`` are what an earlier run of the service knew; they
-        count where this one doesn't know the reassignment yet. Observations count in the order in
-        which they come. Returns the reassignment that must have ended before, where it is another.
+        Its ``since_ms`` and ``original``, known from an earlier run of the service, count if the
+        reassignment is new to this one. Observations count in order of their arrival. Returns the
+        reassignment that must have ended before if this is another one, else None.
         """
         partition = observation.topic_partition
         tracked = self.ongoing.get(partition)
@@ -206,12 +206,12 @@ class ReassignmentTracker:
         *,
         certain: bool = False,
     ) -> EndedReassignment | None:
-        """Apply that one isn't listed, and what the brokers show (None: the topic is gone).
+        """Apply that a partition is not listed, and its metadata (None: the topic is gone).
 
-        Return how it ended; None of one that isn't known, and while a broker may show what was
-        before the end: it is then ``unlisted`` until this is called again with what is the end,
-        or SETTLED_MS after the first call; OLDER_MS where it cannot be the end, but only that of
-        a topic which took the name. Nothing waits where the caller is ``certain`` of the end.
+        Returns how its reassignment ended. Returns None if there is none, and while the metadata
+        may be from before the end: it is then ``unlisted`` until this is called with the end's
+        metadata, or SETTLED_MS after the first call; or OLDER_MS if the metadata can only be of
+        a later topic of that name. If the caller is ``certain`` of the end, nothing waits.
         """
         tracked = self.ongoing.get(partition)
         if tracked is None or replicas == ():
@@ -243,7 +243,7 @@ def _replica_sets(observation: ReassignmentRecord) -> tuple[tuple[int, ...], ...
 
 
 def _sharing(before: ReassignmentRecord, observation: ReassignmentRecord) -> ReassignmentRecord:
-    """Return the observation with what the one before has alike, which saves memory."""
+    """Return the observation with the equal values of the one before, which saves memory."""
     alike = {
         name: getattr(before, name)
         for name in _SHARED

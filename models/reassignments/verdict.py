@@ -1,4 +1,4 @@
-"""How a reassignment of a partition fares, from its observations to the verdict.
+"""The verdict on a partition's reassignment, from its observations.
 
 From the top, the first that holds is the verdict:
 
@@ -22,8 +22,8 @@ measuring      no copy was seen to grow, which may take W, or a broker a minute 
 tail           all copies are there, about to join the ISR
 =============  ================================================================================
 
-From ``dead target`` on it follows from what REPLICA_RULES find of each replica that the required
-ISR lacks.
+From ``dead target`` on the verdict follows from what REPLICA_RULES find of each replica that the
+required ISR lacks.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from caughtup.models.reassignments.awaited_replica import (
     FEWEST_OBSERVATIONS,
     JOIN_MS,
     AwaitedReplica,
-    Finding,
-    State,
+    ReplicaFinding,
+    ReplicaState,
     awaited_replicas,
     overdue,
 )
@@ -65,14 +65,14 @@ from caughtup.models.records.reassignment_lines import Evidence
 from caughtup.models.records.reassignments import ClusterRecord, ReassignmentRecord, lasting_since
 from caughtup.models.verdicts import ENDLESS
 
-#: Observations older than this, or than three of the waits between them, say nothing of now. In ms.
+#: Observations older than this (ms), or than three times the time between them, do not count.
 STALE_MS = 60_000
-#: Why a replica isn't in the ISR: the first of these that finds something says so.
+#: The rules that find why a replica is out of the ISR; the first one that finds something counts.
 REPLICA_RULES = (in_both_lists, away, not_hosted, too_little_known, caught_up, standing, copying)
 
 
 class ReassignmentVerdict(NamedTuple):
-    """A verdict (one of ``models/verdicts.py``'s), its cause, its numbers, and what can be done."""
+    """A verdict (one of ``models/verdicts.py``), its cause, its evidence and advice."""
 
     verdict: str
     cause: str | None
@@ -88,11 +88,11 @@ def assess(
     budget_seconds: float | None,
     shares: ThrottleShares | None = None,
 ) -> tuple[ReassignmentVerdict, ReassignmentFigures]:
-    """Return the verdict on a reassignment at ``now_ms``, and the figures that it rests on.
+    """Return the verdict on a reassignment at ``now_ms``, and its figures.
 
-    ``budget_seconds``: one that takes longer from now on is slow. ``shares``: of
-    ``throttle_shares`` over all ongoing ones; without it a throttle counts as if this one had it
-    alone.
+    A reassignment that takes more than ``budget_seconds`` from now on is slow. ``shares`` are
+    those of ``throttle_shares`` over all ongoing ones; without them each throttle counts as if no
+    other reassignment used it.
     """
     latest = tracked.latest
     interval_ms = observation_interval_ms(tracked.observations)
@@ -136,45 +136,47 @@ def assess(
     return _explained(judgement, tracked, cluster, findings, figures, changed_ms), figures
 
 
-def _finding(replica: AwaitedReplica) -> Finding:
+def _finding(replica: AwaitedReplica) -> ReplicaFinding:
     return next(finding for rule in REPLICA_RULES if (finding := rule(replica)) is not None)
 
 
-def _by_replicas(latest: ReassignmentRecord, findings: list[Finding]) -> ReassignmentVerdict:
-    """Judge by the replicas that the required ISR lacks, one at least: the worst copy counts."""
+def _by_replicas(latest: ReassignmentRecord, findings: list[ReplicaFinding]) -> ReassignmentVerdict:
+    """Return the verdict by the findings, at least one: the worst copy counts."""
     copies = [one for one in findings if one.replica in latest.adding]
     stays = [one for one in findings if one.replica not in latest.adding]
     for state, verdict in (
-        (State.DEAD, "dead target"),
-        (State.STALLED, "stalled"),
-        (State.STARVED, "throttled out"),
+        (ReplicaState.DEAD, "dead target"),
+        (ReplicaState.STALLED, "stalled"),
+        (ReplicaState.STARVED, "throttled out"),
     ):
         for one in copies:
             if one.state == state:
                 return ReassignmentVerdict(verdict, one.cause, one.evidence)
     hindered = next((one for one in (*stays, *copies) if one.stands), None)
-    if hindered is not None and all(one.state in (State.TAIL, State.STUCK) for one in copies):
+    if hindered is not None and all(
+        one.state in (ReplicaState.TAIL, ReplicaState.STUCK) for one in copies
+    ):
         return ReassignmentVerdict("blocked", _cause(latest, hindered), hindered.evidence)
-    diverging = next((one for one in findings if one.state == State.DIVERGING), None)
+    diverging = next((one for one in findings if one.state == ReplicaState.DIVERGING), None)
     if diverging is not None:
         return ReassignmentVerdict("diverging", diverging.cause, diverging.evidence)
     for state, verdict in (
-        (State.MOVING, "moving"),
-        (State.UNKNOWN, "unknown"),
-        (State.MEASURING, "measuring"),
+        (ReplicaState.MOVING, "moving"),
+        (ReplicaState.UNKNOWN, "unknown"),
+        (ReplicaState.MEASURING, "measuring"),
     ):
         alike = [one for one in findings if one.state == state]
         if alike:
-            waits = [one for one in findings if one.state == State.MEASURING and one.cause]
-            causes = [*alike, *waits] if state == State.MOVING else alike
+            waits = [one for one in findings if one.state == ReplicaState.MEASURING and one.cause]
+            causes = [*alike, *waits] if state == ReplicaState.MOVING else alike
             one = hindered or next((one for one in causes if one.cause), alike[0])
             return ReassignmentVerdict(verdict, _cause(latest, one), one.evidence)
     return ReassignmentVerdict("tail", None, findings[0].evidence)
 
 
-def _cause(latest: ReassignmentRecord, finding: Finding) -> str | None:
-    """Name the cause as it is for the reassignment: a replica that stays is no destination."""
-    if finding.replica in latest.adding or finding.state == State.UNKNOWN:
+def _cause(latest: ReassignmentRecord, finding: ReplicaFinding) -> str | None:
+    """Return a finding's cause for the reassignment: a replica that stays is no destination."""
+    if finding.replica in latest.adding or finding.state == ReplicaState.UNKNOWN:
         return finding.cause
     if finding.cause in ("destination-broker-down", "destination-broker-fenced"):
         return "retained-replica-down"
@@ -210,7 +212,7 @@ def _explained(
 def _without_leader(
     tracked: TrackedReassignment, cluster: ClusterRecord | None
 ) -> ReassignmentVerdict | None:
-    """Judge a partition that has no leader, or one whose broker is gone; None if it has one."""
+    """Return the verdict if the partition has no leader or its broker is gone, else None."""
     latest, brokers = tracked.latest, None if cluster is None else cluster.brokers
     leader = latest.leader
     gone = leader in latest.offline
@@ -225,7 +227,7 @@ def _without_leader(
 
     since_ms, count = lasting_since(tracked.observations, lacks_leader)
     if leader is not None and count == 0:
-        return None  # it answers: whoever says that it is gone has an older view
+        return None  # it answers: the metadata that has it as gone is older
     evidence: Evidence = {
         "leaderless_seconds": (latest.as_of_ms - since_ms) / 1000,
         "in_sync": sorted(latest.isr),
@@ -242,7 +244,7 @@ def _in_sync_and_listed(
     cluster: ClusterRecord | None,
     quorum_changed_ms: int | None,
 ) -> ReassignmentVerdict:
-    """Judge a reassignment that is still listed though the required ISR is complete."""
+    """Return the verdict on a reassignment that is listed though the required ISR is complete."""
     latest = tracked.latest
     since_ms, count = lasting_since(
         tracked.observations, lambda one: not missing_from_isr(one, cluster)
@@ -264,11 +266,11 @@ def _in_sync_and_listed(
 def _over_budget(
     tracked: TrackedReassignment,
     replicas: Mapping[int, AwaitedReplica],
-    findings: Mapping[int, Finding],
+    findings: Mapping[int, ReplicaFinding],
     figures: ReassignmentFigures,
     budget_seconds: float,
 ) -> ReassignmentVerdict | None:
-    """Judge a reassignment that goes on by the time that it may take; None if it is in time."""
+    """Return the verdict ``slow`` if the reassignment exceeds the budget, else None."""
     eta = figures.eta
     if eta is None or (eta.low <= budget_seconds and not math.isfinite(eta.seconds)):
         return None

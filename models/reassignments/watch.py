@@ -1,7 +1,7 @@
-"""How every reassignment fares, worked out one by one and kept until the next time.
+"""The last verdict on each reassignment, assessed one by one.
 
-A verdict rests on a history of observations, which takes longer than a scrape may; so a scrape, the
-page and the events read what was last worked out.
+A verdict rests on a history of observations and takes longer than a scrape may, so a scrape, the
+page and the events read the last one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from caughtup.models.records.reassignment_lines import (
 )
 from caughtup.models.verdicts import REASSIGNMENTS
 
-#: What of a reassignment is as it was last assessed; all else is as it is observed now.
+#: The fields that are as last assessed; all others are as last observed.
 _ASSESSED = (
     *("verdict", "cause", "evidence", "advice", "bytes_remaining", "offsets_remaining"),
     *("rate_bytes_per_second", "rate_offsets_per_second", "eta_seconds", "never"),
@@ -40,9 +40,9 @@ _ASSESSED = (
 
 
 def shares_of(tracker: ReassignmentTracker) -> Callable[[], ThrottleShares]:
-    """Return what works out who gets which part of the throttles, as of now.
+    """Return a function that computes the shares of the throttles as of now.
 
-    It holds on to nothing that changes: another thread may call it while observations come.
+    It refers to no state that changes, so another thread may call it while observations come.
     """
     ongoing, cluster = list(tracker.ongoing.values()), tracker.cluster
     return lambda: throttle_shares(ongoing, cluster)
@@ -63,12 +63,12 @@ class ReassignmentWatch:
         budget_seconds: float | None = None,
         shares: ThrottleShares | None = None,
     ) -> Iterator[TopicPartition]:
-        """Work out every reassignment anew, and yield each partition when it is done.
+        """Assess every reassignment, and yield each partition when it is done.
 
-        ``budget_seconds``: how long one may take from now on before it is slow; None: any time.
-        ``shares`` are those of ``shares_of`` if the caller has them, which take longest. The
-        caller may let others have their turn between two; what they change meanwhile counts or
-        doesn't. One that can't be worked out is left without a verdict.
+        A reassignment that takes more than ``budget_seconds`` from now on is slow; None sets no
+        budget. ``shares`` are those of ``shares_of``, which take longest, if the caller has them.
+        Other tasks may run between two partitions; their changes may or may not count. A
+        reassignment whose assessment raises has no verdict.
         """
         with self._faults.isolated("reassignments", "throttles", now_ms):
             self._observe_throttles(tracker)
@@ -100,14 +100,14 @@ class ReassignmentWatch:
         return lambda _: self._assessed.pop(partition, None)
 
     def find(self, partition: TopicPartition, tracked: TrackedReassignment) -> Reassignment | None:
-        """Return a reassignment as it was last assessed; None of one that has just begun."""
+        """Return a reassignment as last assessed, None if it was not assessed yet."""
         of, assessed = self._assessed.get(partition, (None, None))
         return assessed if of is tracked else None
 
     def row(
         self, tracker: ReassignmentTracker, partition: TopicPartition, now_ms: int
     ) -> Reassignment:
-        """Return an ongoing reassignment as it is observed now, and as it was last assessed."""
+        """Return an ongoing reassignment as last observed, with its last verdict and figures."""
         tracked = tracker.ongoing[partition]
         row, assessed = observed(tracked, tracker.cluster, now_ms), self.find(partition, tracked)
         if assessed is None:
@@ -117,7 +117,7 @@ class ReassignmentWatch:
     def detailed(
         self, tracker: ReassignmentTracker, partition: TopicPartition, now_ms: int
     ) -> Reassignment:
-        """Return the same with its evidence in words, and with every replica."""
+        """Return the same with its evidence in words and every replica."""
         tracked, row = tracker.ongoing[partition], self.row(tracker, partition, now_ms)
         row = changed(row, copies=tuple(copies(tracked)))
         if self.find(partition, tracked) is None:
@@ -125,7 +125,7 @@ class ReassignmentWatch:
         return changed(row, why=in_words(row.evidence or {}), never=bool(row.never))
 
     def worst_first(self, tracker: ReassignmentTracker) -> list[TopicPartition]:
-        """Return the ongoing ones, those that need somebody first, then the slowest ones."""
+        """Return the partitions in movement: the worst verdicts first, then the longest ETAs."""
 
         def rank(partition: TopicPartition) -> tuple[float, float, TopicPartition]:
             assessed = self.find(partition, tracker.ongoing[partition])
@@ -136,10 +136,7 @@ class ReassignmentWatch:
         return sorted(tracker.ongoing, key=rank)
 
     def lines(self, tracker: ReassignmentTracker, now_ms: int) -> Iterator[Line]:
-        """Yield each reassignment, the worst first, each throttle, and what isn't known.
-
-        Throttles are those that no reassignment of now needs.
-        """
+        """Yield the reassignments, worst first, the unneeded throttles, and what is unknown."""
         for partition in self.worst_first(tracker):
             yield self.row(tracker, partition, now_ms)
         if tracker.cluster is None:
@@ -151,13 +148,13 @@ class ReassignmentWatch:
             yield MissingLine(at_ms, what)
 
     def verdict_counts(self, tracker: ReassignmentTracker) -> dict[str, int]:
-        """Count the reassignments by verdict, the worst first."""
+        """Return the number of reassignments by verdict, the worst first."""
         found = (self.find(one, tracked) for one, tracked in tracker.ongoing.items())
         counts = Counter("measuring" if one is None else one.verdict for one in found)
         return {word: counts[word] for word in reversed(REASSIGNMENTS.words) if counts[word]}
 
     def orphaned(self, now_ms: int) -> tuple[OrphanedThrottle, ...]:
-        """Return the throttles that no reassignment has needed for long."""
+        """Return the throttles that are orphaned at ``now_ms``."""
         return self._throttles.orphaned(now_ms)
 
     def _observe_throttles(self, tracker: ReassignmentTracker) -> None:

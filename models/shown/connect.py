@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import TypeVar
 
+from caughtup.models.connect.generation import worker_id
 from caughtup.models.connect.names import written
-from caughtup.models.connect.watching.comings import Absence
+from caughtup.models.connect.watching.absences import Absence
 from caughtup.models.connect.watching.forecast import Imbalance
-from caughtup.models.connect.watching.told import worker_id
 from caughtup.models.connect.watching.watch import Past, Watch
 from caughtup.models.connect.work import Item
 from caughtup.models.connect_clusters.contradictions import Contradiction, configured_items
-from caughtup.models.connect_clusters.matching import ClusterTopics
 from caughtup.models.connect_clusters.table import ConnectGroup
+from caughtup.models.connect_clusters.topic_sets import ClusterTopics
 from caughtup.models.records.fields import Part, changed
 from caughtup.models.shown.groups import group_line
 from caughtup.models.state.cluster import ClusterState
@@ -250,12 +250,12 @@ def worker_lines(watch: Watch) -> list[WorkerLine]:
             member=member,
             client_id=worker.client_id,
             host=worker.host,
-            url=worker.said.url,
+            url=worker.state.url,
             leader=member == generation.leader,
             connectors=written(ConnectorsAndTasks(watch.owned[member].connectors)),
             tasks=written(ConnectorsAndTasks((), watch.owned[member].tasks)),
-            revoked=[] if worker.told is None else written(worker.told.revoked),
-            delay_ms=0 if worker.told is None else worker.told.delay_ms,
+            revoked=[] if worker.assignment is None else written(worker.assignment.revoked),
+            delay_ms=0 if worker.assignment is None else worker.assignment.delay_ms,
             reassign_at_ms=generation.rejoin_at_ms,
         )
         for member, worker in generation.workers.items()
@@ -388,17 +388,17 @@ def _group_line(
     now_ms: int,
     **lists: Sequence[Part],
 ) -> G:
-    generation, decision = watch.generation, watch.again.decision
+    generation, decision = watch.generation, watch.comparison.decision
     names = {name: worker_id(worker) for name, worker in generation.workers.items()}
     found, _ = state.connect.topics_of(group)
-    storm = watch.comings.storm(now_ms)
+    storm = watch.membership.storm(now_ms)
     return kind(
         group=group,
         generation=generation.generation,
         protocol=generation.protocol,
         as_of_ms=generation.as_of_ms if generation.as_of_ms >= 0 else None,
-        result=watch.again.result,
-        why=watch.again.why or None,
+        result=watch.comparison.result,
+        why=watch.comparison.why or None,
         empty_since_ms=known.empty_since_ms,
         delay_ms=generation.delay_ms,
         delayed=str(decision.delayed) if decision and decision.delayed is not None else None,
@@ -410,7 +410,7 @@ def _group_line(
         storm=None if storm is None else StormLine(*storm, storm.why),
         absences=[
             _absence_line(absence, now_ms)
-            for absence in reversed(watch.comings.absences[-ABSENCES_SHOWN:])
+            for absence in reversed(watch.membership.absences[-ABSENCES_SHOWN:])
         ],
         topics=None if found.topics is None else found.topics._asdict(),
         topics_unknown=found.why or None,

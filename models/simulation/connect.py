@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from caughtup.models.connect.decision import Decision
+from caughtup.models.connect.decision import ConnectDecision, owned_after
 from caughtup.models.connect.eager import decide_eager
 from caughtup.models.connect.incremental import decide_incremental
 from caughtup.models.connect.round import MAX_DELAY_MS, NO_MEMORY, Round
-from caughtup.models.connect.worker import owned_after
 from caughtup.models.ids import ConnectorTaskId
 from caughtup.models.simulation.coordinator import ClassicCoordinator
 from caughtup.models.simulation.membership import Timings
@@ -65,7 +64,7 @@ class Worker:
         """Return the worker's name and its work."""
         return self.name, self.owned
 
-    def assigned(self, _generation: int, decision: Decision) -> None:
+    def assigned(self, _generation: int, decision: ConnectDecision) -> None:
         """Stop and start work, and join again: at once after a revocation, else after the delay."""
         self._cancel()
         told = decision.workers[self.name]
@@ -119,7 +118,7 @@ class ConnectRun:
         self.line = TimeLine()
         self.connectors = dict(connectors)
         self.workers: dict[str, Worker] = {}
-        self.decisions: list[Decision] = []
+        self.decisions: list[ConnectDecision] = []
         self._eager = eager
         self._epoch_ms = epoch_ms
         self._max_delay_ms = max_delay_ms

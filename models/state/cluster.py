@@ -8,8 +8,11 @@ from dataclasses import replace
 from caughtup.models.commits.live import apply_live, delete
 from caughtup.models.commits.past import apply_past
 from caughtup.models.commits.table import CommitTable
-from caughtup.models.connect_clusters.reading import ReadGeneration, read_connect_groups
-from caughtup.models.connect_clusters.table import ConnectClusters
+from caughtup.models.connect_clusters.table import (
+    ConnectClusters,
+    ReadGeneration,
+    read_connect_groups,
+)
 from caughtup.models.copies.catch_up_rates import CatchUpRates
 from caughtup.models.copies.watches import CopyWatches
 from caughtup.models.decisions.applications import Applications

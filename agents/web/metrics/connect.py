@@ -9,10 +9,10 @@ from itertools import islice
 from typing import Literal
 
 from caughtup.agents.web.metrics.families import Family, Scrape
-from caughtup.models.connect.watching.again import RESULTS
-from caughtup.models.connect.watching.told import worker_id
+from caughtup.models.connect.generation import worker_id
+from caughtup.models.connect.watching.comparison import RESULTS
 from caughtup.models.connect.watching.watch import Watch
-from caughtup.models.connect_clusters.contradictions import Kind, configured_items
+from caughtup.models.connect_clusters.contradictions import ContradictionKind, configured_items
 from caughtup.models.ids import ConnectorTaskId
 from caughtup.models.shown.connect import ConnectorLine, connector_lines, owners
 
@@ -99,7 +99,7 @@ def _contradictions(family: Family, scrape: Scrape, group: str) -> Iterator[byte
         for one in scrape.state.connect.contradictions(group, scrape.now_ms)
         if not one.waits
     )
-    for kind in Kind:
+    for kind in ContradictionKind:
         yield family.line((scrape.state.cluster, group, kind), counts[kind])
 
 
@@ -121,7 +121,7 @@ def _ceased(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
 
 def _storm(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
     watch = _watch(scrape, group)
-    storm = None if watch is None else watch.comings.storm(scrape.now_ms)
+    storm = None if watch is None else watch.membership.storm(scrape.now_ms)
     if storm is not None:
         labels = scrape.state.cluster, group, storm.cause, storm.culprit
         yield family.line(labels, storm.generations)

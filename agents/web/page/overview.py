@@ -150,5 +150,5 @@ def _connect(state: ClusterState, group: str, now_ms: int) -> ConnectSummary | N
         connectors=len(connector_lines(state, watch, topics)),
         unassigned=len(unassigned_lines(known, topics)),
         contradictions=sum(1 for _ in state.connect.contradictions(group, now_ms)),
-        result=watch.again.result,
+        result=watch.comparison.result,
     )

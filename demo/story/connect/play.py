@@ -128,5 +128,7 @@ class SixCases:
 
 
 def _is_settled(one: LoggedGeneration) -> bool:
-    revoked = any(worker.told.revoked for worker in one.generation.workers.values() if worker.told)
+    revoked = any(
+        worker.assignment.revoked for worker in one.generation.workers.values() if worker.assignment
+    )
     return not revoked and not one.generation.delay_ms and shares(one) == _SETTLED_SHARES

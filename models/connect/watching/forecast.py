@@ -1,44 +1,42 @@
-"""What a leader does next: who gets what nobody has, and what is taken away from whom."""
+"""A forecast of a Connect leader's next rounds: what it assigns, and what it revokes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from caughtup.models.connect.decision import WorkerDecision
-from caughtup.models.connect.generation import ConnectGeneration
+from caughtup.models.connect.decision import WorkerDecision, owned_after
+from caughtup.models.connect.generation import ConnectGeneration, revoked
 from caughtup.models.connect.incremental import decide_incremental
 from caughtup.models.connect.round import Memory, Round
 from caughtup.models.connect.watching.remembered import Hypothesis, Remembered
-from caughtup.models.connect.watching.told import revoked
 from caughtup.models.connect.work import Item
-from caughtup.models.connect.worker import owned_after
 from caughtup.models.wire.connect_protocol import ConnectorsAndTasks
 
-#: Rounds that are played until a group is at rest; then it is taken as it is.
+#: The most rounds that are played; a group that is not at rest then is taken as it is.
 _MOST_ROUNDS = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Imbalance:
-    """How many connectors, and tasks, the worker with most has more than the one with fewest."""
+    """How many more connectors, and tasks, the worker with most runs than that with fewest."""
 
     connectors: int
     tasks: int
 
     @property
     def is_uneven(self) -> bool:
-        """Whether it is more than what can't be divided."""
+        """Whether workers differ by more than the one that an uneven division leaves."""
         return self.connectors > 1 or self.tasks > 1
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The next round, if the same workers come to it, and what remains after all that follow.
+    """The next round if its workers are the same, and the imbalance after all that follow.
 
-    ``at_ms`` is when it is due, None where nothing calls for one. ``goes_to`` names the member that
-    gets what nobody has, and ``revokes`` what each member has to let go; what leaders may decide one
-    way or another, by what they remember, isn't in it. ``after`` is None where that differs.
+    ``at_ms`` is when the round is due, None if none is. ``goes_to`` has the member that gets each
+    unassigned item, and ``revokes`` what is revoked from each member. What depends on which
+    hypothesis holds is left out, and ``after`` is None if it does.
     """
 
     at_ms: int | None
@@ -48,7 +46,7 @@ class Forecast:
 
 
 def imbalance(owned: Mapping[str, ConnectorsAndTasks]) -> Imbalance:
-    """Return how unevenly work is dealt; none without workers."""
+    """Return how unevenly workers share the work; 0 without workers."""
     connectors = [len(one.connectors) for one in owned.values()] or [0]
     tasks = [len(one.tasks) for one in owned.values()] or [0]
     return Imbalance(max(connectors) - min(connectors), max(tasks) - min(tasks))
@@ -57,7 +55,7 @@ def imbalance(owned: Mapping[str, ConnectorsAndTasks]) -> Imbalance:
 def forecast(
     generation: ConnectGeneration, connectors: Mapping[str, int], remembered: Remembered | None
 ) -> Forecast:
-    """Foresee what comes after a generation, as far as all hypotheses agree."""
+    """Return what follows after a generation, as far as all hypotheses agree."""
     owned = {name: worker.owns for name, worker in generation.workers.items()}
     at_ms = _due(generation)
     if remembered is None or not generation.workers:
@@ -81,7 +79,7 @@ def forecast(
 
 
 def _due(generation: ConnectGeneration) -> int | None:
-    """Return when the next round is due by what was told: after a delay, or at once."""
+    """Return when the next round is due (ms): after a delay, at once, or None for not at all."""
     if generation.delay_ms:
         return generation.rejoin_at_ms
     if generation.error or revoked(generation):
@@ -95,7 +93,7 @@ def _play(
     hypothesis: Hypothesis,
     at_ms: int | None,
 ) -> Forecast:
-    """Play rounds from a generation on, as long as one calls for the next."""
+    """Return the forecast of one hypothesis, from playing rounds while another one is due."""
     goes_to: dict[Item, str] = {}
     revokes: dict[str, ConnectorsAndTasks] = {}
     memory: Memory = hypothesis.memory
@@ -118,10 +116,10 @@ def _play(
     return Forecast(at_ms, goes_to, revokes, imbalance(now))
 
 
-def _note(goes_to: dict[Item, str], name: str, told: WorkerDecision) -> None:
-    """Note what a worker starts; what it is told to stop in the same round goes on to another."""
-    stopped = {*told.revoked.connectors, *told.revoked.tasks}
-    items: tuple[Item, ...] = (*told.assigned.connectors, *told.assigned.tasks)
+def _note(goes_to: dict[Item, str], name: str, decision: WorkerDecision) -> None:
+    """Note what a worker starts; what the same round revokes from it goes to another one."""
+    stopped = {*decision.revoked.connectors, *decision.revoked.tasks}
+    items: tuple[Item, ...] = (*decision.assigned.connectors, *decision.assigned.tasks)
     for item in items:
         if item not in stopped:
             goes_to.setdefault(item, name)

@@ -1,10 +1,10 @@
-"""What becomes of connectors and tasks that change workers: planned, promoted or dropped."""
+"""The movements of connectors and tasks between workers: planned, promoted or dropped."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from caughtup.models.connect.watching.told import worker_id
+from caughtup.models.connect.generation import worker_id
 from caughtup.models.connect.watching.watch import Watch
 from caughtup.models.connect.work import Item
 from caughtup.models.ids import ConnectorTaskId
@@ -12,7 +12,7 @@ from caughtup.models.records.fields import ABSENT, or_absent
 from caughtup.models.records.movements import CONNECT, ConnectMovementRecord, Step
 from caughtup.models.wire.connect_protocol import ConnectorsAndTasks
 
-#: Why a worker is given something, as ``Assigned`` and the lack of a decision have it.
+#: The reason in a record for each value of ``Assigned``.
 _REASONS = {
     "new": "it is new",
     "not_received": "it was assigned to a worker that did not learn of it",
@@ -26,15 +26,15 @@ _FORESEEN = "no worker has it, and the next round assigns it to this one"
 
 
 def movements(before: Watch | None, after: Watch) -> Iterator[ConnectMovementRecord]:
-    """Yield what a generation means for what changes workers, in order.
+    """Yield a generation's movements, in order.
 
-    Of a first generation only what is planned: what was there before it isn't known.
+    Of a first generation only planned ones: the owners before it are unknown.
     """
     generation, at_ms = after.generation, max(after.generation.as_of_ms, 0)
     planned, plan = {} if before is None else _plan(before), _plan(after)
     had = {} if before is None else _owners(before, owned_then=True)
     given = {} if before is None else _owners(after, owned_then=False)
-    decision = after.again.decision
+    decision = after.comparison.decision
     because = {} if decision is None else decision.assigned_because
 
     def event(
@@ -73,23 +73,23 @@ def movements(before: Watch | None, after: Watch) -> Iterator[ConnectMovementRec
 
 
 def _plan(watch: Watch) -> dict[Item, str]:
-    """Return to which worker goes what nobody has."""
+    """Return the id of the worker that is to get each unassigned item."""
     workers = watch.generation.workers
-    nobodys: tuple[Item, ...] = (*watch.unassigned.connectors, *watch.unassigned.tasks)
+    unassigned: tuple[Item, ...] = (*watch.unassigned.connectors, *watch.unassigned.tasks)
     return {
         item: worker_id(workers[watch.forecast.goes_to[item]])
-        for item in nobodys
+        for item in unassigned
         if item in watch.forecast.goes_to
     }
 
 
 def _owners(watch: Watch, *, owned_then: bool) -> dict[Item, str]:
-    """Return the worker of all that is run then, or of all that is newly given."""
+    """Return the worker of each item that runs after the generation, or is newly assigned."""
     found: dict[Item, str] = {}
     for worker in watch.generation.workers.values():
         work = worker.owns
         if not owned_then:
-            work = ConnectorsAndTasks() if worker.told is None else worker.told.assigned
+            work = ConnectorsAndTasks() if worker.assignment is None else worker.assignment.assigned
         items: tuple[Item, ...] = (*work.connectors, *work.tasks)
         found.update(dict.fromkeys(items, worker_id(worker)))
     return found

@@ -1,4 +1,4 @@
-"""What a leader may remember from one round to the next, as far as generations show it."""
+"""Hypotheses of what a Connect leader remembers, which no record has, from its generations."""
 
 from __future__ import annotations
 
@@ -6,18 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from caughtup.models.assignors.java.strings import in_hash_map_order
-from caughtup.models.connect.backoff import revocation_backoff_ms
-from caughtup.models.connect.configured import Configured
-from caughtup.models.connect.decision import WorkerDecision
-from caughtup.models.connect.generation import ConnectGeneration
+from caughtup.models.connect.decision import WorkerDecision, owned_after
+from caughtup.models.connect.generation import ConnectGeneration, active, assigned, revoked
+from caughtup.models.connect.incremental import revocation_backoff_ms
 from caughtup.models.connect.round import MAX_DELAY_MS, NO_MEMORY, Memory
-from caughtup.models.connect.watching.told import active, assigned, revoked
-from caughtup.models.connect.work import Work
-from caughtup.models.connect.worker import owned_after
+from caughtup.models.connect.work import Configured, Work
 
-#: How many are kept: what tells them apart comes with the next rounds.
+#: The most hypotheses that are kept; the next rounds tell which of them holds.
 MOST_HYPOTHESES = 24
-#: Rounds that wanted to take work away, one after another: beyond, the delay is the longest anyway.
+#: The most rounds in a row that wanted to revoke; after more, the delay is the longest anyway.
 _MOST_REVOCATIONS = 4
 
 
@@ -34,40 +31,40 @@ class Hypothesis:
 class Remembered:
     """What a leader may remember after a generation that it led.
 
-    ``unknown`` says why what it does remember may not be among the hypotheses, "" if it is.
-    ``max_delay_told``: a leader told the longest delay itself, when somebody left.
+    ``unknown`` is why the leader's memory may be none of the hypotheses, "" if it is one.
+    ``max_delay_known`` is whether a leader has announced the longest delay, as when a worker left.
     """
 
     hypotheses: tuple[Hypothesis, ...]
     unknown: str = ""
-    max_delay_told: bool = False
+    max_delay_known: bool = False
 
     def not_completed(self) -> Remembered:
-        """Return what it remembers if its last round wasn't completed, or another led since."""
+        """Return the same for a leader whose last round failed, or after another one led."""
         hypotheses = tuple(replace(one, last_completed=False) for one in self.hypotheses)
         return replace(self, hypotheses=hypotheses)
 
     def either(self, other: Remembered, unknown: str = "") -> Remembered:
-        """Return what is remembered if one of both is."""
+        """Return the union of both; ``unknown`` counts if neither has a reason."""
         return Remembered(
             distinct((*self.hypotheses, *other.hypotheses)),
             self.unknown or other.unknown or unknown,
-            self.max_delay_told or other.max_delay_told,
+            self.max_delay_known or other.max_delay_known,
         )
 
 
 def fresh(before: Remembered | None, unknown: str = "") -> Remembered:
-    """Return what a leader remembers that never led; the longest delay is as leaders before had it."""
+    """Return the memory of a worker that never led, with the longest delays of earlier leaders."""
     if before is None:
         return Remembered((Hypothesis(NO_MEMORY),), unknown)
     delays = dict.fromkeys(one.max_delay_ms for one in before.hypotheses)
     return Remembered(
-        tuple(Hypothesis(NO_MEMORY, delay) for delay in delays), unknown, before.max_delay_told
+        tuple(Hypothesis(NO_MEMORY, delay) for delay in delays), unknown, before.max_delay_known
     )
 
 
 def distinct(hypotheses: tuple[Hypothesis, ...]) -> tuple[Hypothesis, ...]:
-    """Return each hypothesis once, in order, no more than are kept."""
+    """Return each hypothesis once, in order, at most ``MOST_HYPOTHESES``."""
     return tuple(dict.fromkeys(hypotheses))[:MOST_HYPOTHESES]
 
 
@@ -77,10 +74,10 @@ def assumed(
     before: Remembered,
     unknown: str,
 ) -> Remembered:
-    """Return what a leader may remember after a generation that nothing known before it explains.
+    """Return what a leader may remember after a generation that no hypothesis explains.
 
-    What it assigned and took away is told; what is configured and nobody has, it remembers as lost.
-    What it counted, and since when it waits, is told only by what it does next.
+    What it assigned and revoked is in the record; what is configured and not run, it remembers as
+    lost. Its count of revocations and the start of its delay show only in its next rounds.
     """
     configured = Configured(connectors)
     runs, started, gone = active(generation), assigned(generation), revoked(generation)
@@ -97,7 +94,7 @@ def assumed(
     )
     known_delays = dict.fromkeys(one.max_delay_ms for one in before.hypotheses)
     longest = [delay for delay in known_delays if delay >= delay_ms]
-    if not before.max_delay_told or not longest:
+    if not before.max_delay_known or not longest:
         longest = [
             *dict.fromkeys((*longest, max(delay_ms, MAX_DELAY_MS), delay_ms or MAX_DELAY_MS))
         ]
@@ -108,14 +105,14 @@ def assumed(
         for last, times in _revocations(delay_ms, delay, lost=bool(lost), taken=bool(taken))
     )
     return Remembered(
-        distinct(tuple(hypotheses)), unknown if delay_ms else "", before.max_delay_told
+        distinct(tuple(hypotheses)), unknown if delay_ms else "", before.max_delay_known
     )
 
 
 def _revocations(
     delay_ms: int, max_delay_ms: int, *, lost: bool, taken: bool
 ) -> Iterator[tuple[bool, int]]:
-    """Yield whether the round took work away for balance, or wanted to, and how often in a row."""
+    """Yield whether the round revoked for balance, and how many in a row wanted to."""
     rounds = range(_MOST_REVOCATIONS + 1)
     if not delay_ms:
         if taken:
@@ -130,12 +127,12 @@ def _revocations(
 
 
 def _without_work(generation: ConnectGeneration) -> list[str]:
-    """Name who ran nothing, or was told to stop all that it ran, in the leader's order."""
+    """Return the members that ran nothing, or had all revoked, in the leader's order."""
     empty = []
     for name in in_hash_map_order(generation.workers, maps=2):
         worker = generation.workers[name]
-        told = worker.told
-        stopped = WorkerDecision() if told is None else WorkerDecision(revoked=told.revoked)
-        if not owned_after(worker.said.owned, stopped):
+        sent = worker.assignment
+        stopped = WorkerDecision() if sent is None else WorkerDecision(revoked=sent.revoked)
+        if not owned_after(worker.state.owned, stopped):
             empty.append(name)
     return list(in_hash_map_order(empty))

@@ -1,36 +1,36 @@
-"""A Connect group from one generation to the next, as a value."""
+"""What is known of a Connect group after each of its generations, as a value."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from caughtup.models.connect.generation import ConnectGeneration
-from caughtup.models.connect.incremental import decide_incremental
-from caughtup.models.connect.round import Round
-from caughtup.models.connect.watching.again import Again, Result, decide_again
-from caughtup.models.connect.watching.comings import Comings
-from caughtup.models.connect.watching.forecast import Forecast, Imbalance, forecast, imbalance
-from caughtup.models.connect.watching.remembered import Hypothesis, Remembered, distinct, fresh
-from caughtup.models.connect.watching.told import (
+from caughtup.models.connect.generation import (
+    ConnectGeneration,
     assigned,
     owned_then,
     seen_configuration,
     unassigned,
     worker_id,
 )
+from caughtup.models.connect.incremental import decide_incremental
+from caughtup.models.connect.round import Round
+from caughtup.models.connect.watching.absences import MembershipWindow
+from caughtup.models.connect.watching.comparison import Comparison, Result, decide_again
+from caughtup.models.connect.watching.forecast import Forecast, Imbalance, forecast, imbalance
+from caughtup.models.connect.watching.remembered import Hypothesis, Remembered, distinct, fresh
 from caughtup.models.connect.work import Item
 from caughtup.models.durations import counted
 from caughtup.models.wire.connect_protocol import EAGER, ConnectorsAndTasks
 
-#: Generations that a group's history has, the newest.
+#: The most generations in a group's history: the newest ones.
 HISTORY = 20
 _BEFORE = "what its leader remembers from before caughtup saw the group is not known"
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """A generation of the history: what deciding it again came to, and what changed hands."""
+    """A generation of the history: its comparison, and how much was assigned and revoked."""
 
     generation: int
     at_ms: int
@@ -47,24 +47,24 @@ class Watch:
     """A group after its newest generation.
 
     ``connectors`` is the configuration that the generation was decided from: the worker cluster's
-    own where ``configured``, else the least that shows. ``owned`` is what each member has when it
-    has done as it was told. ``since_ms`` has when each connector and
-    task that nobody has was first seen without a worker, ``given_ms`` when each that somebody has was
-    given to it, where that was seen. ``led`` has what each worker that led may
-    remember since, ``known`` the workers of which the first generation was seen, ``uneven_since_ms``
-    since when the group is at rest and uneven. ``counts`` are of all generations by result.
+    own if ``configured``, else the smallest that explains it. ``owned`` is what each member owns
+    after its assignment. ``since_ms`` has when each unassigned item was first seen without a
+    worker, ``given_ms`` when each assigned item was assigned, if that was seen. ``led`` has what
+    each worker that led may remember, ``known`` the workers whose first generation was seen, and
+    ``uneven_since_ms`` since when the group is at rest and uneven. ``counts`` counts all
+    generations by result.
     """
 
     generation: ConnectGeneration
     connectors: Mapping[str, int]
     configured: bool
     owned: Mapping[str, ConnectorsAndTasks]
-    again: Again
+    comparison: Comparison
     forecast: Forecast
     unassigned: ConnectorsAndTasks
     since_ms: Mapping[Item, int]
     given_ms: Mapping[Item, int]
-    comings: Comings
+    membership: MembershipWindow
     imbalance: Imbalance
     uneven_since_ms: int | None = None
     led: Mapping[str, Remembered] = field(default_factory=dict)
@@ -76,37 +76,37 @@ class Watch:
 def follow(
     before: Watch | None, generation: ConnectGeneration, connectors: Mapping[str, int] | None
 ) -> Watch:
-    """Decide a group's next generation again, and return the group after it.
+    """Return a group after its next generation, which is decided again.
 
-    ``connectors`` is the configuration as far as its leader had read it, None if unknown.
+    ``connectors`` is the configuration as far as the leader had read it, None if unknown.
     """
     remembered = _remembered(before, generation)
-    again = decide_again(generation, connectors, remembered)
+    comparison = decide_again(generation, connectors, remembered)
     configured = dict(connectors) if connectors is not None else _least(before, generation)
     without = unassigned(generation, configured)
     at_ms = max(generation.as_of_ms, 0)
     earlier: Mapping[Item, int] = before.since_ms if before is not None else {}
     items: tuple[Item, ...] = (*without.connectors, *without.tasks)
     owned = {name: worker.owns for name, worker in generation.workers.items()}
-    foreseen = forecast(generation, configured, again.remembered)
+    foreseen = forecast(generation, configured, comparison.remembered)
     uneven = imbalance(owned)
     at_rest = foreseen.at_ms is None and uneven.is_uneven
     since_ms = before.uneven_since_ms if before is not None else None
     past = Past(
         generation.generation,
         at_ms,
-        again.result,
-        again.why,
+        comparison.result,
+        comparison.why,
         len(generation.workers),
         *_changed(generation),
         generation.delay_ms,
     )
     leader = _leader(generation)
     led = dict(before.led) if before is not None else {}
-    if leader and again.remembered is not None:
-        led[leader] = again.remembered
+    if leader and comparison.remembered is not None:
+        led[leader] = comparison.remembered
     counts = dict(before.counts) if before is not None else {}
-    counts[again.result] = counts.get(again.result, 0) + 1
+    counts[comparison.result] = counts.get(comparison.result, 0) + 1
     here = {worker_id(worker) for worker in generation.workers.values()}
     new = here - {worker_id(w) for w in before.generation.workers.values()} if before else set()
     return Watch(
@@ -114,12 +114,12 @@ def follow(
         connectors=configured,
         configured=connectors is not None,
         owned=owned,
-        again=again,
+        comparison=comparison,
         forecast=foreseen,
         unassigned=without,
         since_ms={item: min(earlier.get(item, at_ms), at_ms) for item in items},
         given_ms=_given(before, generation, at_ms),
-        comings=(before.comings if before is not None else Comings()).after(
+        membership=(before.membership if before is not None else MembershipWindow()).after(
             before.generation if before is not None else None, generation
         ),
         imbalance=uneven,
@@ -132,7 +132,7 @@ def follow(
 
 
 def _given(before: Watch | None, generation: ConnectGeneration, at_ms: int) -> dict[Item, int]:
-    """Return when each connector and task was given to who has it."""
+    """Return when each connector and task was assigned to its worker, in ms."""
     owned, now = owned_then(generation), assigned(generation)
     earlier: Mapping[Item, int] = before.given_ms if before is not None else {}
     started: tuple[Item, ...] = (*now.connectors, *now.tasks)
@@ -145,15 +145,15 @@ def _given(before: Watch | None, generation: ConnectGeneration, at_ms: int) -> d
 
 
 def _changed(generation: ConnectGeneration) -> tuple[int, int]:
-    """Count connectors and tasks that workers were told to start, and to stop."""
-    told = [worker.told for worker in generation.workers.values() if worker.told is not None]
-    assigned = sum(len(one.assigned.connectors) + len(one.assigned.tasks) for one in told)
-    revoked = sum(len(one.revoked.connectors) + len(one.revoked.tasks) for one in told)
+    """Return how many connectors and tasks were assigned, and how many revoked."""
+    sent = [one.assignment for one in generation.workers.values() if one.assignment is not None]
+    assigned = sum(len(one.assigned.connectors) + len(one.assigned.tasks) for one in sent)
+    revoked = sum(len(one.revoked.connectors) + len(one.revoked.tasks) for one in sent)
     return assigned, revoked
 
 
 def _least(before: Watch | None, generation: ConnectGeneration) -> dict[str, int]:
-    """Return what is configured at least: what is run, and what waits since generations before."""
+    """Return the smallest configuration: what is run, and what waits since earlier generations."""
     least = seen_configuration(generation)
     if before is None or not generation.delay_ms:
         return least
@@ -163,7 +163,7 @@ def _least(before: Watch | None, generation: ConnectGeneration) -> dict[str, int
 
 
 def _leader(generation: ConnectGeneration) -> str:
-    """Name the worker that led, "" if it can't be read."""
+    """Return the id of the worker that led, "" if it could not be decoded."""
     worker = generation.workers.get(generation.leader or "")
     return "" if worker is None else worker_id(worker)
 
@@ -174,7 +174,7 @@ def _remembered(before: Watch | None, generation: ConnectGeneration) -> Remember
         first = generation.generation <= 1
         return fresh(None, "" if first else _BEFORE)
     last = before.generation
-    known = before.again.remembered or fresh(_any(before))
+    known = before.comparison.remembered or fresh(_any(before))
     if generation.protocol == EAGER:
         return known
     if generation.leader == last.leader:
@@ -194,17 +194,17 @@ def _any(before: Watch) -> Remembered | None:
 
 
 def _new(before: Watch, generation: ConnectGeneration) -> frozenset[str]:
-    """Name the workers that weren't in the generation before."""
+    """Return the ids of workers that were not in the generation before."""
     there = {worker_id(worker) for worker in before.generation.workers.values()}
     here = {worker_id(worker) for worker in generation.workers.values()}
     return frozenset(here - there)
 
 
 def _missed(known: Remembered, before: Watch, missed: int) -> Remembered:
-    """Return what a leader may remember after rounds that aren't in the log.
+    """Return what a leader may remember after rounds that are not in the log.
 
-    Either it decided none of them, or one whose assignment nobody got: from what the round before
-    left its workers with.
+    Either it decided none of them, or it decided one, from what workers owned after the round
+    before, whose assignment no worker got.
     """
     last = before.generation
     owned = {name: worker.owns for name, worker in last.workers.items()}

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from caughtup.agents.cli.assign import assign
 from caughtup.models.assignment.configs import read_configs
 from caughtup.models.assignors.registry import ASSIGNORS
-from caughtup.models.connect.story import CONNECT_ASSIGNORS
+from caughtup.models.connect.assign_line import CONNECT_ASSIGNORS
 from tests.support.documented import INTEGRATING, blocks
 from tests.support.own_topics.records import service_records
 

@@ -20,8 +20,8 @@ from caughtup.demo.connect.workers import ConnectWorkers
 from caughtup.demo.story.connect.cases import CASES, CONNECTORS
 from caughtup.demo.story.connect.play import SixCases
 from caughtup.demo.story.connect.rows import CaseRow
+from caughtup.models.connect.decision import owned_after
 from caughtup.models.connect.names import written
-from caughtup.models.connect.worker import owned_after
 from caughtup.models.records.connect.status import Status, decode_status
 from caughtup.models.simulation.connect import ConnectRun
 from caughtup.models.simulation.time_line import Activity, standing_still
@@ -96,7 +96,9 @@ def _simulated(run: ConnectRun) -> Outcome:
 def _owned(logged: LoggedGeneration) -> dict[str, ConnectorsAndTasks]:
     """Return what each worker of a generation has when it has done as it was told."""
     return {
-        worker.client_id: owned_after(worker.owns, worker.told) if worker.told else worker.owns
+        worker.client_id: owned_after(worker.owns, worker.assignment)
+        if worker.assignment
+        else worker.owns
         for worker in logged.generation.workers.values()
     } or {"": NOTHING}
 

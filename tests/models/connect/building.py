@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from caughtup.models.connect.decision import Decision
+from caughtup.models.connect.decision import ConnectDecision
 from caughtup.models.connect.incremental import decide_incremental
 from caughtup.models.connect.names import Names, written
 from caughtup.models.connect.round import MAX_DELAY_MS, NO_MEMORY, Memory, Round
@@ -29,7 +29,9 @@ def round_of(
     )
 
 
-def decided(rounds: Iterable[Round], max_delay_ms: int = MAX_DELAY_MS) -> tuple[Decision, Memory]:
+def decided(
+    rounds: Iterable[Round], max_delay_ms: int = MAX_DELAY_MS
+) -> tuple[ConnectDecision, Memory]:
     """Decide rounds one after another; return the last decision and what is remembered after it."""
     decision, memory = None, NO_MEMORY
     for one in rounds:
@@ -38,11 +40,11 @@ def decided(rounds: Iterable[Round], max_delay_ms: int = MAX_DELAY_MS) -> tuple[
     return decision, memory
 
 
-def assigned(decision: Decision) -> dict[str, str]:
+def assigned(decision: ConnectDecision) -> dict[str, str]:
     return {name: " ".join(written(one.assigned)) for name, one in decision.workers.items()}
 
 
-def revoked(decision: Decision) -> dict[str, str]:
+def revoked(decision: ConnectDecision) -> dict[str, str]:
     return {name: " ".join(written(one.revoked)) for name, one in decision.workers.items()}
 
 

@@ -50,7 +50,7 @@ def test_a_generation_has_what_workers_had_and_what_they_have_then():
     assert (generation.delay_ms, generation.rejoin_at_ms, generation.error) == (0, None, 0)
     assert [*generation.workers] == ["w2", "w1"]
     w1 = generation.workers["w1"]
-    assert (w1.said.owned, w1.said.url, w1.client_id) == (ALL, "http://w1:8083/", "connect-w1")
+    assert (w1.state.owned, w1.state.url, w1.client_id) == (ALL, "http://w1:8083/", "connect-w1")
     assert w1.owns == KEPT
     assert generation.workers["w2"].owns == NOTHING
 
@@ -61,9 +61,9 @@ def test_what_the_leader_decided_from_gives_what_it_told():
     round_ = generation.round({"A": 1, "B": 1}, AS_OF_MS)
     decision, _ = decide_incremental(round_, NO_MEMORY)
     for name, worker in generation.workers.items():
-        assert worker.told is not None
-        assert decision.workers[name].assigned == worker.told.assigned
-        assert decision.workers[name].revoked == worker.told.revoked
+        assert worker.assignment is not None
+        assert decision.workers[name].assigned == worker.assignment.assigned
+        assert decision.workers[name].revoked == worker.assignment.revoked
 
 
 def test_a_delay_ends_so_long_after_the_groups_state_changed():

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from caughtup.models.connect.backoff import revocation_backoff_ms
-from caughtup.models.connect.incremental import decide_incremental
+from caughtup.models.connect.incremental import decide_incremental, revocation_backoff_ms
 from caughtup.models.connect.names import written
 from caughtup.models.connect.round import NO_MEMORY, Memory
 from tests.models.connect.building import (

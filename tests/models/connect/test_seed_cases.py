@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from caughtup.demo.story.connect.cases import CASES
-from caughtup.models.connect.story import decide_story, parse_story, tell
+from caughtup.models.connect.assign_line import decide_rounds, decisions_json, parse_rounds
 from tests.models.connect.seed_cases import story
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_case_is_decided_as_kafka_decides_it(case: str) -> None:
-    read = parse_story(story(case))
-    rounds = tell(read, decide_story(read))["rounds"]
+    read = parse_rounds(story(case))
+    rounds = decisions_json(read, decide_rounds(read))["rounds"]
     settled = rounds[: len(rounds) - len(CASES[case])]
     assert all(not worker["revoked"] for one in settled for worker in one["workers"].values())
     for step, one in zip(CASES[case], rounds[len(settled) :], strict=True):

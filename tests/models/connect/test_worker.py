@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from caughtup.models.connect.decision import WorkerDecision
-from caughtup.models.connect.worker import on_the_wire, owned_after
+from caughtup.models.connect.decision import WorkerDecision, on_the_wire, owned_after
 from tests.models.connect.building import work
 
 

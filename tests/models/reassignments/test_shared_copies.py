@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.throttle_rates import Copy
-from caughtup.models.reassignments.throttle_shares import CopyPace, sooner
+from caughtup.models.reassignments.throttle_shares import CopyPace, time_factors
 
 LEADER = ("leader", 1)
 
@@ -19,7 +19,7 @@ def copies(*paces: CopyPace) -> dict[Copy, CopyPace]:
 
 def factors(*paces: CopyPace) -> list[float | None]:
     named = copies(*paces)
-    found = sooner(named, {copy: [LEADER] for copy in named})
+    found = time_factors(named, {copy: [LEADER] for copy in named})
     return [found.get(copy) for copy in named]
 
 
@@ -45,7 +45,7 @@ def test_what_the_leader_gets_is_copied_too() -> None:
 def test_of_two_limits_the_one_that_gives_less_counts() -> None:
     named = copies(CopyPace(100, 10.0, 0.0), CopyPace(200, 10.0, 0.0))
     first, second = named
-    found = sooner(named, {first: [LEADER], second: [LEADER, ("follower", 4)]})
+    found = time_factors(named, {first: [LEADER], second: [LEADER, ("follower", 4)]})
     assert found[second] == 1.0
 
 

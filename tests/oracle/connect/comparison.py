@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from caughtup.models.connect.assign_line import EAGER, decide_rounds, decisions_json, parse_rounds
+from caughtup.models.connect.decision import owned_after
 from caughtup.models.connect.names import Names, written
-from caughtup.models.connect.story import EAGER, decide_story, parse_story, tell
-from caughtup.models.connect.worker import owned_after
 from caughtup.models.ids import ConnectorTaskId
 from caughtup.models.wire.connect_protocol import (
     NOTHING,
@@ -69,9 +69,9 @@ def _report(oracle: Oracle, story: Json) -> str:
 
 
 def _ours(story: Json) -> Json:
-    read = parse_story(story)
-    decisions = decide_story(read)
-    rounds = tell(read, decisions)["rounds"]
+    read = parse_rounds(story)
+    decisions = decide_rounds(read)
+    rounds = decisions_json(read, decisions)["rounds"]
     for told, decision, one in zip(read.rounds, decisions, rounds, strict=True):
         for name, worker in one["workers"].items():
             owned = NOTHING if read.assignor == EAGER else told.round.workers[name]

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from caughtup.models.connect import lost
-from caughtup.models.connect.decision import Assigned, Decision, Delayed, Revoked
+from caughtup.models.connect.assign_line import decide_rounds, parse_rounds
+from caughtup.models.connect.decision import Assigned, ConnectDecision, Delayed, Revoked
 from caughtup.models.connect.round import Memory
-from caughtup.models.connect.story import decide_story, parse_story
 from tests.oracle.connect.comparison import assert_same_rounds
 from tests.oracle.generated.connect_stories import (
     generate_faulty_story,
@@ -30,7 +30,7 @@ def test_the_generators_reach_every_reason_and_what_is_rare() -> None:
     for seed in range(150):
         for generate in (generate_story, generate_faulty_story, generate_large_story):
             story = generate(seed)
-            for decision in decide_story(parse_story(story)):
+            for decision in decide_rounds(parse_rounds(story)):
                 seen.update(_seen(decision))
             seen["failed generation"] += any("previous_gen" in key for key in _keys(story))
             seen["another leader"] += len({one["leader"] for one in story["rounds"]}) > 1
@@ -44,7 +44,7 @@ def _keys(story: dict[str, Any]) -> set[str]:
     return {key for one in story["rounds"] for key in one}
 
 
-def _seen(decision: Decision) -> set[str]:
+def _seen(decision: ConnectDecision) -> set[str]:
     seen = {f"Assigned {reason}" for reason in decision.assigned_because.values()}
     seen |= {f"Revoked {reason}" for reason in decision.revoked_because.values()}
     if decision.delayed:

@@ -10,11 +10,10 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from caughtup.models.connect.decision import Decision
+from caughtup.models.connect.assign_line import EAGER, INCREMENTAL
+from caughtup.models.connect.decision import ConnectDecision, on_the_wire, owned_after
 from caughtup.models.connect.incremental import decide_incremental
 from caughtup.models.connect.round import NO_MEMORY, Round
-from caughtup.models.connect.story import EAGER, INCREMENTAL
-from caughtup.models.connect.worker import on_the_wire, owned_after
 from caughtup.models.ids import ConnectorTaskId
 from caughtup.models.wire.connect_protocol import NOTHING, ConnectorsAndTasks
 
@@ -55,7 +54,7 @@ class _Group:
         self.away: list[str] = []
         self.leader = ""
         self.memory = NO_MEMORY
-        self.decision: Decision | None = None
+        self.decision: ConnectDecision | None = None
         self.synced = True
         for _ in range(rng.choice((1, 1, 2, 3, largest))):
             self.join()

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from caughtup.models.connect.decision import Decision
+from caughtup.models.connect.decision import ConnectDecision, owned_after
 from caughtup.models.connect.generation import ConnectGeneration, read_connect_generation
 from caughtup.models.connect.incremental import decide_incremental
 from caughtup.models.connect.round import NO_MEMORY, Memory, Round
-from caughtup.models.connect.worker import owned_after
 from caughtup.models.wire.connect_protocol import (
     NOTHING,
     ConnectorsAndTasks,
@@ -73,7 +72,7 @@ class Group:
             if self.led == worker:
                 self.led = None
 
-    def round(self, *, clock_ms: int = 0) -> tuple[ConnectGeneration, Decision]:
+    def round(self, *, clock_ms: int = 0) -> tuple[ConnectGeneration, ConnectDecision]:
         """Have the group rebalance; ``clock_ms`` is by how much its leader is ahead of the record."""
         self.generation += 1
         if self.led is None:

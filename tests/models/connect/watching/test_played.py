@@ -53,7 +53,10 @@ def test_every_generation_is_a_match_and_what_was_foreseen_comes_true(seed: int)
         if watch is not None and not changed:
             assert foreseen(watch, generation) == {}, seed
         watch = follow(watch, generation, group.connectors)
-        assert (watch.again.result, watch.again.why) == ("match", ""), (seed, generation.generation)
+        assert (watch.comparison.result, watch.comparison.why) == ("match", ""), (
+            seed,
+            generation.generation,
+        )
         assert written(watch.unassigned) == written(decision.unassigned)
 
 
@@ -61,12 +64,12 @@ def foreseen(watch: Watch, generation) -> dict[Item, tuple[str, str | None]]:
     """Return what nobody had and went to another worker than was foreseen."""
     goes = {}
     for name, worker in generation.workers.items():
-        for item in (*worker.told.assigned.connectors, *worker.told.assigned.tasks):
+        for item in (*worker.assignment.assigned.connectors, *worker.assignment.assigned.tasks):
             goes[item] = name
     stopped = {
         item
         for worker in generation.workers.values()
-        for item in (*worker.told.revoked.connectors, *worker.told.revoked.tasks)
+        for item in (*worker.assignment.revoked.connectors, *worker.assignment.revoked.tasks)
     }
     return {
         item: (name, goes.get(item))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from caughtup.models.connect.generation import ConnectGeneration
 from caughtup.models.connect.names import written
-from caughtup.models.connect.watching.comings import WINDOW_MS, Outcome
+from caughtup.models.connect.watching.absences import WINDOW_MS, AbsenceOutcome
 from caughtup.models.connect.watching.watch import Watch, follow
 from caughtup.models.ids import ConnectorTaskId
 from caughtup.models.wire.connect_protocol import NOTHING, ConnectorsAndTasks
@@ -45,9 +45,11 @@ def told_otherwise(generation: ConnectGeneration) -> ConnectGeneration:
     """Have the last worker told to stop all that it runs."""
     name = list(generation.workers)[-1]
     worker = generation.workers[name]
-    assert worker.told is not None
-    told = replace(worker.told, assigned=NOTHING, revoked=worker.said.owned)
-    return replace(generation, workers={**generation.workers, name: replace(worker, told=told)})
+    assert worker.assignment is not None
+    told = replace(worker.assignment, assigned=NOTHING, revoked=worker.state.owned)
+    return replace(
+        generation, workers={**generation.workers, name: replace(worker, assignment=told)}
+    )
 
 
 def test_who_is_to_get_what_nobody_has_and_when():
@@ -63,12 +65,12 @@ def test_who_is_to_get_what_nobody_has_and_when():
     assert set(names(watch)) == set(lost)
     group.join("W2")
     watch = step(group, watch, 100_000)
-    assert watch.again.result == "match"
+    assert watch.comparison.result == "match"
     assert watch.forecast.at_ms == left_ms + D_MS
     assert names(watch) == dict.fromkeys(lost, "W2")
     assert set(watch.since_ms.values()) == {left_ms}
     watch = step(group, watch, 200_000)
-    assert (watch.again.result, written(watch.unassigned)) == ("match", [])
+    assert (watch.comparison.result, written(watch.unassigned)) == ("match", [])
     assert (watch.forecast.at_ms, watch.forecast.goes_to) == (None, {})
 
 
@@ -87,12 +89,12 @@ def test_what_the_next_round_takes_away_is_foreseen_and_how_uneven_it_is_then():
         after = watch.forecast.after
         watch = step(group, watch, max(10, watch.forecast.at_ms - group.now_ms))
         told = {
-            name: written(worker.told.revoked)
+            name: written(worker.assignment.revoked)
             for name, worker in watch.generation.workers.items()
-            if worker.told and worker.told.revoked
+            if worker.assignment and worker.assignment.revoked
         }
         assert foreseen == told
-        assert watch.again.result == "match"
+        assert watch.comparison.result == "match"
     assert after == watch.imbalance
     assert not watch.imbalance.is_uneven
     assert watch.uneven_since_ms is None
@@ -104,8 +106,8 @@ def test_a_leader_that_decides_otherwise_is_a_mismatch_and_what_follows_is_judge
     group.now_ms += 10
     generation, _ = group.round()
     watch = follow(watch, told_otherwise(generation), CONNECTORS)
-    assert watch.again.result == "mismatch"
-    assert watch.again.why.startswith("w3:8083 was told to stop ")
+    assert watch.comparison.result == "mismatch"
+    assert watch.comparison.why.startswith("w3:8083 was told to stop ")
     assert watch.counts == {"match": 3, "mismatch": 1}
 
 
@@ -115,12 +117,12 @@ def test_the_same_is_undetermined_where_the_configuration_or_the_leaders_past_is
     group.now_ms += 10
     generation, _ = group.round()
     unconfigured = follow(watch, told_otherwise(generation), None)
-    assert unconfigured.again.result == "undetermined"
-    assert unconfigured.again.why == "the worker cluster's configuration isn't known"
+    assert unconfigured.comparison.result == "undetermined"
+    assert unconfigured.comparison.why == "the worker cluster's configuration isn't known"
     first = follow(None, told_otherwise(generation), CONNECTORS)
-    assert first.again.result == "undetermined"
+    assert first.comparison.result == "undetermined"
     assert (
-        first.again.why
+        first.comparison.why
         == "what its leader remembers from before caughtup saw the group is not known"
     )
 
@@ -132,24 +134,24 @@ def test_what_a_leader_remembers_is_learned_from_what_it_tells():
     group.leave("W2")
     step(group, watch)
     began = step(group, None, 20_000)
-    assert began.again.result == "undetermined"
+    assert began.comparison.result == "undetermined"
     assert began.forecast.at_ms == AT_MS + 40 + 60_000
     assert written(began.unassigned) != []
     ended = step(group, began, 40_000)
-    assert (ended.again.result, written(ended.unassigned)) == ("match", [])
+    assert (ended.comparison.result, written(ended.unassigned)) == ("match", [])
 
 
 def test_without_a_configuration_what_a_group_runs_stands_for_it():
     group = Group(CONNECTORS)
     group.join("W1", "W2", "W3")
     watch = follow(None, group.round()[0], None)
-    assert watch.again.result == "match"
+    assert watch.comparison.result == "match"
     assert not watch.configured
     lost = [*map(str, group.owned["W2"].connectors), *map(str, group.owned["W2"].tasks)]
     group.leave("W2")
     group.now_ms += 10
     watch = follow(watch, group.round()[0], None)
-    assert watch.again.result == "match"
+    assert watch.comparison.result == "match"
     assert written(watch.unassigned) == lost
 
 
@@ -158,12 +160,12 @@ def test_a_new_leader_remembers_nothing_and_a_generation_that_was_not_seen_is_al
     watch = settled(group)
     group.leave("W1")
     watch = step(group, watch)
-    assert (watch.again.result, watch.generation.delay_ms) == ("match", 0)
+    assert (watch.comparison.result, watch.generation.delay_ms) == ("match", 0)
     group.join("W1")
     group.now_ms += 10
     group.round()
     watch = step(group, watch)
-    assert watch.again.result == "match"
+    assert watch.comparison.result == "match"
 
 
 def test_a_leader_that_had_not_read_the_configuration_has_all_join_again():
@@ -174,16 +176,16 @@ def test_a_leader_that_had_not_read_the_configuration_has_all_join_again():
     behind = {
         name: replace(
             worker,
-            said=replace(worker.said, config_offset=1 if name == leader else 2),
-            told=replace(worker.told, error=1, assigned=NOTHING, revoked=NOTHING),
+            state=replace(worker.state, config_offset=1 if name == leader else 2),
+            assignment=replace(worker.assignment, error=1, assigned=NOTHING, revoked=NOTHING),
         )
         for name, worker in generation.workers.items()
     }
     watch = follow(watch, replace(generation, workers=behind), CONNECTORS)
-    assert watch.again.result == "match"
+    assert watch.comparison.result == "match"
     assert watch.forecast.at_ms == generation.as_of_ms
-    group.memories[group.led] = watch.again.remembered.hypotheses[0].memory
-    assert step(group, watch).again.result == "match"
+    group.memories[group.led] = watch.comparison.remembered.hypotheses[0].memory
+    assert step(group, watch).comparison.result == "match"
 
 
 def test_a_worker_that_cannot_be_read_leaves_its_generation_undetermined():
@@ -191,8 +193,8 @@ def test_a_worker_that_cannot_be_read_leaves_its_generation_undetermined():
     watch = settled(group)
     generation, _ = group.round()
     watch = follow(watch, replace(generation, skipped=("w9: unknown_version: 3",)), CONNECTORS)
-    assert watch.again.result == "undetermined"
-    assert watch.again.why == "a worker can't be read: w9: unknown_version: 3"
+    assert watch.comparison.result == "undetermined"
+    assert watch.comparison.why == "a worker can't be read: w9: unknown_version: 3"
 
 
 def test_a_bounce_that_came_back_in_time_is_told_from_one_that_did_not():
@@ -200,19 +202,19 @@ def test_a_bounce_that_came_back_in_time_is_told_from_one_that_did_not():
     watch = settled(group)
     group.leave("W3")
     watch = step(group, watch)
-    (away,) = watch.comings.absences
-    assert away.outcome(group.now_ms) is Outcome.AWAY
-    assert away.outcome(group.now_ms + D_MS) is Outcome.GONE
+    (away,) = watch.membership.absences
+    assert away.outcome(group.now_ms) is AbsenceOutcome.AWAY
+    assert away.outcome(group.now_ms + D_MS) is AbsenceOutcome.GONE
     group.join("W3")
     watch = step(group, watch, D_MS - 1)
-    assert watch.comings.absences[0].outcome(group.now_ms) is Outcome.IN_TIME
+    assert watch.membership.absences[0].outcome(group.now_ms) is AbsenceOutcome.IN_TIME
     watch = step(group, watch)
     group.leave("W3")
     watch = step(group, watch)
     watch = step(group, watch, D_MS)
     group.join("W3")
     watch = step(group, watch, 60_000)
-    assert watch.comings.absences[-1].outcome(group.now_ms) is Outcome.LATE
+    assert watch.membership.absences[-1].outcome(group.now_ms) is AbsenceOutcome.LATE
 
 
 def test_a_rolling_restart_is_no_storm_and_a_worker_that_comes_and_goes_is():
@@ -223,16 +225,16 @@ def test_a_rolling_restart_is_no_storm_and_a_worker_that_comes_and_goes_is():
         watch = step(group, watch, 1_000)
         group.join(worker)
         watch = step(group, watch, 20_000)
-        assert watch.comings.storm(group.now_ms) is None
+        assert watch.membership.storm(group.now_ms) is None
     for _ in range(2):
         group.leave("W3")
         watch = step(group, watch, 1_000)
         group.join("W3")
         watch = step(group, watch, 1_000)
-    storm = watch.comings.storm(group.now_ms)
+    storm = watch.membership.storm(group.now_ms)
     assert storm is not None
     assert (storm.cause, storm.culprit, storm.left, storm.joined) == ("worker", "w3:8083", 3, 4)
-    assert watch.comings.storm(group.now_ms + WINDOW_MS) is None
+    assert watch.membership.storm(group.now_ms + WINDOW_MS) is None
 
 
 def test_imbalance_that_stays_is_told_since_when():
@@ -242,10 +244,12 @@ def test_imbalance_that_stays_is_told_since_when():
     heap = ConnectorsAndTasks(("A", "B"), (ConnectorTaskId("A", 0), ConnectorTaskId("A", 1)))
     workers = {}
     for number, (name, worker) in enumerate(generation.workers.items()):
-        said = replace(worker.said, assignment=replace(worker.told, assigned=heap))
+        said = replace(worker.state, assignment=replace(worker.assignment, assigned=heap))
         if number:
             said = replace(said, assignment=None)
-        workers[name] = replace(worker, said=said, told=replace(worker.told, assigned=NOTHING))
+        workers[name] = replace(
+            worker, state=said, assignment=replace(worker.assignment, assigned=NOTHING)
+        )
     uneven = replace(generation, workers=workers)
     watch = follow(watch, uneven, CONNECTORS)
     assert watch.uneven_since_ms == generation.as_of_ms
@@ -266,16 +270,16 @@ def test_an_eager_group_is_decided_again_without_any_memory():
     workers = {
         name: replace(
             worker,
-            said=replace(worker.said, version=0, assignment=None),
-            told=replace(worker.told, version=0, assigned=dealt[name], revoked=NOTHING),
+            state=replace(worker.state, version=0, assignment=None),
+            assignment=replace(worker.assignment, version=0, assigned=dealt[name], revoked=NOTHING),
         )
         for name, worker in generation.workers.items()
     }
     eager = replace(generation, protocol="default", workers=workers)
     watch = follow(None, eager, CONNECTORS)
-    assert (watch.again.result, watch.again.remembered) == ("match", None)
+    assert (watch.comparison.result, watch.comparison.remembered) == ("match", None)
     assert (written(watch.unassigned), watch.forecast.at_ms) == ([], None)
-    other = replace(workers[first], told=replace(workers[first].told, assigned=NOTHING))
+    other = replace(workers[first], assignment=replace(workers[first].assignment, assigned=NOTHING))
     wrong = follow(None, replace(eager, workers={**workers, first: other}), CONNECTORS)
-    assert wrong.again.result == "mismatch"
-    assert follow(watch, eager, CONNECTORS).again.result == "match"
+    assert wrong.comparison.result == "mismatch"
+    assert follow(watch, eager, CONNECTORS).comparison.result == "match"

@@ -1,4 +1,4 @@
-"""A Connect group's rounds, in the form of ``caughtup assign``: read, decided in order, written."""
+"""A Connect group's rounds on a line of ``caughtup assign``: parsed, decided in order, written."""
 
 from __future__ import annotations
 
@@ -7,45 +7,44 @@ from dataclasses import dataclass
 from typing import Any
 
 from caughtup.models.assignment import fields
-from caughtup.models.connect.decision import Decision, WorkerDecision
+from caughtup.models.connect.decision import ConnectDecision, WorkerDecision, owned_after
 from caughtup.models.connect.eager import decide_eager
 from caughtup.models.connect.incremental import decide_incremental
 from caughtup.models.connect.names import Names, written
 from caughtup.models.connect.round import MAX_DELAY_MS, NO_MEMORY, Round
-from caughtup.models.connect.worker import owned_after
 from caughtup.models.errors import ScenarioError
 from caughtup.models.wire.bounds import LATEST_MS
 from caughtup.models.wire.connect_protocol import NOTHING
 
 INCREMENTAL, EAGER = "connect_incremental", "connect_eager"
-#: Stories by the names of their assignors, which tell them from scenarios of Kafka Streams.
+#: By its assignor a line is a Connect group's rounds, or else a scenario of Kafka Streams.
 CONNECT_ASSIGNORS = (INCREMENTAL, EAGER)
 
-#: Nobody has as many tasks in a group, and a line could claim billions in a few bytes.
+#: More tasks than any group has; without a bound, a line of a few bytes could ask for billions.
 MOST_TASKS = 1_000_000
 _MAX_DELAY = "scheduled.rebalance.max.delay.ms"
 _INT_MAX = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A round of a story. ``leader`` is the worker that decides it."""
+class LedRound:
+    """A round, and the worker that leads the group in it."""
 
     leader: str
     round: Round
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
-    """A group's rounds, in their order."""
+class GroupRounds:
+    """A group's rounds in order, with its assignor and its longest delay in ms."""
 
     assignor: str
     max_delay_ms: int
-    rounds: tuple[Told, ...]
+    rounds: tuple[LedRound, ...]
 
 
-def parse_story(data: Mapping[str, Any]) -> Story:
-    """Read a story, as decoded from JSON.
+def parse_rounds(data: Mapping[str, Any]) -> GroupRounds:
+    """Return the rounds of a line that was decoded from JSON.
 
     Raises ScenarioError, whose message names the field: ``bad_field``, ``missing_field``,
     ``unknown_config``, ``unsupported`` (the assignor), ``no_workers`` or ``ambiguous``.
@@ -62,51 +61,53 @@ def parse_story(data: Mapping[str, Any]) -> Story:
     ]
     connectors = [_connectors(one, f"rounds.{number}") for number, one in enumerate(rounds)]
     names = Names(connectors)
-    return Story(
+    return GroupRounds(
         assignor,
         _max_delay_ms(fields.mapping(root.get("config", {}), "config")),
         tuple(
-            _told(one, configured, names, f"rounds.{number}")
+            _led_round(one, configured, names, f"rounds.{number}")
             for number, (one, configured) in enumerate(zip(rounds, connectors, strict=True))
         ),
     )
 
 
-def decide_story(story: Story) -> list[Decision]:
-    """Decide each round by what the leader remembers of the one before, if it led that one."""
-    return list(_decisions(story))
+def decide_rounds(group: GroupRounds) -> list[ConnectDecision]:
+    """Return each round's decision; a leader remembers the round before if it led that one."""
+    return list(_decisions(group))
 
 
-def tell(story: Story, decisions: Sequence[Decision]) -> dict[str, Any]:
-    """Write the decisions as ``caughtup assign`` prints them, but for the story's name."""
+def decisions_json(group: GroupRounds, decisions: Sequence[ConnectDecision]) -> dict[str, Any]:
+    """Return the decisions as ``caughtup assign`` prints them, without the line's name."""
     return {
         "rounds": [
             {
                 "delay_ms": decision.delay_ms,
                 "workers": {
-                    name: _told_to(story, told.round, name, one)
+                    name: _worker_json(group, led.round, name, one)
                     for name, one in decision.workers.items()
                 },
             }
-            for told, decision in zip(story.rounds, decisions, strict=True)
+            for led, decision in zip(group.rounds, decisions, strict=True)
         ]
     }
 
 
-def _decisions(story: Story) -> Iterator[Decision]:
+def _decisions(group: GroupRounds) -> Iterator[ConnectDecision]:
     leader, memory = None, NO_MEMORY
-    for told in story.rounds:
-        if story.assignor == EAGER:
-            yield decide_eager(told.round)
+    for led in group.rounds:
+        if group.assignor == EAGER:
+            yield decide_eager(led.round)
             continue
-        if told.leader != leader:
-            leader, memory = told.leader, NO_MEMORY
-        decision, memory = decide_incremental(told.round, memory, story.max_delay_ms)
+        if led.leader != leader:
+            leader, memory = led.leader, NO_MEMORY
+        decision, memory = decide_incremental(led.round, memory, group.max_delay_ms)
         yield decision
 
 
-def _told_to(story: Story, round_: Round, name: str, one: WorkerDecision) -> dict[str, list[str]]:
-    owned = NOTHING if story.assignor == EAGER else round_.workers[name]
+def _worker_json(
+    group: GroupRounds, round_: Round, name: str, one: WorkerDecision
+) -> dict[str, list[str]]:
+    owned = NOTHING if group.assignor == EAGER else round_.workers[name]
     return {
         "assigned": written(one.assigned),
         "revoked": written(one.revoked),
@@ -132,7 +133,9 @@ def _connectors(one: Mapping[str, Any], place: str) -> dict[str, int]:
     return counts
 
 
-def _told(one: Mapping[str, Any], connectors: Mapping[str, int], names: Names, place: str) -> Told:
+def _led_round(
+    one: Mapping[str, Any], connectors: Mapping[str, int], names: Names, place: str
+) -> LedRound:
     time_ms = fields.integer(
         fields.required(one, "time_ms", place), f"{place}.time_ms", 0, LATEST_MS
     )
@@ -153,4 +156,4 @@ def _told(one: Mapping[str, Any], connectors: Mapping[str, int], names: Names, p
             fields.required(fields.mapping(worker, at), "owned", at), f"{at}.owned"
         )
         workers[name] = names.read((fields.string(item, f"{at}.owned") for item in owned), at)
-    return Told(leader, Round(time_ms, connectors, workers, last_completed=not failed))
+    return LedRound(leader, Round(time_ms, connectors, workers, last_completed=not failed))

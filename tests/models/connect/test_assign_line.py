@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.connect.story import MOST_TASKS, decide_story, parse_story, tell
+from caughtup.models.connect.assign_line import (
+    MOST_TASKS,
+    decide_rounds,
+    decisions_json,
+    parse_rounds,
+)
 from caughtup.models.errors import ScenarioError
 
 W1 = ["A", "B", "A-0", "A-1", "B-0"]
@@ -36,8 +41,8 @@ NOTHING: dict[str, list[str]] = {"assigned": [], "revoked": [], "after": []}
 
 
 def answer(story: dict[str, Any]) -> list[dict[str, Any]]:
-    read = parse_story(story)
-    rounds: list[dict[str, Any]] = tell(read, decide_story(read))["rounds"]
+    read = parse_rounds(story)
+    rounds: list[dict[str, Any]] = decisions_json(read, decide_rounds(read))["rounds"]
     return rounds
 
 
@@ -91,8 +96,8 @@ def test_a_round_that_failed_is_not_what_the_leader_goes_by():
 def test_the_longest_delay_is_connects_default_unless_it_is_given():
     without = changed()
     del without["config"]
-    assert parse_story(without).max_delay_ms == 300_000
-    assert parse_story(changed(config={"scheduled.rebalance.max.delay.ms": 0})).max_delay_ms == 0
+    assert parse_rounds(without).max_delay_ms == 300_000
+    assert parse_rounds(changed(config={"scheduled.rebalance.max.delay.ms": 0})).max_delay_ms == 0
 
 
 @pytest.mark.parametrize(
@@ -129,7 +134,7 @@ def test_the_longest_delay_is_connects_default_unless_it_is_given():
 )
 def test_a_story_that_contradicts_itself_is_refused_by_its_place(story, words):
     with pytest.raises(ScenarioError) as refused:
-        parse_story(story)
+        parse_rounds(story)
     assert str(refused.value).startswith(words)
 
 
@@ -138,4 +143,4 @@ def test_a_round_without_a_field_is_refused(field):
     story = changed()
     del story["rounds"][1][field]
     with pytest.raises(ScenarioError, match=f"missing_field: rounds.1.{field}: is missing"):
-        parse_story(story)
+        parse_rounds(story)

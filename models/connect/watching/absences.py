@@ -1,4 +1,4 @@
-"""Who joined and left a Connect group, who came back in time, and what has it rebalance for ever."""
+"""Workers that joined, left and came back, and what keeps a Connect group rebalancing."""
 
 from __future__ import annotations
 
@@ -7,25 +7,24 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
-from caughtup.models.connect.generation import ConnectGeneration
-from caughtup.models.connect.watching.told import config_offset, worker_id
+from caughtup.models.connect.generation import ConnectGeneration, config_offset, worker_id
 from caughtup.models.durations import counted
 
-#: What storms are looked for in, in ms.
+#: The window in which storms are looked for, in ms.
 WINDOW_MS = 10 * 60_000
-#: So often in a window is no restart any more.
+#: A worker that leaves this often in a window does more than restart.
 _OFTEN = 3
-#: Generations in a window that new configurations brought, one after another.
+#: This many generations in a window after changes of the configuration are a storm.
 _MANY_CONFIGURATIONS = 10
-#: Absences, and generations of the window, that are kept, the newest.
+#: The most absences, and generations of the window, that are kept: the newest ones.
 _KEPT = 200
 
 
-class Outcome(StrEnum):
-    """What became of a worker that left.
+class AbsenceOutcome(StrEnum):
+    """The outcome of an absence.
 
-    ``away``: its work waits for it. ``in_time``: it was back before its work was dealt, ``late``:
-    after that, ``gone``: it isn't back and its work was dealt.
+    ``away``: the work waits for the worker. ``in_time``: the worker came back before its work was
+    assigned to others, ``late``: after that. ``gone``: its work was assigned, and it is not back.
     """
 
     AWAY = "away"
@@ -35,23 +34,23 @@ class Outcome(StrEnum):
 
 
 class Absence(NamedTuple):
-    """A worker that left: when, until when its work waited (None: it didn't), and when it was back."""
+    """A worker that left, until when its work waits (None: not at all), when it came back; ms."""
 
     worker: str
     left_ms: int
     waits_until_ms: int | None
     back_ms: int | None = None
 
-    def outcome(self, now_ms: int) -> Outcome:
-        """Return what became of it by now (ms)."""
+    def outcome(self, now_ms: int) -> AbsenceOutcome:
+        """Return the outcome at ``now_ms``."""
         until_ms = self.left_ms if self.waits_until_ms is None else self.waits_until_ms
         if self.back_ms is not None:
-            return Outcome.IN_TIME if self.back_ms < until_ms else Outcome.LATE
-        return Outcome.AWAY if now_ms < until_ms else Outcome.GONE
+            return AbsenceOutcome.IN_TIME if self.back_ms < until_ms else AbsenceOutcome.LATE
+        return AbsenceOutcome.AWAY if now_ms < until_ms else AbsenceOutcome.GONE
 
 
-class _Seen(NamedTuple):
-    """A generation of the window: when it was, and what it came of as far as that can be seen."""
+class _SeenGeneration(NamedTuple):
+    """A generation of the window, its time in ms, and what may have caused it."""
 
     at_ms: int
     generation: int
@@ -62,11 +61,11 @@ class _Seen(NamedTuple):
 
 
 class Storm(NamedTuple):
-    """A group that can't come to rest: why, and since when (ms).
+    """A group that keeps rebalancing: the cause, and since when (ms).
 
-    ``cause``: ``worker`` (one comes and goes), ``config_mismatch`` (leader and workers can't agree
-    how far the configuration goes) or ``configuration`` (it is changed again and again).
-    ``culprit`` is the worker, "" for the others.
+    ``cause``: ``worker`` (one leaves and joins repeatedly), ``config_mismatch`` (the leader has
+    not read the config topic as far as workers have) or ``configuration`` (connectors are
+    reconfigured repeatedly). ``culprit`` is the worker of the first cause, else "".
     """
 
     cause: str
@@ -78,7 +77,7 @@ class Storm(NamedTuple):
 
     @property
     def why(self) -> str:
-        """Describe it in a sentence."""
+        """The storm in a sentence."""
         times = f"{self.generations} generations in {WINDOW_MS // 60_000} minutes"
         if self.cause == "worker":
             left, joined = counted(self.left, "time"), counted(self.joined, "time")
@@ -89,21 +88,21 @@ class Storm(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Comings:
-    """Who came and went in the generations of a window. ``began``: some generation was seen."""
+class MembershipWindow:
+    """The generations of a window and the absences of workers, oldest first."""
 
-    seen: tuple[_Seen, ...] = ()
+    seen: tuple[_SeenGeneration, ...] = ()
     absences: tuple[Absence, ...] = ()
 
-    def after(self, before: ConnectGeneration | None, now: ConnectGeneration) -> Comings:
-        """Return it with one more generation; ``before`` is the one before, None at first."""
+    def after(self, before: ConnectGeneration | None, now: ConnectGeneration) -> MembershipWindow:
+        """Return the window with one more generation; ``before`` is None for the first."""
         here = {worker_id(worker): name for name, worker in now.workers.items()}
         there = {} if before is None else _by_worker(before)
         left = tuple(sorted(w for w, member in there.items() if here.get(w) != member))
         joined = tuple(sorted(w for w, member in here.items() if there.get(w) != member))
         if before is None:
-            joined = ()  # who was there before that isn't known
-        seen = _Seen(
+            joined = ()  # the members before the first generation are unknown
+        seen = _SeenGeneration(
             max(now.as_of_ms, 0),
             now.generation,
             joined,
@@ -119,7 +118,7 @@ class Comings:
         )
 
     def _absences(
-        self, seen: _Seen, waits_until_ms: int | None, here: dict[str, str]
+        self, seen: _SeenGeneration, waits_until_ms: int | None, here: dict[str, str]
     ) -> tuple[Absence, ...]:
         known = [
             one._replace(back_ms=seen.at_ms) if one.back_ms is None and one.worker in here else one
@@ -133,9 +132,9 @@ class Comings:
         return tuple(known)
 
     def storm(self, now_ms: int) -> Storm | None:
-        """Return the storm that there is by now (ms), None where there is none.
+        """Return the storm at ``now_ms``, None without one.
 
-        Each worker of a rolling restart leaves once, however many generations that makes.
+        A rolling restart is none: each worker leaves once, however many generations that makes.
         """
         recent = [one for one in self.seen if now_ms - one.at_ms < WINDOW_MS]
         if len(recent) < _OFTEN:
