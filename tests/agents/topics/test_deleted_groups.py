@@ -27,8 +27,8 @@ from tests.support.states import TOLD, cluster_state, read
 GROUPS = 1_000
 #: Places that were somebody's and will be somebody else's: as many as there ever were at once.
 PLACES = (
-    "state.commits.places._heads",
-    "state.commits.places._free",
+    "state.commits.row_index._heads",
+    "state.commits.row_index._free",
     "state.commits.steps",
     "state.ends.columns._free",
 )

@@ -8,7 +8,7 @@ import pytest
 
 from caughtup.demo.connect.decided_again import decide_again
 from caughtup.demo.connect.group_log import LoggedGeneration
-from caughtup.models.connect.generation import ConnectGeneration, ConnectWorker
+from caughtup.models.connect.generation import ConnectGeneration, ConnectMember
 from caughtup.models.wire.connect_protocol import NOTHING, WorkerAssignment, WorkerState
 from tests.models.connect.building import work
 
@@ -24,7 +24,7 @@ def logged(number: int, at_ms: int, told: RoundOutcome, delay_ms: int = 0) -> Lo
         has = WorkerAssignment(2, 0, "W1", "", 9, work(owned), NOTHING, 0)
         is_told = WorkerAssignment(2, 0, "W1", "", 9, work(assigned), work(revoked), delay_ms)
         said = WorkerState(2, "", 9, has if owned else None)
-        workers[name] = ConnectWorker(name, name, "", said, is_told)
+        workers[name] = ConnectMember(name, name, "", said, is_told)
     generation = ConnectGeneration("g", number, "sessioned", "W1", at_ms, workers)
     return LoggedGeneration(generation, at_ms + 20)
 

@@ -122,7 +122,7 @@ STAGED: dict[str, Callable[[Place], Given]] = {
 
 
 def test_what_is_sound_is_connected_to(place: Place) -> None:
-    for servers, kafka in ((place.secured, place.login()), (place.plain, {}), place.behind()):
+    for servers, kafka in ((place.secured, place.login()), (place.plain, {})):
         assert connect(Settings(bootstrap_servers=servers, kafka=kafka)).cluster
     several = f"127.0.0.1:{free_ports(1)[0]},{place.plain}"
     assert connect(Settings(bootstrap_servers=several)).cluster

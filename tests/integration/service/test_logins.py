@@ -40,9 +40,9 @@ COMMANDS = (["lag"], ["check"], ["run", "--web-port", "0"])
 JSON = ("--format", "json")
 PROVIDER = """
 from caughtup.agents.kafka.tokens.endpoint import fetch_token
-from caughtup.models.security.logins import Endpoint
+from caughtup.models.security.logins import ClientCredentials
 def token(config):
-    found = fetch_token(Endpoint(config, {user!r}, {password!r}, ""), {{}})
+    found = fetch_token(ClientCredentials(config, {user!r}, {password!r}, ""), {{}})
     return found.value, found.expires_at
 """
 

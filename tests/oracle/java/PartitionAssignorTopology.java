@@ -12,7 +12,7 @@ import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorSupplier;
-import org.apache.kafka.streams.processor.api.KafkaRecord;
+import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.state.StoreBuilder;
 import org.apache.kafka.streams.state.Stores;
 
@@ -119,7 +119,7 @@ final class PartitionAssignorTopology {
 
     private static final class Idle implements Processor<Object, Object, Object, Object> {
         @Override
-        public void process(final KafkaRecord<Object, Object> record) {
+        public void process(final Record<Object, Object> record) {
             throw new IllegalStateException("nothing runs here");
         }
     }
