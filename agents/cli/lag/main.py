@@ -132,7 +132,9 @@ def lag(
         if service is None
         else asking(service)
     )
-    asked = _Asked(groups, partitions, Choice(lagging, states, sort, top), output == "json", wide)
+    asked = _LagOptions(
+        groups, partitions, Choice(lagging, states, sort, top), output == "json", wide
+    )
     if hasattr(sys.stdout, "reconfigure"):  # a terminal may not have every character
         sys.stdout.reconfigure(errors="backslashreplace")
     seen = look()
@@ -155,7 +157,7 @@ def lag(
         sys.exit(NOTHING_MATCHED)
 
 
-class _Asked(NamedTuple):
+class _LagOptions(NamedTuple):
     """What is to be shown of a cluster, and how."""
 
     groups: tuple[str, ...]
@@ -223,7 +225,7 @@ class _Asked(NamedTuple):
                 yield msgspec.json.encode(line).decode()
 
 
-def _watch(look: Look, seen: Lag, asked: _Asked, seconds: float) -> None:
+def _watch(look: Look, seen: Lag, asked: _LagOptions, seconds: float) -> None:
     """Show the cluster again and again, on a terminal in its place, until Ctrl-C."""
     terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not asked.json
     try:

@@ -13,7 +13,7 @@ from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.options import config_option
 from caughtup.agents.cli.pipeline.spark import running_spark
 from caughtup.agents.cli.replay.report import report as write_report
-from caughtup.agents.cli.replay.tables import Part, lines, notes, parts, table
+from caughtup.agents.cli.replay.tables import ReplayPart, lines, notes, parts, table
 from caughtup.agents.configuration.s3_access import store_environment
 from caughtup.agents.errors import UserError
 from caughtup.models.errors import CaughtupError
@@ -127,7 +127,7 @@ def _replay(
         return collect_rows(rows if output is None else write_rows(rows, output))
 
 
-def _print(found: Sequence[Part], form: str) -> None:
+def _print(found: Sequence[ReplayPart], form: str) -> None:
     console = Console(markup=False)
     for part in found:
         if form == "json":

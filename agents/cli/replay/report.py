@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from caughtup.agents.cli.replay.plots import MEASURES, bars, timeline
-from caughtup.agents.cli.replay.tables import Part, columns, notes
+from caughtup.agents.cli.replay.tables import ReplayPart, columns, notes
 
 #: More dots than these hide each other, and make a page of megabytes.
 _MOST_DOTS = 2_000
@@ -26,7 +26,7 @@ p.note { color: #767676; margin: .3rem 0; }
 """
 
 
-def report(source: str, parts: Sequence[Part]) -> str:
+def report(source: str, parts: Sequence[ReplayPart]) -> str:
     """Write the page. ``source`` is where the recorded generations came from."""
     body = "\n".join(line for part in parts for line in _section(part))
     return f"""<!doctype html>
@@ -46,7 +46,7 @@ def report(source: str, parts: Sequence[Part]) -> str:
 """
 
 
-def _section(part: Part) -> Iterator[str]:
+def _section(part: ReplayPart) -> Iterator[str]:
     groups = len({row.group for row in part.rows})
     yield f"<section><h2>{escape(part.group) if part.group else f'{groups:,} groups'}</h2>"
     shown = columns(part)

@@ -15,7 +15,7 @@ from caughtup.models.replay.settings import ReplaySetting
 from caughtup.models.replay.summary import Summary, summarise
 
 
-class Part(NamedTuple):
+class ReplayPart(NamedTuple):
     """What is summed up together: one group, or all of them under the name "".
 
     ``bytes_per_offset`` is what somebody takes an offset of a changelog to weigh, None if nobody.
@@ -55,7 +55,7 @@ def _still(one: Summary) -> str:
     return f"{'≥ ' * bool(one.still_unknown)}{duration(one.longest_still_seconds)}"
 
 
-def columns(part: Part) -> dict[str, Callable[[Summary], str]]:
+def columns(part: ReplayPart) -> dict[str, Callable[[Summary], str]]:
     """Return the columns of a part: bytes only where they can be estimated."""
     found = {}
     for name, written in COLUMNS.items():
@@ -65,7 +65,7 @@ def columns(part: Part) -> dict[str, Callable[[Summary], str]]:
     return found
 
 
-def _bytes_copied(part: Part, one: Summary) -> str:
+def _bytes_copied(part: ReplayPart, one: Summary) -> str:
     count = part.bytes_copied(one)
     if count is None or not one.changes:
         return ""
@@ -78,7 +78,7 @@ def parts(
     *,
     by_group: bool,
     bytes_per_offset: int | None = None,
-) -> list[Part]:
+) -> list[ReplayPart]:
     """Sum rows up, settings in the order in which they were asked for."""
     order = [RECORDED if setting is None else str(setting) for setting in settings]
     names = sorted({row.group for row in rows}) if by_group else [""]
@@ -86,11 +86,11 @@ def parts(
     for name in names:
         own = [row for row in rows if not by_group or row.group == name]
         summaries = sorted(summarise(own, by_group=False), key=lambda one: order.index(one.setting))
-        found.append(Part(name, summaries, own, bytes_per_offset))
+        found.append(ReplayPart(name, summaries, own, bytes_per_offset))
     return found
 
 
-def table(part: Part) -> Table:
+def table(part: ReplayPart) -> Table:
     """Lay a part out, a setting a line."""
     groups = len({row.group for row in part.rows})
     title = part.group or f"{groups:,} groups"
@@ -104,7 +104,7 @@ def table(part: Part) -> Table:
     return found
 
 
-def lines(part: Part) -> Iterator[dict[str, Any]]:
+def lines(part: ReplayPart) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects of ``--format json``: one for each setting."""
     for one in part.summaries:
         line = {**asdict(one), "groups": len(one.groups), "recorded": one.recorded}
@@ -118,7 +118,7 @@ def lines(part: Part) -> Iterator[dict[str, Any]]:
         yield {"group": part.group or None, **line}
 
 
-def notes(part: Part) -> Iterator[str]:
+def notes(part: ReplayPart) -> Iterator[str]:
     """Explain what the figures are, and what about them isn't certain."""
     recorded = [one for one in part.summaries if one.recorded]
     played = [one for one in part.summaries if not one.recorded]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from caughtup.agents.cli.top.tables import Line, Table
+from caughtup.agents.cli.top.tables import Line, TopTable
 from caughtup.agents.columns import CONNECT_COLUMNS, ITEM_COLUMNS, cells
 from caughtup.agents.web.page.whole import WholeView
 from caughtup.models.durations import duration
@@ -12,7 +12,7 @@ from caughtup.models.records.fields import changed
 from caughtup.models.shown.connect import ConnectView
 
 
-def connect(state: WholeView) -> Table:
+def connect(state: WholeView) -> TopTable:
     """Return the Connect groups, those first of which most work is unassigned."""
     lines = [
         Line(
@@ -23,15 +23,15 @@ def connect(state: WholeView) -> Table:
         for view in state.connect
     ]
     orders = ("unassigned", "name")
-    return Table("connect", CONNECT_COLUMNS, lines, orders, "no Connect group is known")
+    return TopTable("connect", CONNECT_COLUMNS, lines, orders, "no Connect group is known")
 
 
-def work(state: WholeView, key: Sequence[str | int], lines: object = None) -> Table:
+def work(state: WholeView, key: Sequence[str | int], lines: object = None) -> TopTable:
     """Return the connectors and tasks of a group, with their workers."""
     name = str(key[0])
     view = next((one for one in state.connect if one.group == name), None)
     if view is None:
-        return Table(name, ITEM_COLUMNS, [], ("name",), "this Connect group is gone")
+        return TopTable(name, ITEM_COLUMNS, [], ("name",), "this Connect group is gone")
     goes_to = {one.name: one.goes_to for one in view.unassigned}
     found = []
     for number, item in enumerate(view.items):
@@ -45,7 +45,7 @@ def work(state: WholeView, key: Sequence[str | int], lines: object = None) -> Ta
         found.append(Line((item.connector, task), row, ranks))
     orders = ("name", "unassigned", "state")
     about = tuple(_about(view, state.now_ms))
-    return Table(name, ITEM_COLUMNS, found, orders, "no connectors", about)
+    return TopTable(name, ITEM_COLUMNS, found, orders, "no connectors", about)
 
 
 def _about(view: ConnectView, now_ms: int) -> list[str]:

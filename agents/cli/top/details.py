@@ -8,7 +8,7 @@ from math import inf
 from caughtup.agents.cli.lag.rows import ORDERS, partition_rows
 from caughtup.agents.cli.reassignments.table import explained, heading
 from caughtup.agents.cli.top.connect import work
-from caughtup.agents.cli.top.tables import Line, Table
+from caughtup.agents.cli.top.tables import Line, TopTable
 from caughtup.agents.columns import (
     COPY_COLUMNS,
     COPY_VERDICT_COLUMNS,
@@ -31,7 +31,7 @@ _COPY_COLUMNS = (*COPY_COLUMNS[3:], *COPY_VERDICT_COLUMNS)
 TASK_COLUMNS = (*COPY_COLUMNS[1:], *COPY_VERDICT_COLUMNS)
 
 
-def group(state: WholeView, key: Key, lines: Sequence[LagLine] | None) -> Table:
+def group(state: WholeView, key: Key, lines: Sequence[LagLine] | None) -> TopTable:
     """Return a group's partitions. ``lines``: those of its lag, None before they are there."""
     name = str(key[0])
     known = next((one for one in state.groups if one.group == name), None)
@@ -45,7 +45,7 @@ def group(state: WholeView, key: Key, lines: Sequence[LagLine] | None) -> Table:
     if known is None:
         nothing = "this group is gone"
     about = () if known is None else (_about_group(known),)
-    return Table(name, columns, found, ORDERS, nothing, about)
+    return TopTable(name, columns, found, ORDERS, nothing, about)
 
 
 def _about_group(known: GroupLine) -> str:
@@ -53,12 +53,12 @@ def _about_group(known: GroupLine) -> str:
     return f"{status}: {known.why}" if known.why else status
 
 
-def application(state: WholeView, key: Key, lines: object = None) -> Table:
+def application(state: WholeView, key: Key, lines: object = None) -> TopTable:
     """Return every copy of every task of an application."""
     name = str(key[0])
     view = next((one for one in state.applications if one.group == name), None)
     if view is None:
-        return Table(name, TASK_COLUMNS, [], ("task",), "this application is gone")
+        return TopTable(name, TASK_COLUMNS, [], ("task",), "this application is gone")
     clients = {client.process: client.name for client in view.clients}
     found = []
     for number, task in enumerate(view.tasks):
@@ -72,7 +72,7 @@ def application(state: WholeView, key: Key, lines: object = None) -> Table:
             row = (task.task, client, *cells(_COPY_COLUMNS, copy))
             found.append(Line((task.task, copy.process), row, ranks))
     about = tuple(_about_application(view, state.now_ms))
-    return Table(name, TASK_COLUMNS, found, ("task", "lag", "state"), "no tasks", about)
+    return TopTable(name, TASK_COLUMNS, found, ("task", "lag", "state"), "no tasks", about)
 
 
 def _about_application(view: ApplicationView, now_ms: int) -> list[str]:
@@ -88,7 +88,7 @@ def _about_application(view: ApplicationView, now_ms: int) -> list[str]:
     return about
 
 
-def reassignment(state: WholeView, key: Key, lines: object = None) -> Table:
+def reassignment(state: WholeView, key: Key, lines: object = None) -> TopTable:
     """Return the copies of a partition in movement, and why it has its verdict."""
     partition = TopicPartition(str(key[0]), int(key[1]))
     row = next((one for one in state.reassignments if one.topic_partition == partition), None)
@@ -99,13 +99,13 @@ def reassignment(state: WholeView, key: Key, lines: object = None) -> Table:
             if one.topic_partition == partition
         ]
         nothing = ": ".join(["no longer in movement", *ended[:1]])
-        return Table(str(partition), REPLICA_COLUMNS, [], ("broker",), nothing)
+        return TopTable(str(partition), REPLICA_COLUMNS, [], ("broker",), nothing)
     found = [
         Line((copy.broker,), cells(REPLICA_COLUMNS, copy), {"broker": number})
         for number, copy in enumerate(row.copies or ())
     ]
     about = (heading(row), *explained(row))
-    return Table(str(partition), REPLICA_COLUMNS, found, ("broker",), "no copies", about)
+    return TopTable(str(partition), REPLICA_COLUMNS, found, ("broker",), "no copies", about)
 
 
 #: How a line of each of ``overviews.OVERVIEWS`` is opened, in the same order.

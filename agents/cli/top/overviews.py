@@ -7,7 +7,7 @@ from math import inf
 
 from caughtup.agents.cli.lag.rows import ORDERS, group_rows
 from caughtup.agents.cli.top.connect import connect
-from caughtup.agents.cli.top.tables import Line, Table
+from caughtup.agents.cli.top.tables import Line, TopTable
 from caughtup.agents.columns import (
     APPLICATION_COLUMNS,
     GROUP_COLUMNS,
@@ -18,7 +18,7 @@ from caughtup.agents.web.page.whole import WholeView
 from caughtup.models.verdicts import REASSIGNMENTS
 
 
-def groups(state: WholeView) -> Table:
+def groups(state: WholeView) -> TopTable:
     """Return all groups, the worst first."""
     lines = [
         Line(
@@ -28,10 +28,10 @@ def groups(state: WholeView) -> Table:
         )
         for row in group_rows(state.groups)
     ]
-    return Table("groups", GROUP_COLUMNS, lines, ORDERS, "no groups on this cluster")
+    return TopTable("groups", GROUP_COLUMNS, lines, ORDERS, "no groups on this cluster")
 
 
-def applications(state: WholeView) -> Table:
+def applications(state: WholeView) -> TopTable:
     """Return the Streams applications: how many copies of tasks are yet to catch up."""
     lines = [
         Line(
@@ -41,7 +41,7 @@ def applications(state: WholeView) -> Table:
         )
         for view in state.applications
     ]
-    return Table(
+    return TopTable(
         "applications",
         APPLICATION_COLUMNS,
         lines,
@@ -50,7 +50,7 @@ def applications(state: WholeView) -> Table:
     )
 
 
-def reassignments(state: WholeView) -> Table:
+def reassignments(state: WholeView) -> TopTable:
     """Return what is in movement, the worst first; the page has no more than the worst."""
     lines = []
     for row in state.reassignments:
@@ -68,7 +68,7 @@ def reassignments(state: WholeView) -> Table:
         f"orphaned throttle on the {one.kind} {one.name}: caughtup reassignments"
         for one in state.throttles
     ]
-    return Table(
+    return TopTable(
         "reassignments",
         REASSIGNMENT_COLUMNS,
         lines,
@@ -79,7 +79,7 @@ def reassignments(state: WholeView) -> Table:
 
 
 #: What there is to choose from, in this order.
-OVERVIEWS: tuple[Callable[[WholeView], Table], ...] = (
+OVERVIEWS: tuple[Callable[[WholeView], TopTable], ...] = (
     groups,
     applications,
     reassignments,

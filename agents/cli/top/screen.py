@@ -17,7 +17,7 @@ from caughtup.agents.cli.top import words
 from caughtup.agents.cli.top.feed import Failed, Feed, Seen
 from caughtup.agents.cli.top.overviews import OVERVIEWS
 from caughtup.agents.cli.top.sources import Source
-from caughtup.agents.cli.top.view import SENTENCES, WRAPPED, View
+from caughtup.agents.cli.top.view import SENTENCES, WRAPPED, TopView
 from caughtup.agents.cli.top.widgets import LinesTable
 
 
@@ -54,7 +54,7 @@ class TopApp(App[None]):
     def __init__(self, source: Source, seconds: float) -> None:
         super().__init__(ansi_color=True)  # the terminal's own colours, or none
         self.broken: BaseException | None = None
-        self.view = View()
+        self.view = TopView()
         self.feed = Feed(source, seconds, lambda said: self.post_message(Told(said)))
         self.where = source.where
         self.seen: Seen | None = None

@@ -22,7 +22,7 @@ class Line(NamedTuple):
     ranks: Mapping[str, Any]
 
 
-class Table(NamedTuple):
+class TopTable(NamedTuple):
     """A table: ``orders`` are those that it can be sorted in, the first unless told otherwise.
 
     ``about``: sentences that stand above it. ``nothing``: what is said where it has no lines.
@@ -47,7 +47,7 @@ class Drawn(NamedTuple):
     colours: tuple[Mapping[str, str], ...]
 
 
-def wanted(table: Table, words: str, order: str) -> list[Line]:
+def wanted(table: TopTable, words: str, order: str) -> list[Line]:
     """Return the lines that have all the words in them, in one of the table's orders."""
     sought = words.casefold().split()
     found = [line for line in table.lines if _has(line, sought)] if sought else [*table.lines]
@@ -61,7 +61,7 @@ def _has(line: Line, words: Sequence[str]) -> bool:
     return all(word in text for word in words)
 
 
-def drawn(table: Table, lines: Sequence[Line], room: int) -> Drawn:
+def drawn(table: TopTable, lines: Sequence[Line], room: int) -> Drawn:
     """Draw lines for a terminal of so many cells: names are cut, columns left out."""
     cells = [[printable(cell) or NOTHING for cell in line.cells] for line in lines]
     shown, widths = fitted(table.columns, cells, room - len(GAP))

@@ -9,7 +9,7 @@ from caughtup.agents.cli.top import words
 from caughtup.agents.cli.top.details import DETAILS
 from caughtup.agents.cli.top.feed import Seen
 from caughtup.agents.cli.top.overviews import OVERVIEWS
-from caughtup.agents.cli.top.tables import MOST, Drawn, Table, drawn, wanted
+from caughtup.agents.cli.top.tables import MOST, Drawn, TopTable, drawn, wanted
 
 Key = tuple[str | int, ...]
 
@@ -30,7 +30,7 @@ class Screenful(NamedTuple):
     keys: str
 
 
-class View:
+class TopView:
     """What the user chose so far. Each table keeps its filter, its order and its cursor."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class View:
         self._turns: dict[tuple[int, bool], int] = {}
         self._cursors: dict[tuple[int, bool], Key | None] = {}
         #: The table that was made last, behind what it was made of.
-        self._made: tuple[Seen, int, Key | None, Table] | None = None
+        self._made: tuple[Seen, int, Key | None, TopTable] | None = None
 
     @property
     def sought(self) -> str:
@@ -90,14 +90,14 @@ class View:
         """Sort by the next of the table's orders."""
         self._turns[self._place] = self._turns.get(self._place, 0) + 1
 
-    def table(self, seen: Seen) -> Table:
+    def table(self, seen: Seen) -> TopTable:
         """Return the table that is chosen, or of what is open; the same while nothing is news."""
         what = seen, self.chosen, self.opened
         if self._made is None or self._made[0] is not seen or self._made[1:-1] != what[1:]:
             self._made = (*what, self._make(seen))
         return self._made[-1]
 
-    def _make(self, seen: Seen) -> Table:
+    def _make(self, seen: Seen) -> TopTable:
         if self.opened is None:
             return OVERVIEWS[self.chosen](seen.state)
         lines = seen.lines if seen.group == self.group else None

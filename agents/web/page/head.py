@@ -27,7 +27,7 @@ P = TypeVar("P", bound=Part)
 V = TypeVar("V", bound="Head")
 
 
-class Reader(Part, kw_only=True, omit_defaults=True):
+class PageReader(Part, kw_only=True, omit_defaults=True):
     """What the reader of ``__consumer_offsets`` read; ``lag`` in offsets."""
 
     records: int
@@ -65,7 +65,7 @@ class Head(Part, kw_only=True):
     cluster: str
     cluster_name: str | Absent = ABSENT
     version: str
-    reader: Reader
+    reader: PageReader
 
 
 class Movements(Head, kw_only=True):
@@ -99,7 +99,7 @@ def head_of(
         cluster=state.cluster,
         cluster_name=or_absent(health.cluster_name),
         version=caughtup.__version__,
-        reader=Reader(
+        reader=PageReader(
             records=sum(state.counts.records.values()),
             lag=health.reader_lag,
             decode_errors=sum(state.counts.errors.values()),

@@ -9,7 +9,15 @@ from xml.etree import ElementTree
 
 from caughtup.agents.cli.replay.plots import MEASURES, bars, timeline
 from caughtup.agents.cli.replay.report import report
-from caughtup.agents.cli.replay.tables import COLUMNS, Part, columns, lines, notes, parts, table
+from caughtup.agents.cli.replay.tables import (
+    COLUMNS,
+    ReplayPart,
+    columns,
+    lines,
+    notes,
+    parts,
+    table,
+)
 from caughtup.bench.movement.changes import Change, Variety
 from caughtup.bench.replay.histories import generated_history
 from caughtup.models.replay.outcome import RECORDED, replay_group
@@ -22,7 +30,7 @@ SETTINGS: list[ReplaySetting | None] = [
 NAMES = [RECORDED, *map(str, SETTINGS[1:])]
 
 
-def part(group: str = "orders", *, broken: bool = False) -> Part:
+def part(group: str = "orders", *, broken: bool = False) -> ReplayPart:
     variety = Variety(standbys=0, unequal=False, tags=False, racks=False)
     history = generated_history(group, Change(2, 3, 12), variety, 1)
     if broken:

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from caughtup.agents.cli.top import words
 from caughtup.agents.cli.top.feed import Seen
 from caughtup.agents.cli.top.overviews import OVERVIEWS, applications, groups, reassignments
-from caughtup.agents.cli.top.view import Screenful, View
+from caughtup.agents.cli.top.view import Screenful, TopView
 from caughtup.agents.web.page.whole import WholeView
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.fields import changed, json_values
@@ -69,7 +69,7 @@ def test_every_line_fits_and_no_figure_is_cut(width: int, source: Told) -> None:
         Told(page(everything(), NOW_MS)),
         Told(page(reassigning(), SEEN_MS)),
     ):
-        view = View()
+        view = TopView()
         for number in range(len(OVERVIEWS)):
             view.choose(number)
             shown = view.screenful(seen(told), width)
@@ -78,12 +78,12 @@ def test_every_line_fits_and_no_figure_is_cut(width: int, source: Told) -> None:
             for row in shown.table.rows:
                 assert [cell_len(cell) for cell in row] == [*shown.table.widths]
                 assert "".join(row).isprintable()
-    lags = {row[2].strip() for row in View().screenful(seen(source), width).table.rows}
+    lags = {row[2].strip() for row in TopView().screenful(seen(source), width).table.rows}
     assert "11112222" in lags
 
 
 def test_the_worst_group_is_first_and_other_orders_follow(source: Told) -> None:
-    view = View()
+    view = TopView()
     assert names(view.screenful(seen(source), 160)) == [
         "never",
         STOPPED,
@@ -100,7 +100,7 @@ def test_the_worst_group_is_first_and_other_orders_follow(source: Told) -> None:
 
 
 def test_a_filter_takes_words_of_any_cell_and_each_table_keeps_its_own(source: Told) -> None:
-    view = View()
+    view = TopView()
     view.sought = "STOPPED k"
     assert names(view.screenful(seen(source), 160)) == []
     view.sought = "STOPPED 49"
@@ -115,7 +115,7 @@ def test_a_filter_takes_words_of_any_cell_and_each_table_keeps_its_own(source: T
 
 
 def test_an_opened_group_has_its_partitions_and_its_reason(source: Told) -> None:
-    view = View()
+    view = TopView()
     view.open((STOPPED,))
     assert view.group == STOPPED
     waiting = view.screenful(seen(source), 160)
@@ -134,7 +134,7 @@ def test_an_opened_group_has_its_partitions_and_its_reason(source: Told) -> None
 
 def test_an_opened_application_has_every_copy_of_its_tasks() -> None:
     told = Told(page(everything(), NOW_MS))
-    view = View()
+    view = TopView()
     view.choose(1)
     (key,) = view.screenful(seen(told), 160).table.keys
     assert key == (GROUP,)
@@ -153,7 +153,7 @@ def test_an_opened_application_has_every_copy_of_its_tasks() -> None:
 
 def test_an_opened_reassignment_has_its_copies_its_reason_and_then_its_end() -> None:
     made = reassigning()
-    view = View()
+    view = TopView()
     view.choose(2)
     keys = view.screenful(seen(Told(page(made, SEEN_MS))), 160).table.keys
     assert keys == (("dead", 0), ("new", 0), ("fine", 0))
@@ -176,7 +176,7 @@ def test_a_diverging_reassignment_is_yellow_and_a_diverging_group_red() -> None:
     told = page(made, SEEN_MS)
     told.reassignments[0].verdict = "diverging"
     told.groups = [GroupLine(group="g", partitions=1, lag=7, status="diverging")]
-    view, colours = View(), {}
+    view, colours = TopView(), {}
     for number, name in ((0, "groups"), (2, "reassignments")):
         view.choose(number)
         table = view.screenful(seen(Told(told)), 160).table
@@ -188,7 +188,7 @@ def test_a_diverging_reassignment_is_yellow_and_a_diverging_group_red() -> None:
 
 def test_what_is_gone_is_said_and_what_there_is_none_of() -> None:
     nothing = Told(changed(many_groups(1), groups=[]))
-    view = View()
+    view = TopView()
     assert view.screenful(seen(nothing), 60).about == ("no groups on this cluster",)
     for number, said in enumerate(
         ("this group is gone", "this application is gone", "no longer in movement")
@@ -208,7 +208,7 @@ def test_throttles_that_are_left_and_what_is_not_known_stand_above_the_reassignm
 
 def test_names_of_any_script_fit_and_keep_both_ends() -> None:
     told = Told(many_groups())
-    view = View()
+    view = TopView()
     for width in (60, 80):
         shown = view.screenful(seen(told), width)
         assert max(map(cell_len, texts(shown))) <= width
@@ -238,7 +238,7 @@ def test_generated_names_and_widths_fit() -> None:
             for n in range(draw.randrange(1, 8))
         ]
         width = draw.randrange(60, 200)
-        view = View()
+        view = TopView()
         assert max(map(cell_len, texts(view.screenful(seen(Told(found)), width)))) <= width
         view.open((found.groups[0].group,))
         assert all(
@@ -248,7 +248,7 @@ def test_generated_names_and_widths_fit() -> None:
 
 def test_of_fifty_thousand_groups_a_thousand_are_shown_and_the_filter_finds_the_others() -> None:
     told = Told(many_groups(50_000))
-    view = View()
+    view = TopView()
     shown = view.screenful(seen(told), 80)
     assert len(shown.table.rows) == 1_000
     assert shown.summary == "by state, the first 1,000 of 50,000"
@@ -329,7 +329,7 @@ CONNECT = ConnectView(
 def test_a_connect_group_has_its_work_opened_with_who_gets_what_nobody_has() -> None:
     idle = changed(CONNECT, group="idle", unassigned=[], contradictions=[], items=[])
     told = Told(changed(many_groups(1), now_ms=NOW_MS, connect=[idle, CONNECT]))
-    view = View()
+    view = TopView()
     view.choose(3)
     shown = view.screenful(seen(told), 120)
     assert [[cell.strip() for cell in row] for row in shown.table.rows] == [
@@ -362,7 +362,7 @@ def test_a_connect_group_that_lost_a_worker_is_shown_as_the_page_has_it() -> Non
     cluster.group.leave("W1")
     cluster.round()
     told = Told(page(cluster.state, cluster.group.now_ms))
-    view = View()
+    view = TopView()
     view.choose(3)
     shown = view.screenful(seen(told), 120)
     ((name, workers, connectors, tasks, *_),) = (
@@ -384,7 +384,7 @@ def test_a_table_of_each_kind_counts_what_there_is() -> None:
 
 
 def test_a_screenful_of_a_thousand_groups_takes_a_fraction_of_the_time_between_two() -> None:
-    told, view = Told(many_groups()), View()
+    told, view = Told(many_groups()), TopView()
     began = time.process_time()
     view.screenful(seen(told), 80)
     assert time.process_time() - began < 1.0
