@@ -19,7 +19,7 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.process.pulses import CONNECT_READER
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import isolated_record
-from caughtup.agents.topics.standalone_consumer import ConsumerRecord, Poll, StandaloneConsumer
+from caughtup.agents.topics.consumer import ConsumerRecord, Poll, StandaloneConsumer
 from caughtup.models.connect_clusters.configuration import Configuration
 from caughtup.models.connect_clusters.topic_sets import ClusterTopics, TopicSet, find_topic_sets
 from caughtup.models.records.connect.config import decode_config

@@ -139,9 +139,7 @@ class Publisher(Service):
             await asyncio.sleep(_PAUSE_SECONDS)
 
     def _written(self, topic: str, sought: Container[Record], since_ms: int) -> frozenset[Record]:
-        records = read_topic(
-            self._settings, topic, Progress(), since_ms, unreadable=lambda offset, why: None
-        )
+        records = read_topic(self._settings, topic, Progress(), since_ms)
         return frozenset(record for record in records if record in sought)
 
     def _answered(self, topic: str, acknowledged: Acknowledged, error: KafkaError | None) -> None:

@@ -18,8 +18,8 @@ from caughtup.agents.kept_channel import KeptChannel
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.pulses import TOPICS_READER
 from caughtup.agents.settings import Settings
+from caughtup.agents.topics.consumer import ConsumerRecord, Poll, StandaloneConsumer
 from caughtup.agents.topics.definitions import topic_name
-from caughtup.agents.topics.standalone_consumer import ConsumerRecord, Poll, StandaloneConsumer
 from caughtup.models.records.decoding import BAD_COMPRESSION
 from caughtup.models.state.cluster import ClusterState
 

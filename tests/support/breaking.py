@@ -27,7 +27,7 @@ from caughtup.agents.offsets.reader import OffsetsReader
 from caughtup.agents.process import pulses, supervisor
 from caughtup.agents.process.pulses import PUBLISHER
 from caughtup.agents.reassignments.probe import ReassignmentsProbe
-from caughtup.agents.topics import standalone_consumer
+from caughtup.agents.topics import consumer as topics_consumer
 from caughtup.agents.topics.forgetting import Forgetter
 from caughtup.agents.topics.keeper import TopicKeeper
 from caughtup.agents.topics.publisher import Publisher
@@ -91,8 +91,8 @@ def main_with(part: str, trigger: Path, arguments: list[str]) -> None:
     elif part in (READING, HANGING, STANDING):
         _break_polls(part, trigger)
     elif part == OWN_HANGING:
-        poll = standalone_consumer.StandaloneConsumer.poll
-        standalone_consumer.StandaloneConsumer.poll = lambda *args: (
+        poll = topics_consumer.StandaloneConsumer.poll
+        topics_consumer.StandaloneConsumer.poll = lambda *args: (
             time.sleep(_FOR_EVER) if trigger.exists() else poll(*args)
         )
     elif part == ANSWERING:

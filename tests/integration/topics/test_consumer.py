@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.standalone_consumer import ConsumerRecord, StandaloneConsumer
+from caughtup.agents.topics.consumer import ConsumerRecord, StandaloneConsumer
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from tests.support.service import wait_for
 
