@@ -72,6 +72,20 @@ class ConnectTopics:
         """Wait up to ``seconds`` for records, and return those that have arrived."""
         return self._consumer.poll(seconds)
 
+    def read_to_end(self, state: ClusterState, patience_seconds: float) -> None:
+        """Read to the present end, for a command's look. Waits up to ``patience_seconds``."""
+        state.connect.unreadable = self.look(state)
+        until = time.monotonic() + patience_seconds
+        while time.monotonic() < until:
+            poll = self.poll(_POLL_SECONDS)
+            for topic, records in poll.records.items():
+                apply_records(state, topic, records)
+            self.note_read(state)
+            unreadable = {topic: error.str() for topic, error in poll.refused.items()}
+            state.connect.unreadable.update(unreadable)
+            if not poll.records and (state.connect.looked or unreadable):
+                return
+
     def note_read(self, state: ClusterState) -> None:
         """Tell the state which topics were read to the end that they had when opened."""
         unread = {topic for topic, _ in self._consumer.unread}

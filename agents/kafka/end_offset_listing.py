@@ -26,8 +26,6 @@ from caughtup.models.offsets import EndOffsets
 
 log = logging.getLogger(__name__)
 
-#: How long a listing waits for brokers that answered the last one in time.
-_PATIENCE_SECONDS = 3.0
 #: Start, last stable and log end offsets.
 _SPECS = (
     (OffsetSpec.earliest(), IsolationLevel.READ_UNCOMMITTED),
@@ -114,12 +112,10 @@ class EndOffsetLister:
         """Return the racks of replicas as of the last listing: see ``replica_racks``."""
         return {} if self._known is None else replica_racks(self._client, self._known, wants)
 
-    def list_ends(
-        self, wants: Callable[[str], bool], patience_seconds: float = _PATIENCE_SECONDS
-    ) -> EndOffsetListing:
+    def list_ends(self, wants: Callable[[str], bool], patience_seconds: float) -> EndOffsetListing:
         """List start, last stable and log end offsets of every topic that ``wants(topic)`` names.
 
-        Blocks. Raises KafkaException when the cluster cannot be reached.
+        Waits up to ``patience_seconds`` for brokers that answered the last listing in time. Raises KafkaException when the cluster cannot be reached.
         """
         metadata, failure = self._metadata(patience_seconds)
         by_leader: dict[int, list[ClientTopicPartition]] = {}
@@ -203,11 +199,6 @@ class EndOffsetLister:
         # Destroying such a client may never return either.
         threading.Thread(target=former.clear, name="wedged-client", daemon=True).start()
         return tuple(sorted(wedged))
-
-
-def list_end_offsets(admin: AdminClient, wants: Callable[[str], bool]) -> EndOffsetListing:
-    """List end offsets once, and wait for every broker: see ``EndOffsetLister.list_ends``."""
-    return EndOffsetLister(lambda: admin).list_ends(wants, WEDGED_SECONDS)
 
 
 def topic_ids(admin: AdminClient, topics: set[str]) -> dict[str, bytes]:

@@ -16,8 +16,8 @@ from caughtup.agents.cli.lag.main import NOTHING_MATCHED
 from caughtup.agents.cli.lag.rows import named
 from caughtup.agents.cli.options import connection_options, format_option, settings_of
 from caughtup.agents.cli.service.options import service_of, service_options
-from caughtup.agents.cli.snapshot import read_snapshot
 from caughtup.agents.columns import CONFIG_COLUMNS, cells
+from caughtup.agents.looks import read_snapshot
 from caughtup.agents.progress import Progress
 from caughtup.models.records.config_lines import ChangelogsLine, ConfigLine, Line
 from caughtup.models.shown.configs import application_lines

@@ -13,7 +13,6 @@ import click
 import msgspec
 
 from caughtup.agents.cli.columns import Output, printable
-from caughtup.agents.cli.connect.look import ConnectLooks
 from caughtup.agents.cli.connect.tables import group_lines
 from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.lag.main import NOTHING_MATCHED
@@ -27,6 +26,8 @@ from caughtup.agents.cli.options import (
 from caughtup.agents.cli.service.options import service_of, service_options
 from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
+from caughtup.agents.looks import ClusterLooks
+from caughtup.agents.progress import Progress
 from caughtup.models.shown.connect import Line, connect_lines
 
 _CLEAR = "\x1b[H\x1b[2J\x1b[3J"
@@ -89,10 +90,10 @@ def connect(
 
 def _lines_of_looks(connection: dict[str, Any]) -> Callable[[], list[Line]]:
     """Return what looks at the cluster and tells of its Connect groups."""
-    looks = ConnectLooks(settings_of(connection))
+    looks = ClusterLooks(settings_of(connection), connect=True)
 
     def look() -> list[Line]:
-        state, at_ms = looks.look(), now_ms()
+        state, at_ms = looks.look(Progress()), now_ms()
         groups = sorted(state.connect.groups)
         return [line for group in groups for line in connect_lines(state, group, at_ms)]
 

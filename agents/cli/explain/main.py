@@ -14,7 +14,7 @@ from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.explain.tables import print_explanation
 from caughtup.agents.cli.lag.main import NOTHING_MATCHED
 from caughtup.agents.cli.options import connection_options, format_option, settings_of
-from caughtup.agents.cli.snapshot import read_snapshot
+from caughtup.agents.looks import read_snapshot
 from caughtup.agents.progress import Progress
 from caughtup.models.decisions.life import DecidedGeneration
 from caughtup.models.records.fields import ABSENT, Absent, changed, or_absent

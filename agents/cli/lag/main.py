@@ -31,7 +31,6 @@ from caughtup.agents.cli.options import (
     watch_options,
 )
 from caughtup.agents.cli.service.options import service_of, service_options
-from caughtup.agents.cli.snapshot import ClusterLooks
 from caughtup.agents.columns import (
     CONFIG_COLUMNS,
     COPY_COLUMNS,
@@ -42,6 +41,7 @@ from caughtup.agents.columns import (
     cells,
 )
 from caughtup.agents.errors import UserError
+from caughtup.agents.looks import ClusterLooks
 from caughtup.models.records.lag_lines import CopyLine, PartitionLine
 from caughtup.models.shown.lag import Line
 from caughtup.models.verdicts import LAG

@@ -24,7 +24,6 @@ from caughtup.agents.cli.options import (
     format_option,
     settings_of,
 )
-from caughtup.agents.cli.reassignments.snapshot import ReassignmentView
 from caughtup.agents.cli.reassignments.table import rendered
 from caughtup.agents.cli.service.options import service_of, service_options
 from caughtup.agents.clock import now_ms
@@ -32,6 +31,7 @@ from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.first_contact import connect
 from caughtup.agents.kafka.protocol.decoding import explain_failure
+from caughtup.agents.looks import ReassignmentView
 from caughtup.agents.probes.reassignments import ReassignmentObserver, ReassignmentRound
 from caughtup.agents.process.fault_log import FaultLog
 from caughtup.agents.progress import Progress

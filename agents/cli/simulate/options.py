@@ -11,8 +11,8 @@ import click
 
 from caughtup.agents.cli.lag.main import NOTHING_MATCHED
 from caughtup.agents.cli.options import settings_of
-from caughtup.agents.cli.snapshot import read_snapshot
 from caughtup.agents.clock import now_ms
+from caughtup.agents.looks import read_snapshot
 from caughtup.agents.progress import Progress
 from caughtup.models.assignment.configs import read_configs
 from caughtup.models.errors import ScenarioError

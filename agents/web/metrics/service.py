@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from caughtup.agents.end_offsets import PROBE as END_OFFSETS
+from caughtup.agents.probes.end_offsets import PROBE as END_OFFSETS
 from caughtup.agents.process.health import PROBES
 from caughtup.agents.web.door.refusals import REASONS
 from caughtup.agents.web.metrics.families import Family, Scrape

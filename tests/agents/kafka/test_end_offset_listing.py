@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 
 from caughtup.agents.kafka import end_offset_listing
 from caughtup.agents.kafka.admin_results import result_of
-from caughtup.agents.kafka.end_offset_listing import EndOffsetLister, list_end_offsets
+from caughtup.agents.kafka.end_offset_listing import EndOffsetLister
 from caughtup.models.ids import TopicPartition
 
 #: By partition of ``words``: its leader, and the offset that the client has for it.
@@ -93,7 +93,8 @@ def lister(*clients: HangingClient) -> EndOffsetLister:
 
 
 def test_who_has_a_leader_and_no_offset_is_unanswered() -> None:
-    listing = list_end_offsets(cast(AdminClient, Client()), lambda _: True)
+    asking = EndOffsetLister(lambda: cast(AdminClient, Client()))
+    listing = asking.list_ends(lambda _: True, PATIENCE_SECONDS)
     assert listing.found.keys() == {LED}
     assert listing.found[LED].end_offset == 7
     assert listing.present == {LED, LOST, REFUSED, LEADERLESS}
