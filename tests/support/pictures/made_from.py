@@ -55,9 +55,10 @@ def _code(source: bytes) -> bytes:
     """Return what of a module can change a picture: its code, without comments and docstrings."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            if ast.get_docstring(node, clean=False) is not None:
-                del node.body[0]
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if ast.get_docstring(node, clean=False) is not None:
+            del node.body[0]
     return ast.dump(tree).encode()
 
 
