@@ -12,8 +12,11 @@ from caughtup.models.assignment.racks import TaskReplicas, find_racks
 from caughtup.models.assignment.releases import NEWEST, Release
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.kafka.public_sticky.assignor import decide_public_sticky
-from caughtup.models.assignors.kafka.sticky.assignor import decide_fallback_prior, decide_sticky
-from caughtup.models.assignors.kafka.sticky.orders import LeaderOrders
+from caughtup.models.assignors.kafka.sticky import (
+    LeaderOrders,
+    decide_fallback_prior,
+    decide_sticky,
+)
 from caughtup.models.assignors.registry import decide
 from caughtup.models.decisions.exact.members import Difference, compare_members, differs_as_a_whole
 from caughtup.models.decisions.inputs.gathering import GenerationInputs, members_of, unsettled

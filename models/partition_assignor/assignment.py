@@ -12,7 +12,7 @@ from caughtup.models.assignment.decision import Decision
 from caughtup.models.assignment.racks import TaskReplicas, find_racks
 from caughtup.models.assignment.scenario import Client, Scenario
 from caughtup.models.assignors.kafka.public_sticky.assignor import decide_public_sticky
-from caughtup.models.assignors.kafka.sticky.assignor import decide_fallback_prior, decide_sticky
+from caughtup.models.assignors.kafka.sticky import decide_fallback_prior, decide_sticky
 from caughtup.models.assignors.registry import decide
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition

@@ -11,7 +11,7 @@ from caughtup.models.assignors.java.hash_map import (
     subtopology_hash_code_of,
     task_hash_code_of,
 )
-from caughtup.models.assignors.kafka.sticky.orders import LeaderOrders
+from caughtup.models.assignors.kafka.sticky import LeaderOrders
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
 

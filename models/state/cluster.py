@@ -19,9 +19,7 @@ from caughtup.models.decisions.applications import Applications
 from caughtup.models.decisions.generation import DecisionContext, decide_if_due
 from caughtup.models.decisions.life import GenerationLife
 from caughtup.models.decisions.task_table import TaskCopy, brokers_task_table, task_table
-from caughtup.models.faults.isolation import Faults, Isolation
-from caughtup.models.faults.refused_records import RefusedRecords
-from caughtup.models.faults.set_aside import SetAsideRecords
+from caughtup.models.faults import Faults, Isolation, RefusedRecords, SetAsideRecords
 from caughtup.models.groups.classic import ReadGroup, read_classic_groups
 from caughtup.models.groups.table import GroupTable
 from caughtup.models.groups.topic_names import TopicNames
@@ -40,7 +38,7 @@ from caughtup.models.reassignments.tracker import ReassignmentTracker
 from caughtup.models.reassignments.watch import ReassignmentWatch
 from caughtup.models.recent.recent import Recent
 from caughtup.models.records.recommendations import RecommendationRecord
-from caughtup.models.spark_queries.table import SparkQueries
+from caughtup.models.spark_queries import SparkQueries
 from caughtup.models.state.wanted_topics import known_replicas, racked_topics, wanted_topics
 from caughtup.models.tasks.positions import TaskPositions
 from caughtup.models.watching import Watching, is_end

@@ -17,7 +17,7 @@ from prometheus_client.utils import floatToGoString
 from caughtup.agents.process.health import Health
 from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.metrics.group_lines import escaped
-from caughtup.models.faults.isolation import Isolation
+from caughtup.models.faults import Isolation
 from caughtup.models.lag.objectives import Objectives
 from caughtup.models.state.cluster import ClusterState
 

@@ -9,9 +9,7 @@ import msgspec
 
 import caughtup
 from caughtup.agents.process.health import Health
-from caughtup.models.faults.isolation import Fault
-from caughtup.models.faults.refused_records import Refusal
-from caughtup.models.faults.set_aside import SetAside
+from caughtup.models.faults import Fault, Refusal, SetAside
 from caughtup.models.reassignments.orphaned_throttles import OrphanedThrottle
 from caughtup.models.records.fields import ABSENT, Absent, Json, Part, or_absent
 from caughtup.models.records.reassignment_lines import EndedReassignment, Reassignment

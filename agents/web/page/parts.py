@@ -6,8 +6,7 @@ from collections.abc import Generator, Mapping, Sequence
 
 from caughtup.agents.process.health import Health
 from caughtup.agents.web.page.head import Head, Movements, encoded, head_of, left_out, movements
-from caughtup.models.faults.isolation import Fault
-from caughtup.models.faults.set_aside import SetAside
+from caughtup.models.faults import Fault, SetAside
 from caughtup.models.recent.happenings import Happening, Kind
 from caughtup.models.shown.connect import ConnectView, connect_view
 from caughtup.models.shown.groups import CheckpointProblem

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from heapq import heapify, heapreplace
 
 from caughtup.models.assignment.client_state import ClientState
@@ -12,11 +13,43 @@ from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.java.hash_map import JavaHashMap, copied_table, task_hash_code_of
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs, RackAwareAssignor
-from caughtup.models.assignors.kafka.stickiness.explanation import explain_sticky
-from caughtup.models.assignors.kafka.stickiness.previous_tasks import StickyHistory
-from caughtup.models.assignors.kafka.stickiness.task_pairs import TaskPairs, require_countable
-from caughtup.models.assignors.kafka.sticky.orders import LeaderOrders, orders_of_ids
-from caughtup.models.ids import TaskId
+from caughtup.models.assignors.kafka.stickiness import (
+    StickyHistory,
+    TaskPairs,
+    explain_sticky,
+    order_of_clients,
+    require_countable,
+)
+from caughtup.models.ids import ProcessId, TaskId
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderOrders:
+    """The orders of a leader's hash tables on which the sticky assignor's decision depends.
+
+    ``arrival`` are the clients in the order in which the leader read their first subscriptions;
+    None for a map that is sorted by process id. ``tasks`` are all tasks in the order of the
+    leader's HashMap, and ``stateful`` those with state in the order of its HashSet.
+    """
+
+    arrival: Sequence[ProcessId] | None
+    tasks: Sequence[TaskId]
+    stateful: Sequence[TaskId]
+
+    def of_clients(self, scenario: Scenario) -> ClientHashOrder:
+        """Return the order of the clients: that of the leader's HashMaps, or by process id."""
+        process_ids = [client.process_id for client in scenario.clients]
+        replicas = scenario.configs.num_standby_replicas
+        if self.arrival is None:
+            return ClientHashOrder(process_ids, replicas)
+        return order_of_clients(process_ids, self.arrival, replicas)
+
+
+def orders_of_ids(scenario: Scenario) -> LeaderOrders:
+    """Return the orders of clients and tasks by their ids."""
+    tasks = sorted((*scenario.stateful, *scenario.stateless))
+    return LeaderOrders(None, tasks, scenario.stateful)
+
 
 DEFAULT_COSTS = Costs(traffic=1, non_overlap=10)
 
