@@ -29,8 +29,7 @@ from caughtup.agents.errors import UserError
 from caughtup.agents.process.garbage import collect_seldom
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
-from caughtup.bench.loop.turns import LoopTurns
-from caughtup.bench.loop.waiting import until
+from caughtup.bench.loop.turns import LoopTurns, until
 from caughtup.bench.offsets.readers import process_figures
 from caughtup.bench.options import partitions_option
 from caughtup.models.errors import CaughtupError

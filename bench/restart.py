@@ -35,7 +35,7 @@ class _ServiceProcess:
     """A process of ``caughtup run``; several have the same settings except the ports."""
 
     def __init__(self, cluster: EmbeddedCluster) -> None:
-        from caughtup.demo.processes.ports import free_ports
+        from caughtup.demo.processes.children import free_ports
 
         self._cluster = cluster
         self._port = free_ports(1)[0]

@@ -25,7 +25,7 @@ from caughtup.models.errors import CaughtupError
 
 if TYPE_CHECKING:
     from caughtup.demo.reassignments.churn import ChurnedReassignment, EtaError
-    from caughtup.demo.reassignments.staged import StagedReassignment
+    from caughtup.demo.reassignments.stage import StagedReassignment
     from caughtup.demo.story.stage import DemoStage
 
 #: An ETA is right if its error is at most this share of the time left.

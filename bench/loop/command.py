@@ -26,8 +26,7 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
 from caughtup.agents.process.garbage import collect_seldom
 from caughtup.agents.settings import Settings
-from caughtup.bench.loop.turns import LoopTurns
-from caughtup.bench.loop.waiting import WAIT_SECONDS, until
+from caughtup.bench.loop.turns import WAIT_SECONDS, LoopTurns, until
 from caughtup.models.decisions.life import DecidedGeneration
 from caughtup.models.decisions.recommendation import encode_recommendation, recommendation
 from caughtup.models.errors import CaughtupError

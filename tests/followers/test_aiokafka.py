@@ -18,10 +18,9 @@ from aiokafka.protocol.metadata import MetadataResponse_v1
 
 from caughtup.followers.aiokafka import Follower
 from caughtup.followers.python import member as member_module
-from caughtup.followers.python.copies import Resume
-from caughtup.followers.python.positions import PositionReports
+from caughtup.followers.python.reports import PositionReports
 from caughtup.followers.python.settings import FollowerSettings
-from caughtup.followers.python.topology import TopicGroup, Topology
+from caughtup.followers.python.topology import Resume, TopicGroup, Topology
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.wire.assignment_info import decode_assignment_info

@@ -11,8 +11,7 @@ import msgspec
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from caughtup.followers.python.group_snapshot import read_group
-from caughtup.followers.python.members import Members
+from caughtup.followers.python.group_snapshot import Members, read_group
 from caughtup.followers.python.rebalance import RebalanceDecision, decide_rebalance, keep_in_place
 from caughtup.followers.python.topology import TopicGroup, Topology
 from caughtup.models.assignment.compact import CompactScenario, scenario_record

@@ -23,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.followers.faust import FollowingAssignor, following
-from caughtup.followers.python.faust.user_data import join_user_data, split_user_data
+from caughtup.followers.python.faust.worker import join_user_data, split_user_data
 from caughtup.models.errors import DecodeError, ScenarioError
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.wire.consumer_protocol import decode_subscription

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.followers.faust import FollowingAssignor, following
-from caughtup.followers.python.faust.user_data import join_user_data
+from caughtup.followers.python.faust.worker import join_user_data
 from caughtup.followers.python.settings import FollowerSettings
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.wire.user_data_encoding import encode_subscription_info

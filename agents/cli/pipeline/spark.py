@@ -42,7 +42,7 @@ def running_spark(application: str, master: str | None) -> Iterator[SparkSession
     Raises CaughtupError ``spark_failed``, too, where its JVM ends within the context.
     """
     spark = start_spark(application, master)
-    from caughtup.pipelines.spark.jvm import report_dead_jvm, stop
+    from caughtup.pipelines.spark.session import report_dead_jvm, stop
 
     try:
         with report_dead_jvm(spark):

@@ -14,8 +14,7 @@ from caughtup.demo.connect.decided_again import DecidedAgain, decide_again
 from caughtup.demo.connect.group_log import ConfigLog
 from caughtup.demo.story.connect.play import SixCases
 from caughtup.demo.story.connect.rows import CaseRow
-from caughtup.demo.story.connect.stage import GROUP, ConnectStage
-from caughtup.demo.story.connect.watched import Foretold, WatchedGroup
+from caughtup.demo.story.connect.stage import GROUP, ConnectStage, Foretold, WatchedGroup
 from caughtup.demo.story.stage import caughtup_command
 
 Say = Callable[[str], None]

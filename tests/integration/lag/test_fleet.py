@@ -19,11 +19,10 @@ from click.testing import CliRunner
 from caughtup.agents.end_offsets import apply_record
 from caughtup.agents.main import main
 from caughtup.demo.cluster.topics import create_topics
-from caughtup.demo.fleet.end_offsets import write_end_offsets
 from caughtup.demo.fleet.offset_commits import RawRecord, make_offsets_topic, write_records
 from caughtup.demo.fleet.protocol import play_fleet
 from caughtup.demo.fleet.raw_records import read_back
-from caughtup.demo.fleet.records import fleet_records
+from caughtup.demo.fleet.records import fleet_records, write_end_offsets
 from caughtup.demo.fleet.timeline import FleetSettings, fleet_events, fleet_topics, log_end
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition

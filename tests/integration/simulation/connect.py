@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from rich import print as shown
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.demo.cluster.log import read_topic
+from caughtup.demo.cluster.topics import read_topic
 from caughtup.demo.connect.group_log import GroupLog, LoggedGeneration
 from caughtup.demo.connect.workers import ConnectWorkers
 from caughtup.demo.story.connect.cases import CASES, CONNECTORS

@@ -13,7 +13,7 @@ import pytest
 
 from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.java import jars
-from caughtup.pipelines.java.ivy import Coordinate, JarsUnavailable, module_descriptor
+from caughtup.pipelines.java.jars import Coordinate, JarsUnavailable, module_descriptor
 
 # Small, and with one dependency.
 BINDING = "org.slf4j:slf4j-simple:1.7.36"
