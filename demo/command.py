@@ -156,7 +156,7 @@ def _scripted(play: Callable[..., object], console: Console, output: str) -> int
 
 
 def _connect(max_delay: int, web_port: int, console: Console, output: str) -> int:
-    from caughtup.demo.story.connect import rows
+    from caughtup.demo.story.connect import show
     from caughtup.demo.story.connect.show import play
     from caughtup.demo.story.connect.stage import ConnectStage
     from caughtup.demo.story.show import narrator
@@ -165,12 +165,12 @@ def _connect(max_delay: int, web_port: int, console: Console, output: str) -> in
     with ConnectStage(max_delay_ms=1000 * max_delay, web_port=web_port) as stage:
         played = play(stage, narrator(console))
     if output == "json":
-        for line in rows.lines(played):
+        for line in show.lines(played):
             click.echo(msgspec.json.encode(line).decode())
         seconds = round(time.monotonic() - started, 1)
         click.echo(msgspec.json.encode({"ok": played.ok, "seconds": seconds}).decode())
     else:
-        rows.print_played(played, 1000 * max_delay, console)
+        show.print_played(played, 1000 * max_delay, console)
     return 0 if played.ok else 1
 
 

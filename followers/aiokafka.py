@@ -30,7 +30,7 @@ from caughtup.followers.python.topology import Copies, Topology
 from caughtup.models.groups.assignments import FOLLOWERS_PROTOCOL
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
-from caughtup.models.wire.user_data_encoding import encode_assignment_info
+from caughtup.models.wire.user_data import encode_assignment_info
 
 log = logging.getLogger("caughtup.followers")
 

@@ -43,7 +43,7 @@ from caughtup.models.assignment.configs import read_configs
 from caughtup.models.groups.assignments import FOLLOWERS_PROTOCOL
 from caughtup.models.ids import ProcessId
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
-from caughtup.models.wire.user_data_encoding import encode_assignment_info
+from caughtup.models.wire.user_data import encode_assignment_info
 
 # Registers the store for tables with store="caughtup-memory://".
 STORES.aliases["caughtup-memory"] = "caughtup.followers.python.faust.memory:MemoryStore"

@@ -34,7 +34,7 @@ from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.records.end_offsets import FORMAT, EndOffsetsRecord
 from caughtup.models.records.topics import END_OFFSETS, with_prefix
-from caughtup.models.wire.user_data_encoding import encode_assignment_info, encode_subscription_info
+from caughtup.models.wire.user_data import encode_assignment_info, encode_subscription_info
 
 #: Whether it is Kafka Streams' → the name of the group's protocol.
 PROTOCOLS = {True: "stream", False: "range"}

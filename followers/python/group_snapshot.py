@@ -13,10 +13,13 @@ from caughtup.models.assignors.following.placement import ClientStates
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.offsets import UNKNOWN_OFFSET_SUM, sum_offsets
-from caughtup.models.partition_assignor.clients import ClientMetadata, clients_of
-from caughtup.models.partition_assignor.rebalance import MemberSubscription
+from caughtup.models.partition_assignor.rebalance import (
+    ClientMetadata,
+    MemberSubscription,
+    clients_of,
+)
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
-from caughtup.models.wire.subscription_info import SubscriptionInfo, decode_subscription_info
+from caughtup.models.wire.user_data import SubscriptionInfo, decode_subscription_info
 
 log = logging.getLogger("caughtup.followers")
 

@@ -26,8 +26,7 @@ from caughtup.followers.python.reports import PositionReports
 from caughtup.followers.python.settings import FollowerSettings
 from caughtup.followers.python.topology import Copies, Resume, Topology
 from caughtup.models.assignment.configs import read_configs
-from caughtup.models.assignors.following.follow_ups import FollowerInputs, FollowUpCounter
-from caughtup.models.assignors.following.follower import backoff_ms
+from caughtup.models.assignors.following.follower import FollowerInputs, FollowUpCounter, backoff_ms
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.offsets import LATEST_OFFSET, sum_offsets
@@ -36,8 +35,7 @@ from caughtup.models.partition_assignor.task_partitions import TaskPartitions
 from caughtup.models.records.application_states import FORMAT
 from caughtup.models.records.keys import encode_group
 from caughtup.models.records.topics import APPLICATION_STATES, RECOMMENDATIONS, TASK_POSITIONS
-from caughtup.models.wire.assignment_info import decode_assignment_info
-from caughtup.models.wire.user_data_encoding import encode_subscription_info
+from caughtup.models.wire.user_data import decode_assignment_info, encode_subscription_info
 
 log = logging.getLogger("caughtup.followers")
 

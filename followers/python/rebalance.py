@@ -10,11 +10,11 @@ from caughtup.followers.python.reports import application_state, decided_with
 from caughtup.followers.python.topology import Topology
 from caughtup.models.assignment.decision import ClientDecision, Decision
 from caughtup.models.assignment.scenario import Scenario
-from caughtup.models.assignors.following.follow_ups import FollowerInputs
 from caughtup.models.assignors.following.follower import (
     FOLLOWED,
     GIVEN_UP,
     FollowerDecision,
+    FollowerInputs,
     Patience,
     follow,
 )

@@ -8,11 +8,15 @@ from msgspec.structs import replace
 
 from caughtup.followers.python.topology import Topology
 from caughtup.models.assignment.scenario import Client, Scenario
-from caughtup.models.assignors.following.follow_ups import FollowerInputs
-from caughtup.models.assignors.following.follower import FOLLOWED, FollowerDecision, Patience
+from caughtup.models.assignors.following.follower import (
+    FOLLOWED,
+    FollowerDecision,
+    FollowerInputs,
+    Patience,
+)
 from caughtup.models.assignors.following.recommendation import FollowedRecommendation
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
-from caughtup.models.partition_assignor.clients import ClientMetadata as GroupClient
+from caughtup.models.partition_assignor.rebalance import ClientMetadata as GroupClient
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
 from caughtup.models.records.application_states import (
     FORMAT,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from caughtup.models.errors import DecodeError
-from caughtup.models.wire.consumer_protocol import ConsumerAssignment, decode_assignment
-from caughtup.models.wire.group_metadata import GroupMetadata
+from caughtup.models.wire.group_metadata import ConsumerAssignment, GroupMetadata, decode_assignment
 
 #: The protocol name under which Kafka Streams joins a classic group.
 STREAMS_PROTOCOL = "stream"

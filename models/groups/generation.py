@@ -14,11 +14,19 @@ from caughtup.models.groups.assignments import (
 )
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.offsets import LATEST_OFFSET
-from caughtup.models.wire.assignment_info import AssignmentInfo, decode_assignment_info
 from caughtup.models.wire.connect_protocol import PROTOCOL_TYPE
-from caughtup.models.wire.consumer_protocol import ConsumerAssignment, decode_subscription
-from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata
-from caughtup.models.wire.subscription_info import VERSIONS, decode_subscription_info
+from caughtup.models.wire.group_metadata import (
+    ConsumerAssignment,
+    GroupMember,
+    GroupMetadata,
+    decode_subscription,
+)
+from caughtup.models.wire.user_data import (
+    VERSIONS,
+    AssignmentInfo,
+    decode_assignment_info,
+    decode_subscription_info,
+)
 
 
 def group_type(metadata: GroupMetadata) -> str:

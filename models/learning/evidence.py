@@ -26,9 +26,8 @@ from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.learning.ranges import Algorithm, ConfigRange, IntSpan, united
 from caughtup.models.learning.target import Target, target_of
 from caughtup.models.learning.unknown_ends import limits_by_task, without_ends
-from caughtup.models.partition_assignor.clients import ClientMetadata, clients_of
-from caughtup.models.partition_assignor.task_orders import leader_orders
-from caughtup.models.partition_assignor.task_partitions import TaskPartitions
+from caughtup.models.partition_assignor.rebalance import ClientMetadata, clients_of
+from caughtup.models.partition_assignor.task_partitions import TaskPartitions, leader_orders
 
 #: Assignors that depend on the iteration orders of a leader's collections.
 _STICKY = {"sticky": decide_sticky, "fallback_prior": decide_fallback_prior}

@@ -11,9 +11,8 @@ from shutil import get_terminal_size
 from caughtup.agents.cli.columns import printable
 from caughtup.agents.cli.simulate.answers import named
 from caughtup.models.durations import counted, duration
-from caughtup.models.simulation.drawing import draw, letters_of
 from caughtup.models.simulation.streams.plan import SimulationResult
-from caughtup.models.simulation.time_line import Activity
+from caughtup.models.simulation.time_line import Activity, draw, letters_of
 from caughtup.models.what_if.question import WhatIfAnswer
 from caughtup.models.what_if.setting import Playable
 

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.wire.flexible_reader import FlexibleReader, tagged_field
-from caughtup.models.wire.reader import Reader
+from caughtup.models.wire.reader import FlexibleReader, Reader, tagged_field
 
 _INT32 = struct.Struct(">i")
 _VERSIONS = struct.Struct(">hhh")  # API key, least and greatest version

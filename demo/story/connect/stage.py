@@ -11,7 +11,7 @@ from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.connect.group_log import GroupLog, LoggedGeneration
 from caughtup.demo.connect.workers import ConnectWorkers
 from caughtup.demo.story.stage import DemoStage
-from caughtup.models.connect.names import written
+from caughtup.models.connect.work import written
 from caughtup.models.errors import CaughtupError
 
 GROUP = "connect-demo"

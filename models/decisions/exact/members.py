@@ -13,8 +13,8 @@ from caughtup.models.decisions.inputs.gathering import members_of
 from caughtup.models.groups.generation import StreamsClient, StreamsGeneration, StreamsMember
 from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.partition_assignor.clients import ClientMetadata, clients_of
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment, assign_group
+from caughtup.models.partition_assignor.rebalance import ClientMetadata, clients_of
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
 
 #: What stands for the probing rebalance's time: any but 0. When it is due, the leader's clock says.

@@ -29,10 +29,13 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.polls.batch import decode_batch
 from caughtup.models.records.topics import END_OFFSETS, with_prefix
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.wire.assignment_info import decode_assignment_info
-from caughtup.models.wire.consumer_protocol import decode_assignment, decode_subscription
-from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata
-from caughtup.models.wire.subscription_info import decode_subscription_info
+from caughtup.models.wire.group_metadata import (
+    GroupMember,
+    GroupMetadata,
+    decode_assignment,
+    decode_subscription,
+)
+from caughtup.models.wire.user_data import decode_assignment_info, decode_subscription_info
 from tests.integration.conftest import MakeCluster
 
 pytestmark = pytest.mark.thorough

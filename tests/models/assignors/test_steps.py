@@ -14,7 +14,7 @@ from caughtup.models.assignors.kafka.high_availability.assignor import balance_o
 from caughtup.models.assignors.kafka.high_availability.task_movement import (
     ConstrainedPrioritySet,
 )
-from caughtup.models.assignors.kafka.standbys.assignor import assign_default_standbys
+from caughtup.models.assignors.kafka.standbys import assign_default_standbys
 from caughtup.models.ids import TaskId
 from tests.support.groups.streams import process
 

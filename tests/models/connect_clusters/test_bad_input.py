@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from caughtup.models.connect.names import written
+from caughtup.models.connect.work import written
 from caughtup.models.connect_clusters.topic_sets import TopicSet
 from caughtup.models.records.connect.config import decode_config
 from caughtup.models.records.connect.status import decode_status

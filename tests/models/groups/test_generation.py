@@ -13,8 +13,12 @@ from caughtup.models.groups.generation import StreamsGeneration, group_type, rea
 from caughtup.models.groups.membership import classic_membership
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.polls.batch import Record
-from caughtup.models.wire.consumer_protocol import ConsumerAssignment, decode_assignment
-from caughtup.models.wire.group_metadata import GroupMetadata, decode_group_metadata
+from caughtup.models.wire.group_metadata import (
+    ConsumerAssignment,
+    GroupMetadata,
+    decode_assignment,
+    decode_group_metadata,
+)
 from tests.support.groups.records import GROUP, START_MS, consumer_generation
 from tests.support.groups.streams import HANDING_OVER, RUNNING, WARMING, Member, generation, process
 

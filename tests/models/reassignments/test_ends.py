@@ -239,13 +239,13 @@ def test_a_reassignment_that_follows_at_once_ends_the_one_before(
 
 
 def test_one_that_adds_after_one_that_added_follows_it_if_that_is_in_sync() -> None:
-    """[1] → [1, 2], then [1, 2, 3]: the same request, whether or not 2 got in sync before it."""
+    """[1] → [1, 2], then [1, 2, 3]: whether 2 got in sync before the second request is not known."""
     first = observation((1, 2), (2,), (), isr=(1,))
     then = observation((1, 2, 3), (3,), (), as_of_ms=5_000)
     tracker = moving(first)
     end = tracker.apply(replace(then, isr=(1, 2)))
     assert end is not None
-    assert (end.outcome, tracker.ongoing[PARTITION].original) == ("completed", (1, 2))
+    assert (end.outcome, tracker.ongoing[PARTITION].original) == ("superseded", (1, 2))
     retargeted = moving(first, replace(then, isr=(1,)))
     assert retargeted.ongoing[PARTITION].original == (1,)
     assert ended(retargeted, (1, 2)).outcome == "reverted-partial"

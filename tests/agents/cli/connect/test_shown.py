@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from caughtup.agents.cli.connect import main
-from caughtup.models.connect.names import written
+from caughtup.models.connect.work import written
 from caughtup.models.shown.connect import Line, connect_lines
 from tests.support.connect.clusters import WorkerCluster, settled
 from tests.support.connect.playing import GROUP
