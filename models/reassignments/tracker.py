@@ -241,7 +241,7 @@ class ReassignmentTracker:
         unclear: bool = False,
     ) -> EndedReassignment:
         ended = ends.ended(tracked.latest, tracked.original, replicas, tracked.since_ms, at_ms)
-        if unclear:
+        if unclear and ended.outcome == "completed":
             ended = changed(ended, outcome="superseded")
         self.ended = [*self.ended, ended][-self.kept :]
         self.ended_counts[ended.outcome] += 1
