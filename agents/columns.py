@@ -14,11 +14,13 @@ import msgspec
 from caughtup.models.durations import counted, duration, size
 from caughtup.models.records.fields import or_none
 from caughtup.models.verdicts import (
+    CONTRADICTIONS,
     COPIES,
     DECISIONS,
     LAG,
+    OUTCOMES,
     REASSIGNMENTS,
-    Colour,
+    STREAMS,
     Vocabulary,
 )
 
@@ -51,15 +53,6 @@ Unit = Literal[
 #: What stands for a figure that isn't known, and before one that may be greater.
 UNKNOWN = "unknown"
 AT_LEAST = "≥"
-
-#: How bad contradictions of Connect are.
-CONTRADICTIONS: Mapping[str, Colour] = {
-    "failed": "red",
-    "zombie": "red",
-    "unassigned": "red",
-    "not_running": "yellow",
-    "fewer_tasks": "yellow",
-}
 
 
 class Column(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -292,7 +285,7 @@ ITEM_COLUMNS = (
 )
 #: Of a ``ContradictionLine``, an ``UnassignedLine``, a ``WorkerLine`` and a ``ConnectorLine``.
 CONTRADICTION_COLUMNS = (
-    Column("CONTRADICTION", colours=CONTRADICTIONS, of=("contradiction",)),
+    Column("CONTRADICTION", colours=CONTRADICTIONS.colours, of=("contradiction",)),
     Column("OF", name=True, of=("name",)),
     Column("WORKER", name=True, of=("worker",)),
     Column("FOR", right=True, of=("since_ms",), unit="since"),
@@ -323,15 +316,24 @@ CONNECTOR_COLUMNS = (
 
 
 def _declared(vocabulary: Vocabulary) -> dict[str, Any]:
+    shown = ("word", "colour", "sign", "meaning")
     terms = [
-        {"word": term.word, "colour": term.colour, "sign": term.sign} for term in vocabulary.terms
+        {name: value for name in shown if (value := getattr(term, name))}
+        for term in vocabulary.terms
     ]
     return {"unassessed": vocabulary.unassessed, "terms": terms}
 
 
 #: What the page gets with each view: verdicts, the best first, and the columns of its tables.
 DECLARED = {
-    "verdicts": {"lag": _declared(LAG), "reassignments": _declared(REASSIGNMENTS)},
+    "verdicts": {
+        "lag": _declared(LAG),
+        "reassignments": _declared(REASSIGNMENTS),
+        "outcomes": _declared(OUTCOMES),
+        "decisions": _declared(DECISIONS),
+        "contradictions": _declared(CONTRADICTIONS),
+        "streams": _declared(STREAMS),
+    },
     "columns": {
         "reassignments": REASSIGNMENT_COLUMNS,
         "groups": [column for column in GROUP_COLUMNS if column.page],

@@ -103,7 +103,7 @@ Line = Reassignment | ThrottleLine | MissingLine
 
 
 class EndedReassignment(Part, kw_only=True, omit_defaults=True):
-    """A reassignment that is over, and how it ended: one of ``reassignments/ends.py``'s OUTCOMES.
+    """A reassignment that is over, and how it ended: one of ``models/verdicts.py``'s OUTCOMES.
 
     ``target``: the replicas that it was to have at last. ``replicas``: those that it has, None if
     the topic is gone. ``original``: those that it had before. ``seconds``: how long it was seen.

@@ -10,10 +10,9 @@ from operator import attrgetter
 from caughtup.agents.web.metrics.families import Family, Scrape
 from caughtup.agents.web.metrics.group_lines import escaped
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.ends import OUTCOMES
 from caughtup.models.reassignments.tracker import TrackedReassignment
 from caughtup.models.records.reassignment_lines import Reassignment
-from caughtup.models.verdicts import REASSIGNMENTS
+from caughtup.models.verdicts import OUTCOMES, REASSIGNMENTS
 
 PHASES = ("U", "A", "B", "completing", "propagating")
 _CLUSTER = ("cluster",)
@@ -92,7 +91,7 @@ def _isr_joins(family: Family, scrape: Scrape, partition: TopicPartition) -> Ite
 
 
 def _ended(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
-    for outcome in OUTCOMES:
+    for outcome in OUTCOMES.words:
         count = scrape.state.reassignments.ended_counts[outcome]
         yield family.line((scrape.state.cluster, outcome), count)
 

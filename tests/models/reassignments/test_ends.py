@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from caughtup.models.reassignments.ends import OUTCOMES, EndedReassignment
+from caughtup.models.reassignments.ends import EndedReassignment
 from caughtup.models.reassignments.tracker import OLDER_MS, SETTLED_MS, ReassignmentTracker
 from caughtup.models.records.reassignments import (
     ClusterRecord,
     ReassignmentRecord,
 )
+from caughtup.models.verdicts import OUTCOMES
 from tests.support.reassignments import observations
 
 PARTITION = observations.MOVING.topic_partition
@@ -72,7 +73,7 @@ def test_the_shape_it_ends_in_tells_how_it_ended(replicas: Brokers | None, outco
     assert tracker.ongoing == {}
     assert tracker.ended == [end]
     assert tracker.ended_counts == {outcome: 1}
-    assert outcome in OUTCOMES
+    assert outcome in OUTCOMES.words
 
 
 def test_a_cancelled_removal_is_known_by_its_replicas_in_whatever_order() -> None:

@@ -1,11 +1,12 @@
 // One Streams application: what it looks like, what was decided, and what moves.
 
+import { look } from "../shell/declared.js";
 import { h, memo } from "../shell/dom.js";
 import { ago, count, known, plural } from "../shell/format.js";
 import { word } from "../shell/glossary.js";
 import { adding } from "./adding.js";
 import { ROLES, isChanging, isSoft } from "./copies.js";
-import { VERDICTS, configs, facts, next } from "./facts.js";
+import { configs, facts, next } from "./facts.js";
 import { idle } from "./idle.js";
 import { matrix } from "./matrix.js";
 import { movements } from "./movements.js";
@@ -70,8 +71,8 @@ function probingChip(probing, nowMs) {
 }
 
 function exactChip(exact) {
-  const [kind, sign] = VERDICTS[exact?.result] ?? [];
-  return kind && h("span", { class: `chip ${kind}` }, `${sign} ${exact.result}`);
+  const [kind, sign] = look("decisions", exact?.result);
+  return known(exact?.result) && h("span", { class: `chip ${kind}` }, `${sign} ${exact.result}`);
 }
 
 function legend(app, nowMs) {
@@ -96,7 +97,7 @@ function history(app, nowMs) {
   return h("section", { key: "history" },
     h("h4", null, word("generation", "Generations")),
     h("ol", { class: "history" }, newest.map((each) => {
-      const [kind, sign] = VERDICTS[each.result] ?? ["unsure", "?"];
+      const [kind, sign] = look("decisions", each.result);
       return h("li", { key: each.generation },
         h("b", null, each.generation), h("span", { class: kind, title: each.result }, ` ${sign} `),
         h("span", { class: "unseen" }, each.result), `${plural(each.movements, "movement")} `,

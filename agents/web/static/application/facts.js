@@ -1,17 +1,11 @@
 // What is known of an application as a whole: decisions, configs, costs, what was inferred.
 
+import { look } from "../shell/declared.js";
 import { h } from "../shell/dom.js";
 import { ago, count, countdown, duration, known, plural } from "../shell/format.js";
 import { word } from "../shell/glossary.js";
 import { changeFact } from "../overview/changes.js";
 import { indexed } from "./copies.js";
-
-/** Every verdict on a decision: its colour, its sign, and what it says. */
-export const VERDICTS = {
-  match: ["ok", "✓", "the same as Kafka's own assignor"],
-  mismatch: ["bad", "✗", "differently from Kafka's own assignor"],
-  undetermined: ["unsure", "?", "not known: an input is missing"],
-};
 
 /** Say when the next rebalance is due, and whether it is late; null if none is asked for. */
 export function next(probing, nowMs) {
@@ -74,7 +68,7 @@ export function facts(app, nowMs) {
       known(silent) && h("span", { class: "why" }, `Spark reports no more rates; the last one came ${ago(silent, nowMs)}`)]);
   }
   if (exact) {
-    const [kind, sign, meaning] = VERDICTS[exact.result] ?? ["unsure", "?", exact.result];
+    const [kind, sign, meaning] = look("decisions", exact.result);
     said.push([word(exact.result, "The leader decided"), h("b", { class: kind }, `${sign} ${meaning}`),
       exact.assignor && h("span", { class: "quiet" }, ` (${exact.assignor})`),
       exact.why && h("span", { class: "why" }, exact.why)]);

@@ -1,7 +1,7 @@
 // Every group: how it fares and why, how far it is behind, and how that went.
 
 import { toGroup } from "../shell/address.js";
-import { cells, more as declared, worst } from "../shell/declared.js";
+import { cells, look, more as declared, worst } from "../shell/declared.js";
 import { h } from "../shell/dom.js";
 import { ago, count, countdown, known, naturally, plural, short } from "../shell/format.js";
 import { more, portion, sortableHead, sorted } from "../shell/table.js";
@@ -135,7 +135,7 @@ function connect({ workers, connectors, unassigned, contradictions, result }) {
     unassigned > 0 && h("span", { class: "chip unsure" }, `${count(unassigned)} unassigned`), verdict(result));
 }
 
-const RESULTS = { match: ["ok", "✓"], mismatch: ["bad", "✗"], undetermined: ["unsure", "?"] };
-
-const verdict = (result) => Object.hasOwn(RESULTS, result ?? "")
-  && h("span", { class: RESULTS[result][0] }, `${RESULTS[result][1]} ${result}`);
+function verdict(result) {
+  const [colour, sign] = look("decisions", result);
+  return known(result) && h("span", { class: colour }, `${sign} ${result}`);
+}

@@ -35,10 +35,15 @@ export function severity(kind, word) {
   return rank < 0 ? terms.length : rank;
 }
 
+/** How a verdict looks: its class, its sign, and what it means; a word of a newer service as what isn't known. */
+export function look(kind, word) {
+  const { colour, sign, meaning } = (declared.verdicts[kind] ?? NONE).terms.find((term) => term.word === word) ?? {};
+  return [CLASSES[colour] ?? "unsure", sign ?? "?", meaning ?? word];
+}
+
 /** Describe a verdict: its sign and its word, in its colour. */
 export function verdict(kind, word) {
   if (!known(word)) return h("span", { class: "quiet" }, UNKNOWN);
-  const { colour, sign } = (declared.verdicts[kind] ?? NONE).terms.find((term) => term.word === word) ?? {};
-  return h("span", { class: `${CLASSES[colour] ?? "unsure"} together` },
-    h("span", { class: "sign", "aria-hidden": "true" }, sign ?? "?"), ` ${word}`);
+  const [colour, sign] = look(kind, word);
+  return h("span", { class: `${colour} together` }, h("span", { class: "sign", "aria-hidden": "true" }, sign), ` ${word}`);
 }

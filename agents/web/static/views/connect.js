@@ -1,6 +1,7 @@
 // A Connect group: what contradicts what, what waits until when, and workers × connectors and tasks.
 
 import { toGroup } from "../shell/address.js";
+import { look } from "../shell/declared.js";
 import { h } from "../shell/dom.js";
 import { ago, count, countdown, duration, known, naturally, plural } from "../shell/format.js";
 import { word } from "../shell/glossary.js";
@@ -8,19 +9,6 @@ import { word } from "../shell/glossary.js";
 const CONTRADICTIONS_SHOWN = 30;
 const UNASSIGNED_SHOWN = 30;
 const CONNECTORS_SHOWN = 40;
-const VERDICTS = {
-  match: ["ok", "✓", "the same as Kafka's own assignor"],
-  mismatch: ["bad", "✗", "differently from Kafka's own assignor"],
-  undetermined: ["unsure", "?", "not known: an input is missing"],
-};
-/** Every contradiction: its colour, a sign of its own, and what it is called. */
-const CONTRADICTIONS = {
-  failed: ["bad", "✖", "failed"],
-  zombie: ["bad", "☠", "zombie"],
-  unassigned: ["bad", "∅", "unassigned"],
-  not_running: ["unsure", "◌", "does not run"],
-  fewer_tasks: ["unsure", "△", "no tasks"],
-};
 const DELAYED = {
   departed: "a worker left, and its work waits for it",
   waiting: "work waits for a worker that left",
@@ -45,7 +33,7 @@ const LOOKS = {
 export function connect(group, nowMs, linked = false) {
   const key = `connect:${group.group}`;
   const wrong = group.contradictions.filter((each) => !each.waits).length;
-  const [kind, sign] = VERDICTS[group.result] ?? ["unsure", "?"];
+  const [kind, sign] = look("decisions", group.result);
   const href = linked && toGroup(group.group);
   return h("section", { key, class: "app panel connect", "aria-label": `Connect group ${group.group}` },
     h("div", { class: "tools" },
@@ -80,7 +68,7 @@ function contradictions(group, nowMs) {
   return h("section", { key: "contradictions" },
     h("h4", null, word("contradiction", "Contradictions")),
     h("ul", { class: "contradictions" }, shown.map((each) => {
-      const [kind, sign, what] = CONTRADICTIONS[each.contradiction] ?? ["unsure", "?", each.contradiction];
+      const [kind, sign, what] = look("contradictions", each.contradiction);
       return h("li", { key: `${each.contradiction} ${each.connector} ${each.task}`, class: "movement" },
         h("span", { class: `${each.waits ? "unsure" : kind} together` },
           h("span", { class: "sign", "aria-hidden": "true" }, sign), ` ${what} `),
@@ -100,7 +88,7 @@ function because({ why, waits }, what) {
 }
 
 function facts(group, nowMs) {
-  const [kind, sign, meaning] = VERDICTS[group.result] ?? ["unsure", "?", group.result];
+  const [kind, sign, meaning] = look("decisions", group.result);
   const said = [[word(group.result, "The leader decided"), h("b", { class: kind }, `${sign} ${meaning}`),
     group.why && h("span", { class: "why" }, group.why)]];
   if (known(group.empty_since_ms)) said.push(["Workers", h("b", { class: "bad" }, `none for ${duration((nowMs - group.empty_since_ms) / 1000)}`)]);
@@ -173,7 +161,7 @@ function matrix(group) {
 
 /** What the pieces are, and what those colours mean that are there. */
 function legend(group) {
-  const there = new Set(group.items.flatMap((item) => (item.workers.length ? item.workers : [""]).map((worker) => look(item, worker))));
+  const there = new Set(group.items.flatMap((item) => (item.workers.length ? item.workers : [""]).map((worker) => cellClass(item, worker))));
   const states = Object.entries(LOOKS).filter(([kind]) => there.has(kind));
   return h("ul", { class: "legend", "aria-label": "Legend" },
     h("li", { key: "pieces" }, "C is the connector, a number its task"),
@@ -182,14 +170,14 @@ function legend(group) {
 }
 
 /** The class of a piece's cell: by what its worker said of it. */
-const look = (item, worker) => (worker && item.said_by === worker ? STATES[item.state] : null) ?? "none";
+const cellClass = (item, worker) => (worker && item.said_by === worker ? STATES[item.state] : null) ?? "none";
 
 /** A connector or a task as its worker said that it is; what another one said of it isn't its state. */
 function piece(item, worker) {
   const said = known(item.state)
     ? `${item.state} on ${item.said_by}, generation ${count(item.said_generation)}${item.error ? `: ${item.error}` : ""}`
     : "no status was reported";
-  return h("span", { key: item.name, class: `kind ${look(item, worker)}`,
+  return h("span", { key: item.name, class: `kind ${cellClass(item, worker)}`,
     title: `${item.name}: ${said}`, "aria-label": `${item.name}: ${said}` }, known(item.task) ? item.task : "C");
 }
 
@@ -219,7 +207,7 @@ function history(group, nowMs) {
   return group.history.length > 0 && h("section", { key: "history" },
     h("h4", null, "Generations"),
     h("ol", { class: "history" }, group.history.map((each) => {
-      const [kind, sign] = VERDICTS[each.result] ?? ["unsure", "?"];
+      const [kind, sign] = look("decisions", each.result);
       return h("li", { key: `${each.generation} ${each.at_ms}` },
         h("b", null, each.generation), h("span", { class: kind, title: each.why || each.result }, ` ${sign} `),
         h("span", { class: "unseen" }, each.result),

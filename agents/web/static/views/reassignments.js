@@ -1,7 +1,7 @@
 // Partitions in movement: how each fares and why, how far its copies are, and how others ended.
 
 import { served } from "../shell/address.js";
-import { columns, verdict } from "../shell/declared.js";
+import { columns, look, verdict } from "../shell/declared.js";
 import { h } from "../shell/dom.js";
 import { ago, count, duration, known, plural, written } from "../shell/format.js";
 
@@ -12,9 +12,6 @@ const PHASES = {
   B: "switching over",
   completing: "completing",
   propagating: "ended, but not every broker knows it yet",
-};
-const OUTCOMES = {
-  completed: "ok", cancelled: "unsure", superseded: "unsure", "reverted-partial": "bad", vanished: "bad",
 };
 
 /**
@@ -90,7 +87,7 @@ const said = (word) => verdict("reassignments", word);
 const end = (nowMs) => (each) =>
   h("li", { key: `${each.topic}-${each.partition}@${each.at_ms}`, title: route(each) },
     h("span", { class: "fixed" }, `${each.topic}-${each.partition} `),
-    h("span", { class: OUTCOMES[each.outcome] ?? "unsure" }, each.outcome),
+    h("span", { class: look("outcomes", each.outcome)[0] }, each.outcome),
     h("span", { class: "quiet" }, ` ${ago(each.at_ms, nowMs)}`));
 
 /** From where to where it was to go, and where it is. */

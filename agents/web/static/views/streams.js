@@ -1,16 +1,9 @@
 // The streams of the data pipeline on Spark: how each gets on, as it told last.
 
+import { verdict } from "../shell/declared.js";
 import { h } from "../shell/dom.js";
 import { UNKNOWN, ago, count, duration, known, plural, short } from "../shell/format.js";
 import { head } from "../shell/table.js";
-
-/** Every status: its colour and a sign of its own. */
-const STATUS = {
-  running: ["ok", "✓"],
-  late: ["bad", "▲"],
-  stopped: ["unsure", "■"],
-  failed: ["bad", "✖"],
-};
 
 /** Describe the streams; nothing where there never was one, unless it is what is looked at. */
 export function streams(state, nowMs, alone = false) {
@@ -28,12 +21,10 @@ export function streams(state, nowMs, alone = false) {
 
 /** Describe a stream in two rows: its figures; its last batch and, where it isn't well, why. */
 function rows(each, nowMs) {
-  const [colour, sign] = STATUS[each.status] ?? ["unsure", "?"];
   return [
     h("tr", { key: `stream ${each.stream}` },
       h("td", { class: "name" }, each.stream),
-      h("td", { class: "together" }, h("span", { class: colour },
-        h("span", { class: "sign", "aria-hidden": "true" }, sign), ` ${each.status}`)),
+      h("td", null, verdict("streams", each.status)),
       h("td", { class: "number", title: "offsets between the end of its last batch and the ends of the logs" },
         count(each.offsets_behind)),
       h("td", { class: "number", title: "records that its last batch read in a second" },

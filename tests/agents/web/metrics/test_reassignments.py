@@ -12,9 +12,8 @@ from caughtup.agents.web.metrics import exposition as metrics
 from caughtup.agents.web.metrics.families import Telling
 from caughtup.agents.web.metrics.reassignments import PHASES
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.ends import OUTCOMES
 from caughtup.models.records.reassignments import offsets_remaining
-from caughtup.models.verdicts import REASSIGNMENTS
+from caughtup.models.verdicts import OUTCOMES, REASSIGNMENTS
 from tests.support.observability.scraping import Labels, scrape, text
 from tests.support.reassignments.reassigning import (
     APART_MS,
@@ -87,7 +86,7 @@ def test_figures_are_there_where_they_are_known_and_absent_elsewhere(
 
 
 def test_ends_are_counted_by_how_from_zero_on(series: dict[str, dict[Labels, float]]) -> None:
-    found = {(outcome,): 0.0 for outcome in OUTCOMES} | {("completed",): 1, ("vanished",): 1}
+    found = {(outcome,): 0.0 for outcome in OUTCOMES.words} | {("completed",): 1, ("vanished",): 1}
     assert series["caughtup_reassignments_ended_total"] == found
 
 
