@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 import msgspec
 from aiohttp import hdrs, web
 
-from caughtup.agents.web.door.limits import connection_of
+from caughtup.agents.web.door.connections import connection_of
 
 log = logging.getLogger(__name__)
 

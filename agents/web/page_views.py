@@ -23,10 +23,11 @@ from caughtup.agents.web.page.parts import (
     connect_steps,
     health_steps,
     reassignments_steps,
+    recent_of_cluster,
+    recent_of_group,
     streams_steps,
+    whole_steps,
 )
-from caughtup.agents.web.page.recent import recent_of_cluster, recent_of_group
-from caughtup.agents.web.page.whole import whole_steps
 from caughtup.models.records.fields import ABSENT
 from caughtup.models.state.cluster import ClusterState
 

@@ -18,11 +18,10 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.web.answer import send_whole
 from caughtup.agents.web.door.questions import Slots
 from caughtup.agents.web.door.refusals import Refusals
-from caughtup.agents.web.metrics.compatible.registry import compatible_families
-from caughtup.agents.web.metrics.exposition import exposition
+from caughtup.agents.web.metrics.exposition import compatible_families, exposition
 from caughtup.agents.web.metrics.families import Telling
 from caughtup.agents.web.metrics.group_labels import GroupLabels
-from caughtup.agents.web.metrics.process import process_families
+from caughtup.agents.web.metrics.service import process_families
 from caughtup.models.state.cluster import ClusterState
 
 _OPENMETRICS = "application/openmetrics-text"

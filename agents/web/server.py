@@ -17,23 +17,20 @@ from mode import Service
 from caughtup.agents.clock import now_ms
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
-from caughtup.agents.web.adding import Adding
+from caughtup.agents.web.access import AllowedHosts, Token, authority, is_loopback
 from caughtup.agents.web.answer import write_pieces
-from caughtup.agents.web.door.limits import IDLE_SECONDS, Connections
-from caughtup.agents.web.door.listener import Listener
+from caughtup.agents.web.door.connections import IDLE_SECONDS, Connections, Listener
 from caughtup.agents.web.door.questions import Questions, Slots
 from caughtup.agents.web.door.refusals import Malformed, Refusals
 from caughtup.agents.web.history import HistoryCharts
-from caughtup.agents.web.hosts import AllowedHosts, authority, is_loopback
 from caughtup.agents.web.lines import Lines
 from caughtup.agents.web.metrics.granularity import Detail
 from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.page_views import ADDRESSES, PageViews, asked, page_at
-from caughtup.agents.web.safety import SafeToStop
 from caughtup.agents.web.scrapes import Scrapes
 from caughtup.agents.web.stand_in import StandIn
 from caughtup.agents.web.tls import web_tls
-from caughtup.agents.web.token import Token
+from caughtup.agents.web.what_if import WhatIfEndpoints
 from caughtup.models.state.cluster import ClusterState
 
 log = logging.getLogger(__name__)
@@ -153,8 +150,7 @@ class WebServer(Service):
             "questions", refusals, most=_PLAYED, wait_seconds=_PLAYED_SECONDS, retry_seconds=5
         )
         Lines(state, clock, refusals).add_routes(app)
-        SafeToStop(state, clock, questions).add_routes(app)
-        Adding(state, clock, questions).add_routes(app)
+        WhatIfEndpoints(state, clock, questions).add_routes(app)
         HistoryCharts(self._settings, clock, refusals).add_routes(app)
         Scrapes(self._settings, state, self._health, self._labels, clock, refusals).add_routes(app)
         app.router.add_get("/ready", self._ready)

@@ -17,7 +17,7 @@ from caughtup.agents.web.metrics.exposition import exposition
 from caughtup.agents.web.metrics.families import Telling
 from caughtup.agents.web.metrics.granularity import Detail
 from caughtup.agents.web.metrics.group_labels import GroupLabels
-from caughtup.agents.web.metrics.process import process_families
+from caughtup.agents.web.metrics.service import process_families
 from caughtup.models.lag.objectives import Objectives
 from tests.agents.web.metrics.test_spark import looked
 from tests.observability.repository import (

@@ -14,8 +14,8 @@ import msgspec
 
 from caughtup.agents.cli.service.failures import not_there, refusal, unreachable
 from caughtup.agents.errors import NotThereError, UserError
-from caughtup.agents.web.hosts import is_loopback
-from caughtup.agents.web.page.whole import WholeView
+from caughtup.agents.web.access import is_loopback
+from caughtup.agents.web.page.parts import WholeView
 from caughtup.models.records.config_lines import ChangelogsLine, ConfigLine
 from caughtup.models.records.config_lines import Line as ConfigsLine
 from caughtup.models.records.reassignment_lines import Line

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from caughtup.agents.cli.top.tables import Line, TopTable
 from caughtup.agents.columns import CONNECT_COLUMNS, ITEM_COLUMNS, cells
-from caughtup.agents.web.page.whole import WholeView
+from caughtup.agents.web.page.parts import WholeView
 from caughtup.models.durations import duration
 from caughtup.models.records.fields import changed
 from caughtup.models.shown.connect import ConnectView

@@ -16,7 +16,7 @@ from caughtup.agents.columns import (
     REPLICA_COLUMNS,
     cells,
 )
-from caughtup.agents.web.page.whole import WholeView
+from caughtup.agents.web.page.parts import WholeView
 from caughtup.models.durations import duration
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.fields import Absent

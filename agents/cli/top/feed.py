@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from caughtup.agents.cli.top.sources import Source
 from caughtup.agents.errors import UserError
-from caughtup.agents.web.page.whole import WholeView
+from caughtup.agents.web.page.parts import WholeView
 from caughtup.models.shown.lag import Line
 
 

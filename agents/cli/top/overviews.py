@@ -14,7 +14,7 @@ from caughtup.agents.columns import (
     REASSIGNMENT_COLUMNS,
     cells,
 )
-from caughtup.agents.web.page.whole import WholeView
+from caughtup.agents.web.page.parts import WholeView
 from caughtup.models.verdicts import REASSIGNMENTS
 
 

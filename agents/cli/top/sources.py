@@ -23,7 +23,7 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import done_at_once
 from caughtup.agents.progress import NoProgress
 from caughtup.agents.settings import Settings
-from caughtup.agents.web.page.whole import WholeView, whole_steps
+from caughtup.agents.web.page.parts import WholeView, whole_steps
 from caughtup.models.shown.lag import Line, lag_lines
 from caughtup.models.state.cluster import ClusterState
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from caughtup.agents.cli.columns import elided, printable
-from caughtup.agents.web.page.whole import WholeView
+from caughtup.agents.web.page.parts import WholeView
 from caughtup.models.durations import duration
 from caughtup.models.records.fields import or_none
 

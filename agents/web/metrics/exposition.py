@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.process.health import Health
+from caughtup.agents.watching_settings import Exporter
 from caughtup.agents.web.metrics.applications import APPLICATION_FAMILIES
+from caughtup.agents.web.metrics.compatible.burrow_exporter import BURROW_EXPORTER_FAMILIES
+from caughtup.agents.web.metrics.compatible.kafka_exporter import KAFKA_EXPORTER_FAMILIES
+from caughtup.agents.web.metrics.compatible.kafka_lag_exporter import KAFKA_LAG_EXPORTER_FAMILIES
+from caughtup.agents.web.metrics.compatible.kminion import KMINION_FAMILIES
 from caughtup.agents.web.metrics.connect import CONNECT_FAMILIES
-from caughtup.agents.web.metrics.copies import COPY_FAMILIES
+from caughtup.agents.web.metrics.copies import COPY_FAMILIES, TASK_FAMILIES
 from caughtup.agents.web.metrics.families import Family, Scrape, Telling
 from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.metrics.groups import GROUP_FAMILIES, GROUP_TOTALS
 from caughtup.agents.web.metrics.partitions import PARTITION_FAMILIES
-from caughtup.agents.web.metrics.pipeline import PIPELINE_FAMILIES
-from caughtup.agents.web.metrics.process import BUILD_FAMILIES
 from caughtup.agents.web.metrics.reassignments import REASSIGNMENT_FAMILIES, REASSIGNMENT_TOTALS
-from caughtup.agents.web.metrics.service import SERVICE_FAMILIES
-from caughtup.agents.web.metrics.spark import SPARK_FAMILIES
-from caughtup.agents.web.metrics.tasks import TASK_FAMILIES
+from caughtup.agents.web.metrics.service import BUILD_FAMILIES, SERVICE_FAMILIES
+from caughtup.agents.web.metrics.spark import PIPELINE_FAMILIES, SPARK_FAMILIES
 from caughtup.models.state.cluster import ClusterState
 
 #: Every metric but those under other exporters' names, and those of any process.
@@ -38,8 +40,22 @@ FAMILIES = (
     *CONNECT_FAMILIES,
     *SPARK_FAMILIES,
 )
-#: What closes a whole text in OpenMetrics' format.
+#: The metrics under other exporters' names.
+EXPORTERS: Mapping[Exporter, tuple[Family, ...]] = {
+    "kafka_exporter": KAFKA_EXPORTER_FAMILIES,
+    "kminion": KMINION_FAMILIES,
+    "burrow_exporter": BURROW_EXPORTER_FAMILIES,
+    "kafka_lag_exporter": KAFKA_LAG_EXPORTER_FAMILIES,
+}
+#: The end of a complete text in OpenMetrics' format.
 _OPENMETRICS_END = b"# EOF\n"
+
+
+def compatible_families(exporters: Collection[Exporter]) -> tuple[Family, ...]:
+    """Return the metrics under the names of these exporters."""
+    return tuple(
+        family for name, families in EXPORTERS.items() if name in exporters for family in families
+    )
 
 
 def exposition(

@@ -1,16 +1,27 @@
-"""The other addresses of the page: reassignments, Connect, streams on Spark, the service's health."""
+"""The other views of the page: reassignments, Connect, streams on Spark, health, history, everything."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 
 from caughtup.agents.process.health import Health
-from caughtup.agents.web.page.head import Head, Movements, encoded, head_of, left_out, movements
+from caughtup.agents.web.page.head import (
+    Everything,
+    Head,
+    Movements,
+    encoded,
+    head_of,
+    left_out,
+    movements,
+)
 from caughtup.models.faults.isolation import Fault
 from caughtup.models.faults.set_aside import SetAside
 from caughtup.models.recent.happenings import Happening, Kind
+from caughtup.models.recent.rings import Series
+from caughtup.models.records.fields import Part
+from caughtup.models.shown.applications import ApplicationView, application_view
 from caughtup.models.shown.connect import ConnectView, connect_view
-from caughtup.models.shown.groups import CheckpointProblem
+from caughtup.models.shown.groups import CheckpointProblem, GroupLine, group_line
 from caughtup.models.shown.streams import StreamLine, stream_lines
 from caughtup.models.state.cluster import ClusterState
 
@@ -110,3 +121,98 @@ def health_steps(
 def _feed(state: ClusterState, kind: Kind) -> list[Happening]:
     happened = [one for one in state.recent.happenings.newest(1_000) if one.kind == kind]
     return happened[:_FEED_SHOWN]
+
+
+#: What is marked on a chart of time: the rest is in the feed.
+_MARKED = frozenset({"rebalance", "verdict", "reassignment"})
+_MOST_MARKS = 200
+
+
+class RecentView(Part, kw_only=True, omit_defaults=True):
+    """The last hours of a group, or of the cluster.
+
+    ``series``: figures by name, a value for each of ``at_ms``, null where it wasn't known.
+    """
+
+    group: str | None = None
+    now_ms: int
+    at_ms: list[int]
+    series: dict[str, list[float | None]]
+    marks: list[Happening]
+
+
+def recent_of_group(state: ClusterState, group: str, now_ms: int) -> RecentView:
+    """Return the last hours of a group; without figures where there are none."""
+    happened = list(state.recent.happenings.of(group))
+    return _recent(group, state.recent.series(group), happened, now_ms)
+
+
+def recent_of_cluster(state: ClusterState, now_ms: int) -> RecentView:
+    """Return the last hours of the cluster."""
+    happened = state.recent.happenings.newest(_MOST_MARKS)
+    return _recent(None, state.recent.cluster, happened, now_ms)
+
+
+def _recent(
+    group: str | None, series: Series | None, happened: Iterable[Happening], now_ms: int
+) -> RecentView:
+    at_ms, columns = ([], {}) if series is None else series.columns()
+    known = {
+        name: values
+        for name, values in columns.items()
+        if any(value is not None for value in values)
+    }
+    marks = [one for one in happened if one.kind in _MARKED][:_MOST_MARKS]
+    return RecentView(group=group, now_ms=now_ms, at_ms=at_ms, series=known, marks=marks[::-1])
+
+
+SCHEMA = 1
+
+
+class WholeView(Everything, kw_only=True):
+    """Every group, application, Connect group and stream; ``groups_not_told``: those left out."""
+
+    groups: Sequence[GroupLine]
+    groups_not_told: Mapping[str, int] = {}
+    applications: Sequence[ApplicationView]
+    connect: Sequence[ConnectView] = ()
+    streams: Sequence[StreamLine] = ()
+
+
+def whole_steps(
+    state: ClusterState, health: Health, now_ms: int, limited: int = 0
+) -> Generator[None, None, WholeView]:
+    """Return the whole cluster at a moment (ms), to be encoded as JSON.
+
+    ``limited``: the groups of which metrics have fewer series.
+
+    In steps: others may have their turn between two, and change the state. What can't be shown is
+    left out, and among the faults.
+    """
+    groups, applications = [], []
+    for group in state.group_names():
+        with state.faults.isolated("page", group, now_ms):
+            groups.append(encoded(group_line(state, group)))
+        yield
+    for group in sorted(state.applications):
+        with state.faults.isolated("page", group, now_ms):
+            application = state.applications.get(group)
+            if application is not None:
+                view = yield from application_view(state, group, application, now_ms)
+                applications.append(encoded(view))
+        yield
+    connect = yield from connect_views(state, now_ms)
+    return head_of(
+        WholeView,
+        state,
+        health,
+        now_ms,
+        schema=SCHEMA,
+        **left_out(state),
+        groups=groups,
+        groups_not_told={**state.watching.counts(), "limited": limited},
+        applications=applications,
+        connect=connect,
+        streams=stream_lines(state.pipeline, now_ms),
+        **movements(state, now_ms),
+    )

@@ -13,7 +13,7 @@ from caughtup.agents.cli.top import words
 from caughtup.agents.cli.top.feed import Seen
 from caughtup.agents.cli.top.overviews import OVERVIEWS, applications, groups, reassignments
 from caughtup.agents.cli.top.view import Screenful, TopView
-from caughtup.agents.web.page.whole import WholeView
+from caughtup.agents.web.page.parts import WholeView
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.fields import changed, json_values
 from caughtup.models.shown.connect import (

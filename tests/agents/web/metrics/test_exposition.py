@@ -15,12 +15,12 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.process.pulses import EVENT_LOOP, OFFSETS
 from caughtup.agents.web.metrics import exposition as metrics
 from caughtup.agents.web.metrics import groups
+from caughtup.agents.web.metrics.copies import TASK_FAMILIES
 from caughtup.agents.web.metrics.families import Scrape, Telling
 from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.metrics.partitions import PARTITION_FAMILIES
-from caughtup.agents.web.metrics.process import process_families
 from caughtup.agents.web.metrics.reassignments import REASSIGNMENT_FAMILIES
-from caughtup.agents.web.metrics.tasks import TASK_FAMILIES
+from caughtup.agents.web.metrics.service import process_families
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.objectives import Objectives
 from caughtup.models.offsets import EndOffsets

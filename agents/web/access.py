@@ -1,18 +1,21 @@
-"""Which Host headers are answered: a page elsewhere can point a name of its own at this address.
-
-A browser sends the name it believes it talks to. DNS rebinding needs a name that somebody else
-owns, so addresses are fine, and of names those that are this machine's or that a setting lists.
-"""
+"""Who may ask the web port: by Host header, and by the token if one is set."""
 
 from __future__ import annotations
 
+import base64
+import binascii
+import hmac
 import logging
 import socket
 from collections.abc import Collection
 from ipaddress import IPv6Address, ip_address
+from pathlib import Path
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
+
+from caughtup.agents.configuration.watched_files import WatchedFiles
+from caughtup.agents.errors import UserError
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +33,7 @@ class AllowedHosts:
     def __init__(self, bound: str, allowed: Collection[str]) -> None:
         """``bound`` is where the service listens, ``allowed`` what ``web_allowed_hosts`` says."""
         own = {"localhost", bound, socket.gethostname(), socket.getfqdn(), *allowed}
-        self._names = {_plain(name) for name in own}
+        self._names = {_normalized(name) for name in own}
         self._refused: set[str] = set()
 
     def allows(self, host: str | None) -> bool:
@@ -38,7 +41,7 @@ class AllowedHosts:
         if host is None or _ANY in self._names:
             return True
         name = host_name(host)
-        return name is not None and (is_address(name) or _plain(name) in self._names)
+        return name is not None and (is_address(name) or _normalized(name) in self._names)
 
     @web.middleware
     async def check(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -91,5 +94,73 @@ def is_loopback(host: str) -> bool:
     return (mapped or address).is_loopback
 
 
-def _plain(name: str) -> str:
+def _normalized(name: str) -> str:
     return name.lower().removesuffix(".")
+
+
+_CHALLENGES = ('Basic realm="caughtup", charset="UTF-8"', 'Bearer realm="caughtup"')
+
+
+class Token:
+    """The token in a file, read again when the file changes."""
+
+    def __init__(self, path: Path, open_paths: frozenset[str]) -> None:
+        """``open_paths`` are answered without it. Raises UserError when there is none to read."""
+        self._path = path
+        self._open_paths = open_paths
+        self._watched = WatchedFiles([path])
+        try:
+            self._token = _read_token(path)
+        except ValueError as error:
+            raise UserError(f"setting web_token_file: {path}: {error}") from None
+
+    @web.middleware
+    async def check(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Answer 401 to whoever doesn't send it."""
+        if request.path not in self._open_paths and not self.is_right(
+            request.headers.get("Authorization", "")
+        ):
+            refusal = web.HTTPUnauthorized(
+                text="send the token of web_token_file, as Bearer or as a password\n"
+            )
+            for challenge in _CHALLENGES:
+                refusal.headers.add("WWW-Authenticate", challenge)
+            raise refusal
+        return await handler(request)
+
+    def is_right(self, authorization: str) -> bool:
+        """Return whether an Authorization header holds the token, in constant time."""
+        self._renew()
+        return hmac.compare_digest(_token_in(authorization), self._token)
+
+    def _renew(self) -> None:
+        if not self._watched.changed():
+            return
+        try:
+            self._token = _read_token(self._path)
+        except ValueError as error:
+            log.warning("web_token_file has changed but cannot be used: %s: %s", self._path, error)
+
+
+def _token_in(authorization: str) -> bytes:
+    """Return the token in a header; nothing, which is no token, where there is none."""
+    scheme, _, rest = authorization.partition(" ")
+    raw = rest.strip().encode(errors="surrogateescape")
+    if scheme.lower() == "bearer":
+        return raw
+    if scheme.lower() != "basic":
+        return b""
+    try:
+        return base64.b64decode(raw, validate=True).partition(b":")[2]
+    except binascii.Error:
+        return b""
+
+
+def _read_token(path: Path) -> bytes:
+    try:
+        token = path.read_bytes().strip()
+    except OSError as error:
+        raise ValueError(error.strerror) from None
+    if not token:
+        raise ValueError("the file is empty")
+    return token

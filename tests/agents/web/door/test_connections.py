@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from caughtup.agents.web import page_views, scrapes, server
-from caughtup.agents.web.door import limits
+from caughtup.agents.web.door import connections
 from tests.support.observability.site import Connected, Site
 
 SOON = 0.3
@@ -31,7 +31,7 @@ async def until_refused(connected: Connected) -> float:
 
 
 async def test_a_header_that_never_ends_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "HEADER_SECONDS", SOON)
+    monkeypatch.setattr(connections, "HEADER_SECONDS", SOON)
     async with Site() as site, site.connected() as connected:
         assert await until_refused(connected) < 10
 
@@ -43,12 +43,12 @@ async def test_a_second_request_that_never_ends_is_cut_off_too(
         await connected.ask("/ready")
         assert b"200 OK" in await connected.head()
         assert await connected.reader.readexactly(6) == b"ready\n"
-        monkeypatch.setattr(limits, "HEADER_SECONDS", SOON)
+        monkeypatch.setattr(connections, "HEADER_SECONDS", SOON)
         assert await until_refused(connected) < 10
 
 
 async def test_who_says_nothing_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "HEADER_SECONDS", SOON)
+    monkeypatch.setattr(connections, "HEADER_SECONDS", SOON)
     async with Site() as site, site.connected() as connected:
         assert await connected.ended() == b""
 
@@ -65,7 +65,7 @@ async def test_a_connection_that_idles_between_requests_ends(
 async def test_a_connection_is_used_again_although_its_time_for_a_header_is_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(limits, "HEADER_SECONDS", SOON)
+    monkeypatch.setattr(connections, "HEADER_SECONDS", SOON)
     async with Site() as site, site.connected() as connected:
         for _ in range(3):
             await connected.ask("/ready")
@@ -97,7 +97,7 @@ async def test_requests_sent_ahead_of_an_answer_that_never_ends_are_bounded() ->
 async def test_of_too_many_requests_the_last_are_told_to_come_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(limits, "ANSWERED", 3)
+    monkeypatch.setattr(connections, "ANSWERED", 3)
     async with Site() as site, AsyncExitStack() as answered:
         first = await answered.enter_async_context(site.connected())
         await first.ask("/ready")
@@ -119,7 +119,7 @@ async def test_of_too_many_requests_the_last_are_told_to_come_back(
 async def test_one_address_has_only_so_many_answers_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(limits, "ANSWERED_OF_ADDRESS", 1)
+    monkeypatch.setattr(connections, "ANSWERED_OF_ADDRESS", 1)
     async with Site() as site, site.connected() as stream, site.connected("127.0.0.2") as other:
         await stream.ask("/api/events")
         assert b"200 OK" in await stream.head()
@@ -131,7 +131,7 @@ async def test_one_address_has_only_so_many_answers_at_once(
 async def test_of_those_that_ask_nothing_the_oldest_makes_room_for_the_next(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(limits, "SILENT", 3)
+    monkeypatch.setattr(connections, "SILENT", 3)
     async with Site() as site, AsyncExitStack() as connected:
         stream = await connected.enter_async_context(site.connected())
         await stream.ask("/api/events")
@@ -147,7 +147,7 @@ async def test_of_those_that_ask_nothing_the_oldest_makes_room_for_the_next(
 
 
 async def test_one_address_loses_its_own_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "SILENT_OF_ADDRESS", 2)
+    monkeypatch.setattr(connections, "SILENT_OF_ADDRESS", 2)
     async with Site() as site, AsyncExitStack() as connected:
         ours = await connected.enter_async_context(site.connected())
         theirs = [
@@ -160,7 +160,7 @@ async def test_one_address_loses_its_own_oldest(monkeypatch: pytest.MonkeyPatch)
 
 
 async def test_a_connection_that_ended_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "ANSWERED", 1)
+    monkeypatch.setattr(connections, "ANSWERED", 1)
     async with Site() as site:
         for _ in range(20):
             deadline = time.monotonic() + 10
@@ -230,19 +230,19 @@ async def test_who_listens_at_the_same_time_gets_a_state_that_was_made_once(
 async def test_a_reader_that_does_not_read_is_cut_off(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "WRITE_SECONDS", SOON)
+    monkeypatch.setattr(connections, "WRITE_SECONDS", SOON)
     monkeypatch.setattr(server, "_PUSH_SECONDS", 0.0)
     monkeypatch.setattr(
         scrapes, "exposition", lambda *_, **__: (b"x" * (1 << 20) for _ in range(256))
     )
     ended: list[str] = []
-    lost = limits.Connection.connection_lost
+    lost = connections.Connection.connection_lost
 
-    def noted(self: limits.Connection, exc: Exception | None) -> None:
+    def noted(self: connections.Connection, exc: Exception | None) -> None:
         ended.append(path)
         lost(self, exc)
 
-    monkeypatch.setattr(limits.Connection, "connection_lost", noted)
+    monkeypatch.setattr(connections.Connection, "connection_lost", noted)
     async with Site() as site, site.connected() as connected:
         await connected.ask(path)
         # asyncio's reader stops reading from the socket once it holds 128 KB.

@@ -13,7 +13,7 @@ import caughtup
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import done_at_once
 from caughtup.agents.web.page.head import REASSIGNMENTS_SHOWN, movements
-from caughtup.agents.web.page.whole import WholeView, whole_steps
+from caughtup.agents.web.page.parts import WholeView, whole_steps
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.fields import json_values
 from caughtup.models.shown.groups import group_line
