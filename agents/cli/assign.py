@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import click
 import msgspec
 
-from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.strict_json import decode, nested_too_deeply
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from caughtup.agents.checkpoints.reading import CheckpointLooks
-from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.options import connection_options, format_option, loaded_from
 from caughtup.agents.clock import now_ms
 from caughtup.agents.configuration.s3_access import s3_variables

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 import click
 
 import caughtup
-from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.commands import examples
 from caughtup.agents.errors import UserError
 
 JAR = "caughtup-follower.jar"

@@ -1,11 +1,11 @@
-"""Options that commands share: how to reach the cluster, and what to print."""
+"""Options that commands share: how to reach the cluster or a service, and what to print."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -13,6 +13,9 @@ from caughtup.agents.configuration.loading import Loaded, read_settings
 from caughtup.agents.settings import Settings
 from caughtup.models.security.kafka import SERVICE, KafkaClient, exposures
 from caughtup.models.security.kafka_names import is_secret
+
+if TYPE_CHECKING:
+    from caughtup.agents.cli.service_client import ServiceClient
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -134,3 +137,60 @@ def loaded_from(
 
 def _warn(message: str) -> None:
     click.echo(f"caughtup: warning: {message}", err=True)
+
+
+#: What a look at the cluster takes, and a service has settings of its own for.
+_OF_THE_CLUSTER = {
+    "bootstrap_servers": "--bootstrap-servers",
+    "config": "--config",
+    "properties": "--kafka",
+}
+_OF_THE_SERVICE = {"token_file": "--token-file", "service_ca": "--service-ca"}
+
+
+def service_options(command: Command) -> Command:
+    """Add ``--service``, ``--token-file`` and ``--service-ca`` to a command."""
+    for option in (
+        click.option(
+            "--service-ca",
+            type=click.Path(path_type=Path, dir_okay=False),
+            metavar="FILE",
+            help="Who signs the service's certificate (PEM). [default: whom this system trusts]",
+        ),
+        click.option(
+            "--token-file",
+            type=click.Path(path_type=Path, dir_okay=False),
+            metavar="FILE",
+            help="The token that the service wants: a file with what its web_token_file has.",
+        ),
+        click.option(
+            "--service",
+            metavar="URL",
+            help="Ask the service that runs there, such as http://127.0.0.1:8080, and not the "
+            "cluster: it knows the past, one look does not.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def service_of(connection: dict[str, Any]) -> ServiceClient | None:
+    """Return who asks the service that the options name, None if they name none.
+
+    Takes the options out of ``connection``. Raises UsageError when they contradict, UserError for
+    an address, a token or a certificate that is none.
+    """
+    url, token_file, ca = (connection.pop(name) for name in ("service", *_OF_THE_SERVICE))
+    if url is None:
+        given = dict(zip(_OF_THE_SERVICE.values(), (token_file, ca), strict=True))
+        for option in (option for option, value in given.items() if value is not None):
+            raise click.UsageError(f"{option} needs a service: name it with --service URL")
+        return None
+    for name, option in _OF_THE_CLUSTER.items():
+        if connection[name]:
+            raise click.UsageError(
+                f"--service asks a service instead of the cluster: leave {option} out"
+            )
+    from caughtup.agents.cli.service_client import ServiceClient
+
+    return ServiceClient(url, token_file, ca)

@@ -18,7 +18,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from caughtup.agents.app import Wired, create_app
-from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.options import connection_options, settings_of
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.first_contact import connect, unreachable

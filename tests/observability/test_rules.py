@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from caughtup.agents.cli.rules.template import rules, thresholds
+from caughtup.agents.cli.rules.main import rules, thresholds
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.pulses import EVENT_LOOP, OFFSETS, PUBLISHER, TOPICS_READER
 from caughtup.agents.web.metrics.exposition import exposition

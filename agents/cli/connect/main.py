@@ -1,33 +1,51 @@
-"""``caughtup connect``: Connect groups, straight from a cluster, no service needed."""
+"""``caughtup connect``: Connect groups, read from a cluster or asked of a service."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from shutil import get_terminal_size
 from typing import Any
 
 import click
 import msgspec
 
-from caughtup.agents.cli.columns import Output, printable
+from caughtup.agents.cli.columns import Output, lines, printable
+from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.connect.look import ConnectLooks
-from caughtup.agents.cli.connect.tables import group_lines
-from caughtup.agents.cli.examples import examples
 from caughtup.agents.cli.lag.main import NOTHING_MATCHED
 from caughtup.agents.cli.lag.rows import named
 from caughtup.agents.cli.options import (
     connection_options,
     format_option,
+    service_of,
+    service_options,
     settings_of,
     watch_options,
 )
-from caughtup.agents.cli.service.options import service_of, service_options
 from caughtup.agents.clock import now_ms
+from caughtup.agents.columns import (
+    CONNECTOR_COLUMNS,
+    CONTRADICTION_COLUMNS,
+    UNASSIGNED_COLUMNS,
+    WORKER_COLUMNS,
+    Column,
+    cells,
+    seconds_since,
+    seconds_until,
+)
 from caughtup.agents.errors import UserError
-from caughtup.models.shown.connect import Line, connect_lines
+from caughtup.models.shown.connect import (
+    ConnectGroupLine,
+    ConnectorLine,
+    ContradictionLine,
+    Line,
+    UnassignedLine,
+    WorkerLine,
+    connect_lines,
+)
 
 _CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 
@@ -147,3 +165,54 @@ def _watch(
                 error.show()
     except KeyboardInterrupt:
         return
+
+
+#: The tables, in their order, each with its kind of lines.
+_TABLES: tuple[tuple[type[Line], tuple[Column, ...]], ...] = (
+    (ContradictionLine, CONTRADICTION_COLUMNS),
+    (UnassignedLine, UNASSIGNED_COLUMNS),
+    (WorkerLine, WORKER_COLUMNS),
+    (ConnectorLine, CONNECTOR_COLUMNS),
+)
+
+
+def group_lines(group: str, found: Iterable[Line], output: Output, now_ms: int) -> Iterator[str]:
+    """Yield what is printed of a group, from its lines."""
+    of_group = list(found)
+    for line in of_group:
+        if isinstance(line, ConnectGroupLine):
+            yield from _about(group, line, now_ms)
+    for kind, columns in _TABLES:
+        rows = [cells(columns, line, now_ms) for line in of_group if isinstance(line, kind)]
+        if rows:
+            yield ""
+            yield from lines(columns, rows, output)
+
+
+def _about(group: str, about: ConnectGroupLine, now_ms: int) -> Iterator[str]:
+    """Yield the sentences about a group as a whole."""
+    why = "" if about.why is None else f": {about.why}"
+    yield printable(
+        f"{group}, generation {about.generation} ({about.protocol}), "
+        f"compared with Kafka's assignor: {about.result}{why}"
+    )
+    if about.empty_since_ms is not None:
+        yield f"the group has had no workers for {seconds_since(about.empty_since_ms, now_ms)}"
+    if about.delay_ms:
+        due = seconds_until(about.next_rebalance_ms, now_ms)
+        why = about.delayed or "its cause is not known"
+        yield f"a delay runs ({why}); the next rebalance is due in {due}"
+    for worker, revoked in sorted(about.next_revokes.items()):
+        yield printable(f"the next rebalance revokes from {worker}: {' '.join(revoked)}")
+    if about.storm is not None:
+        yield printable(f"the group rebalances again and again: {about.storm.why}")
+    for one in about.absences:
+        since = seconds_since(one.left_ms, now_ms)
+        yield printable(f"{one.worker} left {since} ago: {one.outcome}")
+    if about.topics_unknown is not None:
+        yield printable(f"the topics of its worker cluster are not known: {about.topics_unknown}")
+    if about.shared_with is not None:
+        others = ", ".join(about.shared_with)
+        yield printable(
+            f"it shares its topics with {others}: nobody can tell which group a status belongs to"
+        )

@@ -121,7 +121,7 @@ def main(arguments: Sequence[str]) -> None:
     try:
         told = charts(uri, group, until - timedelta(days=int(days)), until)
     except ImportError as error:
-        from caughtup.agents.cli.extras import missing_extra
+        from caughtup.agents.cli.commands import missing_extra
 
         sys.exit(missing_extra("history", error).message)
     except (UserError, CaughtupError) as error:

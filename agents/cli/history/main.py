@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from caughtup.agents.cli.columns import Output, lines
-from caughtup.agents.cli.examples import examples
-from caughtup.agents.cli.extras import missing_extra
+from caughtup.agents.cli.commands import examples, missing_extra
 from caughtup.agents.cli.history.questions import QUESTIONS
 from caughtup.agents.cli.options import config_option
 from caughtup.agents.columns import Column

@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from caughtup.agents.cli.columns import Output, lines, printable
-from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.lag.rows import (
     ORDERS,
     Choice,
@@ -27,10 +27,11 @@ from caughtup.agents.cli.lag.sources import Lag, Look, asking, looking
 from caughtup.agents.cli.options import (
     connection_options,
     format_option,
+    service_of,
+    service_options,
     settings_of,
     watch_options,
 )
-from caughtup.agents.cli.service.options import service_of, service_options
 from caughtup.agents.cli.snapshot import ClusterLooks
 from caughtup.agents.columns import (
     CONFIG_COLUMNS,

@@ -5,29 +5,31 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from math import ceil
 from typing import Any
 
 import click
 import msgspec
 from aiokafka.errors import KafkaError
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.table import Table
 from rich.text import Text
 
-from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.lag.main import NOTHING_MATCHED
 from caughtup.agents.cli.options import (
     Span,
     connection_options,
     format_option,
+    service_of,
+    service_options,
     settings_of,
 )
 from caughtup.agents.cli.reassignments.snapshot import ReassignmentView
-from caughtup.agents.cli.reassignments.table import rendered
-from caughtup.agents.cli.service.options import service_of, service_options
 from caughtup.agents.clock import now_ms
+from caughtup.agents.columns import REASSIGNMENT_COLUMNS
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.first_contact import connect
@@ -37,10 +39,13 @@ from caughtup.agents.process.fault_log import FaultLog
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.read_to_end import read_if_allowed
+from caughtup.models.durations import duration
+from caughtup.models.reassignments.advice import in_words
 from caughtup.models.reassignments.tracker import HISTORY_MS
-from caughtup.models.records.reassignment_lines import Line, MissingLine
+from caughtup.models.records.reassignment_lines import Line, MissingLine, Reassignment, ThrottleLine
 from caughtup.models.records.topics import REASSIGNMENTS
 from caughtup.models.state.cluster import ClusterState
+from caughtup.models.verdicts import CALM
 
 _OBSERVATIONS = 4
 _PAUSE_SECONDS = 2.0
@@ -205,3 +210,49 @@ def _print_json(lines: Lines) -> None:
     for line in lines:
         if not isinstance(line, MissingLine):
             click.echo(msgspec.json.encode(line).decode())
+
+
+def rendered(lines: Sequence[Line], most: int, more: str = "") -> list[RenderableType]:
+    """Draw ``most`` of the reassignments, the worst, and what is wrong with each.
+
+    ``more``: what would tell more of one whose cause is known and whose verdict isn't.
+    """
+    ongoing = [line for line in lines if isinstance(line, Reassignment)]
+    table = Table(title="partitions in movement", title_justify="left")
+    for column in REASSIGNMENT_COLUMNS:
+        table.add_column(
+            column.heading, justify="right" if column.right else "left", overflow="fold"
+        )
+    about: list[Text] = []
+    for row in ongoing[:most]:
+        table.add_row(*(column.cell(row) for column in REASSIGNMENT_COLUMNS))
+        if row.verdict not in CALM or row.verdict == "unknown" or row.cause is not None:
+            about.append(_about(row, more))
+    parts: list[RenderableType] = [table] if ongoing else [Text("no partition is in movement")]
+    if len(ongoing) > most:
+        parts.append(Text(f"{len(ongoing) - most:,} more, none of them worse"))
+    for line in lines:
+        if isinstance(line, ThrottleLine):
+            text = f"orphaned throttle on the {line.on} {line.name}: {line.what}"
+            about.append(Text(f"{text}\n  {line.advice}"))
+    return [*parts, *about]
+
+
+def heading(row: Reassignment) -> str:
+    """Return a reassignment's verdict with its cause."""
+    return row.verdict if row.cause is None else f"{row.verdict} ({row.cause})"
+
+
+def explained(row: Reassignment) -> list[str]:
+    """Explain why a reassignment has its verdict: the figures, and what can be done."""
+    return [*filter(None, (in_words(row.evidence or {}), row.advice))]
+
+
+def _about(row: Reassignment, more: str) -> Text:
+    said = [f"{row.topic_partition}: {heading(row)}", *explained(row)]
+    away = (row.evidence or {}).get("away_seconds")
+    if row.verdict == "measuring" and isinstance(away, float | int):
+        said[0] += ", and no copy grows"
+        seen = f"seen for {duration(away)} only, and a restart takes up to a minute"
+        said.append(f"{seen}; {more}" if more else seen)
+    return Text("\n  ".join(said))

@@ -10,17 +10,23 @@ import click
 import msgspec
 
 from caughtup.agents.cli.columns import Output, lines
-from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.options import Span, connection_options, format_option
-from caughtup.agents.cli.simulate.answers import FIGURES, answer_fields, cells, remarks
-from caughtup.agents.cli.simulate.drawings import html_page, terminal_drawing
-from caughtup.agents.cli.simulate.options import (
+from caughtup.agents.cli.simulate.answers import (
+    FIGURES,
+    answer_fields,
+    cells,
+    html_page,
+    remarks,
+    terminal_drawing,
+)
+from caughtup.agents.cli.simulate.groups import (
     changed_configs,
     rate_option,
     read_playable,
+    read_recorded_group,
     refuse,
 )
-from caughtup.agents.cli.simulate.scenario_file import read_recorded_group
 from caughtup.agents.columns import Column
 from caughtup.models.assignors.registry import ASSIGNORS
 from caughtup.models.errors import CaughtupError

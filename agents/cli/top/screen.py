@@ -1,4 +1,4 @@
-"""The terminal itself: a table, the lines around it, and what keys do. All else is in values."""
+"""The screen of ``caughtup top``: a table, the lines around it, and the keys."""
 
 from __future__ import annotations
 
@@ -10,15 +10,69 @@ from typing import ClassVar
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
+from textual.coordinate import Coordinate
 from textual.message import Message
-from textual.widgets import Input, Static
+from textual.widgets import DataTable, Input, Static
 
-from caughtup.agents.cli.top import words
+from caughtup.agents.cli.top.contents import OVERVIEWS
 from caughtup.agents.cli.top.feed import Failed, Feed, Seen
-from caughtup.agents.cli.top.overviews import OVERVIEWS
 from caughtup.agents.cli.top.sources import Source
-from caughtup.agents.cli.top.view import SENTENCES, WRAPPED, TopView
-from caughtup.agents.cli.top.widgets import LinesTable
+from caughtup.agents.cli.top.tables import Drawn
+from caughtup.agents.cli.top.view import SENTENCES, WRAPPED, TopView, status_line
+
+
+class LinesTable(DataTable[Text]):
+    """A table of drawn lines, with a cursor that stays on its line from look to look."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("home", "scroll_top", "The first line", show=False),
+        Binding("end", "scroll_bottom", "The last line", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__(cursor_type="row", cell_padding=0)
+        self.shown: Drawn | None = None
+
+    @property
+    def chosen(self) -> tuple[str | int, ...] | None:
+        """The key of the line under the cursor, None where there is no line."""
+        if self.shown is None or not 0 <= self.cursor_row < len(self.shown.keys):
+            return None
+        return self.shown.keys[self.cursor_row]
+
+    def fill(self, drawn: Drawn, cursor: tuple[str | int, ...] | None) -> None:
+        """Show other lines; the cursor goes to the line with this key, else to the first."""
+        before, self.shown = self.shown, drawn
+        same = before is not None and (before.headings, before.keys) == (drawn.headings, drawn.keys)
+        if before is not None and same:
+            self._update(before, drawn)
+        else:
+            self._rebuild(drawn)
+        at = drawn.keys.index(cursor) if cursor in drawn.keys else 0
+        if self.cursor_row != at:
+            self.move_cursor(row=at, animate=False)
+
+    def _update(self, before: Drawn, drawn: Drawn) -> None:
+        for row, (old, new) in enumerate(zip(before.rows, drawn.rows, strict=True)):
+            if old == new:
+                continue
+            for column, text in enumerate(new):
+                if text != old[column]:
+                    self.update_cell_at(Coordinate(row, column), _cell(drawn, column, text))
+
+    def _rebuild(self, drawn: Drawn) -> None:
+        scrolled = self.scroll_y
+        self.clear(columns=True)
+        for heading, width in zip(drawn.headings, drawn.widths, strict=True):
+            self.add_column(Text(heading, style="bold", no_wrap=True), width=width)
+        for row in drawn.rows:
+            self.add_row(*(_cell(drawn, column, text) for column, text in enumerate(row)))
+        self.scroll_to(y=scrolled, animate=False)
+
+
+def _cell(drawn: Drawn, column: int, text: str) -> Text:
+    colour = drawn.colours[column].get(text.strip(), "")
+    return Text(text, style=colour, no_wrap=True, end="")
 
 
 class Told(Message):
@@ -142,7 +196,7 @@ class TopApp(App[None]):
         since = self.began if self.seen is None else self.seen.at
         state = None if self.seen is None else self.seen.state
         age = time.monotonic() - since
-        self.put("status", words.status(self.where, state, age, self.why, self.size.width))
+        self.put("status", status_line(self.where, state, age, self.why, self.size.width))
 
     def put(self, name: str, text: str) -> None:
         """Put a text where it belongs."""

@@ -12,7 +12,7 @@ import msgspec
 from aiokafka.errors import KafkaError
 
 from caughtup.agents.cli.reassignments.snapshot import ReassignmentView
-from caughtup.agents.cli.service.client import ServiceClient
+from caughtup.agents.cli.service_client import ServiceClient
 from caughtup.agents.cli.snapshot import ClusterLooks
 from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError

@@ -14,8 +14,8 @@ from rich.console import Console
 
 from caughtup.agents.cli.reassignments import main as command
 from caughtup.agents.cli.reassignments import snapshot
+from caughtup.agents.cli.reassignments.main import rendered
 from caughtup.agents.cli.reassignments.snapshot import ReassignmentView
-from caughtup.agents.cli.reassignments.table import rendered
 from caughtup.agents.main import main
 from caughtup.agents.probes.reassignments import ReassignmentRound
 from caughtup.models.records.fields import changed

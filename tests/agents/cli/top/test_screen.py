@@ -12,8 +12,7 @@ from textual.widgets import Input
 
 from caughtup.agents.cli.top import feed
 from caughtup.agents.cli.top import screen as screen_of_top
-from caughtup.agents.cli.top.screen import TopApp
-from caughtup.agents.cli.top.widgets import LinesTable
+from caughtup.agents.cli.top.screen import LinesTable, TopApp
 from caughtup.models.records.fields import changed
 from caughtup.models.shown.groups import GroupLine
 from tests.support.lag_program import LONG_GROUP, state

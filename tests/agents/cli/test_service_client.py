@@ -15,7 +15,7 @@ import pytest
 import trustme
 from click.testing import CliRunner
 
-from caughtup.agents.cli.service.client import ServiceClient
+from caughtup.agents.cli.service_client import ServiceClient
 from caughtup.agents.errors import UserError
 from caughtup.agents.main import main
 from caughtup.agents.process.health import Health

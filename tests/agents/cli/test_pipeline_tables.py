@@ -1,4 +1,4 @@
-"""``caughtup pipeline compact`` as its user runs it."""
+"""The commands that keep the history's tables: compact and convert."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import pytest
 from click.testing import CliRunner, Result
 from deltalake import DeltaTable
 
-from caughtup.agents.cli.pipeline import compact as compact_command
+from caughtup.agents.cli import pipeline_tables as compact_command
+from caughtup.agents.cli.pipeline_tables import convert
 from tests.support.pipelines.by_hand import GROUPS, records_of, write_batch
 from tests.support.pipelines.commit_batches import NOW_MS
 from tests.support.pipelines.delta import counted, new_tables, rows_of
+from tests.support.pipelines.old_layout import OldHistory
 
 BATCHES = 4
 
@@ -73,3 +75,21 @@ def test_a_place_without_a_history_is_said_in_one_line(tmp_path: Path) -> None:
         f"caughtup: there are no tables of a history at {tmp_path}/nowhere"
     ]
     assert result.stdout == ""
+
+
+def test_it_says_what_the_tables_took_in(tmp_path: Path) -> None:
+    old = OldHistory(tmp_path)
+    for batch in range(2):
+        old.write(batch, records_of(batch))
+    arguments = ["--output", old.tables.as_uri(), "--checkpoint", str(old.checkpoint)]
+    done = CliRunner().invoke(convert, arguments)
+    assert done.exit_code == 0, done.output
+    (line,) = (line for line in done.stdout.splitlines() if " commits " in line)
+    assert [word for word in line.split() if word.isdigit()][-1] == str(2 * len(GROUPS))
+    assert len(rows_of(old.tables, "commits")) == 2 * len(GROUPS)
+
+    again = CliRunner().invoke(convert, arguments)
+    assert again.exit_code == 1
+    assert again.stderr.splitlines() == [
+        f"caughtup: {old.checkpoint} is of schema 4, and what is converted is 3"
+    ]

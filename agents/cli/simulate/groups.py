@@ -1,10 +1,11 @@
-"""What ``simulate`` and ``safe`` are asked: the group as it is, and how fast things go."""
+"""The group that ``simulate`` and ``safe`` start from: read from a cluster or from a file."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -12,13 +13,17 @@ import click
 from caughtup.agents.cli.lag.main import NOTHING_MATCHED
 from caughtup.agents.cli.options import settings_of
 from caughtup.agents.cli.snapshot import read_snapshot
+from caughtup.agents.cli.strict_json import decode
 from caughtup.agents.clock import now_ms
 from caughtup.agents.progress import Progress
+from caughtup.models.assignment.compact import CompactScenario, read_compact
 from caughtup.models.assignment.configs import read_configs
-from caughtup.models.errors import ScenarioError
+from caughtup.models.errors import CaughtupError, ScenarioError
 from caughtup.models.simulation.streams.topology import AssignmentProtocol
+from caughtup.models.what_if.beginning import Speeds
 from caughtup.models.what_if.consumer_group import consumer_group_of
 from caughtup.models.what_if.question import application_of_group
+from caughtup.models.what_if.recorded import RecordedGroup
 from caughtup.models.what_if.setting import Playable
 
 _WHOLE = re.compile(r"-?[0-9]{1,19}")
@@ -115,3 +120,61 @@ def changed_configs(given: Sequence[str]) -> tuple[tuple[str, Any], ...]:
     except ScenarioError as error:
         raise click.UsageError(f"--set: {error.message}") from None
     return tuple(found)
+
+
+#: A file of so many bytes is read at most.
+LARGEST_FILE = 256 * 1024 * 1024
+
+
+def read_recorded_group(
+    path: Path, name: str | None, restore: tuple[float, float] | None
+) -> RecordedGroup:
+    """Read the last scenario of a file, or of a group in it, ready to be played.
+
+    A line has a scenario, or the row of a table of generations, whose ``scenario`` is one. A
+    scenario is a group's if its name is that of the group, or the group and a generation
+    (``orders/17``). Raises CaughtupError for a file without one, and where the line is at fault.
+    """
+    if path.stat().st_size > LARGEST_FILE:
+        raise CaughtupError("too_large", f"{path} is larger than {LARGEST_FILE:,} bytes")
+    found: dict[str, Any] | None = None
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+        if not line.strip():
+            continue
+        for one in _scenarios(line, f"{path}, line {number}"):
+            if name is None or name in _names(one):
+                found = one
+    if found is None:
+        raise CaughtupError("no_scenario", f"{path} has no scenario{f' of {name}' if name else ''}")
+    return RecordedGroup(_read(found), Speeds(restore, {}))
+
+
+def _scenarios(line: bytes, place: str) -> Iterator[dict[str, Any]]:
+    """Yield what a line has as a scenario, with the group's name in it if the line says that."""
+    data, fault = decode(line)
+    if fault:
+        raise CaughtupError(fault.code, f"{place}: {fault.message}")
+    if not isinstance(data, dict):
+        raise CaughtupError("bad_scenario", f"{place}: is not an object")
+    inner = data.get("scenario", data)
+    if isinstance(inner, str):
+        inner, fault = decode(inner.encode(errors="surrogatepass"))
+        if fault:
+            raise CaughtupError(fault.code, f"{place}, scenario: {fault.message}")
+    if isinstance(inner, dict):
+        yield inner
+
+
+def _names(scenario: dict[str, Any]) -> set[str]:
+    """Return the names that a scenario goes by: its own, and that without the generation."""
+    name = scenario.get("name")
+    if not isinstance(name, str):
+        return set()
+    group, slash, generation = name.rpartition("/")
+    return {name, group} if slash and generation.isdigit() else {name}
+
+
+def _read(scenario: dict[str, Any]) -> CompactScenario:
+    read = read_compact(scenario)
+    read.expanded()  # what an assignor would refuse is refused here
+    return read

@@ -1,7 +1,8 @@
-"""``caughtup pipeline compact``: the history's tables kept small, by hand."""
+"""``caughtup pipeline compact`` and ``convert``: upkeep of the history's tables, without Spark."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -13,10 +14,8 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from caughtup.agents.cli.examples import examples
-from caughtup.agents.cli.extras import missing_extra
+from caughtup.agents.cli.commands import examples, missing_extra
 from caughtup.agents.cli.options import config_option
-from caughtup.agents.cli.pipeline.days import keep_option
 from caughtup.agents.cli.run import set_up_logging
 from caughtup.agents.clock import now_ms
 from caughtup.agents.configuration.s3_access import store_environment
@@ -28,6 +27,32 @@ from caughtup.pipelines.schema import VACUUM_HOURS
 
 if TYPE_CHECKING:
     from caughtup.pipelines.delta.upkeep import TableUpkeep, Upkeep, UpkeepOptions
+
+_DAYS = re.compile(r"([0-9]{1,5})d")
+
+
+class Days(click.ParamType):
+    """Days, such as ``90d``."""
+
+    name = "days"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return how many. Refuses what is none, and none at all."""
+        if isinstance(value, int):
+            return value
+        found = _DAYS.fullmatch(str(value).strip())
+        if not found or not int(found[1]):
+            self.fail(f"{value!r} is not a number of days, such as 90d", param, ctx)
+        return int(found[1])
+
+
+keep_option = click.option(
+    "--keep",
+    type=Days(),
+    metavar="DAYS",
+    help="Leave out rows of days that are longer ago, such as 90d. [default: keep all]",
+)
+
 
 _MEGABYTE = 1_000_000
 
@@ -154,3 +179,40 @@ def _table(tables: Sequence[TableUpkeep], dry_run: bool) -> Table:
             *(f"{figure:,}" for figure in (table.files_of_old_days, table.files_vacuumed)),
         )
     return found
+
+
+@click.command(
+    short_help="Make Delta Lake tables of the history of 0.1.",
+    epilog=examples(
+        "caughtup pipeline convert --output file:///data/history --checkpoint file:///data/checkpoint"
+    ),
+)
+@click.option("--output", required=True, metavar="URI", help="The directory that 0.1 wrote.")
+@click.option("--checkpoint", required=True, metavar="URI", help="The checkpoint of 0.1.")
+@config_option
+def convert(output: str, checkpoint: str, config: Path | None) -> None:
+    """Make Delta Lake tables of the folders of caughtup 0.1, in their place.
+
+    No file is copied or changed: the tables take them in, and `history` goes on from the batch
+    that was the last. Stop the history first; 0.1 refuses to write there afterwards.
+    """
+    try:
+        from caughtup.pipelines.delta.store import store_of
+        from caughtup.pipelines.history.convert import convert as converted
+    except ImportError as error:
+        raise missing_extra("spark", error) from error
+    try:
+        tables, old = (
+            store_of(uri, environment=store_environment(uri, config))
+            for uri in (output, checkpoint)
+        )
+        found = converted(tables, old, Progress().task)
+    except CaughtupError as error:
+        raise UserError(error.message) from error
+    table = Table(title="Converted", title_justify="left")
+    table.add_column("table")
+    for heading in ("files", "rows"):
+        table.add_column(heading, justify="right")
+    for one in found:
+        table.add_row(one.table, f"{one.files:,}", f"{one.rows:,}")
+    Console(markup=False).print(table)

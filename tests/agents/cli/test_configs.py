@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from caughtup.agents.cli.configs import main as command
+from caughtup.agents.cli import configs as command
 from caughtup.agents.configuration.loading import load_settings
 from caughtup.agents.main import main
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.state.cluster import ClusterState
-from tests.agents.cli.service.test_client import answering
+from tests.agents.cli.test_service_client import answering
 from tests.models.learning.applications import GROUP
 from tests.models.learning.truths import Truth
 from tests.support.decisions import decided_state

@@ -1,7 +1,8 @@
-"""A client of a service's web side: one request a connection, and whatever fails in one line."""
+"""A client of a service's web port: one request a connection, and each failure explained in a line."""
 
 from __future__ import annotations
 
+import socket
 import ssl
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
@@ -12,7 +13,6 @@ from urllib.parse import quote, urlsplit
 import click
 import msgspec
 
-from caughtup.agents.cli.service.failures import not_there, refusal, unreachable
 from caughtup.agents.errors import NotThereError, UserError
 from caughtup.agents.web.access import is_loopback
 from caughtup.agents.web.page.parts import WholeView
@@ -22,6 +22,66 @@ from caughtup.models.records.reassignment_lines import Line
 from caughtup.models.shown.connect import Line as ConnectLine
 from caughtup.models.shown.lag import Line as LagLine
 from caughtup.models.what_if.safety import Safety
+
+_BESIDE = "without --service the cluster itself is asked"
+
+
+def unreachable(url: str, error: Exception, tls: bool) -> str:
+    """Explain why there is no answer at all. ``tls``: whether TLS was spoken."""
+    match error:
+        case ConnectionRefusedError():
+            return f"nothing listens at {url}: does the service run there (web_host, web_port)?"
+        case socket.gaierror():
+            return f"{url}: no such host; is its name right?"
+        case TimeoutError():
+            return f"{url} doesn't answer: is the address right, and nothing in between?"
+        case ssl.SSLCertVerificationError():
+            why = error.verify_message
+            return (
+                f"the certificate of {url} isn't trusted ({why}): --service-ca names who signs it"
+            )
+        case ssl.SSLError():
+            return f"{url} speaks no TLS: try http://"
+        case ConnectionResetError() | HTTPException() if not tls:
+            return f"{url} breaks off: if it speaks TLS (web_tls_certificate), say https://"
+        case HTTPException() | ConnectionError():
+            return f"{url} broke off its answer: its log says why; {_BESIDE}"
+    return f"cannot ask {url}: {getattr(error, 'strerror', None) or error}"
+
+
+def refusal(url: str, status: int, said: str, token_file: Path | None) -> str:
+    """Describe what an answer other than 200 means, and what to do."""
+    match status:
+        case 401 if token_file is None:
+            return f"{url} wants its token: --token-file FILE, with what its web_token_file has"
+        case 401:
+            return f"{url} doesn't take the token in {token_file}: its web_token_file has another"
+        case 421:
+            name = urlsplit(url).hostname
+            return f"{url} isn't asked by that name: add {name} to its web_allowed_hosts, or use its address"
+        case 404:
+            return f"{url} has no such answer: no caughtup service, or an older one; {_BESIDE}"
+        case 301 | 302 | 303 | 307 | 308:
+            return f"{url} redirects, which isn't followed: give the address that it has itself"
+        case 503:
+            return f"{url} has too much to do: {_first(said)}; try again in some seconds"
+    return f"{url} answers {status}: {_first(said)}"
+
+
+def not_there(status: int, said: str) -> str | None:
+    """Return what a service says is not there; None for any other answer."""
+    if status != 404:
+        return None
+    try:
+        return _first(msgspec.json.decode(said, type=dict[str, str])["error"])
+    except (msgspec.DecodeError, KeyError):
+        return None
+
+
+def _first(said: str) -> str:
+    lines = said.split("\n")
+    return "".join(c if c.isprintable() else " " for c in lines[0])[:200] or "and nothing else"
+
 
 #: A service answers within seconds, however much it has to say: it says it as it goes.
 TIMEOUT_SECONDS = 20.0

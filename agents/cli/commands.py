@@ -1,13 +1,41 @@
-"""Commands that a checkout has and an installation hasn't: the demo and the benchmarks."""
+"""How commands are declared: lazily imported, with examples, and for a checkout or an extra only."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.util import find_spec
 
 import click
 
-from caughtup.agents.cli.lazy import LazyCommand
 from caughtup.agents.errors import UserError
+from caughtup.pipelines.extras import install_command
+
+
+class LazyCommand(click.Command):
+    """Stands for a command in its group's list: its name and short help.
+
+    ``origin`` is ``MODULE:FUNCTION``; the function's name is the command's.
+    """
+
+    def __init__(self, origin: str, short_help: str) -> None:
+        self._module, _, function = origin.partition(":")
+        super().__init__(function, short_help=short_help)
+
+    def load(self) -> click.Command:
+        """Import the command."""
+        command: click.Command = getattr(import_module(self._module), self.name or "")
+        return command
+
+
+class LazyGroup(click.Group):
+    """A group that imports a lazy command once it is called, or its own help is asked for."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that arguments name, and import it."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command.load() if isinstance(command, LazyCommand) else command, rest
 
 
 class NotInstalledError(UserError):
@@ -59,3 +87,13 @@ class CheckoutCommand(LazyCommand):
 def not_in_checkout(error: ImportError) -> UserError:
     """Return an error for a package that the demo needs and this environment was made without."""
     return UserError(f"{error}; type in the checkout: make install")
+
+
+def examples(*commands: str) -> str:
+    """Return what ends a command's help: commands to try, a line each, which are never wrapped."""
+    return "\n  ".join(("\b\nExamples:", *commands))
+
+
+def missing_extra(extra: str, error: ImportError) -> UserError:
+    """Return an error that names what is missing, and the command that installs it here."""
+    return UserError(f"{error}; type: {install_command(extra)}")

@@ -1,4 +1,4 @@
-"""``caughtup configs``: the configs of Streams applications, and how each of them is known."""
+"""``caughtup configs``: the configs of Streams applications, as a table or a settings file."""
 
 from __future__ import annotations
 
@@ -10,17 +10,72 @@ import click
 import msgspec
 
 from caughtup.agents.cli.columns import Output, lines, printable
-from caughtup.agents.cli.configs.settings_file import settings_table
-from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.lag.main import NOTHING_MATCHED
 from caughtup.agents.cli.lag.rows import named
-from caughtup.agents.cli.options import connection_options, format_option, settings_of
-from caughtup.agents.cli.service.options import service_of, service_options
+from caughtup.agents.cli.options import (
+    connection_options,
+    format_option,
+    service_of,
+    service_options,
+    settings_of,
+)
 from caughtup.agents.cli.snapshot import read_snapshot
 from caughtup.agents.columns import CONFIG_COLUMNS, cells
+from caughtup.agents.configuration.text import toml_value
 from caughtup.agents.progress import Progress
+from caughtup.models.learning.probing import PROBING
+from caughtup.models.parameters import NON_OVERLAP_COST, TAGS, TRAFFIC_COST
 from caughtup.models.records.config_lines import ChangelogsLine, ConfigLine, Line
+from caughtup.models.records.fields import or_none
 from caughtup.models.shown.configs import application_lines
+
+_MINUTE_MS = 60_000
+
+
+def settings_table(group: str, lines: Sequence[Line]) -> str:
+    """Return the table of an application: what is known, and commented out what is not."""
+    text = [f"[applications.{toml_value(group)}]"]
+    text += [_setting_line(one) for one in lines if isinstance(one, ConfigLine)]
+    for one in lines:
+        if isinstance(one, ChangelogsLine) and one.changelogs:
+            text += _changelogs(group, one, one.changelogs)
+    return "\n".join(text) + "\n"
+
+
+def _setting_line(one: ConfigLine) -> str:
+    value: int | str | list[str] = one.value
+    if one.name == TAGS:
+        value = [tag for tag in str(value or "").split(",") if tag]
+    only = one.values in (str(one.value), "none")
+    comment = one.known if only else f"{one.known}: {one.values}"
+    line = f"{toml_value(one.name)} = {toml_value(value)}"
+    return f"{'' if _is_known(one) else '#'}{line}  # {printable(comment)}"
+
+
+def _is_known(one: ConfigLine) -> bool:
+    """Return whether a config has one value, as far as can be known.
+
+    An interval is as it is configured, most likely, where one number of whole minutes fits.
+    """
+    if one.provenance == "assumed":
+        return False
+    if one.name in (TRAFFIC_COST, NON_OVERLAP_COST):  # of which only some are tried
+        return one.provenance == "told"
+    if one.name == PROBING and one.provenance == "read":
+        return isinstance(one.value, int) and one.value % _MINUTE_MS == 0
+    return one.values in (str(one.value), "none")
+
+
+def _changelogs(
+    group: str, line: ChangelogsLine, changelogs: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
+    """Yield the changelogs of each subtopology, commented out until a decision was matched."""
+    mark = "" if line.changelogs_known else "#"
+    source = printable(or_none(line.changelogs_from) or "")
+    yield f"{mark}[applications.{toml_value(group)}.changelogs]  # {source}"
+    for subtopology, topics in changelogs.items():
+        yield f"{mark}{toml_value(subtopology)} = {toml_value(topics)}"
 
 
 @click.command(
