@@ -1,4 +1,9 @@
-"""Who may ask the web port: by Host header, and by the token if one is set."""
+"""Access to the web port: allowed Host headers, and the token if one is set.
+
+A browser sends the name it believes it talks to. DNS rebinding needs a name that an attacker owns,
+so addresses are allowed, and names only if they are this machine's or in a setting. Prometheus
+sends the token as a bearer token, a browser as a password.
+"""
 
 from __future__ import annotations
 
@@ -20,24 +25,24 @@ from caughtup.agents.errors import UserError
 log = logging.getLogger(__name__)
 
 
-#: In the list of allowed names: any name is.
+#: Allows any name.
 _ANY = "*"
-#: Refused names that are logged, each once: somebody else chooses them.
+#: The most refused names that are logged, each once: clients choose them.
 _LOGGED = 10
 _SHOWN_CHARACTERS = 80
 
 
 class AllowedHosts:
-    """The names under which the service is asked, beside every address."""
+    """The names that a Host header may have, beside every address."""
 
     def __init__(self, bound: str, allowed: Collection[str]) -> None:
-        """``bound`` is where the service listens, ``allowed`` what ``web_allowed_hosts`` says."""
+        """``bound`` is the address that is listened on, ``allowed`` the setting ``web_allowed_hosts``."""
         own = {"localhost", bound, socket.gethostname(), socket.getfqdn(), *allowed}
         self._names = {_normalized(name) for name in own}
         self._refused: set[str] = set()
 
     def allows(self, host: str | None) -> bool:
-        """Return whether a Host header is answered; no browser leaves it out."""
+        """Return whether a Host header is allowed; it may be absent, as no browser omits it."""
         if host is None or _ANY in self._names:
             return True
         name = host_name(host)
@@ -45,7 +50,7 @@ class AllowedHosts:
 
     @web.middleware
     async def check(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Answer 421 in one line to a name that isn't allowed."""
+        """Answer 421 with one line for a name that isn't allowed."""
         host = request.headers.get("Host")
         if self.allows(host):
             return await handler(request)
@@ -70,7 +75,7 @@ def host_name(host: str) -> str | None:
 
 
 def authority(host: str, port: int) -> str:
-    """Write a name or an address with a port, as a URL has it."""
+    """Return a name or an address with a port, as in a URL."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
@@ -84,7 +89,7 @@ def is_address(name: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine reaches an address or name that is listened on."""
+    """Return whether an address or name is reachable from this machine only."""
     if host == "localhost":
         return True
     if not is_address(host):
@@ -105,7 +110,7 @@ class Token:
     """The token in a file, read again when the file changes."""
 
     def __init__(self, path: Path, open_paths: frozenset[str]) -> None:
-        """``open_paths`` are answered without it. Raises UserError when there is none to read."""
+        """``open_paths`` need no token. Raises UserError if it can't be read."""
         self._path = path
         self._open_paths = open_paths
         self._watched = WatchedFiles([path])
@@ -116,8 +121,8 @@ class Token:
 
     @web.middleware
     async def check(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Answer 401 to whoever doesn't send it."""
-        if request.path not in self._open_paths and not self.is_right(
+        """Answer 401 to a request without it."""
+        if request.path not in self._open_paths and not self.is_authorized(
             request.headers.get("Authorization", "")
         ):
             refusal = web.HTTPUnauthorized(
@@ -128,12 +133,12 @@ class Token:
             raise refusal
         return await handler(request)
 
-    def is_right(self, authorization: str) -> bool:
+    def is_authorized(self, authorization: str) -> bool:
         """Return whether an Authorization header holds the token, in constant time."""
-        self._renew()
+        self._reload()
         return hmac.compare_digest(_token_in(authorization), self._token)
 
-    def _renew(self) -> None:
+    def _reload(self) -> None:
         if not self._watched.changed():
             return
         try:
@@ -143,7 +148,7 @@ class Token:
 
 
 def _token_in(authorization: str) -> bytes:
-    """Return the token in a header; nothing, which is no token, where there is none."""
+    """Return the token in an Authorization header; empty, which no token is, without one."""
     scheme, _, rest = authorization.partition(" ")
     raw = rest.strip().encode(errors="surrogateescape")
     if scheme.lower() == "bearer":

@@ -9,7 +9,7 @@ from functools import partial
 import msgspec
 from aiohttp import web
 
-from caughtup.agents.web.answer import count_asked, refused
+from caughtup.agents.web.answer import error_response, parse_count
 from caughtup.agents.web.door.questions import Questions, Unanswerable, in_thread
 from caughtup.models.errors import CaughtupError
 from caughtup.models.records.fields import changed
@@ -44,14 +44,16 @@ class WhatIfEndpoints:
         within = _seconds(text) if text is not None else record or WITHIN_MS / 1_000
         leaves = request.query.get("leave_group") == "true"
         if client is None or within is None:
-            return refused(400, "say which with ?stop=CLIENT, and &within=SECONDS if you like")
+            return error_response(
+                400, "say which with ?stop=CLIENT, and &within=SECONDS if you like"
+            )
         try:
             safety = await self._questions.answer(
                 ("safe", name, client, within, leaves),
                 partial(self._simulate_stop, name, client, within, leave_group=leaves),
             )
         except Unanswerable as error:
-            return refused(error.status, error.why)
+            return error_response(error.status, error.why)
         within_from = "asked" if text is not None else "default" if record is None else "record"
         body = msgspec.json.encode(changed(safety, within_from=within_from))
         return web.Response(body=body, content_type=_JSON)
@@ -85,16 +87,16 @@ class WhatIfEndpoints:
 
     async def _cost(self, request: web.Request) -> web.Response:
         """Answer 200 with the costs of both plans, 404 if there is no such application."""
-        add = count_asked(request.query.get("add", "1"), _MOST_ADDED)
+        add = parse_count(request.query.get("add", "1"), _MOST_ADDED)
         if add is None:
-            return refused(400, f"say how many with ?add=N, from 1 to {_MOST_ADDED}")
+            return error_response(400, f"say how many with ?add=N, from 1 to {_MOST_ADDED}")
         name = request.match_info["group"]
         try:
             cost = await self._questions.answer(
                 ("cost", name, add), partial(self._compute_cost, name, add)
             )
         except Unanswerable as error:
-            return refused(error.status, error.why)
+            return error_response(error.status, error.why)
         return web.Response(body=msgspec.json.encode(cost), content_type=_JSON)
 
     async def _compute_cost(self, name: str, add: int) -> CostOfAdding:

@@ -14,7 +14,7 @@ from caughtup.agents.cli.rules.main import rules, thresholds
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.pulses import EVENT_LOOP, OFFSETS, PUBLISHER, TOPICS_READER
 from caughtup.agents.web.metrics.exposition import exposition
-from caughtup.agents.web.metrics.families import Telling
+from caughtup.agents.web.metrics.families import ExpositionSettings
 from caughtup.agents.web.metrics.granularity import Detail
 from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.metrics.service import process_families
@@ -114,13 +114,13 @@ def test_promtool_accepts_the_metrics(tmp_path: Path) -> None:
     health.pulses.tick()
     health.topic_problems = {("caughtup-lag", "partitions"): "2 partitions"}
     health.leaderless_partitions = 3
-    telling = Telling(objectives=Objectives([(".*", 60)]))
+    settings = ExpositionSettings(objectives=Objectives([(".*", 60)]))
     seen = set()
     connect = stormy(NOW_MS - 1_000).state
     for state in (everything(), judged(), reassigning(), connect, looked(tmp_path)):
         for granularity in ("partition", "topic", "group"):
             labels = GroupLabels(Detail(granularity))
-            pieces = exposition(state, health, labels, telling=telling, others=process_families())
+            pieces = exposition(state, health, labels, settings=settings, others=process_families())
             written = b"".join(pieces).decode()
             seen |= metrics_named_in(written)
             checked = promtool("check", "metrics", text=written)

@@ -1,4 +1,9 @@
-"""Connections to the web port: accepted a few at a time, each within limits from the start."""
+"""Connections to the web port: limits on their number, their idle time and slow clients.
+
+aiohttp bounds each line of a request, closes idle connections and passes on back-pressure. The rest
+is here: a protocol between the connection and aiohttp's own, and a listener, since asyncio's own
+server accepts a hundred connections in a turn and reports each only after the TLS handshake.
+"""
 
 from __future__ import annotations
 
@@ -23,29 +28,28 @@ from caughtup.agents.web.door.refusals import (
     Refusals,
 )
 
-#: Connections without a whole request: those of which one hasn't come yet, and those that idle.
-#: One more closes the oldest: whoever has something to ask asks at once.
+#: The most connections without a complete request, in all and of one address. One more closes the
+#: oldest, as a client with a request sends it at once.
 SILENT, SILENT_OF_ADDRESS = 500, 250
-#: Connections whose requests are answered. Those beyond are told to come back later, but for
-#: probes.
+#: The most connections with a request being answered. Others get 503, except for probes.
 ANSWERED, ANSWERED_OF_ADDRESS = 200, 150
-#: A request's line and headers are to be there so long after the connection or their first byte.
+#: The time for a request's line and headers, from the connection or their first byte.
 HEADER_SECONDS = 10.0
-#: A connection without a request ends after so long: longer than between two scrapes.
+#: When a connection without a request is closed: more than a scrape interval.
 IDLE_SECONDS = 75.0
-#: What waits for a reader, at most a piece of an answer, is to be gone in this time.
+#: The time for a client to read what was written, at most a piece of an answer.
 WRITE_SECONDS = 15.0
-#: No request of ours has a body, and nobody sends requests ahead without bound.
+#: The most bytes of requests before an answer; none has a body, pipelining is bounded.
 REQUEST_BYTES = 1 << 16
 
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER: on, 0 s
 _RETRY_SECONDS = 5
-#: By the second one, which isn't HTTP's, aiohttp answers 400.
+#: The second is not HTTP; aiohttp answers it with 400.
 _HEADER_ENDS = (b"\r\n\r\n", b"\n\n")
 
 
 class Connections:
-    """Those that are connected, by address, and what comes over too many of them."""
+    """The open connections by address; closes or refuses those beyond the limits."""
 
     def __init__(self, probes: frozenset[str], refusals: Refusals) -> None:
         """``probes`` are paths that are always answered."""
@@ -54,11 +58,11 @@ class Connections:
         #: By address, the oldest first.
         self._silent: dict[str, dict[Connection, None]] = {}
         self._answered: Counter[str] = Counter()
-        #: Makes aiohttp's protocols; there is one before anybody can connect.
+        #: aiohttp's protocol factory, set before the listener starts.
         self.server: Callable[[], asyncio.Protocol] | None = None
 
     def silent(self, connection: Connection) -> None:
-        """Note a connection without a request, and close the oldest where it is one too many."""
+        """Add a connection without a request; close the oldest if there are too many."""
         own = self._silent.setdefault(connection.address, {})
         own[connection] = None
         if len(own) <= SILENT_OF_ADDRESS:
@@ -68,21 +72,21 @@ class Connections:
         next(iter(own)).cut(CONNECTIONS)
 
     def forget(self, connection: Connection) -> None:
-        """Note that a connection has a request, or has ended."""
+        """Remove a connection that has a request, or that ended."""
         own = self._silent.get(connection.address, {})
         own.pop(connection, None)
         if not own:
             self._silent.pop(connection.address, None)
 
     def close(self) -> None:
-        """End those that are silent."""
+        """Close the connections without a request."""
         for own in list(self._silent.values()):
             for connection in list(own):
                 connection.cut()
 
     @web.middleware
     async def check(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Answer 503 over a connection that is one too many, unless it is a probe."""
+        """Answer 503 if too many requests are being answered, except to probes."""
         connection = connection_of(request)
         if connection is None:
             return await handler(request)
@@ -108,10 +112,10 @@ class Connections:
 
 
 class Connection(asyncio.Protocol):
-    """Passes everything on to aiohttp's protocol, and cuts off who exceeds a limit."""
+    """Passes everything on to aiohttp's protocol, and resets a client that exceeds a limit."""
 
     def __init__(self, connections: Connections, address: str, end: Callable[[], object]) -> None:
-        """``end`` ends what has no transport yet, as before TLS is agreed on."""
+        """``end`` ends a connection without a transport, as before the TLS handshake is done."""
         self.address = address
         self._connections = connections
         self._end = end
@@ -121,17 +125,17 @@ class Connection(asyncio.Protocol):
         self._write: asyncio.TimerHandle | None = None
         self._answering = self._ended = False
         self._received = 0
-        #: Of the first request, until its header is whole: half of one costs aiohttp nothing.
+        #: The first request's bytes until its header is complete; aiohttp sees no part of one.
         self._held = bytearray()
         connections.silent(self)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Wait for a request, but not for ever."""
+        """Start the time limit of the first request's header."""
         self._transport = cast(asyncio.Transport, transport)
         self._header = self._cut_after(HEADER_SECONDS, SLOW_HEADER)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget it."""
+        """Remove the connection, and stop its timers."""
         self._ended = True
         self._connections.forget(self)
         for timer in (self._header, self._write):
@@ -141,7 +145,7 @@ class Connection(asyncio.Protocol):
             self._inner.connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Pass on a piece of a request, unless it is too long."""
+        """Pass on a part of a request, or reset the connection if it is too long."""
         self._received += len(data)
         if self._received > REQUEST_BYTES:
             self.cut(TOO_LARGE)
@@ -151,7 +155,7 @@ class Connection(asyncio.Protocol):
         if self._inner is None:
             last = self._held[-3:] + data
             self._held += data
-            # What begins with no method, such as TLS, is answered with 400 at once.
+            # aiohttp answers 400 at once to bytes that begin with no method, such as TLS.
             if self._held[:1].isalpha() and not any(end in last for end in _HEADER_ENDS):
                 return
             data, self._held = bytes(self._held), bytearray()
@@ -162,17 +166,17 @@ class Connection(asyncio.Protocol):
         self._inner.data_received(data)
 
     def eof_received(self) -> bool | None:
-        """Pass on that nothing more will come."""
+        """Pass on the end of the input."""
         return None if self._inner is None else self._inner.eof_received()
 
     def pause_writing(self) -> None:
-        """Pass on that the reader is behind, and wait for it only so long."""
+        """Pass on that the client is behind, and start its time limit."""
         self._write = self._cut_after(WRITE_SECONDS, SLOW_READER)
         if self._inner is not None:
             self._inner.pause_writing()
 
     def resume_writing(self) -> None:
-        """Pass on that the reader has caught up."""
+        """Pass on that the client has caught up."""
         if self._write is not None:
             self._write.cancel()
             self._write = None
@@ -181,7 +185,7 @@ class Connection(asyncio.Protocol):
 
     @contextmanager
     def answering(self) -> Iterator[None]:
-        """Count a request as whole meanwhile, and the next one's time as not yet begun."""
+        """Mark the connection as having a complete request within the context."""
         if self._header is not None:
             self._header.cancel()
             self._header = None
@@ -195,9 +199,9 @@ class Connection(asyncio.Protocol):
                 self._connections.silent(self)
 
     def cut(self, why: str | None = None) -> None:
-        """End the connection with a reset, so that nobody takes what was sent for all there is.
+        """Reset the connection, so that the client sees that the answer is incomplete.
 
-        ``why``: the reason for which it is counted as cut off.
+        ``why`` is the reason under which it is counted.
         """
         self._connections.forget(self)
         if why is not None:
@@ -220,21 +224,21 @@ def connection_of(request: web.Request) -> Connection | None:
     return protocol if isinstance(protocol, Connection) else None
 
 
-#: So many wait in the system until they are accepted, and so many are accepted in a turn.
-_WAITING, _A_TURN = 1_024, 16
-#: Where the system has no more files, they wait for so long.
+#: The listen backlog, and the most connections that are accepted in a turn of the event loop.
+_BACKLOG, _PER_TURN = 1_024, 16
+#: How long accepting pauses when the process has no more file descriptors.
 _PAUSE_SECONDS = 1.0
 
 
 class Listener:
-    """Listens on an address, and gives each connection its protocol."""
+    """Accepts connections on an address, each with a ``Connection`` as its protocol."""
 
     def __init__(self, connections: Connections, tls: ssl.SSLContext | None) -> None:
         self._connections = connections
         self._tls = tls
         self._bound: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        #: Those that are listened on.
+        #: The listening sockets.
         self.sockets: list[socket.socket] = []
 
     async def start(self, host: str, port: int) -> None:
@@ -244,12 +248,12 @@ class Listener:
         for bound in self._bound.sockets:
             listener = socket.fromfd(bound.fileno(), bound.family, bound.type)
             listener.setblocking(False)
-            listener.listen(_WAITING)
+            listener.listen(_BACKLOG)
             self.sockets.append(listener)
             loop.add_reader(listener, self._accept, listener)
 
     def stop(self) -> None:
-        """Listen no longer, and end those that have asked nothing."""
+        """Stop listening, and close the connections without a request."""
         for listener in self.sockets:
             asyncio.get_running_loop().remove_reader(listener)
             listener.close()
@@ -262,12 +266,12 @@ class Listener:
 
     def _accept(self, listener: socket.socket) -> None:
         loop = asyncio.get_running_loop()
-        for _ in range(_A_TURN):
+        for _ in range(_PER_TURN):
             try:
                 connected, address = listener.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
-            except OSError:  # the system has no more files for them
+            except OSError:  # no more file descriptors
                 self._connections.refusals.count(FILES)
                 loop.remove_reader(listener)
                 loop.call_later(_PAUSE_SECONDS, self._accept_again, listener)
@@ -285,7 +289,7 @@ class Listener:
         assert task is not None
         connection = Connection(self._connections, address, task.cancel)
         try:
-            with suppress(OSError):  # it has gone, or speaks no TLS
+            with suppress(OSError):  # the client left, or speaks no TLS
                 await asyncio.get_running_loop().connect_accepted_socket(
                     lambda: connection,
                     connected,

@@ -105,7 +105,7 @@ TASK_FAMILIES = (
 
 
 _GROUP = ("cluster", "group")
-#: The parts of a recommendation that say what a plan costs, by the plan's name.
+#: The fields of a recommendation with the costs of a plan, by the plan's name.
 _PLANS = {"caughtup": "cost", "kafka": "kafka_cost"}
 
 

@@ -1,4 +1,4 @@
-"""How finely groups are told of: by partition, by topic or as a whole, and how figures are folded."""
+"""The granularity of a group's series (partition, topic or group), and the folding of figures."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from caughtup.models.polls.column_reader import Ints, Rows
 #: Integers or floats.
 Figures = NDArray[Any]
 
-#: Sums of offsets are kept in two halves of so many bits, so that none overflows.
+#: Sums of offsets are kept in two halves of this many bits, so that none overflows.
 _LOW_BITS = 32
 _LOW = (1 << _LOW_BITS) - 1
 
 
 class Detail(NamedTuple):
-    """How finely each group is told of; ``limit``: the most series that one has in a metric."""
+    """The granularity of groups' series; ``limit`` is the most series of a group in a metric."""
 
     granularity: Granularity = "partition"
     limit: int | None = None
 
     def of(self, partitions: Sequence[TopicPartition]) -> Granularity:
-        """Return how finely a group on these partitions is told of."""
+        """Return the granularity of a group with these partitions."""
         found = self.granularity
         if self.limit is None:
             return found
@@ -40,9 +40,9 @@ class Detail(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """How the figures of several partitions make one: the ufunc, and what it begins from.
+    """How the figures of several partitions are reduced to one: the ufunc, and its start.
 
-    What isn't known of a partition doesn't count, as in PromQL's ``sum by`` and ``max by``.
+    Partitions without a figure don't count, as in PromQL's ``sum by`` and ``max by``.
     """
 
     ufunc: np.ufunc
@@ -55,17 +55,17 @@ EVERY = Fold(np.minimum, 1)
 
 
 class Totals:
-    """What figures come to, by key: made of one part of the partitions after the other."""
+    """Folded figures by key, accumulated over slices of partitions."""
 
     def __init__(self, count: int, fold: Fold) -> None:
         self._fold = fold
         self._known = np.zeros(count, np.bool_)
         self._figures: Figures | None = None
-        #: Of offsets that are summed, the upper bits.
+        #: The upper bits of sums of offsets.
         self._high: Ints = np.zeros(count, np.int64)
 
     def add(self, keys: Ints, values: Figures, known: Rows | None) -> None:
-        """Add figures, each under its key, where they are known; None: all are."""
+        """Add figures under their keys, those that are known; None means all."""
         if known is not None:
             keys, values = keys[known], values[known]
         self._known[keys] = True
@@ -80,7 +80,7 @@ class Totals:
         ufunc.at(self._figures, keys, values)
 
     def figures(self) -> tuple[Figures, Rows]:
-        """Return the figure of each key, and where there is any; sums end at Java's greatest long."""
+        """Return the figure of each key, and whether it has one; sums are capped at Long.MAX_VALUE."""
         if self._figures is None:
             return np.zeros(len(self._known)), self._known
         if not self._high.any():

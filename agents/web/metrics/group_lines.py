@@ -1,4 +1,4 @@
-"""Lines of groups in Prometheus' format with gaps for names and figures, and how these are filled."""
+"""Templates of groups' lines in Prometheus' format, and how names and figures are fill in."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from caughtup.agents.web.metrics.granularity import Detail, Figures
 from caughtup.models.ids import TopicPartition
 from caughtup.models.polls.column_reader import Ints, Rows
 
-#: The gaps. No text has these bytes: UTF-8 doesn't.
+#: The placeholders: bytes that don't occur in UTF-8.
 _NAME, _VALUE = b"\xff", b"\xfe"
 
 
 class LabelNames(NamedTuple):
-    """What the labels of a group, a topic and a partition are called."""
+    """The names of the labels of group, topic and partition."""
 
     group: str = "group"
     topic: str = "topic"
@@ -27,11 +27,11 @@ class LabelNames(NamedTuple):
 NAMES = LabelNames()
 
 
-class Written(NamedTuple):
-    """A group's lines, of so many partitions each.
+class LineTemplates(NamedTuple):
+    """The templates of a group's lines, each text of ``lines`` for a slice of its partitions.
 
-    Where a line is of several partitions, ``keys`` is the line of each of them (int64), and all
-    lines are one text of so many (``line_count``). ``is_limited``: it is told of less finely than others.
+    If a line stands for several partitions, ``keys`` has the line of each partition (int64), and
+    all ``line_count`` lines are one text. ``is_limited`` is whether the limit made it coarser.
     """
 
     lines: list[bytes]
@@ -40,42 +40,44 @@ class Written(NamedTuple):
     is_limited: bool
 
 
-def write_lines(
+def line_templates(
     group: str,
     partitions: Sequence[TopicPartition],
     detail: Detail,
     size: int,
     names: LabelNames = NAMES,
-) -> Written:
-    """Write the lines of a group on these partitions, as finely as it is told of.
+) -> LineTemplates:
+    """Return the templates of a group's lines, at its granularity.
 
-    ``size``: partitions of which the lines are one text.
+    ``size`` is the number of partitions in one text.
     """
     granularity = detail.of(partitions)
     is_limited = granularity != detail.granularity
     if granularity == "partition":
         starts = range(0, len(partitions), size)
         lines = [_lines(group, partitions[start : start + size], names) for start in starts]
-        return Written(lines, None, len(partitions), is_limited)
+        return LineTemplates(lines, None, len(partitions), is_limited)
     before = f'{names.group}="{escaped(group)}"'
     if granularity == "group":
         labels = [before] if partitions else []
-        return Written([_open(labels)], np.zeros(len(partitions), np.int64), 1, is_limited)
+        return LineTemplates(
+            [_templates(labels)], np.zeros(len(partitions), np.int64), 1, is_limited
+        )
     numbers: dict[str, int] = {}
     keys = [numbers.setdefault(topic, len(numbers)) for topic, _ in partitions]
     labels = [f'{before},{names.topic}="{escaped(topic)}"' for topic in numbers]
-    return Written([_open(labels)], np.array(keys, np.int64), len(numbers), is_limited)
+    return LineTemplates([_templates(labels)], np.array(keys, np.int64), len(numbers), is_limited)
 
 
 def _lines(group: str, partitions: Sequence[TopicPartition], names: LabelNames) -> bytes:
-    """Write a line for each partition."""
+    """Return the template of a line for each partition."""
     before = f'{names.group}="{escaped(group)}",{names.topic}="'
     after = {topic: f'{before}{escaped(topic)}",{names.partition}="' for topic, _ in partitions}
-    return _open([f'{after[topic]}{number}"' for topic, number in partitions])
+    return _templates([f'{after[topic]}{number}"' for topic, number in partitions])
 
 
-def _open(labels: Sequence[str]) -> bytes:
-    """Write a line for each of these labels, its gaps open, and its text proof against ``%``."""
+def _templates(labels: Sequence[str]) -> bytes:
+    """Return the template of a line for each of these labels, with ``%`` escaped."""
     if not labels:
         return b""
     text = "\n".join([f"{each}}} " for each in labels])
@@ -83,13 +85,13 @@ def _open(labels: Sequence[str]) -> bytes:
     return _NAME + closed + _VALUE + b"\n"
 
 
-def filled(
+def fill(
     lines: bytes, name: bytes, form: bytes, values: Figures, known: Rows | None = None
 ) -> bytes:
-    """Fill the gaps of lines: ``name`` before the labels, and each value in a form such as ``%d``.
+    """Return lines with ``name`` before the labels and each value in a format such as ``%d``.
 
-    ``name`` ends where the label ``group`` begins. Where a value isn't ``known`` its line is taken
-    away; None: all are.
+    ``name`` includes all labels before the group's. Lines whose value isn't ``known`` are omitted;
+    None means all are known.
     """
     if known is not None and not known.all():
         left = compress(lines.split(b"\n"), known.tolist())
@@ -99,7 +101,7 @@ def filled(
 
 
 def escaped(value: str) -> str:
-    """Write a label's value so that nothing in it is taken for syntax."""
+    """Return a label's value, escaped."""
     if "\\" in value or '"' in value or "\n" in value:
         return value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
     return value

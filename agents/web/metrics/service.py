@@ -85,7 +85,7 @@ def _skipped(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
 
 
 def _by_key_type(family: Family, scrape: Scrape, counts: Counter[int]) -> Iterator[bytes]:
-    """Write the counts of each type that is known, and of all others together."""
+    """Yield the count of each known type, and of all others together."""
     known = {key_type: count for key_type, count in counts.items() if key_type in _KEY_TYPES}
     for key_type, count in sorted(known.items()):
         yield family.line((scrape.state.cluster, str(key_type)), count)
@@ -106,9 +106,9 @@ def _snapshot_age(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
 
 
 def _seen_ms(scrape: Scrape) -> dict[str, int]:
-    """Return when each probe last saw the cluster, in ms.
+    """Return when each probe last succeeded, in ms.
 
-    Before this instance's own first look its tables have what another one saw, from the topic.
+    End offsets may be those of another instance, from the topic.
     """
     read_back_ms = scrape.state.ends.newest_ms
     read_back = {} if read_back_ms is None else {END_OFFSETS: read_back_ms}
@@ -233,7 +233,7 @@ SERVICE_FAMILIES = (
 )
 
 
-#: What the parts are called in labels.
+#: The parts' names in labels.
 _PARTS = {
     CONNECT_READER: "connect_reader",
     EVENT_LOOP: "event_loop",
@@ -245,7 +245,7 @@ _COLLECTOR = ProcessCollector(registry=None)
 
 
 def process_families() -> Iterator[Family]:
-    """Yield the metrics that every process has under these names, as far as the system tells them."""
+    """Yield prometheus_client's process metrics, as far as the system has them."""
     for metric in _COLLECTOR.collect():
         is_counter = metric.type == "counter"
         yield Family(

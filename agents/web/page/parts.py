@@ -1,4 +1,4 @@
-"""The other views of the page: reassignments, Connect, streams on Spark, health, history, everything."""
+"""The other views of the page: reassignments, Connect, Spark, health, recent hours, everything."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 
 from caughtup.agents.process.health import Health
 from caughtup.agents.web.page.head import (
-    Everything,
     Head,
-    Movements,
+    HeadWithFailures,
+    HeadWithReassignments,
     encoded,
-    head_of,
-    left_out,
-    movements,
+    failure_fields,
+    reassignment_fields,
+    view_with_head,
 )
 from caughtup.models.faults.isolation import Fault
 from caughtup.models.faults.set_aside import SetAside
@@ -28,8 +28,8 @@ from caughtup.models.state.cluster import ClusterState
 _FEED_SHOWN = 100
 
 
-class ReassignmentsView(Movements, kw_only=True):
-    """Reassignments, and what happened to them of late."""
+class ReassignmentsView(HeadWithReassignments, kw_only=True):
+    """Reassignments, and their recent events."""
 
     feed: Sequence[Happening]
 
@@ -41,13 +41,13 @@ class ConnectsView(Head, kw_only=True):
 
 
 class StreamsView(Head, kw_only=True):
-    """The streams of the data pipeline on Spark."""
+    """The streams of the jobs on Spark."""
 
     streams: Sequence[StreamLine]
 
 
 class HealthView(Head, kw_only=True):
-    """How the service itself is doing: its parts' last turns (ms), and what it left out."""
+    """The service's health: the age of its parts' last turns (ms), and failures."""
 
     parts: Mapping[str, int]
     unhealthy: Sequence[str]
@@ -61,20 +61,20 @@ class HealthView(Head, kw_only=True):
 def reassignments_steps(
     state: ClusterState, health: Health, now_ms: int
 ) -> Generator[None, None, ReassignmentsView]:
-    """Return reassignments, and what happened to them of late."""
+    """Return reassignments, and their recent events."""
     yield
-    return head_of(
+    return view_with_head(
         ReassignmentsView,
         state,
         health,
         now_ms,
-        **movements(state, now_ms),
+        **reassignment_fields(state, now_ms),
         feed=_feed(state, "reassignment"),
     )
 
 
 def connect_views(state: ClusterState, now_ms: int) -> Generator[None, None, list[ConnectView]]:
-    """Return every Connect group, in steps; one that fails is left out."""
+    """Return every Connect group, yielding between steps; one that fails is left out."""
     groups = []
     for group in sorted(state.connect.groups):
         with state.faults.isolated("page", group, now_ms):
@@ -90,30 +90,32 @@ def connect_steps(
 ) -> Generator[None, None, ConnectsView]:
     """Return every Connect group."""
     groups = yield from connect_views(state, now_ms)
-    return head_of(ConnectsView, state, health, now_ms, connect=groups)
+    return view_with_head(ConnectsView, state, health, now_ms, connect=groups)
 
 
 def streams_steps(
     state: ClusterState, health: Health, now_ms: int
 ) -> Generator[None, None, StreamsView]:
-    """Return the streams of the data pipeline on Spark."""
+    """Return the streams of the jobs on Spark."""
     yield
-    return head_of(StreamsView, state, health, now_ms, streams=stream_lines(state.pipeline, now_ms))
+    return view_with_head(
+        StreamsView, state, health, now_ms, streams=stream_lines(state.pipeline, now_ms)
+    )
 
 
 def health_steps(
     state: ClusterState, health: Health, now_ms: int
 ) -> Generator[None, None, HealthView]:
-    """Return how the service itself is doing, and what it left out."""
+    """Return the service's health, and failures."""
     yield
-    return head_of(
+    return view_with_head(
         HealthView,
         state,
         health,
         now_ms,
         parts=health.pulses.last_turns(),
         unhealthy=health.unhealthy(),
-        **left_out(state),
+        **failure_fields(state),
         feed=_feed(state, "service"),
     )
 
@@ -123,7 +125,7 @@ def _feed(state: ClusterState, kind: Kind) -> list[Happening]:
     return happened[:_FEED_SHOWN]
 
 
-#: What is marked on a chart of time: the rest is in the feed.
+#: The kinds of events that are marked on charts; the others are in the feed only.
 _MARKED = frozenset({"rebalance", "verdict", "reassignment"})
 _MOST_MARKS = 200
 
@@ -131,7 +133,7 @@ _MOST_MARKS = 200
 class RecentView(Part, kw_only=True, omit_defaults=True):
     """The last hours of a group, or of the cluster.
 
-    ``series``: figures by name, a value for each of ``at_ms``, null where it wasn't known.
+    ``series`` has by name a figure for each of ``at_ms``, null if it is unknown.
     """
 
     group: str | None = None
@@ -142,7 +144,7 @@ class RecentView(Part, kw_only=True, omit_defaults=True):
 
 
 def recent_of_group(state: ClusterState, group: str, now_ms: int) -> RecentView:
-    """Return the last hours of a group; without figures where there are none."""
+    """Return the last hours of a group; without figures if none are kept."""
     happened = list(state.recent.happenings.of(group))
     return _recent(group, state.recent.series(group), happened, now_ms)
 
@@ -169,8 +171,8 @@ def _recent(
 SCHEMA = 1
 
 
-class WholeView(Everything, kw_only=True):
-    """Every group, application, Connect group and stream; ``groups_not_told``: those left out."""
+class WholeView(HeadWithFailures, kw_only=True):
+    """Every group, application, Connect group and stream; ``groups_not_told`` counts omitted ones."""
 
     groups: Sequence[GroupLine]
     groups_not_told: Mapping[str, int] = {}
@@ -182,12 +184,10 @@ class WholeView(Everything, kw_only=True):
 def whole_steps(
     state: ClusterState, health: Health, now_ms: int, limited: int = 0
 ) -> Generator[None, None, WholeView]:
-    """Return the whole cluster at a moment (ms), to be encoded as JSON.
+    """Return the whole cluster at ``now_ms``, for ``/api/state`` and ``caughtup top``.
 
-    ``limited``: the groups of which metrics have fewer series.
-
-    In steps: others may have their turn between two, and change the state. What can't be shown is
-    left out, and among the faults.
+    ``limited`` is the number of groups with fewer series in metrics. Yields between steps, when
+    other work may change the state. What fails is left out, and among the faults.
     """
     groups, applications = [], []
     for group in state.group_names():
@@ -202,17 +202,17 @@ def whole_steps(
                 applications.append(encoded(view))
         yield
     connect = yield from connect_views(state, now_ms)
-    return head_of(
+    return view_with_head(
         WholeView,
         state,
         health,
         now_ms,
         schema=SCHEMA,
-        **left_out(state),
+        **failure_fields(state),
         groups=groups,
         groups_not_told={**state.watching.counts(), "limited": limited},
         applications=applications,
         connect=connect,
         streams=stream_lines(state.pipeline, now_ms),
-        **movements(state, now_ms),
+        **reassignment_fields(state, now_ms),
     )

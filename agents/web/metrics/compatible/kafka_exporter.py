@@ -1,4 +1,4 @@
-"""kafka_exporter's names, and those that the dashboards of its mixin have beside them."""
+"""Metrics of kafka_exporter, and those that the dashboards of its mixin add."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from caughtup.agents.web.metrics.compatible.declaring import (
     of_groups,
     of_logs,
     of_partitions,
-    of_the_service,
     of_topics,
+    single_series,
 )
 from caughtup.agents.web.metrics.families import Family, Scrape
 from caughtup.agents.web.metrics.granularity import SUM, Figures
@@ -24,7 +24,7 @@ _LABELS = ("consumergroup", "topic", "partition")
 
 
 def _consumer(_: Scrape) -> str:
-    """The label of the group ends as those lines do that are kept for our own names."""
+    """Return the prefix that turns the cached label ``group`` into ``consumergroup``."""
     return "consumer"
 
 
@@ -98,5 +98,5 @@ KAFKA_EXPORTER_FAMILIES = (
     of_logs("kafka_topic_partition_current_offset", "End of the log", lambda log: log[2]),
     of_logs("kafka_topic_partition_oldest_offset", "Start of the log", lambda log: log[0]),
     of_topics("kafka_topic_partitions", "Partitions of the topic", "topic", lambda _, count: count),
-    of_the_service("kafka_brokers", "Brokers that are registered", (), _brokers),
+    single_series("kafka_brokers", "Brokers that are registered", (), _brokers),
 )

@@ -1,4 +1,4 @@
-"""kminion's names and labels."""
+"""Metrics of kminion."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from caughtup.agents.web.metrics.compatible.declaring import (
     of_groups,
     of_logs,
     of_partitions,
-    of_the_service,
     of_topics,
+    single_series,
 )
 from caughtup.agents.web.metrics.families import Family, Scrape
 from caughtup.agents.web.metrics.granularity import SUM
@@ -161,19 +161,19 @@ KMINION_FAMILIES = (
         _topic_info,
         known=lambda scrape: scrape.health.is_alive,
     ),
-    of_the_service(
+    single_series(
         f"{_PREFIX}cluster_info",
         "Brokers that are registered, and the active controller",
         ("broker_count", "cluster_id", "controller_id"),
         _cluster_info,
     ),
-    of_the_service(
+    single_series(
         "kminion_exporter_up",
         "Whether figures hold",
         ("version",),
         lambda _: ((f"caughtup {caughtup.__version__}",), 1),
     ),
-    of_the_service(
+    single_series(
         "kminion_exporter_offset_consumer_records_consumed_total",
         "Records read of __consumer_offsets",
         (),

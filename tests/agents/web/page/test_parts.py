@@ -12,7 +12,7 @@ from hypothesis import given, settings
 import caughtup
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import done_at_once
-from caughtup.agents.web.page.head import REASSIGNMENTS_SHOWN, movements
+from caughtup.agents.web.page.head import REASSIGNMENTS_SHOWN, reassignment_fields
 from caughtup.agents.web.page.parts import WholeView, whole_steps
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.fields import json_values
@@ -141,7 +141,7 @@ def test_partitions_in_movement_are_there_with_how_they_fare_and_how_others_ende
     ended = [(row.topic, row.outcome) for row in told.recent_reassignments]
     assert ended == [("lost", "vanished"), ("done", "completed")]
     assert (told.throttles, told.reassignments_missing) == ((), ())
-    assert [t.name for t in movements(reassigning(), ORPHANED_MS)["throttles"]] == [
+    assert [t.name for t in reassignment_fields(reassigning(), ORPHANED_MS)["throttles"]] == [
         "6",
         "left",
     ]
@@ -152,7 +152,7 @@ def test_of_many_partitions_in_movement_the_page_gets_the_worst_and_the_counts()
     for number in range(5_000):
         partition = TopicPartition("many", number)
         state.reassignments.apply(ongoing_observation(partition, 2, SEEN_MS, number))
-    told = movements(state, SEEN_MS)
+    told = reassignment_fields(state, SEEN_MS)
     assert len(told["reassignments"]) == REASSIGNMENTS_SHOWN
     assert told["reassignments"][0].topic == "dead"
     assert told["reassignment_counts"] == {"dead target": 1, "measuring": 5_001, "moving": 1}
