@@ -1,4 +1,4 @@
-"""How commands are declared: lazily imported, with examples, and for a checkout or an extra only."""
+"""Declarations of commands: imported lazily, with examples, in a checkout or with an extra only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from caughtup.pipelines.extras import install_command
 
 
 class LazyCommand(click.Command):
-    """Stands for a command in its group's list: its name and short help.
+    """A command's name and short help, for help and completion, without importing it.
 
     ``origin`` is ``MODULE:FUNCTION``; the function's name is the command's.
     """
@@ -28,50 +28,49 @@ class LazyCommand(click.Command):
 
 
 class LazyGroup(click.Group):
-    """A group that imports a lazy command once it is called, or its own help is asked for."""
+    """A group that imports a lazy command when it is called."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that arguments name, and import it."""
+        """Return the command that the arguments name, imported, and the rest of them."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, command.load() if isinstance(command, LazyCommand) else command, rest
 
 
 class NotInstalledError(UserError):
-    """The command is not in this installation: it ends with status 2, as a wrong one does."""
+    """The command is not in this installation; exits with 2, as for an unknown command."""
 
     exit_code = 2
 
 
 class CheckoutCommand(LazyCommand):
-    """A lazy command of a package that wheels do not hold.
+    """A lazy command of a package that wheels do not have, hidden without the package.
 
-    Without the package it stands in no list and in no completion; called it says what to type.
-    ``instead`` is what one types in a checkout.
+    Called without it, the command says to type ``instead`` in a checkout.
     """
 
     def __init__(self, origin: str, short_help: str, instead: str) -> None:
         super().__init__(origin, short_help)
         self._package = ".".join(origin.split(".")[:2])
         self._instead = instead
-        self.hidden = not self._is_here()
+        self.hidden = not self._is_installed()
 
     def load(self) -> click.Command:
-        """Import the command, or make one that says where it is."""
-        return super().load() if self._is_here() else self._stand_in()
+        """Import the command, or return one that refuses."""
+        return super().load() if self._is_installed() else self._refusing_command()
 
-    def _is_here(self) -> bool:
+    def _is_installed(self) -> bool:
         return find_spec(self._package) is not None
 
-    def _stand_in(self) -> click.Command:
+    def _refusing_command(self) -> click.Command:
         def refuse() -> None:
             raise NotInstalledError(
                 f"`caughtup {self.name}` needs a checkout, since a wheel is made without it: "
                 f"git clone caughtup's repository and type there: {self._instead}"
             )
 
-        # Whatever follows the name, --help too, is answered by the one line.
+        # Any arguments, also --help, get the same answer.
         return click.Command(
             self.name,
             callback=refuse,
@@ -85,15 +84,15 @@ class CheckoutCommand(LazyCommand):
 
 
 def not_in_checkout(error: ImportError) -> UserError:
-    """Return an error for a package that the demo needs and this environment was made without."""
+    """Return the error for a missing package that the demo or a benchmark needs."""
     return UserError(f"{error}; type in the checkout: make install")
 
 
 def examples(*commands: str) -> str:
-    """Return what ends a command's help: commands to try, a line each, which are never wrapped."""
+    """Return the end of a command's help: example commands, one a line, not wrapped."""
     return "\n  ".join(("\b\nExamples:", *commands))
 
 
 def missing_extra(extra: str, error: ImportError) -> UserError:
-    """Return an error that names what is missing, and the command that installs it here."""
+    """Return the error for an extra's missing package, with the command that installs it."""
     return UserError(f"{error}; type: {install_command(extra)}")

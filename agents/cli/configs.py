@@ -34,7 +34,7 @@ _MINUTE_MS = 60_000
 
 
 def settings_table(group: str, lines: Sequence[Line]) -> str:
-    """Return the table of an application: what is known, and commented out what is not."""
+    """Return an application's table of the settings file; what isn't known is commented out."""
     text = [f"[applications.{toml_value(group)}]"]
     text += [_setting_line(one) for one in lines if isinstance(one, ConfigLine)]
     for one in lines:
@@ -54,13 +54,13 @@ def _setting_line(one: ConfigLine) -> str:
 
 
 def _is_known(one: ConfigLine) -> bool:
-    """Return whether a config has one value, as far as can be known.
+    """Return whether only one value is possible.
 
-    An interval is as it is configured, most likely, where one number of whole minutes fits.
+    A probing interval of whole minutes most likely is the configured one.
     """
     if one.provenance == "assumed":
         return False
-    if one.name in (TRAFFIC_COST, NON_OVERLAP_COST):  # of which only some are tried
+    if one.name in (TRAFFIC_COST, NON_OVERLAP_COST):  # only some values are tried
         return one.provenance == "told"
     if one.name == PROBING and one.provenance == "read":
         return isinstance(one.value, int) and one.value % _MINUTE_MS == 0
@@ -106,7 +106,7 @@ def configs(
     Exits 3 if no GROUP is a Kafka Streams application whose leader assigns its tasks.
     """
     service = service_of(connection)
-    known = _look(connection) if service is None else service.configs()
+    known = _read_lines(connection) if service is None else service.configs()
     by_group: dict[str, list[Line]] = {}
     for line in known:
         by_group.setdefault(str(line.group), []).append(line)
@@ -122,8 +122,8 @@ def configs(
         click.echo(text)
 
 
-def _look(connection: dict[str, Any]) -> list[Line]:
-    """Look at the cluster, and return what a service would answer."""
+def _read_lines(connection: dict[str, Any]) -> list[Line]:
+    """Return the lines that a service would answer, from a snapshot of the cluster."""
     state = read_snapshot(settings_of(connection), Progress())
     groups = sorted(state.applications)
     return [line for group in groups for line in application_lines(state, group)]
@@ -146,14 +146,14 @@ def _printed(
         [cells(CONFIG_COLUMNS, line) for line in configs],
         Output.of_stdout(wide=wide),
     )
-    young = [
+    from_one_generation = [
         group
         for group, own in found.items()
         if any(isinstance(one, ChangelogsLine) and one.from_one_generation for one in own)
     ]
-    if young:
+    if from_one_generation:
         yield ""
         yield (
-            f"{', '.join(map(printable, young))}: known from the newest generation alone. "
+            f"{', '.join(map(printable, from_one_generation))}: known from the newest generation alone. "
             "A running service learns from every generation."
         )

@@ -81,14 +81,14 @@ def _what_it_is(state: ClusterState, group: str) -> str:
 
 
 class AssignedTasks(msgspec.Struct):
-    """The tasks that a process was assigned, standbys with the warm-ups among them."""
+    """The tasks assigned to a process; standbys include warm-ups."""
 
     active: list[str]
     standby: list[str]
 
 
 class Explanation(msgspec.Struct, kw_only=True):
-    """The object of ``explain --format json``; ``leader_decision``: by process."""
+    """The object of ``explain --format json``; ``leader_decision`` is by process."""
 
     group: str
     generation: int
@@ -100,7 +100,7 @@ class Explanation(msgspec.Struct, kw_only=True):
 
 
 def explanation(decided: DecidedGeneration) -> Explanation:
-    """Return what is known of a generation's decision, and what is recommended instead."""
+    """Return a generation's decision, and the recommendation."""
     generation = decided.generation
     return Explanation(
         group=generation.group,
@@ -122,10 +122,9 @@ def explanation(decided: DecidedGeneration) -> Explanation:
 def print_explanation(
     console: Console, decided: DecidedGeneration, copies: Sequence[TaskCopy], tasks: Sequence[str]
 ) -> None:
-    """Print what a generation's leader decided, why, and what is recommended.
+    """Print a generation's decision, its reasons, and the recommendation.
 
-    ``copies`` is the application's lag table; ``tasks`` are those asked for, none for all that
-    move.
+    ``copies`` has the lag of the application's copies; with ``tasks``, print those only.
     """
     generation = decided.generation
     names = {str(process): client.name for process, client in generation.clients.items()}
@@ -165,7 +164,7 @@ def _print_certainty(console: Console, decided: DecidedGeneration) -> None:
 
 
 def _print_configs(console: Console, decided: DecidedGeneration) -> None:
-    """Print the configs, what of them is known, and how."""
+    """Print the configs, their possible values, and how they are known."""
     if not decided.inputs.configs:
         return
     table = Table("config", "value", "known", title="Configs", title_justify="left")
@@ -212,7 +211,7 @@ def _print_movements(
 
 
 def _print_costs(console: Console, recommended: RecommendationRecord) -> None:
-    """Print what both plans cost until the group is balanced, side by side."""
+    """Print the costs of both plans until the group is balanced, side by side."""
     table = Table("until balanced", title="Cost", title_justify="left")
     table.add_column("Kafka's assignor", justify="right")
     table.add_column("caughtup", justify="right")
@@ -240,7 +239,7 @@ def _print_task(
     copies: Sequence[TaskCopy],
     task: str,
 ) -> None:
-    """Print all there is to say of one task: who has what of it, and what is to become of it."""
+    """Print the copies of one task, and its movements in both plans."""
     table = Table("client", "has it as", title=f"Task {task}", title_justify="left")
     table.add_column("at the rebalance it")
     table.add_column("lag now", justify="right")

@@ -28,7 +28,7 @@ class Span(click.ParamType):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return the seconds. Refuses what is none, and what is longer than a day."""
+        """Return the seconds, at most a day."""
         if isinstance(value, float):
             return value
         found = _SPAN.fullmatch(str(value).strip())
@@ -83,7 +83,7 @@ def connection_options(command: Command) -> Command:
 
 
 def watch_options(seconds: float) -> Callable[[Command], Command]:
-    """Return what adds ``--watch`` and ``--every``, by default so many seconds, to a command."""
+    """Return a decorator that adds ``--watch`` and ``--every``, with a default in seconds."""
 
     def add(command: Command) -> Command:
         every = click.option(
@@ -103,10 +103,10 @@ def watch_options(seconds: float) -> Callable[[Command], Command]:
 def settings_of(
     connection: dict[str, Any], clients: Iterable[KafkaClient] = SERVICE, **more: Any
 ) -> Settings:
-    """Make the settings of a command's options; UserError when they don't hold together.
+    """Return the settings from a command's options. Raises UserError if they are invalid.
 
-    ``clients`` are those that the command connects with: what one of them can't honour is refused
-    before any of them does. What is set but not safe is said on standard error.
+    ``clients`` are the Kafka clients that the command uses: a property that one of them does not
+    support is refused. Unsafe settings get a warning on standard error.
     """
     return loaded_from(connection, clients, **more).settings
 
@@ -114,13 +114,13 @@ def settings_of(
 def loaded_from(
     connection: dict[str, Any], clients: Iterable[KafkaClient] = SERVICE, **more: Any
 ) -> Loaded:
-    """Make the settings, and where each was given; otherwise as ``settings_of``."""
+    """Return the settings, and where each was given; otherwise as ``settings_of``."""
     given: dict[str, Any] = {"bootstrap_servers": connection["bootstrap_servers"], **more}
     properties = {}
     for entry in connection["properties"]:
         name, equals, value = entry.partition("=")
         if not equals:
-            # What stands there may be a secret whose name was forgotten.
+            # Not repeated: it may be a secret without its name.
             raise click.BadParameter("NAME=VALUE is expected", param_hint="--kafka")
         properties[name.strip()] = value
     loaded = read_settings(connection["config"], clients=clients, kafka=properties, **given)
@@ -139,7 +139,7 @@ def _warn(message: str) -> None:
     click.echo(f"caughtup: warning: {message}", err=True)
 
 
-#: What a look at the cluster takes, and a service has settings of its own for.
+#: Options to connect to the cluster, which a service doesn't need.
 _OF_THE_CLUSTER = {
     "bootstrap_servers": "--bootstrap-servers",
     "config": "--config",
@@ -175,10 +175,10 @@ def service_options(command: Command) -> Command:
 
 
 def service_of(connection: dict[str, Any]) -> ServiceClient | None:
-    """Return who asks the service that the options name, None if they name none.
+    """Return a client of the service in the options, None without ``--service``.
 
-    Takes the options out of ``connection``. Raises UsageError when they contradict, UserError for
-    an address, a token or a certificate that is none.
+    Removes the options from ``connection``. Raises UsageError for contradictory options, UserError
+    for a bad address, token or certificate.
     """
     url, token_file, ca = (connection.pop(name) for name in ("service", *_OF_THE_SERVICE))
     if url is None:

@@ -1,4 +1,4 @@
-"""``caughtup pipeline``: the jobs on Spark: ``history``, ``rates`` and ``generations``."""
+"""``caughtup pipeline``: the jobs on Spark, history, rates and generations."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from caughtup.pipelines.schema import RECORDS_PER_BATCH, TABLE_TOPICS
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: The newest that Spark 4.0 runs on.
+#: The newest Java that Spark 4.0 supports.
 _NEWEST_JAVA = 21
 
 
 def start_spark(application: str, master: str | None) -> SparkSession:
-    """Start Spark on a master; None is all of this machine, or what spark-submit was told.
+    """Return a session on a master; None is all of this machine, or spark-submit's master.
 
-    Raises UserError where Spark isn't installed, and CaughtupError where it can't start.
+    Raises UserError if Spark isn't installed, CaughtupError if it can't start.
     """
     try:
         from caughtup.pipelines.spark.session import spark_session, submitted
@@ -56,9 +56,9 @@ def start_spark(application: str, master: str | None) -> SparkSession:
 
 @contextmanager
 def running_spark(application: str, master: str | None) -> Iterator[SparkSession]:
-    """Start Spark as ``start_spark`` does, and stop it at the context's end.
+    """Run Spark as ``start_spark`` does, until the context's end.
 
-    Raises CaughtupError ``spark_failed``, too, where its JVM ends within the context.
+    Raises CaughtupError ``spark_failed`` if its JVM ends within the context.
     """
     spark = start_spark(application, master)
     from caughtup.pipelines.spark.jvm import report_dead_jvm, stop
@@ -71,7 +71,7 @@ def running_spark(application: str, master: str | None) -> Iterator[SparkSession
 
 
 def stop_on_signals() -> threading.Event:
-    """Stop in order on SIGINT and SIGTERM. Called after Spark's start, which takes SIGINT."""
+    """Return an event that SIGINT and SIGTERM set. Call it after Spark's start, which takes SIGINT."""
     stop = threading.Event()
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, lambda *_: stop.set())
@@ -117,7 +117,7 @@ def _write_generations(settings: Settings, output: str, master: str | None) -> i
 
 
 def kafka_properties(settings: Settings) -> dict[str, str]:
-    """Return the settings' client properties as texts, which is what Spark's options are."""
+    """Return the settings' client properties as strings, as Spark's options are."""
     return {name: _text(value) for name, value in settings.kafka.items()}
 
 

@@ -37,7 +37,7 @@ class Days(click.ParamType):
     name = "days"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return how many. Refuses what is none, and none at all."""
+        """Return the days, at least 1."""
         if isinstance(value, int):
             return value
         found = _DAYS.fullmatch(str(value).strip())

@@ -27,7 +27,7 @@ _BESIDE = "without --service the cluster itself is asked"
 
 
 def unreachable(url: str, error: Exception, tls: bool) -> str:
-    """Explain why there is no answer at all. ``tls``: whether TLS was spoken."""
+    """Return the reason for no answer; ``tls`` is whether the URL is https."""
     match error:
         case ConnectionRefusedError():
             return f"nothing listens at {url}: does the service run there (web_host, web_port)?"
@@ -49,8 +49,8 @@ def unreachable(url: str, error: Exception, tls: bool) -> str:
     return f"cannot ask {url}: {getattr(error, 'strerror', None) or error}"
 
 
-def refusal(url: str, status: int, said: str, token_file: Path | None) -> str:
-    """Describe what an answer other than 200 means, and what to do."""
+def refusal(url: str, status: int, body: str, token_file: Path | None) -> str:
+    """Return the meaning of an answer other than 200, and what to do."""
     match status:
         case 401 if token_file is None:
             return f"{url} wants its token: --token-file FILE, with what its web_token_file has"
@@ -64,67 +64,67 @@ def refusal(url: str, status: int, said: str, token_file: Path | None) -> str:
         case 301 | 302 | 303 | 307 | 308:
             return f"{url} redirects, which isn't followed: give the address that it has itself"
         case 503:
-            return f"{url} has too much to do: {_first(said)}; try again in some seconds"
-    return f"{url} answers {status}: {_first(said)}"
+            return f"{url} has too much to do: {_first(body)}; try again in some seconds"
+    return f"{url} answers {status}: {_first(body)}"
 
 
-def not_there(status: int, said: str) -> str | None:
-    """Return what a service says is not there; None for any other answer."""
+def not_there(status: int, body: str) -> str | None:
+    """Return a service's own reason for a 404, None for any other answer."""
     if status != 404:
         return None
     try:
-        return _first(msgspec.json.decode(said, type=dict[str, str])["error"])
+        return _first(msgspec.json.decode(body, type=dict[str, str])["error"])
     except (msgspec.DecodeError, KeyError):
         return None
 
 
-def _first(said: str) -> str:
-    lines = said.split("\n")
+def _first(body: str) -> str:
+    lines = body.split("\n")
     return "".join(c if c.isprintable() else " " for c in lines[0])[:200] or "and nothing else"
 
 
-#: A service answers within seconds, however much it has to say: it says it as it goes.
+#: The time-out of each read: a service sends long answers as it makes them.
 TIMEOUT_SECONDS = 20.0
-#: The most that an answer and a line of it may hold: a cluster of a million partitions has less.
+#: The most bytes of an answer and of a line: a cluster of a million partitions needs fewer.
 _MOST_BYTES, _MOST_LINE_BYTES = 1 << 30, 1 << 24
 _PIECE_BYTES = 1 << 16
-#: A request's line may have 8 KiB.
+#: The most characters of a query; aiohttp accepts request lines of 8 KiB.
 _MOST_QUERY = 6_000
-#: Kinds of lines; a newer service may have others.
+#: The known kinds of lines; a newer service may send others.
 _REASSIGNMENT_KINDS = ("partition", "throttle", "missing")
 _CONNECT_KINDS = ("worker", "unassigned", "contradiction", "connector", "group")
 _decode_whole = msgspec.json.Decoder(WholeView).decode
 
 
 class ServiceClient:
-    """Asks the service at an address. Every call raises UserError when it gets no answer.
+    """Requests from the service at a URL. Every call raises UserError without an answer.
 
-    Nothing is followed or gone through: neither redirects nor proxies, which would see the token.
+    It follows no redirects and uses no proxies, which would see the token.
     """
 
     def __init__(self, url: str, token_file: Path | None = None, ca: Path | None = None) -> None:
-        """``token_file``: what has the token. ``ca``: who signs the service's certificate (PEM)."""
+        """``ca`` is a file with the CA of the service's certificate (PEM)."""
         parts = _parts(url)
         self._host, self._port = parts.hostname or "", parts.port
         self._path = parts.path.rstrip("/")
         self.url = f"{parts.scheme}://{parts.netloc}{self._path}"
         self._token_file = token_file
         self._tls = _tls(ca) if parts.scheme == "https" else None
-        self._token()  # whether there is one is told before anything is asked
+        self._token()  # a bad file is reported before any request
         if token_file is not None and self._tls is None and not is_loopback(self._host):
             click.echo(
                 "caughtup: warning: without https:// anybody on the way reads the token", err=True
             )
 
     def state(self) -> WholeView:
-        """Return the whole cluster as the service knows it."""
+        """Return the service's state of the whole cluster."""
         try:
             return _decode_whole(b"".join(self._pieces("/api/state")))
         except msgspec.DecodeError:
             raise self._no_service() from None
 
     def lag(self, groups: Sequence[str] | None = None) -> Iterator[LagLine]:
-        """Yield the lines of groups, a group's together; None: of all."""
+        """Yield the lines of groups, group by group, None for all groups."""
         paths = ["/api/lag"]
         if groups is not None:
             paths = [f"/api/lag?{'&'.join(some)}" for some in _requests(groups)]
@@ -133,7 +133,7 @@ class ServiceClient:
                 yield self._typed(line, LagLine)
 
     def reassignments(self) -> list[Line]:
-        """Return the lines of what is in movement, and of throttles left over."""
+        """Return the lines of reassignments, and of orphaned throttles."""
         return self._of_kinds("/api/reassignments", _REASSIGNMENT_KINDS, Line)
 
     def connect(self) -> list[ConnectLine]:
@@ -141,7 +141,7 @@ class ServiceClient:
         return self._of_kinds("/api/connect", _CONNECT_KINDS, ConnectLine)
 
     def configs(self) -> list[ConfigsLine]:
-        """Return the lines of what is known of all applications' configs."""
+        """Return the lines of all applications' configs."""
         return [
             self._typed(line, ConfigLine if "name" in line else ChangelogsLine)
             for line in self._lines("/api/configs")
@@ -152,7 +152,7 @@ class ServiceClient:
     ) -> Safety:
         """Return whether an instance can be stopped now: see ``caughtup safe``.
 
-        ``within_seconds``: None for what the application has lived with, as the service saw it.
+        ``within_seconds`` is None for the longest pause that the service saw.
         """
         asked = f"stop={quote(client, safe='')}"
         asked += "" if within_seconds is None else f"&within={within_seconds:g}"
@@ -162,7 +162,7 @@ class ServiceClient:
         return found
 
     def _of_kinds(self, path: str, kinds: Collection[str], kind: Any) -> list[Any]:
-        """Return typed lines; those of kinds that only a newer service has are passed over."""
+        """Return the lines of known kinds, as their type."""
         return [self._typed(line, kind) for line in self._lines(path) if _is_of(line, kinds)]
 
     def _lines(self, path: str) -> Iterator[dict[str, Any]]:
@@ -177,7 +177,7 @@ class ServiceClient:
             raise self._unreachable(IncompleteRead(rest))
 
     def _typed(self, line: dict[str, Any], kind: Any) -> Any:
-        """Return a line as its type; what a newer service says besides is left out."""
+        """Return a line as its type; unknown fields are ignored."""
         try:
             return msgspec.convert(line, kind)
         except msgspec.ValidationError:
@@ -194,7 +194,7 @@ class ServiceClient:
         return UserError(f"{self.url} {wrong}")
 
     def _pieces(self, path: str) -> Iterator[bytes]:
-        """Yield an answer as it comes; raises UserError where it isn't whole."""
+        """Yield an answer's bytes as they arrive; raises UserError if it is incomplete."""
         answer, left = self._ask(path), _MOST_BYTES
         try:
             while left > 0 and (piece := answer.read(_PIECE_BYTES)):
@@ -223,17 +223,17 @@ class ServiceClient:
             answer = connection.getresponse()
             if answer.status == 200:
                 return answer
-            said = answer.read(1_000).decode(errors="replace")
+            body = answer.read(1_000).decode(errors="replace")
         except (OSError, HTTPException) as error:
             connection.close()
             raise self._unreachable(error) from None
         connection.close()
-        if missing := not_there(answer.status, said):
+        if missing := not_there(answer.status, body):
             raise NotThereError(missing)
-        raise UserError(refusal(self.url, answer.status, said, self._token_file))
+        raise UserError(refusal(self.url, answer.status, body, self._token_file))
 
     def _token(self) -> str | None:
-        """Return the token, which may have been rotated since the last request."""
+        """Return the token, read again as it may have been rotated."""
         if self._token_file is None:
             return None
         try:
@@ -251,20 +251,20 @@ class ServiceClient:
 
 
 def _is_of(line: Mapping[str, Any], kinds: Collection[str]) -> bool:
-    """Return whether a line is of a known kind, or of none."""
+    """Return whether a line has a known kind, or none."""
     return "kind" not in line or line["kind"] in kinds
 
 
 def _parts(url: str) -> Any:
     try:
         parts = urlsplit(url)
-        _ = parts.port  # raises for one that is none
+        _ = parts.port  # raises ValueError for a bad port
     except ValueError:
         raise UserError(
             f"--service: {url!r} is not an address; http://HOST:PORT is expected"
         ) from None
     if parts.username is not None or parts.password is not None:
-        # Everybody on this machine sees a command line; so it isn't repeated here either.
+        # Not repeated: the URL has a password.
         raise UserError(
             "--service: an address must not contain a password; name the token with --token-file"
         )
@@ -284,7 +284,7 @@ def _tls(ca: Path | None) -> ssl.SSLContext:
 
 
 def _requests(groups: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the groups as parts of a query, as many together as a request has room for."""
+    """Yield lists of query parameters for groups, each within the limit of a request."""
     some: list[str] = []
     size = 0
     for part in (f"group={quote(group, safe='')}" for group in groups):

@@ -83,8 +83,8 @@ def connect(
     has seen more generations than the log still has.
     """
     service = service_of(connection)
-    look = _lines_of_looks(connection) if service is None else service.connect
-    if hasattr(sys.stdout, "reconfigure"):  # a terminal may not have every character
+    look = _cluster_reader(connection) if service is None else service.connect
+    if hasattr(sys.stdout, "reconfigure"):  # a terminal may lack characters
         sys.stdout.reconfigure(errors="backslashreplace")
     json = as_json or output == "json"
     lines = look()
@@ -96,7 +96,7 @@ def connect(
         _watch(look, lines, groups, every, json=json, wide=wide)
         return
     printed = False
-    for line in shown(lines, groups, json=json, wide=wide):
+    for line in output_lines(lines, groups, json=json, wide=wide):
         click.echo(line)
         printed = True
     if not printed:
@@ -105,8 +105,8 @@ def connect(
         sys.exit(NOTHING_MATCHED)
 
 
-def _lines_of_looks(connection: dict[str, Any]) -> Callable[[], list[Line]]:
-    """Return what looks at the cluster and tells of its Connect groups."""
+def _cluster_reader(connection: dict[str, Any]) -> Callable[[], list[Line]]:
+    """Return a function that reads the lines of the cluster's Connect groups."""
     looks = ConnectLooks(settings_of(connection))
 
     def look() -> list[Line]:
@@ -117,10 +117,10 @@ def _lines_of_looks(connection: dict[str, Any]) -> Callable[[], list[Line]]:
     return look
 
 
-def shown(
+def output_lines(
     lines: Sequence[Line], groups: Sequence[str], *, json: bool, wide: bool = False
 ) -> Iterator[str]:
-    """Yield what is printed of the groups that are asked for, all without names."""
+    """Yield the output for the groups that match, without names for all."""
     at_ms, first = now_ms(), True
     for group in named(_groups(lines), groups):
         of_group = [line for line in lines if line.group == group]
@@ -147,11 +147,11 @@ def _watch(
     json: bool,
     wide: bool,
 ) -> None:
-    """Show the groups again and again, on a terminal in their place, until Ctrl-C."""
+    """Print the groups repeatedly, on a terminal in place, until Ctrl-C."""
     terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not json
     try:
         while True:
-            text = list(shown(lines, groups, json=json, wide=wide))
+            text = list(output_lines(lines, groups, json=json, wide=wide))
             if terminal:
                 room = max(1, get_terminal_size().lines - 1)
                 click.echo(_CLEAR + "\n".join(text[:room]))
@@ -161,13 +161,13 @@ def _watch(
             time.sleep(seconds)
             try:
                 lines = look()
-            except UserError as error:  # it may be over at the next look
+            except UserError as error:  # the next attempt may succeed
                 error.show()
     except KeyboardInterrupt:
         return
 
 
-#: The tables, in their order, each with its kind of lines.
+#: The type of lines of each table, and its columns, in order.
 _TABLES: tuple[tuple[type[Line], tuple[Column, ...]], ...] = (
     (ContradictionLine, CONTRADICTION_COLUMNS),
     (UnassignedLine, UNASSIGNED_COLUMNS),
@@ -177,7 +177,7 @@ _TABLES: tuple[tuple[type[Line], tuple[Column, ...]], ...] = (
 
 
 def group_lines(group: str, found: Iterable[Line], output: Output, now_ms: int) -> Iterator[str]:
-    """Yield what is printed of a group, from its lines."""
+    """Yield the output for a group, from its lines."""
     of_group = list(found)
     for line in of_group:
         if isinstance(line, ConnectGroupLine):

@@ -1,4 +1,4 @@
-"""``caughtup reassignments``: partitions in movement, from looks at a cluster or from a service."""
+"""``caughtup reassignments``: partitions in movement, observed on a cluster or asked of a service."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def reassignments(watch: bool, seconds: float | None, output: str, **connection:
 
 
 def _ask(service: Callable[[], Lines], watch: bool, output: str) -> None:
-    """Show what a service says, once or again and again."""
+    """Show a service's answer, once or repeatedly."""
     if not watch:
         _finish(service(), output)
         return
@@ -120,14 +120,14 @@ def _ask(service: Callable[[], Lines], watch: bool, output: str) -> None:
             time.sleep(_PAUSE_SECONDS)
             try:
                 show(service())
-            except UserError as error:  # it may be over the next time
+            except UserError as error:  # the next attempt may succeed
                 error.show()
     except KeyboardInterrupt:
         return
 
 
 def _finish(lines: Lines, output: str, more: str = "") -> None:
-    """Print all of it, and exit with 3 where there is nothing."""
+    """Print the lines, and exit with 3 if there are none."""
     missing = [line for line in lines if isinstance(line, MissingLine)]
     for one in missing:
         click.echo(f"caughtup: not known: {one.what}", err=True)
@@ -143,9 +143,9 @@ def _finish(lines: Lines, output: str, more: str = "") -> None:
 async def _observe(
     settings: Settings, view: ReassignmentView, show: Show | None, seconds: float
 ) -> None:
-    """Observe until there is something to say, or for ever where each round is shown.
+    """Observe for at least four rounds and ``seconds``, or forever with ``show``.
 
-    ``seconds``: for so long at least.
+    Ends at once if nothing is in movement.
     """
     until = time.monotonic() + seconds
     least = max(_OBSERVATIONS, 1 + ceil(seconds / _PAUSE_SECONDS))
@@ -168,7 +168,7 @@ async def _observe(
 async def _rounds(
     observer: ReassignmentObserver, *, patient: bool
 ) -> AsyncIterator[ReassignmentRound]:
-    """Observe again and again; who is patient is told of a round that fails, and waits."""
+    """Yield rounds of observations; if ``patient``, a failed round is only reported."""
     while True:
         try:
             found = await observer.observe()
@@ -186,7 +186,7 @@ async def _rounds(
 
 
 def _watching(output: str, more: str = "") -> Show:
-    """Return what shows a round: JSON lines, or a table that a terminal keeps in its place."""
+    """Return a function that shows a round, as JSON lines or as a table updated in place."""
     if output == "json":
         return _print_json
     console = Console(markup=False, highlight=False)
@@ -201,7 +201,7 @@ def _watching(output: str, more: str = "") -> Show:
 
 
 def _print(console: Console, lines: Lines, more: str) -> None:
-    """Print all of it; commands that are to be copied stay on one line."""
+    """Print the lines; commands to be copied stay on one line."""
     for part in rendered(lines, sys.maxsize, more):
         console.print(part, soft_wrap=isinstance(part, Text))
 
@@ -213,9 +213,9 @@ def _print_json(lines: Lines) -> None:
 
 
 def rendered(lines: Sequence[Line], most: int, more: str = "") -> list[RenderableType]:
-    """Draw ``most`` of the reassignments, the worst, and what is wrong with each.
+    """Return a table of the ``most`` worst reassignments, and what is wrong with each.
 
-    ``more``: what would tell more of one whose cause is known and whose verdict isn't.
+    ``more`` names the options that would determine an unknown verdict.
     """
     ongoing = [line for line in lines if isinstance(line, Reassignment)]
     table = Table(title="partitions in movement", title_justify="left")
@@ -244,7 +244,7 @@ def heading(row: Reassignment) -> str:
 
 
 def explained(row: Reassignment) -> list[str]:
-    """Explain why a reassignment has its verdict: the figures, and what can be done."""
+    """Return the figures behind a reassignment's verdict, and advice."""
     return [*filter(None, (in_words(row.evidence or {}), row.advice))]
 
 

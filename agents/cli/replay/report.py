@@ -13,16 +13,16 @@ from caughtup.agents.cli.replay.tables import ReplayPart, columns, notes
 from caughtup.models.replay.outcome import RECORDED, ReplayRow
 from caughtup.models.replay.summary import Summary
 
-# Told apart by people who see few colours, too. What was recorded is grey.
+# Distinguishable with colour blindness, too; recorded values are grey.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d1f")
 _RECORDED_COLOUR = "#767676"
 _LABELS, _BARS, _VALUES, _ROW = 330, 420, 130, 24
-#: The inset keeps the dots of the first and the last change off the axis.
+#: The inset keeps the first and last dots off the axis.
 _WIDTH, _HEIGHT, _MARGIN, _INSET = 760, 260, 70, 40
 
 
 class Measure(NamedTuple):
-    """What bars are of: a title, the figure of a summary, and how it is written."""
+    """A figure of summaries: its title, its value, and its format."""
 
     title: str
     value: Callable[[Summary], float]
@@ -46,14 +46,14 @@ MEASURES = (
 
 
 def colours(settings: Sequence[str]) -> dict[str, str]:
-    """Assign every setting a colour, in their order."""
+    """Return a colour for each setting."""
     others = [setting for setting in settings if setting != RECORDED]
     given = {setting: _COLOURS[n % len(_COLOURS)] for n, setting in enumerate(others)}
     return {RECORDED: _RECORDED_COLOUR, **given}
 
 
 def bars(measure: Measure, summaries: Sequence[Summary]) -> str:
-    """Draw one measure as a bar for each setting, from nothing to the greatest."""
+    """Return an SVG with a bar for each setting, from 0 to the greatest value."""
     palette = colours([one.setting for one in summaries])
     most = max((measure.value(one) for one in summaries), default=0) or 1
     svg = _svg(_LABELS + _BARS + _VALUES, _ROW * len(summaries) + 8, measure.title)
@@ -70,7 +70,7 @@ def bars(measure: Measure, summaries: Sequence[Summary]) -> str:
 
 
 def timeline(rows: Sequence[ReplayRow], settings: Sequence[str]) -> str:
-    """Draw how long each change of membership takes until balanced, over when it came."""
+    """Return an SVG of the hours until balanced after each change of membership, over time."""
     palette = colours(settings)
     changes = [row for row in rows if row.figures is not None]
     moments = [row.as_of_ms for row in changes] or [0]
@@ -96,7 +96,7 @@ def timeline(rows: Sequence[ReplayRow], settings: Sequence[str]) -> str:
         for row in changes:
             if row.setting == setting and row.figures is not None:
                 x, y = at(row.as_of_ms, row.figures.seconds / 3600)
-                # Side by side where they would hide each other.
+                # Side by side, so that they don't hide each other.
                 x += 5 * (number - (len(settings) - 1) / 2)
                 dot = _add(group, "circle", cx=x, cy=y, r=4)
                 hours_text = f"{row.figures.seconds / 3600:,.2f} h"
@@ -134,12 +134,12 @@ def _text(parent: Element, x: float, y: float, words: str, **style: str) -> None
 
 
 def _add(parent: Element, tag: str, **attributes: str | float) -> Element:
-    """Add an element; an attribute's ``_`` stands for the ``-`` that it is written with."""
+    """Add an element; ``_`` in an attribute's name becomes ``-``."""
     written = {name.replace("_", "-"): str(value) for name, value in attributes.items()}
     return ElementTree.SubElement(parent, tag, written)
 
 
-#: More dots than these hide each other, and make a page of megabytes.
+#: More dots hide each other, and make a page of megabytes.
 _MOST_DOTS = 2_000
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -158,7 +158,7 @@ p.note { color: #767676; margin: .3rem 0; }
 
 
 def report(source: str, parts: Sequence[ReplayPart]) -> str:
-    """Write the page. ``source`` is where the recorded generations came from."""
+    """Return the page. ``source`` is the URI of the recorded generations."""
     body = "\n".join(line for part in parts for line in _section(part))
     return f"""<!doctype html>
 <html lang="en">

@@ -1,4 +1,9 @@
-"""``caughtup rules``: the alert rules for Prometheus, with thresholds and addresses filled in."""
+"""``caughtup rules``: the alert rules for Prometheus, with thresholds and addresses filled in.
+
+The template has ``@name=default@`` for what can be set, ``@name@`` to repeat it, and
+``@name words@`` for a duration in words; names are per alert. A line with ``@page-base@`` is left
+out without the page's address.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +23,7 @@ _RUNBOOK = re.compile(r"(\s*)runbook: (\S+)")
 _PAGE = "@page-base@"
 _DURATION = re.compile(r"(?:[0-9]+[smhdw])+")
 _UNITS = {"s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week"}
-#: By the last part of a name, what its values look like, and what is said of those that don't.
+#: The pattern of values, by the last part of a name, and its description for errors.
 _FORMS = {
     "for": (_DURATION, "a duration such as 90s, 10m or 1h30m"),
     "severity": (re.compile(r"[A-Za-z][\w-]*"), "a word"),
@@ -27,19 +32,19 @@ _FORMS = {
 
 
 class Threshold(NamedTuple):
-    """What can be set of an alert: its name, such as ``CaughtupDown.for``, and its default."""
+    """A value that can be set, such as ``CaughtupDown.for``, and its default."""
 
     name: str
     default: str
 
     def fault_of(self, value: str) -> str | None:
-        """Describe what a value has to be if it isn't that."""
+        """Return the error of a value, None if it is valid."""
         form, what = _FORMS[self.name.rpartition(".")[2]]
         return None if form.fullmatch(value) else f"{self.name} has to be {what}"
 
 
 def thresholds() -> list[Threshold]:
-    """List all that can be set, in the order of the render_rules."""
+    """Return all values that can be set, in the order of the rules."""
     return [
         Threshold(f"{alert}.{found[1]}", found[2])
         for alert, line in _lines()
@@ -51,10 +56,10 @@ def thresholds() -> list[Threshold]:
 def render_rules(
     values: Mapping[str, str], runbook_base: str | None = None, page_base: str | None = None
 ) -> str:
-    """Return the render_rules with these values, by name, in the place of defaults.
+    """Return the rules with ``values``, by name, instead of defaults.
 
-    With ``runbook_base``, a URL below which this project's files are, each alert has a
-    ``runbook_url`` that can be clicked, too; with ``page_base``, where the page is, a ``page_url``.
+    ``runbook_base``, the URL of this project's files, adds a ``runbook_url`` to each alert,
+    ``page_base``, the URL of the page, a ``page_url``.
     """
     known = {each.name: each.default for each in thresholds()} | dict(values)
     text = []
@@ -76,7 +81,7 @@ def render_rules(
 
 
 def _lines() -> Iterator[tuple[str, str]]:
-    """Yield each line of the template, and the alert that it belongs to."""
+    """Yield each line of the template, after the name of its alert."""
     alert = ""
     text = files("caughtup.agents.cli.rules").joinpath("caughtup.rules.yml").read_text()
     for line in text.splitlines():

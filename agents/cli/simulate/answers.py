@@ -1,4 +1,4 @@
-"""A simulated plan for people: table row, remarks, JSON, a drawing in the terminal, an HTML page."""
+"""A simulated plan as a table row, remarks, JSON, a drawing in the terminal, an HTML page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from caughtup.models.simulation.time_line import Activity
 from caughtup.models.what_if.question import WhatIfAnswer
 from caughtup.models.what_if.setting import Playable
 
-#: The columns beside what was played.
+#: The columns after the plan's name.
 FIGURES = (
     "LONGEST STILL",
     "MEDIAN STILL",
@@ -30,11 +30,11 @@ FIGURES = (
 
 
 def cells(group: Playable, answer: WhatIfAnswer) -> list[str]:
-    """Return a played plan as a row: what it was, then its figures."""
+    """Return a simulated plan as a row: its name, then its figures."""
     fast, slow = answer.fast.figures, answer.slow.figures
     known = answer.restoring_known or not answer.slow.offsets_restored
     return [
-        named(group, answer),
+        plan_name(group, answer),
         _span(fast.longest_still_ms, slow.longest_still_ms, known=known),
         _span(round(fast.median_still_ms), round(slow.median_still_ms), known=known),
         _range(*(sum(ms > 0 for ms in one.still_ms.values()) for one in (fast, slow))),
@@ -47,8 +47,8 @@ def cells(group: Playable, answer: WhatIfAnswer) -> list[str]:
     ]
 
 
-def named(group: Playable, answer: WhatIfAnswer) -> str:
-    """Describe in a few words what was played."""
+def plan_name(group: Playable, answer: WhatIfAnswer) -> str:
+    """Return a short name of a simulated plan and its setting."""
     plan, setting = answer.plan, answer.setting
     words = [f"+{plan.add}"] if plan.add else []
     words += [f"stop {name}" for name in plan.stop]
@@ -69,7 +69,7 @@ def named(group: Playable, answer: WhatIfAnswer) -> str:
 
 
 def remarks(answers: Sequence[WhatIfAnswer]) -> list[str]:
-    """Return the sentences that belong under a table: what isn't known, and what goes round."""
+    """Return the sentences under a table: unknown rates, and groups that never settle."""
     found = []
     if any(not one.restoring_known and one.slow.offsets_restored for one in answers):
         found.append(
@@ -85,10 +85,10 @@ def remarks(answers: Sequence[WhatIfAnswer]) -> list[str]:
 
 
 def answer_fields(group: Playable, answer: WhatIfAnswer) -> dict[str, Any]:
-    """Return a played plan as one JSON object."""
+    """Return a simulated plan as a JSON object."""
     return {
         "group": group.name,
-        "played": named(group, answer),
+        "played": plan_name(group, answer),
         "assignor": answer.setting.assignor,
         "config": dict(answer.setting.config),
         "protocol": answer.setting.protocol,
@@ -129,17 +129,17 @@ def _range(low: int, high: int) -> str:
     return f"{high:,}" if low == high else f"{low:,} – {high:,}"
 
 
-#: So many tasks are drawn in the terminal: those that stand still longest.
+#: The most tasks in a drawing: those that stand still longest.
 _MOST_TASKS = 40
-#: A time stands above every so many columns.
+#: The columns between two times above a drawing.
 _MARK_COLUMNS = 10
-#: After this much calm nothing is drawn.
+#: A drawing ends this long after the group is at rest.
 _CALM_MS = 10_000
 _STEPS_SECONDS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200)
 
 
 def terminal_drawing(end: SimulationResult, step_seconds: float | None) -> Iterator[str]:
-    """Draw a time line as wide as the terminal, with what its letters mean."""
+    """Yield the lines of a drawing as wide as the terminal, with its legend."""
     still = end.figures.still_ms
     worst = set(sorted(end.tasks, key=lambda task: -still.get(task, 0))[:_MOST_TASKS])
     shown = [task for task in end.tasks if task in worst]
@@ -161,11 +161,11 @@ def terminal_drawing(end: SimulationResult, step_seconds: float | None) -> Itera
 
 
 def html_page(group: Playable, answers: Sequence[WhatIfAnswer]) -> str:
-    """Return a page with the time line of each played plan, tasks by time."""
+    """Return an HTML page with the time line of each simulated plan."""
     page = files("caughtup.agents.cli.simulate").joinpath("page.html").read_text("utf-8")
     data = [
         {
-            "name": named(group, answer)
+            "name": plan_name(group, answer)
             + ("" if answer.setting.assignor else ", by the group's assignor"),
             "until": answer.slow.until_ms,
             "tasks": list(answer.slow.tasks),
@@ -183,7 +183,7 @@ def html_page(group: Playable, answers: Sequence[WhatIfAnswer]) -> str:
         }
         for answer in answers
     ]
-    # In a script element only the sign that could end it has to be written otherwise.
+    # In a script element only < has to be escaped.
     text = json.dumps(data).replace("<", "\\u003c")
     return (
         page.replace("{{group}}", escape(group.name))
@@ -193,7 +193,7 @@ def html_page(group: Playable, answers: Sequence[WhatIfAnswer]) -> str:
 
 
 def _axis(columns: int, step_ms: int) -> str:
-    """Return the times above a drawing: each begins above the column that begins then."""
+    """Return the line of times above a drawing, each above its column."""
     line = ""
     for at in range(0, columns, _MARK_COLUMNS):
         mark = f"|{duration(at * step_ms / 1_000) if at else '0'}"

@@ -37,7 +37,7 @@ class Rate(click.ParamType):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[float, float]:
-        """Return the least and the greatest rate. Refuses what is none."""
+        """Return the least and the greatest rate."""
         if isinstance(value, tuple):
             return value
         try:
@@ -61,7 +61,7 @@ rate_option = click.option(
 def read_application(
     name: str, connection: dict[str, Any], restore: tuple[float, float] | None
 ) -> Playable:
-    """Read a group from the cluster. Ends the command where it is no Streams application."""
+    """Return an application read from the cluster. Exits if it is no Streams application."""
     state = read_snapshot(settings_of(connection), Progress(), [name])
     application = application_of_group(state, name, now_ms(), restore)
     if application is None:
@@ -77,9 +77,9 @@ def read_playable(
     restore: tuple[float, float] | None,
     protocol: AssignmentProtocol | None,
 ) -> Playable:
-    """Read a group from the cluster: an application, or consumers that their coordinator assigns.
+    """Return a group read from the cluster: an application, or a consumer group (KIP-848).
 
-    Ends the command where it is neither. ``protocol``: which one somebody wants it played on.
+    Exits if it is neither. With ``protocol`` CONSUMER, a classic consumer group is accepted.
     """
     state = read_snapshot(settings_of(connection), Progress(), [name])
     moment_ms = now_ms()
@@ -96,15 +96,15 @@ def read_playable(
 
 
 def refuse(what: str) -> NoReturn:
-    """End the command with one line."""
+    """Print an error, and exit with NOTHING_MATCHED."""
     click.echo(f"caughtup: {what}", err=True)
     sys.exit(NOTHING_MATCHED)
 
 
 def changed_configs(given: Sequence[str]) -> tuple[tuple[str, Any], ...]:
-    """Read ``NAME=VALUE`` pairs: whole numbers as such, lists by commas.
+    """Return the configs in ``NAME=VALUE`` pairs, with whole numbers as int.
 
-    Raises UsageError, also for what Kafka refuses, before anything is read from a cluster.
+    Raises UsageError, also for values that Kafka refuses.
     """
     found: list[tuple[str, Any]] = []
     for one in given:
@@ -122,18 +122,18 @@ def changed_configs(given: Sequence[str]) -> tuple[tuple[str, Any], ...]:
     return tuple(found)
 
 
-#: A file of so many bytes is read at most.
+#: The most bytes of a file.
 LARGEST_FILE = 256 * 1024 * 1024
 
 
 def read_recorded_group(
     path: Path, name: str | None, restore: tuple[float, float] | None
 ) -> RecordedGroup:
-    """Read the last scenario of a file, or of a group in it, ready to be played.
+    """Return the last scenario in a file, or the last of the group ``name``.
 
-    A line has a scenario, or the row of a table of generations, whose ``scenario`` is one. A
-    scenario is a group's if its name is that of the group, or the group and a generation
-    (``orders/17``). Raises CaughtupError for a file without one, and where the line is at fault.
+    A line is a scenario, or a row of recorded generations with a field ``scenario``. A scenario is
+    a group's if it is named after it, also with a generation (``orders/17``). Raises CaughtupError
+    for a bad line, and for a file without a scenario.
     """
     if path.stat().st_size > LARGEST_FILE:
         raise CaughtupError("too_large", f"{path} is larger than {LARGEST_FILE:,} bytes")
@@ -150,7 +150,7 @@ def read_recorded_group(
 
 
 def _scenarios(line: bytes, place: str) -> Iterator[dict[str, Any]]:
-    """Yield what a line has as a scenario, with the group's name in it if the line says that."""
+    """Yield the scenario in a line, if it has one."""
     data, fault = decode(line)
     if fault:
         raise CaughtupError(fault.code, f"{place}: {fault.message}")
@@ -166,7 +166,7 @@ def _scenarios(line: bytes, place: str) -> Iterator[dict[str, Any]]:
 
 
 def _names(scenario: dict[str, Any]) -> set[str]:
-    """Return the names that a scenario goes by: its own, and that without the generation."""
+    """Return a scenario's name, with and without the generation."""
     name = scenario.get("name")
     if not isinstance(name, str):
         return set()
@@ -176,5 +176,5 @@ def _names(scenario: dict[str, Any]) -> set[str]:
 
 def _read(scenario: dict[str, Any]) -> CompactScenario:
     read = read_compact(scenario)
-    read.expanded()  # what an assignor would refuse is refused here
+    read.expanded()  # raises for what an assignor would refuse
     return read

@@ -38,7 +38,7 @@ from caughtup.models.what_if.question import WhatIfAnswer, ask
 from caughtup.models.what_if.setting import Playable, WhatIfSetting
 
 _ROLLING = "rolling"
-#: Protocols by the names that people give, and who assigns on them; None: as the group is.
+#: The assignment protocol of each option; None keeps the group's own.
 _PROTOCOLS = {
     "cooperative": None,
     "eager": None,
@@ -221,7 +221,7 @@ def _from_file(path: Path, group: str | None, restore_rate: tuple[float, float] 
 
 
 def _restarted(given: Sequence[str], clients: Sequence[str]) -> tuple[str, ...]:
-    """Return who is restarted, in order: ``rolling`` stands for all."""
+    """Return the clients to restart, in order; ``rolling`` means all."""
     named = [one for one in given if one != _ROLLING]
     return tuple(clients) if len(named) < len(given) else tuple(dict.fromkeys(named))
 

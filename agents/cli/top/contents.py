@@ -1,4 +1,4 @@
-"""What the tables of ``caughtup top`` contain: four overviews, and the details of each line."""
+"""The tables of ``caughtup top``: four overviews, and the details of a line of each."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from caughtup.models.verdicts import LAG, REASSIGNMENTS
 
 
 def connect(state: WholeView) -> TopTable:
-    """Return the Connect groups, those first of which most work is unassigned."""
+    """Return the Connect groups, by unassigned work."""
     lines = [
         Line(
             (view.group,),
@@ -46,7 +46,7 @@ def connect(state: WholeView) -> TopTable:
 
 
 def work(state: WholeView, key: Sequence[str | int], lines: object = None) -> TopTable:
-    """Return the connectors and tasks of a group, with their workers."""
+    """Return the connectors and tasks of a Connect group, with their workers."""
     name = str(key[0])
     view = next((one for one in state.connect if one.group == name), None)
     if view is None:
@@ -90,7 +90,7 @@ def groups(state: WholeView) -> TopTable:
 
 
 def applications(state: WholeView) -> TopTable:
-    """Return the Streams applications: how many copies of tasks are yet to catch up."""
+    """Return the Streams applications, with their numbers of copies that are behind."""
     lines = [
         Line(
             (view.group,),
@@ -109,7 +109,7 @@ def applications(state: WholeView) -> TopTable:
 
 
 def reassignments(state: WholeView) -> TopTable:
-    """Return what is in movement, the worst first; the page has no more than the worst."""
+    """Return the reassignments, the worst first; the page's state has only the worst."""
     lines = []
     for row in state.reassignments:
         left = row.offsets_remaining if row.bytes_remaining is None else row.bytes_remaining
@@ -136,7 +136,7 @@ def reassignments(state: WholeView) -> TopTable:
     )
 
 
-#: What there is to choose from, in this order.
+#: The overviews, in the order of their keys.
 OVERVIEWS: tuple[Callable[[WholeView], TopTable], ...] = (
     groups,
     applications,
@@ -146,13 +146,13 @@ OVERVIEWS: tuple[Callable[[WholeView], TopTable], ...] = (
 
 
 Key = Sequence[str | int]
-#: A copy's columns but for its task and client, which stand before them, and its group.
+#: A copy's columns after its task and client.
 _COPY_COLUMNS = (*COPY_COLUMNS[3:], *COPY_VERDICT_COLUMNS)
 TASK_COLUMNS = (*COPY_COLUMNS[1:], *COPY_VERDICT_COLUMNS)
 
 
 def group(state: WholeView, key: Key, lines: Sequence[LagLine] | None) -> TopTable:
-    """Return a group's partitions. ``lines``: those of its lag, None before they are there."""
+    """Return a group's partitions. ``lines`` are its lag lines, None until they are read."""
     name = str(key[0])
     known = next((one for one in state.groups if one.group == name), None)
     rows = [] if lines is None else partition_rows(lines)
@@ -209,7 +209,7 @@ def _about_application(view: ApplicationView, now_ms: int) -> list[str]:
 
 
 def reassignment(state: WholeView, key: Key, lines: object = None) -> TopTable:
-    """Return the copies of a partition in movement, and why it has its verdict."""
+    """Return the replicas of a partition in movement, and the reason of its verdict."""
     partition = TopicPartition(str(key[0]), int(key[1]))
     row = next((one for one in state.reassignments if one.topic_partition == partition), None)
     if row is None:
@@ -228,5 +228,5 @@ def reassignment(state: WholeView, key: Key, lines: object = None) -> TopTable:
     return TopTable(str(partition), REPLICA_COLUMNS, found, ("broker",), "no copies", about)
 
 
-#: How a line of each of ``overviews.OVERVIEWS`` is opened, in the same order.
+#: The table of a line of each of OVERVIEWS.
 DETAILS = (group, application, reassignment, work)

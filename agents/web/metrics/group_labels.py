@@ -23,7 +23,7 @@ from caughtup.models.polls.column_reader import Ints
 from caughtup.models.polls.commit_columns import NO_OFFSET
 from caughtup.models.state.cluster import ClusterState
 
-#: Partitions of a group whose lines are fill in in one go: less than a millisecond's work.
+#: Partitions of a group whose lines are filled in at once: less than a millisecond's work.
 SLICE = 500
 #: The cost of looking up a group, in partitions.
 _OF_A_GROUP = 4

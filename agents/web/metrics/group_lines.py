@@ -1,4 +1,4 @@
-"""Templates of groups' lines in Prometheus' format, and how names and figures are fill in."""
+"""Templates of groups' lines in Prometheus' format, and how names and figures are filled in."""
 
 from __future__ import annotations
 

@@ -30,9 +30,9 @@ _REASSIGNMENTS_SHOWN, _FEED_SHOWN, _SAMPLES, _EACH = 10, 100, 30, 6
 
 
 class ApplicationSummary(Part, omit_defaults=True):
-    """A group's tasks and copies by role; of a classic one its clients and its last decision.
+    """A group's tasks and copies by role; for a classic group its clients and its last decision.
 
-    ``reassignment_fields``: the recommended ones that are still to be made.
+    ``movements`` is the number of recommended movements that are still to be made.
     """
 
     tasks: int

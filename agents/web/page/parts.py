@@ -9,6 +9,7 @@ from caughtup.agents.web.page.head import (
     Head,
     HeadWithFailures,
     HeadWithReassignments,
+    RefusedOfTopic,
     encoded,
     failure_fields,
     reassignment_fields,
@@ -47,11 +48,11 @@ class StreamsView(Head, kw_only=True):
 
 
 class HealthView(Head, kw_only=True):
-    """The service's health: the age of its parts' last turns (ms), and failures."""
+    """The service's health: a sentence for each part's last turn, and failures."""
 
-    parts: Mapping[str, int]
+    parts: Sequence[str]
     unhealthy: Sequence[str]
-    refused: Sequence[object]
+    refused: Sequence[RefusedOfTopic]
     faults: Sequence[Fault]
     checkpoint_problems: Sequence[CheckpointProblem]
     set_aside: Sequence[SetAside]

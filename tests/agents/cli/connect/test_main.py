@@ -36,7 +36,7 @@ def told(cluster: WorkerCluster) -> list[Line]:
 
 
 def lines(cluster: WorkerCluster) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in main.shown(told(cluster), [GROUP], json=True)]
+    return [json.loads(line) for line in main.output_lines(told(cluster), [GROUP], json=True)]
 
 
 def test_json_has_the_contract_s_fields_of_workers_and_of_what_nobody_has(bounced: WorkerCluster):
@@ -66,7 +66,7 @@ def test_json_has_the_contract_s_fields_of_workers_and_of_what_nobody_has(bounce
 
 
 def test_a_person_reads_the_same_and_the_worst_first(bounced: WorkerCluster):
-    text = "\n".join(main.shown(told(bounced), ["connect-*"], json=False))
+    text = "\n".join(main.output_lines(told(bounced), ["connect-*"], json=False))
     assert text.startswith(
         "connect-cluster, generation 3 (sessioned), compared with Kafka's assignor: match\n"
     )
@@ -80,8 +80,8 @@ def test_a_person_reads_the_same_and_the_worst_first(bounced: WorkerCluster):
 def test_a_name_that_a_terminal_would_obey_is_escaped(bounced: WorkerCluster):
     bounced.configure("\x1b[2Jx", 1)
     bounced.round()
-    assert "\x1b" not in "\n".join(main.shown(told(bounced), [], json=False))
+    assert "\x1b" not in "\n".join(main.output_lines(told(bounced), [], json=False))
 
 
 def test_groups_that_are_not_asked_for_are_not_shown(bounced: WorkerCluster):
-    assert list(main.shown(told(bounced), ["other"], json=True)) == []
+    assert list(main.output_lines(told(bounced), ["other"], json=True)) == []

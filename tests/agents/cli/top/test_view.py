@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 
 from caughtup.agents.cli.top.contents import OVERVIEWS, applications, groups, reassignments
-from caughtup.agents.cli.top.feed import Seen
+from caughtup.agents.cli.top.feed import Answered
 from caughtup.agents.cli.top.view import Screenful, TopView, status_line, tab_labels
 from caughtup.agents.web.page.parts import WholeView
 from caughtup.models.ids import TopicPartition
@@ -39,8 +39,8 @@ from tests.support.top_sources import RIGHT_TO_LEFT, Told, many_groups, page
 SEED = random.SystemRandom().randrange(10**9)
 
 
-def seen(source: Told, group: str | None = None) -> Seen:
-    return Seen(0.0, source.state(), group, None if group is None else source.lines(group))
+def seen(source: Told, group: str | None = None) -> Answered:
+    return Answered(0.0, source.state(), group, None if group is None else source.lines(group))
 
 
 def texts(screenful: Screenful) -> list[str]:
