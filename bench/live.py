@@ -25,7 +25,7 @@ from caughtup.agents.cli.options import format_option
 from caughtup.agents.cli.run import prepare
 from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
-from caughtup.agents.process.garbage import collect_seldom
+from caughtup.agents.process.turns import collect_seldom
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.bench.loop.turns import LoopTurns

@@ -28,7 +28,7 @@ from caughtup.agents.configuration.s3_access import s3_variables
 from caughtup.agents.configuration.text import printed
 from caughtup.agents.election.instances import list_instances
 from caughtup.agents.errors import UserError
-from caughtup.agents.kafka.admin_results import result_of
+from caughtup.agents.kafka.clients import result_of
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.first_contact import broker_troubles, connect
 from caughtup.agents.kafka.protocol.client import ClusterProtocol

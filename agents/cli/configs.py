@@ -11,11 +11,11 @@ import msgspec
 
 from caughtup.agents.cli.columns import Output, lines, printable
 from caughtup.agents.cli.commands import examples
-from caughtup.agents.cli.lag.main import NOTHING_MATCHED
-from caughtup.agents.cli.lag.rows import named
 from caughtup.agents.cli.options import (
+    NOTHING_MATCHED,
     connection_options,
     format_option,
+    matching_groups,
     service_of,
     service_options,
     settings_of,
@@ -110,9 +110,9 @@ def configs(
     by_group: dict[str, list[Line]] = {}
     for line in known:
         by_group.setdefault(str(line.group), []).append(line)
-    found = named(by_group, groups)
+    found = matching_groups(by_group, groups)
     for name in groups:
-        if not named(found, [name]):
+        if not matching_groups(found, [name]):
             why = "is no Kafka Streams application whose leader assigns its tasks"
             click.echo(f"caughtup: {printable(name)} {why}", err=True)
     if not found:

@@ -12,8 +12,12 @@ from rich.console import Console
 from rich.table import Table
 
 from caughtup.agents.cli.commands import examples
-from caughtup.agents.cli.lag.main import NOTHING_MATCHED
-from caughtup.agents.cli.options import connection_options, format_option, settings_of
+from caughtup.agents.cli.options import (
+    NOTHING_MATCHED,
+    connection_options,
+    format_option,
+    settings_of,
+)
 from caughtup.agents.cli.snapshot import read_snapshot
 from caughtup.agents.progress import Progress
 from caughtup.models.assignment.explanation import lag_clause

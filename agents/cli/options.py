@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,6 +18,8 @@ from caughtup.models.security.kafka_names import is_secret
 if TYPE_CHECKING:
     from caughtup.agents.cli.service_client import ServiceClient
 
+#: Exit status if no group matched.
+NOTHING_MATCHED = 3
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -194,3 +197,10 @@ def service_of(connection: dict[str, Any]) -> ServiceClient | None:
     from caughtup.agents.cli.service_client import ServiceClient
 
     return ServiceClient(url, token_file, ca)
+
+
+def matching_groups(groups: Iterable[str], wanted: Sequence[str]) -> list[str]:
+    """Return the groups that match a name or a pattern such as ``orders-*``; all for none."""
+    if not wanted:
+        return list(groups)
+    return [g for g in groups if any(g == name or fnmatchcase(g, name) for name in wanted)]

@@ -23,9 +23,8 @@ from caughtup.agents.cli.options import connection_options, settings_of
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.first_contact import connect, unreachable
 from caughtup.agents.process.fault_log import FaultLog
-from caughtup.agents.process.garbage import collect_seldom
 from caughtup.agents.process.supervisor import Supervisor, describe
-from caughtup.agents.process.turns import switch_often
+from caughtup.agents.process.turns import collect_seldom, switch_often
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.checks import describe_topics
 from caughtup.agents.topics.definitions import create_topics

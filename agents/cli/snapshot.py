@@ -18,13 +18,12 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.configuration.s3_access import s3_variables
 from caughtup.agents.end_offsets import apply_record
 from caughtup.agents.errors import UserError
-from caughtup.agents.kafka.admin_results import REQUEST_SECONDS
-from caughtup.agents.kafka.end_offset_listing import list_end_offsets, topic_ids
+from caughtup.agents.kafka.clients import REQUEST_SECONDS
+from caughtup.agents.kafka.end_offset_listing import list_end_offsets, replica_racks, topic_ids
 from caughtup.agents.kafka.first_contact import connect, unreachable
 from caughtup.agents.kafka.offset_log import OffsetLog
 from caughtup.agents.kafka.partition_leaders import LogPartition
 from caughtup.agents.kafka.readable_ends import ReadableEnds
-from caughtup.agents.kafka.replica_racks import replica_racks
 from caughtup.agents.process.fault_log import FaultLog
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings

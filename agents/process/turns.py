@@ -1,8 +1,9 @@
-"""Do long work on the event loop in short turns, so that everything else runs in between."""
+"""Keep the event loop responsive: long work in short turns, and rare, short garbage collections."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 import time
 import zlib
@@ -105,3 +106,36 @@ async def gzipped(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
     if compressing is not None:
         yield await compressing
     yield await loop.run_in_executor(None, compressor.flush)
+
+
+#: The number of groups, or copies of a large one, that a collection traverses in a few ms.
+_A_FEW = 1_000
+
+
+#: The thresholds of gc.set_threshold. With Python's own (700, 10, 10) the listing of a large
+#: group's end offsets alone causes a full collection each second, of some 50 ms.
+_SELDOM = (10_000, 10, 50)
+
+
+def collect_seldom() -> None:
+    """Set Python to search for garbage cycles seldom: the service makes few."""
+    gc.set_threshold(*_SELDOM)
+
+
+class FreezeOnGrowth:
+    """Freezes all existing objects whenever a count has grown by 1,000.
+
+    A full garbage collection traverses all objects that may be part of a cycle. With a million
+    group-partitions that blocks the event loop for 0.1 s, and finds nothing.
+
+    Garbage that exists at that moment is frozen too and never freed; so only growth triggers it.
+    """
+
+    def __init__(self) -> None:
+        self._next = _A_FEW
+
+    def reached(self, count: int) -> None:
+        """Take the present count, and freeze if it has grown enough."""
+        if count >= self._next:
+            self._next = count + _A_FEW
+            gc.freeze()

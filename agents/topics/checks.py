@@ -8,7 +8,7 @@ from typing import NamedTuple
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
-from caughtup.agents.kafka.admin_results import result_of
+from caughtup.agents.kafka.clients import result_of
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.definitions import SERVICE_TOPICS, ServiceTopic, topic_name
 

@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from caughtup.agents.errors import UserError
-from caughtup.agents.kafka.admin_results import result_of
+from caughtup.agents.kafka.clients import result_of
 from caughtup.agents.kafka.config import rdkafka_config
 from caughtup.agents.settings import Settings
 from caughtup.models.records.topics import (

@@ -19,13 +19,13 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
-from caughtup.agents.kafka.admin_results import result_of
+from caughtup.agents.kafka.clients import result_of
 from caughtup.agents.kafka.config import rdkafka_config
 from caughtup.agents.kafka.first_contact import bad_property, unreachable
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.definitions import topic_name
-from caughtup.agents.topics.unreadable_batches import BatchSkipper
+from caughtup.agents.topics.standalone_consumer import BatchSkipper
 from caughtup.models.records.decoding import BAD_COMPRESSION
 from caughtup.models.state.cluster import ClusterState
 

@@ -20,10 +20,43 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import ListOffsetsResultInfo, OffsetSpec
 
-from caughtup.agents.kafka.admin_results import result_of
-from caughtup.agents.kafka.clients import admin_client, consumer
+from caughtup.agents.kafka.clients import admin_client, consumer, result_of
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.unreadable_batches import BatchSkipper
+
+
+class BatchSkipper:
+    """Finds the next readable offset after batches that cannot be decompressed, by partition.
+
+    librdkafka decompresses zstd up to ``receive.message.max.bytes``. For a larger batch it reports
+    ``_BAD_COMPRESSION``, and fetches it for ever. The number of its records is unknown.
+    Each attempt skips twice as many offsets as the one before, until a record can be read. So it
+    loses fewer records after the batch than the batch had.
+    """
+
+    def __init__(self) -> None:
+        #: By topic and partition: the offset to continue at, and the step if that fails too.
+        self._tries: dict[tuple[str | None, int | None], tuple[int, int]] = {}
+
+    def read(self, message: Message) -> None:
+        """Record that a record could be read: unreadable batches before it are done."""
+        if self._tries:
+            self._tries.pop((message.topic(), message.partition()), None)
+
+    def next_offset(self, message: Message, end: int) -> TopicPartition | None:
+        """Return where to continue after the error in ``message``, up to the log end ``end``.
+
+        Returns None for a late error of a batch that was skipped already.
+        """
+        topic, partition, offset = message.topic(), message.partition(), message.offset()
+        assert topic is not None
+        assert partition is not None
+        assert offset is not None
+        wanted, step = self._tries.get((topic, partition), (0, 1))
+        if offset < wanted:
+            return None
+        self._tries[topic, partition] = (offset + step, 2 * step)
+        return TopicPartition(topic, partition, min(offset + step, end))
+
 
 log = logging.getLogger(__name__)
 

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import aclosing
 from itertools import chain
 
 from aiohttp import web
 from prometheus_client.exposition import choose_encoder, gzip_accepted
 
-from caughtup.agents.process.garbage import FreezeOnGrowth
 from caughtup.agents.process.health import Health
-from caughtup.agents.process.turns import gzipped, in_turns
+from caughtup.agents.process.turns import FreezeOnGrowth, gzipped, in_turns
 from caughtup.agents.settings import Settings
+from caughtup.agents.watching_settings import Exporter
 from caughtup.agents.web.answer import send_stream
 from caughtup.agents.web.door.questions import Slots
 from caughtup.agents.web.door.refusals import Refusals
-from caughtup.agents.web.metrics.exposition import compatible_families, exposition
-from caughtup.agents.web.metrics.families import ExpositionSettings
+from caughtup.agents.web.metrics.compatible.burrow_exporter import BURROW_EXPORTER_FAMILIES
+from caughtup.agents.web.metrics.compatible.kafka_exporter import KAFKA_EXPORTER_FAMILIES
+from caughtup.agents.web.metrics.compatible.kafka_lag_exporter import KAFKA_LAG_EXPORTER_FAMILIES
+from caughtup.agents.web.metrics.compatible.kminion import KMINION_FAMILIES
+from caughtup.agents.web.metrics.exposition import exposition
+from caughtup.agents.web.metrics.families import ExpositionSettings, Family
 from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.metrics.service import process_families
 from caughtup.models.state.cluster import ClusterState
@@ -31,6 +35,14 @@ _TIME_OUT = "X-Prometheus-Scrape-Timeout-Seconds"
 #: After a scrape timed out, others with no longer time-out are refused for this long.
 _REFUSED_SECONDS = 60.0
 _FINER = {"partition": 'metrics_granularity = "topic"', "topic": 'metrics_granularity = "group"'}
+
+#: The metrics under other exporters' names.
+EXPORTERS: Mapping[Exporter, tuple[Family, ...]] = {
+    "kafka_exporter": KAFKA_EXPORTER_FAMILIES,
+    "kminion": KMINION_FAMILIES,
+    "burrow_exporter": BURROW_EXPORTER_FAMILIES,
+    "kafka_lag_exporter": KAFKA_LAG_EXPORTER_FAMILIES,
+}
 
 
 class Scrapes:
@@ -128,3 +140,10 @@ def _seconds(text: str | None) -> float:
     except ValueError:
         return math.inf
     return seconds if seconds > 0 else math.inf
+
+
+def compatible_families(exporters: Collection[Exporter]) -> tuple[Family, ...]:
+    """Return the metrics under the names of these exporters."""
+    return tuple(
+        family for name, families in EXPORTERS.items() if name in exporters for family in families
+    )

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 
-from caughtup.agents.process.pulses import EVENT_LOOP, HEALTHY_SECONDS, TICK_SECONDS, Pulses
+from caughtup.agents.process.health import EVENT_LOOP, HEALTHY_SECONDS, TICK_SECONDS, Pulses
 
 log = logging.getLogger(__name__)
 

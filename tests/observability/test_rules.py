@@ -11,8 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from caughtup.agents.cli.rules.main import rules, thresholds
-from caughtup.agents.process.health import Health
-from caughtup.agents.process.pulses import EVENT_LOOP, OFFSETS, PUBLISHER, TOPICS_READER
+from caughtup.agents.process.health import EVENT_LOOP, OFFSETS, PUBLISHER, TOPICS_READER, Health
 from caughtup.agents.web.metrics.exposition import exposition
 from caughtup.agents.web.metrics.families import ExpositionSettings
 from caughtup.agents.web.metrics.granularity import Detail

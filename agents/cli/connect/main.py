@@ -15,11 +15,11 @@ import msgspec
 from caughtup.agents.cli.columns import Output, lines, printable
 from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.connect.look import ConnectLooks
-from caughtup.agents.cli.lag.main import NOTHING_MATCHED
-from caughtup.agents.cli.lag.rows import named
 from caughtup.agents.cli.options import (
+    NOTHING_MATCHED,
     connection_options,
     format_option,
+    matching_groups,
     service_of,
     service_options,
     settings_of,
@@ -90,7 +90,7 @@ def connect(
     lines = look()
     known = _groups(lines)
     for name in groups:
-        if not named(known, [name]):
+        if not matching_groups(known, [name]):
             click.echo(f"caughtup: no Connect group {printable(name)} on this cluster", err=True)
     if watch:
         _watch(look, lines, groups, every, json=json, wide=wide)
@@ -122,7 +122,7 @@ def output_lines(
 ) -> Iterator[str]:
     """Yield the output for the groups that match, without names for all."""
     at_ms, first = now_ms(), True
-    for group in named(_groups(lines), groups):
+    for group in matching_groups(_groups(lines), groups):
         of_group = [line for line in lines if line.group == group]
         if json:
             for line in of_group:

@@ -20,13 +20,14 @@ from caughtup.agents.cli.lag.rows import (
     Choice,
     Row,
     group_rows,
-    named,
     partition_rows,
 )
 from caughtup.agents.cli.lag.sources import Lag, Look, asking, looking
 from caughtup.agents.cli.options import (
+    NOTHING_MATCHED,
     connection_options,
     format_option,
+    matching_groups,
     service_of,
     service_options,
     settings_of,
@@ -47,8 +48,6 @@ from caughtup.models.records.lag_lines import CopyLine, PartitionLine
 from caughtup.models.shown.lag import Line
 from caughtup.models.verdicts import LAG
 
-#: Exit status if no group matched.
-NOTHING_MATCHED = 3
 _CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 
 
@@ -154,7 +153,7 @@ def lag(
         click.echo(line)
         printed = True
     if not printed:
-        if not groups or named(lag_now.groups(), groups):
+        if not groups or matching_groups(lag_now.groups(), groups):
             click.echo(_nothing(lag_now, options.choice), err=True)
         sys.exit(NOTHING_MATCHED)
 
@@ -171,7 +170,7 @@ class _LagOptions(NamedTuple):
     def lines(self, lag_now: Lag) -> Iterator[str]:
         """Yield the output, empty if nothing matches."""
         known = lag_now.groups()
-        groups = named(known, self.groups)
+        groups = matching_groups(known, self.groups)
         partitions = self.partitions or not set(known).isdisjoint(self.groups)
         if self.json:
             yield from self._json(lag_now, groups, partitions)
@@ -250,7 +249,7 @@ def _watch(look: Look, lag_now: Lag, options: _LagOptions, seconds: float) -> No
 
 def _unmatched(lag_now: Lag, groups: Sequence[str]) -> list[str]:
     known = lag_now.groups()
-    return [name for name in groups if not named(known, [name])]
+    return [name for name in groups if not matching_groups(known, [name])]
 
 
 def _suggestion(lag_now: Lag, name: str) -> str:

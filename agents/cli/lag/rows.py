@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Iterable, Iterator
 from math import inf
 from typing import Any, NamedTuple
 
@@ -69,13 +68,6 @@ _KEYS: dict[str, Callable[[Row], Any]] = {
 def _most_first(figure: float | None) -> float:
     """Return a sort key: the greatest first, unknown last."""
     return inf if figure is None else -figure
-
-
-def named(groups: Iterable[str], wanted: Sequence[str]) -> list[str]:
-    """Return the groups that match a name or a pattern such as ``orders-*``; all for none."""
-    if not wanted:
-        return list(groups)
-    return [g for g in groups if any(g == name or fnmatchcase(g, name) for name in wanted)]
 
 
 def group_rows(groups: Iterable[GroupLine]) -> Iterator[Row]:

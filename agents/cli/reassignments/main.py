@@ -18,8 +18,8 @@ from rich.table import Table
 from rich.text import Text
 
 from caughtup.agents.cli.commands import examples
-from caughtup.agents.cli.lag.main import NOTHING_MATCHED
 from caughtup.agents.cli.options import (
+    NOTHING_MATCHED,
     Span,
     connection_options,
     format_option,

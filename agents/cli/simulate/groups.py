@@ -10,8 +10,7 @@ from typing import Any, NoReturn
 
 import click
 
-from caughtup.agents.cli.lag.main import NOTHING_MATCHED
-from caughtup.agents.cli.options import settings_of
+from caughtup.agents.cli.options import NOTHING_MATCHED, settings_of
 from caughtup.agents.cli.snapshot import read_snapshot
 from caughtup.agents.cli.strict_json import decode
 from caughtup.agents.clock import now_ms

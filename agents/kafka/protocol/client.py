@@ -20,11 +20,15 @@ from caughtup.agents.kafka.protocol.answers import (
     ResourceConfigs,
 )
 from caughtup.agents.kafka.protocol.brokers import BrokerConnections, Purpose
-from caughtup.agents.kafka.protocol.cluster_answers import ApiVersions, Broker, DescribedPartitions
+from caughtup.agents.kafka.protocol.cluster_answers import (
+    ApiVersions,
+    Broker,
+    DescribedPartitions,
+    zookeeper_decides,
+)
 from caughtup.agents.kafka.protocol.connection import raise_for
 from caughtup.agents.kafka.protocol.decoding import choose_version, decode, decode_now
 from caughtup.agents.kafka.protocol.partitions import describe_partitions, list_topic_names
-from caughtup.agents.kafka.protocol.releases import zookeeper_decides
 from caughtup.agents.kafka.protocol.requests import Call, Key, ResourceType
 from caughtup.models.ids import TopicPartition
 

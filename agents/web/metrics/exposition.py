@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.process.health import Health
-from caughtup.agents.watching_settings import Exporter
 from caughtup.agents.web.metrics.applications import APPLICATION_FAMILIES
-from caughtup.agents.web.metrics.compatible.burrow_exporter import BURROW_EXPORTER_FAMILIES
-from caughtup.agents.web.metrics.compatible.kafka_exporter import KAFKA_EXPORTER_FAMILIES
-from caughtup.agents.web.metrics.compatible.kafka_lag_exporter import KAFKA_LAG_EXPORTER_FAMILIES
-from caughtup.agents.web.metrics.compatible.kminion import KMINION_FAMILIES
 from caughtup.agents.web.metrics.connect import CONNECT_FAMILIES
 from caughtup.agents.web.metrics.copies import COPY_FAMILIES, TASK_FAMILIES
 from caughtup.agents.web.metrics.families import ExpositionSettings, Family, Scrape
@@ -40,22 +35,8 @@ FAMILIES = (
     *CONNECT_FAMILIES,
     *SPARK_FAMILIES,
 )
-#: The metrics under other exporters' names.
-EXPORTERS: Mapping[Exporter, tuple[Family, ...]] = {
-    "kafka_exporter": KAFKA_EXPORTER_FAMILIES,
-    "kminion": KMINION_FAMILIES,
-    "burrow_exporter": BURROW_EXPORTER_FAMILIES,
-    "kafka_lag_exporter": KAFKA_LAG_EXPORTER_FAMILIES,
-}
 #: The end of a complete text in OpenMetrics' format.
 _OPENMETRICS_END = b"# EOF\n"
-
-
-def compatible_families(exporters: Collection[Exporter]) -> tuple[Family, ...]:
-    """Return the metrics under the names of these exporters."""
-    return tuple(
-        family for name, families in EXPORTERS.items() if name in exporters for family in families
-    )
 
 
 def exposition(

@@ -11,11 +11,11 @@ from prometheus_client import ProcessCollector
 
 import caughtup
 from caughtup.agents.end_offsets import PROBE as END_OFFSETS
-from caughtup.agents.process.health import PROBES
-from caughtup.agents.process.pulses import (
+from caughtup.agents.process.health import (
     CONNECT_READER,
     EVENT_LOOP,
     OFFSETS,
+    PROBES,
     PUBLISHER,
     TOPICS_READER,
 )

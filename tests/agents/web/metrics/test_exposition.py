@@ -11,8 +11,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families
 
 import caughtup
-from caughtup.agents.process.health import Health
-from caughtup.agents.process.pulses import EVENT_LOOP, OFFSETS
+from caughtup.agents.process.health import EVENT_LOOP, OFFSETS, Health
 from caughtup.agents.web.metrics import exposition as metrics
 from caughtup.agents.web.metrics import groups
 from caughtup.agents.web.metrics.copies import TASK_FAMILIES

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from caughtup.agents.process.health import Health
-from caughtup.agents.topics.forgetting import Forgetter
+from caughtup.agents.topics.keeper import Forgetter
 from caughtup.models.state.forgetting import GRACE_MS
 from tests.support.decisions import recommendation_of, recommended_record
 from tests.support.groups.records import GROUP, START_MS
