@@ -14,8 +14,7 @@ from confluent_kafka.admin import AdminClient
 
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.tls import ssl_context, without_unopenable_keystore
-from caughtup.agents.kafka.tokens.provider import load_provider
-from caughtup.agents.kafka.tokens.token import TokenError
+from caughtup.agents.kafka.tokens.token import TokenError, load_provider
 from caughtup.models.errors import CaughtupError
 from caughtup.models.security.kafka import KafkaClient, problems
 from caughtup.models.security.kafka_names import TOKEN_PROVIDER, is_security, names

@@ -17,7 +17,7 @@ from mode import Service
 from caughtup.agents.clock import now_ms
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
-from caughtup.agents.web.access import AllowedHosts, Token, authority, is_loopback
+from caughtup.agents.web.access import AllowedHosts, Token, authority, is_loopback, web_tls
 from caughtup.agents.web.answer import write_pieces
 from caughtup.agents.web.door.connections import IDLE_SECONDS, Connections, Listener
 from caughtup.agents.web.door.questions import Questions, Slots
@@ -29,7 +29,6 @@ from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.page_views import ADDRESSES, PageViews, page_handler, requested_view
 from caughtup.agents.web.scrapes import Scrapes
 from caughtup.agents.web.stand_in import StandIn
-from caughtup.agents.web.tls import web_tls
 from caughtup.agents.web.what_if import WhatIfEndpoints
 from caughtup.models.state.cluster import ClusterState
 

@@ -13,8 +13,7 @@ import pytest
 from caughtup.agents.cli.options import settings_of
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import aiokafka_config, rdkafka_config
-from caughtup.agents.kafka.tokens.provider import provided_token
-from caughtup.agents.kafka.tokens.token import TokenError
+from caughtup.agents.kafka.tokens.token import TokenError, provided_token
 from caughtup.agents.settings import Settings
 
 MSK = "caughtup.agents.kafka.tokens.msk"
