@@ -148,9 +148,9 @@ def _commit(admin: AdminClient, group: str, offsets: _Offsets) -> None:
     """Commit offsets of a group. Raises KafkaException, also for a missing partition."""
     partitions = [TopicPartition(*one, offset) for one, offset in sorted(offsets.items())]
     for start in range(0, len(partitions), _MOST):
-        asked = ConsumerGroupTopicPartitions(group, partitions[start : start + _MOST])
+        request = ConsumerGroupTopicPartitions(group, partitions[start : start + _MOST])
         (future,) = admin.alter_consumer_group_offsets(
-            [asked], request_timeout=REQUEST_SECONDS
+            [request], request_timeout=REQUEST_SECONDS
         ).values()
         for one in result_of(future).topic_partitions:
             if one.error is not None:

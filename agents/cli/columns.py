@@ -66,7 +66,7 @@ def lines(
 def fitted(
     columns: Sequence[Column], cells: Sequence[Sequence[str]], room: int | None
 ) -> tuple[list[int], list[int]]:
-    """Return the indexes of the columns that fit into ``room`` cells, None for all, and all widths."""
+    """Return the indexes of the columns that fit into ``room`` cells (None: all), and the widths."""
     widths = [
         max(len(column.heading), *(cell_len(row[at]) for row in cells), 0)
         for at, column in enumerate(columns)

@@ -71,7 +71,7 @@ def running_spark(application: str, master: str | None) -> Iterator[SparkSession
 
 
 def stop_on_signals() -> threading.Event:
-    """Return an event that SIGINT and SIGTERM set. Call it after Spark's start, which takes SIGINT."""
+    """Return an event that SIGINT and SIGTERM set. Call it after Spark's start: that takes SIGINT."""
     stop = threading.Event()
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, lambda *_: stop.set())

@@ -79,7 +79,7 @@ class _PendingRequests(NamedTuple):
     """The pending requests to one broker, and when they were sent (ms, and monotonic seconds)."""
 
     as_of_ms: int
-    asked: float
+    sent_at: float
     futures: tuple[_Futures, ...]
 
     def is_answered(self, until: float) -> bool:
@@ -212,7 +212,9 @@ class EndOffsetLister:
     def _give_up(self) -> tuple[int, ...]:
         """Replace a client that no longer ends its requests; return the brokers it waits for."""
         now = time.monotonic()
-        wedged = [b for b, pending in self._pending.items() if now > pending.asked + WEDGED_SECONDS]
+        wedged = [
+            b for b, pending in self._pending.items() if now > pending.sent_at + WEDGED_SECONDS
+        ]
         if not wedged:
             return ()
         self._pending.clear()

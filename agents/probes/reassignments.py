@@ -275,7 +275,7 @@ def _partition_observations(
 
 
 def _additional_partitions(
-    asked: Collection[TopicPartition], described: DescribedPartitions | None
+    wanted: Collection[TopicPartition], described: DescribedPartitions | None
 ) -> dict[TopicPartition, PartitionInfo | None]:
     """Return the metadata of the additional partitions; None for one that does not exist."""
     if described is None:
@@ -283,6 +283,6 @@ def _additional_partitions(
     gone = UnknownTopicOrPartitionError.errno
     return {
         partition: described.partitions.get(partition)
-        for partition in sorted(asked)
+        for partition in sorted(wanted)
         if described.errors.get(partition.topic, gone) == gone
     }

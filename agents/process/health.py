@@ -33,7 +33,7 @@ class Pulses:
     def __init__(self) -> None:
         self._beats: dict[str, int] = {}
         #: By part: the number of beats at the last tick, and the ticks since the last new beat.
-        self._seen: dict[str, tuple[int, int]] = {}
+        self._counted: dict[str, tuple[int, int]] = {}
 
     def beat(self, part: str) -> None:
         """Count a beat of a part."""
@@ -46,17 +46,17 @@ class Pulses:
     def tick(self) -> dict[str, int]:
         """Count a tick; return the ticks since the last beat of each part."""
         beats = self._beats.copy()
-        self._seen = {
+        self._counted = {
             part: (count, ticks + 1 if count == before else 0)
             for part, count in beats.items()
-            for before, ticks in (self._seen.get(part, (None, 0)),)
+            for before, ticks in (self._counted.get(part, (None, 0)),)
         }
-        return {part: ticks for part, (_, ticks) in self._seen.items()}
+        return {part: ticks for part, (_, ticks) in self._counted.items()}
 
     def still_seconds(self) -> dict[str, float]:
         """Return for each part the seconds without a beat, as of the last tick."""
-        seen = self._seen
-        return {part: ticks * TICK_SECONDS for part, (_, ticks) in sorted(seen.items())}
+        ticks_by_part = self._counted
+        return {part: ticks * TICK_SECONDS for part, (_, ticks) in sorted(ticks_by_part.items())}
 
     def last_turns(self) -> list[str]:
         """Describe how long ago each part last made progress."""
@@ -223,6 +223,6 @@ class Health:
         The data of its last success stay, and get old.
         """
         self.probe_errors[probe] += 1
-        news = probe not in self._failing
+        is_first = probe not in self._failing
         self._failing.add(probe)
-        return news
+        return is_first

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 #: The length of a turn, the interval at which threads switch, and the size of a chunk.
 _TURN_SECONDS = 0.002
@@ -57,7 +57,7 @@ def _fill(chunk: list[bytes], pieces: Iterator[bytes]) -> bool:
     return False
 
 
-async def done_in_turns(steps: Generator[None, None, Made], pause_seconds: float = 0) -> Made:
+async def done_in_turns(steps: Generator[None, None, Result], pause_seconds: float = 0) -> Result:
     """Run a generator to its end in turns of 2 ms, and return its result.
 
     ``pause_seconds``: the least pause between two turns, for work that can wait.
@@ -69,8 +69,8 @@ async def done_in_turns(steps: Generator[None, None, Made], pause_seconds: float
                 try:
                     next(steps)
                 except StopIteration as done:
-                    made: Made = done.value
-                    return made
+                    result: Result = done.value
+                    return result
             await asyncio.sleep(0)
         if pause_seconds:
             await asyncio.sleep(pause_seconds)
@@ -84,14 +84,14 @@ def _turn() -> asyncio.Lock:
     return _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
 
 
-def done_at_once(steps: Generator[None, None, Made]) -> Made:
+def done_at_once(steps: Generator[None, None, Result]) -> Result:
     """Run a generator to its end without pauses, and return its result."""
     while True:
         try:
             next(steps)
         except StopIteration as done:
-            made: Made = done.value
-            return made
+            result: Result = done.value
+            return result
 
 
 async def gzipped(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:

@@ -110,8 +110,8 @@ def creation_problem(admin: AdminClient, settings: Settings, name: str) -> str |
 
     Nothing is created.
     """
-    asked = admin.create_topics(_new_topics(settings, [name]), validate_only=True)
-    for future in asked.values():
+    requests = admin.create_topics(_new_topics(settings, [name]), validate_only=True)
+    for future in requests.values():
         try:
             result_of(future)
         except KafkaException as error:

@@ -93,11 +93,11 @@ class TopicKeeper(Service):
             return False
         log.warning("%s: creating them again", why)
         try:
-            made = await asyncio.to_thread(create_topics, self._settings, missing)
+            created = await asyncio.to_thread(create_topics, self._settings, missing)
         except UserError as error:
             self._health.hinder(PROBE, f"{why}: {error.message}")
             return False
-        return bool(made)
+        return bool(created)
 
     def _note(self, found: Mapping[str, Mapping[str, str] | None]) -> None:
         current = {

@@ -113,8 +113,8 @@ def read_topic(
         partitions = [TopicPartition(topic, p, OFFSET_BEGINNING) for p in metadata.partitions]
         starts, ends = _bounds(settings, partitions)
         if since_ms is not None:
-            asked = [TopicPartition(topic, p, since_ms) for p in metadata.partitions]
-            partitions = consumer.offsets_for_times(asked, timeout=_TIMEOUT_SECONDS)
+            wanted = [TopicPartition(topic, p, since_ms) for p in metadata.partitions]
+            partitions = consumer.offsets_for_times(wanted, timeout=_TIMEOUT_SECONDS)
             # An offset below 0 means that there is no record since then.
             starts = {
                 p.partition: p.offset if p.offset >= 0 else ends[p.partition] for p in partitions

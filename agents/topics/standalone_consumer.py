@@ -273,5 +273,5 @@ class StandaloneConsumer:
         self._consumer.close()
 
 
-def _offsets(asked: Mapping[TopicPartition, Future[ListOffsetsResultInfo]]) -> dict[int, int]:
-    return {partition.partition: result_of(future).offset for partition, future in asked.items()}
+def _offsets(requests: Mapping[TopicPartition, Future[ListOffsetsResultInfo]]) -> dict[int, int]:
+    return {partition.partition: result_of(future).offset for partition, future in requests.items()}

@@ -72,9 +72,9 @@ def safe(
         found = service.safe(group, client, within, leave_group=leave_group)
     else:
         try:
-            asked = read_application(group, connection, restore_rate)
+            application = read_application(group, connection, restore_rate)
             allowed_ms = WITHIN_MS if within is None else round(within * 1_000)
-            found = safe_to_stop(asked, client, within_ms=allowed_ms, leave_group=leave_group)
+            found = safe_to_stop(application, client, within_ms=allowed_ms, leave_group=leave_group)
         except CaughtupError as error:
             refuse(error.message)
     if output == "json":

@@ -30,17 +30,17 @@ class Failed(NamedTuple):
 
 
 class Feed:
-    """Asks a source every few seconds, and passes the answers to ``tell``, from its own thread.
+    """Asks a source every few seconds, and passes the answers to ``deliver``, from its own thread.
 
     The thread is a daemon: a source that never answers doesn't keep the process alive.
     """
 
     def __init__(
-        self, source: Source, seconds: float, tell: Callable[[Answered | Failed], object]
+        self, source: Source, seconds: float, deliver: Callable[[Answered | Failed], object]
     ) -> None:
         self._source = source
         self._seconds = seconds
-        self._tell = tell
+        self._deliver = deliver
         self._group: str | None = None
         self._ask = threading.Event()
         self._stopped = False
@@ -71,7 +71,7 @@ class Feed:
             answer = self._answer()
             if self._stopped:
                 break
-            self._tell(answer)
+            self._deliver(answer)
             if isinstance(answer, Failed) and answer.broken is not None:
                 break
             self._ask.wait(self._seconds)
