@@ -24,8 +24,8 @@ from caughtup.agents.web.door.questions import Questions, Slots
 from caughtup.agents.web.door.refusals import Malformed, Refusals
 from caughtup.agents.web.history import HistoryCharts
 from caughtup.agents.web.lines import Lines
-from caughtup.agents.web.metrics.granularity import Detail
 from caughtup.agents.web.metrics.group_labels import GroupLabels
+from caughtup.agents.web.metrics.group_lines import Detail
 from caughtup.agents.web.page_views import ADDRESSES, PageViews, page_handler, requested_view
 from caughtup.agents.web.scrapes import Scrapes
 from caughtup.agents.web.stand_in import StandIn

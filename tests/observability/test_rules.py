@@ -14,8 +14,8 @@ from caughtup.agents.cli.rules.main import render_rules, thresholds
 from caughtup.agents.process.health import EVENT_LOOP, OFFSETS, PUBLISHER, TOPICS_READER, Health
 from caughtup.agents.web.metrics.exposition import exposition
 from caughtup.agents.web.metrics.families import ExpositionSettings
-from caughtup.agents.web.metrics.granularity import Detail
 from caughtup.agents.web.metrics.group_labels import GroupLabels
+from caughtup.agents.web.metrics.group_lines import Detail
 from caughtup.agents.web.metrics.service import process_families
 from caughtup.models.lag.objectives import Objectives
 from tests.agents.web.metrics.test_spark import looked

@@ -14,8 +14,13 @@ from typing import NamedTuple
 import numpy as np
 
 from caughtup.agents.watching_settings import Granularity
-from caughtup.agents.web.metrics.granularity import Detail
-from caughtup.agents.web.metrics.group_lines import NAMES, LabelNames, LineTemplates, line_templates
+from caughtup.agents.web.metrics.group_lines import (
+    NAMES,
+    Detail,
+    LabelNames,
+    LineTemplates,
+    line_templates,
+)
 from caughtup.models.groups.membership import Membership
 from caughtup.models.histories.end_columns import Ends
 from caughtup.models.ids import TopicPartition

@@ -8,9 +8,17 @@ from functools import partial
 import numpy as np
 
 from caughtup.agents.web.metrics.families import Family, Scrape
-from caughtup.agents.web.metrics.granularity import EVERY, MOST, SUM, Figures, Fold, Totals
 from caughtup.agents.web.metrics.group_labels import GroupLabels, Slice
-from caughtup.agents.web.metrics.group_lines import escaped, fill
+from caughtup.agents.web.metrics.group_lines import (
+    EVERY,
+    MOST,
+    SUM,
+    Figures,
+    Fold,
+    Totals,
+    escaped,
+    fill,
+)
 from caughtup.models.histories.end_columns import NEVER_MS
 from caughtup.models.lag.lag_columns import lag_columns, retention_columns
 from caughtup.models.polls.column_reader import Rows

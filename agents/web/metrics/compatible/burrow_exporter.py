@@ -14,9 +14,8 @@ from caughtup.agents.web.metrics.compatible.declaring import (
     of_partitions,
 )
 from caughtup.agents.web.metrics.families import Family, Scrape
-from caughtup.agents.web.metrics.granularity import SUM, Figures
 from caughtup.agents.web.metrics.group_labels import Slice
-from caughtup.agents.web.metrics.group_lines import escaped
+from caughtup.agents.web.metrics.group_lines import SUM, Figures, escaped
 from caughtup.agents.web.metrics.groups import committed, log_end_lag
 from caughtup.models.histories.end_columns import NEVER_MS
 from caughtup.models.polls.column_reader import Rows

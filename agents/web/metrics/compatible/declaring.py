@@ -7,9 +7,8 @@ from functools import partial
 
 from caughtup.agents.watching_settings import Granularity
 from caughtup.agents.web.metrics.families import Family, Scrape
-from caughtup.agents.web.metrics.granularity import Fold
 from caughtup.agents.web.metrics.group_labels import GroupLabels
-from caughtup.agents.web.metrics.group_lines import NAMES, LabelNames, escaped
+from caughtup.agents.web.metrics.group_lines import NAMES, Fold, LabelNames, escaped
 from caughtup.agents.web.metrics.groups import COUNT, Read, figures_by_partition
 from caughtup.agents.web.metrics.partitions import Offsets, known_partitions, topic_sums
 

@@ -13,9 +13,8 @@ from caughtup.agents.web.metrics.compatible.declaring import (
     single_series,
 )
 from caughtup.agents.web.metrics.families import Family, Scrape
-from caughtup.agents.web.metrics.granularity import SUM, Figures
 from caughtup.agents.web.metrics.group_labels import Slice
-from caughtup.agents.web.metrics.group_lines import escaped
+from caughtup.agents.web.metrics.group_lines import SUM, Figures, escaped
 from caughtup.agents.web.metrics.groups import MEASURE, committed, lag_seconds, log_end_lag
 from caughtup.models.polls.column_reader import Rows
 from caughtup.models.state.cluster import ClusterState

@@ -8,7 +8,7 @@ from caughtup.agents.web.metrics.compatible.declaring import (
     of_logs,
     of_partitions,
 )
-from caughtup.agents.web.metrics.granularity import MOST, SUM
+from caughtup.agents.web.metrics.group_lines import MOST, SUM
 from caughtup.agents.web.metrics.groups import MEASURE, committed, lag_seconds, log_end_lag
 
 _CLUSTER = cluster_label("cluster_name")

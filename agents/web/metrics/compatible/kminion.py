@@ -15,8 +15,7 @@ from caughtup.agents.web.metrics.compatible.declaring import (
     single_series,
 )
 from caughtup.agents.web.metrics.families import Family, Scrape
-from caughtup.agents.web.metrics.granularity import SUM
-from caughtup.agents.web.metrics.group_lines import LabelNames, escaped
+from caughtup.agents.web.metrics.group_lines import SUM, LabelNames, escaped
 from caughtup.agents.web.metrics.groups import committed, log_end_lag
 from caughtup.models.groups.membership import Membership
 

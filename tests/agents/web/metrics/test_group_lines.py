@@ -13,8 +13,8 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.watching_settings import Granularity
 from caughtup.agents.web.metrics import exposition as metrics
 from caughtup.agents.web.metrics import group_labels
-from caughtup.agents.web.metrics.granularity import Detail
 from caughtup.agents.web.metrics.group_labels import GroupLabels
+from caughtup.agents.web.metrics.group_lines import Detail
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import LONG_MAX, EndOffsets
 from caughtup.models.state.cluster import ClusterState
