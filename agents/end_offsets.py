@@ -15,10 +15,9 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.election.agent import until_active
 from caughtup.agents.kafka.clients import admin_client
 from caughtup.agents.kafka.end_offset_listing import EndOffsetListing
-from caughtup.agents.kept_channel import KeptChannel
+from caughtup.agents.kept_channel import KeptChannel, Wakeup
 from caughtup.agents.probes.end_offsets import PROBE, EndOffsetObserver
 from caughtup.agents.process.health import Health
-from caughtup.agents.process.wakeups import Wakeup
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import isolated_record
 from caughtup.agents.topics.publisher import TopicWriter

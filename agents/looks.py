@@ -22,7 +22,7 @@ from caughtup.agents.connect.watcher import decide_due
 from caughtup.agents.end_offsets import apply_record
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka import first_contact
-from caughtup.agents.kafka.admin_results import WEDGED_SECONDS
+from caughtup.agents.kafka.clients import WEDGED_SECONDS
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.offset_log import OffsetLog
 from caughtup.agents.kafka.partition_leaders import LogPartition

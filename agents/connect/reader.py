@@ -15,8 +15,7 @@ from confluent_kafka import KafkaException
 from mode import Service
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.process.health import Health
-from caughtup.agents.process.pulses import CONNECT_READER
+from caughtup.agents.process.health import CONNECT_READER, Health
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import isolated_record
 from caughtup.agents.topics.consumer import ConsumerRecord, Poll, StandaloneConsumer

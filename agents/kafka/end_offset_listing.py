@@ -1,4 +1,4 @@
-"""List start, last stable and log end offsets of partitions; all leaders are asked at once."""
+"""List partitions' start, last stable and log end offsets, and the racks of their replicas."""
 
 from __future__ import annotations
 
@@ -19,10 +19,29 @@ from confluent_kafka.admin import (
 )
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.kafka.admin_results import REQUEST_SECONDS, WEDGED_SECONDS, result_of
-from caughtup.agents.kafka.replica_racks import replica_racks
+from caughtup.agents.kafka.clients import REQUEST_SECONDS, WEDGED_SECONDS, result_of
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
+
+
+def replica_racks(
+    admin: AdminClient, metadata: ClusterMetadata, wants: Callable[[str], bool]
+) -> dict[TopicPartition, tuple[str | None, ...]]:
+    """Return the rack of each replica of every partition of the topics that ``wants`` names.
+
+    Kafka Streams may use racks to assign tasks (KIP-925). A rack is None if the replica's broker has
+    none or is down. Blocks. Raises KafkaException when
+    no broker answers.
+    """
+    described = result_of(admin.describe_cluster(request_timeout=REQUEST_SECONDS))
+    racks = {node.id: node.rack or None for node in described.nodes}
+    return {
+        TopicPartition(name, number): tuple(racks.get(broker) for broker in partition.replicas)
+        for name, topic in metadata.topics.items()
+        if wants(name)
+        for number, partition in topic.partitions.items()
+    }
+
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +77,7 @@ class _PendingRequests(NamedTuple):
     """The pending requests to one broker, and when they were sent (ms, and monotonic seconds)."""
 
     as_of_ms: int
-    asked: float
+    sent_at: float
     futures: tuple[_Futures, ...]
 
     def is_answered(self, until: float) -> bool:
@@ -189,7 +208,9 @@ class EndOffsetLister:
     def _give_up(self) -> tuple[int, ...]:
         """Replace a client that no longer ends its requests; return the brokers it waits for."""
         now = time.monotonic()
-        wedged = [b for b, pending in self._pending.items() if now > pending.asked + WEDGED_SECONDS]
+        wedged = [
+            b for b, pending in self._pending.items() if now > pending.sent_at + WEDGED_SECONDS
+        ]
         if not wedged:
             return ()
         self._pending.clear()

@@ -24,8 +24,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import ListOffsetsResultInfo, OffsetSpec
 
-from caughtup.agents.kafka.admin_results import result_of
-from caughtup.agents.kafka.clients import admin_client, consumer
+from caughtup.agents.kafka.clients import admin_client, consumer, result_of
 from caughtup.agents.settings import Settings
 
 log = logging.getLogger(__name__)

@@ -14,8 +14,7 @@ from confluent_kafka import KafkaError, KafkaException, Message
 from mode import Service
 
 from caughtup.agents.kafka.clients import producer
-from caughtup.agents.process.health import Health
-from caughtup.agents.process.pulses import PUBLISHER
+from caughtup.agents.process.health import PUBLISHER, Health
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.definitions import MAX_RECORD_BYTES, topic_name

@@ -13,7 +13,7 @@ import msgspec
 from caughtup.agents.process.health import Health
 from caughtup.agents.web.metrics.exposition import exposition
 from caughtup.agents.web.metrics.group_labels import GroupLabels
-from caughtup.agents.web.page.whole import whole_steps
+from caughtup.agents.web.page.parts import whole_steps
 from caughtup.models.faults import Fault
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets

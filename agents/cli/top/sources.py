@@ -9,14 +9,14 @@ from typing import Protocol
 
 import msgspec
 
-from caughtup.agents.cli.service.client import ServiceClient
+from caughtup.agents.cli.service_client import ServiceClient
 from caughtup.agents.clock import now_ms
 from caughtup.agents.looks import ClusterLooks
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import done_at_once
 from caughtup.agents.progress import NoProgress
 from caughtup.agents.settings import Settings
-from caughtup.agents.web.page.whole import WholeView, whole_steps
+from caughtup.agents.web.page.parts import WholeView, whole_steps
 from caughtup.models.shown.lag import Line, lag_lines
 from caughtup.models.state.cluster import ClusterState
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
 
-from caughtup.agents.checkpoints.committer import CheckpointCommitter
+from caughtup.agents.checkpoints.services import CheckpointCommitter
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.models.ids import TopicPartition

@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from caughtup.agents.cli.lazy import LazyCommand
+from caughtup.agents.cli.commands import LazyCommand
 from caughtup.agents.main import main
 from caughtup.demo.story.show import program, to_compare, to_try
 

@@ -11,7 +11,7 @@ from typing import Any
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
-from caughtup.agents.kafka.alter_reassignments import reassigner
+from caughtup.agents.kafka.protocol.client import reassigner
 from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.throttle import clear_throttle, set_throttle

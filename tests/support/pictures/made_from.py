@@ -21,7 +21,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     ),
     "commands": (
         "agents/cli/lag/*.py",
-        "agents/cli/explain/*.py",
+        "agents/cli/explain.py",
         "agents/cli/simulate/*.py",
         "agents/cli/top/*.py",
         "agents/cli/columns.py",

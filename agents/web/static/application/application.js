@@ -1,4 +1,4 @@
-// One Streams application: what it looks like, what was decided, and what moves.
+// One Streams application: its matrix, decisions and movements.
 
 import { look } from "../shell/declared.js";
 import { h, memo } from "../shell/dom.js";
@@ -12,10 +12,10 @@ import { matrix } from "./matrix.js";
 import { movements } from "./movements.js";
 
 const FILTERS = { "": "all tasks", changing: "moving or behind" };
-/** How often a matrix is looked at again for figures that have become old. */
+/** How often a matrix is redrawn for figures that became old. */
 const AGEING_MS = 10_000;
 
-/** Describe an application. `ui`: what the person looking at it chose. */
+/** Describe an application. `ui`: the user's choices. */
 export function application(app, ui, nowMs) {
   return h("section", { key: "application", class: "app panel", "aria-labelledby": "application" },
     h("div", { class: "tools" },
@@ -47,7 +47,7 @@ function tasks(app, ui, nowMs) {
   ];
 }
 
-/** A generation is decided once end offsets were listed after it: until then the last one is shown. */
+/** Describe that the newest generation waits for end offsets, and the one before is shown. */
 function undecided(app) {
   const decided = Math.max(...(app.history ?? []).map((each) => each.generation));
   if (decided >= app.generation) return null;

@@ -1,4 +1,4 @@
-// What every word of the page means, in a sentence: a dialog that `?` opens.
+// The glossary of the page: a dialog that `?` opens.
 
 import { h, patch } from "./dom.js";
 
@@ -45,7 +45,7 @@ const WORDS = [
 const dialog = () => document.getElementById("glossary");
 const idOf = (word) => `word-${word.replaceAll(" ", "-")}`;
 
-/** Draw a word that opens its explanation; no stop for the tab key, which has one in `?`. */
+/** Describe a word that opens its explanation; not a tab stop, as `?` is one. */
 export const word = (name, text = name) =>
   h("button", { type: "button", class: "word", tabindex: -1, "data-word": name, "aria-haspopup": "dialog" }, text);
 
@@ -53,7 +53,7 @@ export const word = (name, text = name) =>
 const inDocs = (docs, text) =>
   new URL(`glossary/#:~:text=${encodeURIComponent(text).replaceAll("-", "%2D")}`, `${docs.replace(/\/$/, "")}/`).href;
 
-/** Open the dialog, at a word if one is given; `docs` is the address of the documentation, if there is one. */
+/** Open the dialog, at a word if given; `docs` is the documentation's address, if set. */
 export function openGlossary(docs, name) {
   patch(dialog(), [
     h("div", { class: "tools" }, h("h2", { id: "glossary-title" }, "What the terms mean"),

@@ -1,4 +1,4 @@
-// A Connect group: what contradicts what, what waits until when, and workers × connectors and tasks.
+// A Connect group: contradictions, delayed work, and workers × connectors and tasks.
 
 import { toGroup } from "../shell/address.js";
 import { look } from "../shell/declared.js";
@@ -18,12 +18,12 @@ const OUTCOMES = {
   away: ["unsure", "is away"], in_time: ["ok", "came back in time"],
   late: ["unsure", "came back late"], gone: ["bad", "is gone"],
 };
-/** What a status looks like: the class of its cell. */
+/** The class of a cell for each status. */
 const STATES = {
   RUNNING: "active", PAUSED: "standby", STOPPED: "standby", RESTARTING: "warmup", UNASSIGNED: "warmup", FAILED: "cold",
 };
 
-/** What a piece of each class is, in words. */
+/** The meaning of each class, for the legend. */
 const LOOKS = {
   active: "running", standby: "paused or stopped", warmup: "not running yet", cold: "failed",
   none: "nobody has it, or its worker has said nothing of it",
@@ -81,7 +81,7 @@ function contradictions(group, nowMs) {
       && h("p", { class: "quiet" }, `${count(group.contradictions.length - shown.length)} more`));
 }
 
-/** Why a status contradicts: without the word that stands before it already. */
+/** Return the reason of a contradiction, without the word before it. */
 function because({ why, waits }, what) {
   const said = why.startsWith(`${what}: `) ? why.slice(what.length + 2) : why;
   return waits ? `${said}; this may end with the delay` : said;
@@ -136,7 +136,7 @@ function unassigned(group, nowMs) {
       && h("p", { class: "quiet" }, `${count(group.unassigned.length - shown.length)} more`));
 }
 
-/** Workers down, connectors across: in each cell the connector and its tasks that the worker has. */
+/** Describe a table of workers × connectors: in each cell the worker's tasks of the connector. */
 function matrix(group) {
   const names = [...new Set(group.items.map((each) => each.connector))].sort(naturally);
   const shown = names.slice(0, CONNECTORS_SHOWN);
@@ -159,7 +159,7 @@ function matrix(group) {
     names.length > shown.length && h("p", { class: "quiet" }, `${plural(names.length - shown.length, "connector")} more`));
 }
 
-/** What the pieces are, and what those colours mean that are there. */
+/** Describe the legend, with the colours that occur. */
 function legend(group) {
   const there = new Set(group.items.flatMap((item) => (item.workers.length ? item.workers : [""]).map((worker) => cellClass(item, worker))));
   const states = Object.entries(LOOKS).filter(([kind]) => there.has(kind));
@@ -172,7 +172,7 @@ function legend(group) {
 /** The class of a piece's cell: by what its worker said of it. */
 const cellClass = (item, worker) => (worker && item.said_by === worker ? STATES[item.state] : null) ?? "none";
 
-/** A connector or a task as its worker said that it is; what another one said of it isn't its state. */
+/** Describe a connector or a task, with its status. */
 function piece(item, worker) {
   const said = known(item.state)
     ? `${item.state} on ${item.said_by}, generation ${count(item.said_generation)}${item.error ? `: ${item.error}` : ""}`
@@ -197,7 +197,7 @@ function connectors(group, nowMs) {
         h("td", null, progress(each, nowMs)))))));
 }
 
-/** How far a sink is behind, or how old the offsets of a source are. */
+/** Return a sink's lag, or the age of a source's offsets. */
 function progress(each, nowMs) {
   if (each.type === "sink") return `${plural(each.lag, "offset")} behind`;
   return known(each.offsets_at_ms) ? ["offsets stored ", h("span", { class: "together" }, ago(each.offsets_at_ms, nowMs))] : "no offsets stored";

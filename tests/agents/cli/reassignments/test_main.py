@@ -14,7 +14,7 @@ from rich.console import Console
 
 from caughtup.agents import looks
 from caughtup.agents.cli.reassignments import main as command
-from caughtup.agents.cli.reassignments.table import rendered
+from caughtup.agents.cli.reassignments.main import rendered
 from caughtup.agents.looks import ReassignmentView
 from caughtup.agents.main import main
 from caughtup.agents.probes.reassignments import ReassignmentRound

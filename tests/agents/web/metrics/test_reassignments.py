@@ -9,7 +9,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 
 from caughtup.agents.process.health import Health
 from caughtup.agents.web.metrics import exposition as metrics
-from caughtup.agents.web.metrics.families import Telling
+from caughtup.agents.web.metrics.families import ExpositionSettings
 from caughtup.agents.web.metrics.reassignments import PHASES
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.reassignments import offsets_remaining
@@ -67,7 +67,7 @@ def test_each_has_one_verdict_of_all_and_its_cause_if_there_is_one(
 
 
 def test_a_setting_brings_back_the_spaces_in_statuses() -> None:
-    told = scrape(reassigning(), telling=Telling(legacy_status_values=True))
+    told = scrape(reassigning(), settings=ExpositionSettings(legacy_status_values=True))
     status = told["caughtup_reassignment_status"]
     assert {which[-1] for which in status} == set(REASSIGNMENTS.words)
     assert {which[-1] for which in status if status[which]} >= {"dead target"}
