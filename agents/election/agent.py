@@ -53,7 +53,8 @@ class Election(Service):
     ``take_over`` is awaited after this instance is elected, before it counts as active; it is
     repeated if it raises UserError. ``before_leaving`` is awaited when the service stops: sent
     records have to be on their topics before another instance reads them back. ``instance``: this
-    process if None; tests give another.
+    process if None; tests give another. ``reported_caught_up``: whether the group knows that this
+    instance has read the topics.
     """
 
     logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
@@ -81,7 +82,7 @@ class Election(Service):
         #: Whether this instance is elected, as far as it knows; and whether it ever was.
         self._elected = self._was_elected = False
         #: Whether its subscription reported that it has read ``__consumer_offsets`` to the end.
-        self._reported_caught_up = False
+        self.reported_caught_up = False
         self._result: Assignment | None = None
         #: The time (of ``clock``) until which no other instance can be elected.
         self._sure_until = 0.0
@@ -153,7 +154,7 @@ class Election(Service):
         assignment = read_assignment(await self._member.sync(assignments))
         if assignment is None:
             raise KafkaError("the leader of the group sent an assignment that cannot be read")
-        self._belongs, self._reported_caught_up = True, caught_up
+        self._belongs, self.reported_caught_up = True, caught_up
         self._sure_until = sent_at + self._member.session_seconds
         self._apply_result(assignment)
 
@@ -162,7 +163,7 @@ class Election(Service):
         sent_at = self._clock()
         await self._member.beat()
         self._sure_until = sent_at + self._member.session_seconds
-        must_report = self._health.ready and not self._reported_caught_up and not self._elected
+        must_report = self._health.ready and not self.reported_caught_up and not self._elected
         if await self._others.remove_dead() or must_report:
             self._belongs = False
 
