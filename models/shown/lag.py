@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import isfinite
 
-from caughtup.models.copies.catch_up_rates import TOLD_AS
+from caughtup.models.copies.catch_up_rates import SOURCE_BY_PACE
 from caughtup.models.copies.watch import CopyWatch
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.ids import CopyKey
-from caughtup.models.lag.partition_rows import PartitionRow
+from caughtup.models.lag.group_lag import PartitionRow
 from caughtup.models.records.fields import ABSENT, Absent, Part, or_absent
 from caughtup.models.records.lag_lines import CopyLine, GroupType, PartitionLine
 from caughtup.models.state.cluster import ClusterState
@@ -147,5 +147,5 @@ def copy_row(copy: TaskCopy, watch: CopyWatch | None) -> CopyRow:
         if eta and isfinite(eta.seconds):  # JSON has no number for never
             row.eta_seconds = eta.seconds
         if pace:
-            row.rates = TOLD_AS[pace]
+            row.rates = SOURCE_BY_PACE[pace]
     return row

@@ -14,7 +14,7 @@ from caughtup.models.connect_clusters.table import (
     read_connect_groups,
 )
 from caughtup.models.copies.catch_up_rates import CatchUpRates
-from caughtup.models.copies.watches import CopyWatches
+from caughtup.models.copies.watch import CopyWatches
 from caughtup.models.decisions.applications import Applications
 from caughtup.models.decisions.generation import DecisionContext, decide_if_due
 from caughtup.models.decisions.life import GenerationLife
@@ -28,7 +28,7 @@ from caughtup.models.groups.topic_names import TopicNames
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.assessment import Assessments
-from caughtup.models.lag.partition_rows import PartitionRow, partition_rows
+from caughtup.models.lag.group_lag import PartitionRow, partition_rows
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.pipeline_progress import StreamProgressTable

@@ -18,7 +18,7 @@ from caughtup.agents.web.metrics.families import Telling
 from caughtup.agents.web.metrics.granularity import Detail
 from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.metrics.process import process_families
-from caughtup.models.lag.objectives import Objectives
+from caughtup.models.watching import Objectives
 from tests.agents.web.metrics.test_spark import looked
 from tests.observability.repository import (
     OPERATING,

@@ -18,8 +18,8 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.metrics.group_lines import escaped
 from caughtup.models.faults.isolation import Isolation
-from caughtup.models.lag.objectives import Objectives
 from caughtup.models.state.cluster import ClusterState
+from caughtup.models.watching import Objectives
 
 #: What fails here is counted under this part of the service.
 PART = "metrics"

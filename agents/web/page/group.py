@@ -9,7 +9,7 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.web.page.head import Head, encoded, head_of
 from caughtup.models.commits.group_commits import LastCommits
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.partition_rows import PartitionRow, partition_rows
+from caughtup.models.lag.group_lag import PartitionRow, partition_rows
 from caughtup.models.recent.happenings import Happening
 from caughtup.models.records.fields import ABSENT, Absent, extended, or_none
 from caughtup.models.records.lag_lines import PartitionLine
