@@ -17,7 +17,7 @@ from caughtup.models.histories.trend import trend
 from caughtup.models.ids import CopyKey
 from caughtup.models.records.catch_up_rates import RateWindowRecord
 from caughtup.models.records.fields import or_none
-from caughtup.models.tasks.copy_table import CopyTable
+from caughtup.models.tasks.positions import CopyTable
 
 #: The windows over which rates are measured, in seconds.
 WINDOWS_SECONDS = (60, 300, 900)

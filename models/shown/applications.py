@@ -11,7 +11,7 @@ from caughtup.models.copies.catch_up_rates import SOURCES
 from caughtup.models.copies.watch import CopyWatch
 from caughtup.models.decisions.application import Application, PastGeneration
 from caughtup.models.decisions.life import DecidedGeneration
-from caughtup.models.decisions.membership_change import MembershipChange
+from caughtup.models.decisions.rebalancing_cost import MembershipChange
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.faults.set_aside import SetAside
 from caughtup.models.groups.generation import StreamsGeneration

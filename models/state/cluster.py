@@ -18,7 +18,7 @@ from caughtup.models.copies.watch import CopyWatches
 from caughtup.models.decisions.applications import Applications
 from caughtup.models.decisions.generation import DecisionContext, decide_if_due
 from caughtup.models.decisions.life import GenerationLife
-from caughtup.models.decisions.task_table import TaskCopy, brokers_task_table, task_table
+from caughtup.models.decisions.task_table import TaskCopy, coordinator_task_table, task_table
 from caughtup.models.faults.isolation import Faults, Isolation
 from caughtup.models.faults.refused_records import RefusedRecords
 from caughtup.models.faults.set_aside import SetAsideRecords
@@ -292,7 +292,7 @@ class ClusterState:
         """
         positions = self.positions.of(group)
         if (assigned_by_broker := self.groups.streams.get(group)) is not None:
-            return brokers_task_table(assigned_by_broker, positions)
+            return coordinator_task_table(assigned_by_broker, positions)
         application = self.applications.get(group)
         if application is None or application.decided is None:
             return []

@@ -9,8 +9,8 @@ from caughtup.models.assignment.catch_up import RUNNING
 from caughtup.models.assignment.compact import CompactScenario
 from caughtup.models.assignment.scenario import Client
 from caughtup.models.assignors.registry import decide
-from caughtup.models.decisions.exact.generation import KAFKAS
-from caughtup.models.decisions.plan_cost import plan_cost
+from caughtup.models.decisions.exact.comparison import KAFKAS
+from caughtup.models.decisions.rebalancing_cost import plan_cost
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.records.fields import Part
 from caughtup.models.records.recommendations import CostRecord

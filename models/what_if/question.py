@@ -8,7 +8,7 @@ from typing import Any
 
 from caughtup.models.assignment.configs import read_configs
 from caughtup.models.assignors.following.follower import Patience
-from caughtup.models.decisions.exact.generation import CLASSES, FOLLOWER, KAFKAS
+from caughtup.models.decisions.exact.comparison import CLASSES, FOLLOWER, KAFKAS
 from caughtup.models.decisions.inputs.gathering import RECOMMENDED
 from caughtup.models.decisions.life import DecidedGeneration
 from caughtup.models.decisions.task_table import TaskCopy

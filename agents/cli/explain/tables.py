@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from caughtup.models.assignment.explanation import lag_clause
-from caughtup.models.decisions.exact.generation import ASSIGNOR
+from caughtup.models.decisions.exact.comparison import ASSIGNOR
 from caughtup.models.decisions.life import DecidedGeneration
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.durations import duration

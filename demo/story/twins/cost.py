@@ -9,7 +9,7 @@ from typing import NamedTuple
 from caughtup.demo.apps.restore_listener import RestoredCopy
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.log import read_topic
-from caughtup.models.decisions.membership_change import waited_ms
+from caughtup.models.decisions.rebalancing_cost import waited_ms
 from caughtup.models.groups.generation import StreamsGeneration, read_streams_generation
 from caughtup.models.polls.batch import decode_batch
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS, RecordType

@@ -1,7 +1,7 @@
-"""Records of a config topic: connectors, their tasks, and whether they shall run.
+"""Records of a Connect cluster's own topics, which its workers write: configs, statuses, offsets.
 
-Whoever runs connectors may write anything into a configuration, passwords included: only what is
-named here leaves this file.
+Configurations, stack traces and offsets may contain passwords, so only the fields of these values
+leave this file.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ TargetState = Literal["STARTED", "PAUSED", "STOPPED"]
 
 @dataclass(frozen=True, slots=True)
 class ConnectorConfig:
-    """What is kept of a connector's configuration; ``group`` is its sink's consumer group.
+    """The stored part of a connector's configuration; ``group`` is a sink's consumer group.
 
-    ``tasks_max`` is None where it isn't a number. A source has no ``topics`` to read.
+    ``tasks_max`` is None if it isn't a number. A source has no ``topics``.
     """
 
     connector: str
@@ -47,21 +47,21 @@ class ConnectorConfig:
 
 @dataclass(frozen=True, slots=True)
 class ConnectorDeleted:
-    """A connector that is deleted."""
+    """A connector was deleted."""
 
     connector: str
 
 
 @dataclass(frozen=True, slots=True)
 class TaskConfigured:
-    """A task whose configuration was written; it holds once the connector's tasks are committed."""
+    """A task's configuration was written; it takes effect at ``TasksCommitted``."""
 
     task: ConnectorTaskId
 
 
 @dataclass(frozen=True, slots=True)
 class TasksCommitted:
-    """How many tasks a connector has from now on."""
+    """The number of a connector's tasks from now on."""
 
     connector: str
     tasks: int
@@ -69,7 +69,7 @@ class TasksCommitted:
 
 @dataclass(frozen=True, slots=True)
 class TargetStateSet:
-    """Whether a connector shall run."""
+    """A connector's new target state."""
 
     connector: str
     state: TargetState
@@ -102,7 +102,7 @@ _TARGETS: dict[str, TargetState] = {
 
 
 def decode_config(key: bytes | None, value: bytes | None) -> ConfigEvent | None:
-    """Read a record of a config topic; None for what isn't about connectors (a session key, say).
+    """Return the event of a config topic's record; None if it isn't about connectors.
 
     Raises RefusedError. Source: Connect's ``KafkaConfigBackingStore``.
     """
@@ -113,10 +113,10 @@ def decode_config(key: bytes | None, value: bytes | None) -> ConfigEvent | None:
         if value is None:
             return TargetStateSet(connector, "STARTED")
         target = decoded(_target, value)
-        said = target.second or target.state or ""
-        if said not in _TARGETS:
+        state = target.second or target.state or ""
+        if state not in _TARGETS:
             raise RefusedError(BAD_TYPE, "no target state")
-        return TargetStateSet(connector, _TARGETS[said])
+        return TargetStateSet(connector, _TARGETS[state])
     if kind == "connector":
         return _connector(rest, value)
     if kind == "task" and value is not None:
@@ -132,14 +132,14 @@ def decode_config(key: bytes | None, value: bytes | None) -> ConfigEvent | None:
 def _connector(name: str, value: bytes | None) -> ConfigEvent:
     if value is None:
         return ConnectorDeleted(name)
-    given = decoded(_properties, value).properties
-    topics = (given.get("topics") or "")[:MOST_KEY_BYTES]
-    tasks_max = given.get("tasks.max") or "1"
+    config = decoded(_properties, value).properties
+    topics = (config.get("topics") or "")[:MOST_KEY_BYTES]
+    tasks_max = config.get("tasks.max") or "1"
     return ConnectorConfig(
         connector=name,
-        connector_class=(given.get("connector.class") or "")[:CHARACTERS],
+        connector_class=(config.get("connector.class") or "")[:CHARACTERS],
         tasks_max=int(tasks_max) if tasks_max.isdecimal() and len(tasks_max) < 10 else None,
         topics=tuple(sorted({topic.strip() for topic in topics.split(",")} - {""})),
-        topics_regex=(given.get("topics.regex") or "")[:CHARACTERS],
-        group=(given.get("consumer.override.group.id") or f"connect-{name}")[:CHARACTERS],
+        topics_regex=(config.get("topics.regex") or "")[:CHARACTERS],
+        group=(config.get("consumer.override.group.id") or f"connect-{name}")[:CHARACTERS],
     )

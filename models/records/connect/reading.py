@@ -1,4 +1,4 @@
-"""What the records of all three topics have in common: bounded keys, tasks' names, JSON values."""
+"""The decoding that the three topics share."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from caughtup.models.records.decoding import (
     require_bounded,
 )
 
-#: Values may be no larger: connectors bring schemas and certificates in their configurations.
+#: The greatest size of a value: configurations of connectors contain schemas and certificates.
 MOST_BYTES = 1 << 20
 MOST_KEY_BYTES = 64 << 10
-#: Characters that are kept of what a configuration or a status says.
+#: The most characters that are kept of a text in a configuration or a status.
 CHARACTERS = 1_000
-#: Tasks of one connector: nobody has as many.
+#: The most tasks of one connector.
 MOST_TASKS = 100_000
 
 #: A connector or one of its tasks.
@@ -29,7 +29,7 @@ Subject = str | ConnectorTaskId
 
 
 def key_text(key: bytes | None) -> str:
-    """Read a key. Raises RefusedError."""
+    """Return a key as text. Raises RefusedError."""
     if key is None:
         raise RefusedError(BAD_KEY, "a record without a key")
     if len(key) > MOST_KEY_BYTES:
@@ -41,10 +41,7 @@ def key_text(key: bytes | None) -> str:
 
 
 def task_named(name: str) -> ConnectorTaskId:
-    """Read ``orders-sink-0``, whatever characters the connector's name has.
-
-    Raises RefusedError.
-    """
+    """Return the task of a name such as ``orders-sink-0``. Raises RefusedError."""
     connector, dash, number = name.rpartition("-")
     if not dash or not number.isascii() or not number.isdecimal() or len(number) > 9:
         raise RefusedError(BAD_KEY, "no task's name")
@@ -55,9 +52,9 @@ def task_named(name: str) -> ConnectorTaskId:
 
 
 def decoded(decoder: msgspec.json.Decoder[Any], value: bytes) -> Any:
-    """Decode a value.
+    """Return a decoded value.
 
-    Raises RefusedError, which tells nothing of the value: a password may be in it.
+    Raises RefusedError, whose message quotes nothing of the value, as it may contain a password.
     """
     require_bounded(value, MOST_BYTES)
     try:

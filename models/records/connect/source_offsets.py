@@ -1,4 +1,4 @@
-"""Records of an offset topic: that a source stored an offset, and nothing of what is in it."""
+"""Records of an offset topic."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from caughtup.models.records.decoding import BAD_KEY, TOO_LARGE, RefusedError, r
 
 @dataclass(frozen=True, slots=True)
 class SourceOffset:
-    """A source's offset of one of its partitions, by a digest; ``removed``: it was reset."""
+    """A source stored an offset of a partition, given as a digest; ``removed``: it was reset."""
 
     connector: str
     partition: bytes
@@ -24,7 +24,7 @@ _source = msgspec.json.Decoder(tuple[str, msgspec.Raw])
 
 
 def decode_source_offset(key: bytes | None, value: bytes | None) -> SourceOffset:
-    """Read a record of an offset topic: which connector it is of, and nothing of what is in it.
+    """Return the connector and partition of an offset topic's record, not the offset.
 
     Raises RefusedError. Source: Connect's ``OffsetStorageWriter``.
     """

@@ -1,4 +1,4 @@
-"""Records of a status topic: what a worker says of a connector or a task."""
+"""Records of a status topic."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ State = Literal["UNASSIGNED", "RUNNING", "PAUSED", "STOPPED", "FAILED", "DESTROY
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What a worker said of a connector or a task: its state, in which generation, and of whom.
+    """The state of a connector or a task that a worker reported in a generation.
 
-    ``worker`` is host and port of its URL. ``error`` is the class of what it failed of, "" without.
+    ``worker`` is the host and port of the worker's URL. ``error`` is the class of the exception by
+    which it failed, "" without one.
     """
 
     subject: Subject
@@ -35,7 +36,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class StatusRemoved:
-    """A status that holds no more."""
+    """A status was removed."""
 
     subject: Subject
 
@@ -60,7 +61,7 @@ _STATES: dict[str, State] = {
 
 
 def decode_status(key: bytes | None, value: bytes | None) -> Status | StatusRemoved | None:
-    """Read a record of a status topic; None for the topics that a connector uses.
+    """Return the event of a status topic's record; None if it is about topics of a connector.
 
     Raises RefusedError. Source: Connect's ``KafkaStatusBackingStore``.
     """
@@ -87,6 +88,6 @@ def decode_status(key: bytes | None, value: bytes | None) -> Status | StatusRemo
 
 
 def _class(trace: str) -> str:
-    """Return the class of what failed: the rest of a stack trace may quote a configuration."""
+    """Return the exception's class alone: the rest of a stack trace may quote a configuration."""
     first = trace[:CHARACTERS].split("\n", 1)[0].split(":", 1)[0].strip()
     return first if first.replace(".", "").replace("$", "").replace("_", "").isalnum() else ""

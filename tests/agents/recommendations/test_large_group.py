@@ -172,7 +172,7 @@ async def test_what_takes_long_is_on_other_threads(monkeypatch: pytest.MonkeyPat
     watch(deciding, "recommendation")
     watch(deciding, "read_back")
     watch(deciding, "project")
-    watch(deciding, "given_copies")
+    watch(deciding, "assigned_copies")
     watch(recommender, "encode_recommendation")
     await story(FEW)
     assert len(threads) == 9

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from caughtup.models.assignors.following.follower import Patience
-from caughtup.models.decisions.exact.generation import FOLLOWER
+from caughtup.models.decisions.exact.comparison import FOLLOWER
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import TaskId
 from caughtup.models.records.fields import changed
