@@ -18,7 +18,7 @@ from caughtup.agents.web.answer import count_asked, refused, send_made, send_who
 from caughtup.agents.web.door.questions import Slots
 from caughtup.agents.web.door.refusals import Refusals
 from caughtup.models.records.fields import Part
-from caughtup.models.shown.configs import application_lines
+from caughtup.models.shown.applications import application_lines
 from caughtup.models.shown.connect import connect_lines
 from caughtup.models.shown.lag import lag_lines
 from caughtup.models.state.cluster import ClusterState

@@ -1,6 +1,6 @@
-"""A Connect group: who runs what, what no worker has, and where sources contradict each other.
+"""The shown values of a Connect group: workers, connectors, unassigned work, contradictions.
 
-Each line is a value of its own kind; the page has the same values, gathered in ``ConnectView``.
+The page has the same lines as the terminal, in a ``ConnectView``.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from caughtup.models.shown.groups import group_line
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.wire.connect_protocol import ConnectorsAndTasks
 
-#: Absences that are shown of a group, the newest.
+#: The number of a group's newest absences that are shown.
 ABSENCES_SHOWN = 10
 
 
 class WorkerLine(Part, kw_only=True, omit_defaults=True, tag_field="kind", tag="worker"):
-    """A worker: what it has when it has done as it was told. The page names the group once."""
+    """A worker with its work once it has applied its assignment. The page omits ``group``."""
 
     group: str | None = None
     generation: int | None = None
@@ -46,7 +46,7 @@ class WorkerLine(Part, kw_only=True, omit_defaults=True, tag_field="kind", tag="
 
 
 class UnassignedLine(Part, kw_only=True, omit_defaults=True, tag_field="kind", tag="unassigned"):
-    """A connector or task that no worker has, since when, and where known, who gets it when."""
+    """A connector or task that no worker has, and if known, which worker gets it when."""
 
     group: str | None = None
     name: str
@@ -60,7 +60,7 @@ class UnassignedLine(Part, kw_only=True, omit_defaults=True, tag_field="kind", t
 class ContradictionLine(
     Part, kw_only=True, omit_defaults=True, tag_field="kind", tag="contradiction"
 ):
-    """A connector or task of which sources say different things; ``waits``: it may end by itself."""
+    """A connector or task on which sources disagree; ``waits``: that may end by itself."""
 
     group: str | None = None
     name: str
@@ -74,7 +74,7 @@ class ContradictionLine(
 
 
 class ConnectorLine(Part, kw_only=True, omit_defaults=True, tag_field="kind", tag="connector"):
-    """A connector: what is configured of it, what runs, and the lag of a sink's consumer group."""
+    """A connector: its configuration, its state, and the lag of a sink's consumer group."""
 
     group: str | None = None
     name: str
@@ -94,7 +94,7 @@ class ConnectorLine(Part, kw_only=True, omit_defaults=True, tag_field="kind", ta
 
 
 class AbsenceLine(Part, omit_defaults=True):
-    """A worker that left, until when its work waited for it, and what became of it."""
+    """A worker that left, until when its work stayed unassigned, and the outcome."""
 
     worker: str
     left_ms: int
@@ -104,7 +104,7 @@ class AbsenceLine(Part, omit_defaults=True):
 
 
 class StormLine(Part):
-    """A group that rebalances again and again: see ``Storm``."""
+    """A group's repeated rebalances: see ``Storm``."""
 
     cause: str
     culprit: str
@@ -116,10 +116,10 @@ class StormLine(Part):
 
 
 class ConnectGroupLine(Part, kw_only=True, omit_defaults=True, tag_field="kind", tag="group"):
-    """A group as a whole: its newest generation decided again, and what comes next.
+    """A group as a whole: its newest generation decided again, and its next rebalance.
 
-    ``next_revokes``: by worker, what the next rebalance takes from it. ``topics``: those of its
-    worker cluster by what they are for, or ``topics_unknown``, why they aren't known.
+    ``next_revokes``: by worker, the work that the next rebalance revokes. ``topics``: the topics of
+    its worker cluster by purpose, or ``topics_unknown``, why they are unknown.
     """
 
     group: str
@@ -145,9 +145,10 @@ class ConnectGroupLine(Part, kw_only=True, omit_defaults=True, tag_field="kind",
 
 
 class ItemLine(Part, kw_only=True, omit_defaults=True):
-    """A connector or task with its workers, and its newest status: by whom, of which generation.
+    """A connector or task with its workers and its newest status.
 
-    ``goes_to``: the worker that gets it, in the terminal, which has no table of unassigned work.
+    ``said_by``, ``said_generation`` and ``said_ms``: the worker that wrote the status, in which
+    generation and when. ``goes_to``: the worker that gets it; only the terminal has this.
     """
 
     name: str
@@ -163,7 +164,7 @@ class ItemLine(Part, kw_only=True, omit_defaults=True):
 
 
 class ConnectView(ConnectGroupLine, kw_only=True):
-    """All of a group at once, for the page."""
+    """A whole group, for the page."""
 
     workers: list[WorkerLine]
     unassigned: list[UnassignedLine]
@@ -182,7 +183,7 @@ Line = WorkerLine | UnassignedLine | ContradictionLine | ConnectorLine | Connect
 
 
 def connect_lines(state: ClusterState, group: str, now_ms: int) -> Iterator[Line]:
-    """Yield a group's lines: workers, what no worker has, contradictions, connectors, the group."""
+    """Yield a group's lines: workers, unassigned work, contradictions, connectors, the group."""
     known = state.connect.groups.get(group)
     if known is None or known.watch is None:
         return
@@ -209,7 +210,7 @@ def connect_lines(state: ClusterState, group: str, now_ms: int) -> Iterator[Line
 def connect_view(
     state: ClusterState, group: str, now_ms: int
 ) -> Generator[None, None, ConnectView | None]:
-    """Return a group for the page, in steps; None while nothing was decided of it yet."""
+    """Return a group for the page, in steps; None before its first decision."""
     known = state.connect.groups.get(group)
     if known is None or known.watch is None:
         return None
@@ -242,7 +243,7 @@ def connect_view(
 
 
 def worker_lines(watch: Watch) -> list[WorkerLine]:
-    """Return the workers by name."""
+    """Return the workers, sorted by name."""
     generation = watch.generation
     rows = [
         WorkerLine(
@@ -264,9 +265,9 @@ def worker_lines(watch: Watch) -> list[WorkerLine]:
 
 
 def unassigned_lines(known: ConnectGroup, topics: ClusterTopics | None) -> list[UnassignedLine]:
-    """Return what is configured and no worker has.
+    """Return the configured work that no worker has.
 
-    What came into the configuration after the newest generation is there since then.
+    Its ``since_ms`` is the time of the configuration if that is later than the newest generation.
     """
     watch = known.watch
     if watch is None:
@@ -313,7 +314,7 @@ def contradiction_line(one: Contradiction) -> ContradictionLine:
 def connector_lines(
     state: ClusterState, watch: Watch, topics: ClusterTopics | None
 ) -> list[ConnectorLine]:
-    """Return the connectors by name."""
+    """Return the connectors, sorted by name."""
     configuration = None if topics is None else topics.configuration
     connectors = watch.connectors if configuration is None else configuration.connectors
     rows = []
@@ -338,7 +339,7 @@ def connector_lines(
 
 
 def _add_lag(state: ClusterState, row: ConnectorLine, group: str) -> None:
-    """Add the lag of a sink's consumer group, as far as it is known."""
+    """Add the lag of a sink's consumer group, if known, to its connector's line."""
     if state.commits.changed(group) or state.groups.membership(group) is not None:
         line = group_line(state, group)
         row.lag, row.lag_seconds = line.lag, line.lag_seconds
@@ -346,7 +347,7 @@ def _add_lag(state: ClusterState, row: ConnectorLine, group: str) -> None:
 
 
 def item_lines(watch: Watch, topics: ClusterTopics | None) -> list[ItemLine]:
-    """Return connectors and tasks with their workers, and the newest status of each."""
+    """Return the connectors and tasks, with their workers and newest statuses."""
     owned = owners(watch)
     configuration = None if topics is None else topics.configuration
     rows = []
@@ -364,7 +365,7 @@ def item_lines(watch: Watch, topics: ClusterTopics | None) -> list[ItemLine]:
 
 
 def owners(watch: Watch) -> dict[Item, list[str]]:
-    """Return the workers of each connector and task: several where they ran it twice."""
+    """Return the workers of each connector and task; more than one if it runs twice."""
     found: dict[Item, list[str]] = {}
     for member, owns in watch.owned.items():
         worker = worker_id(watch.generation.workers[member])

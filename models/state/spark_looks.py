@@ -1,4 +1,4 @@
-"""Applies the looks at Spark's checkpoints to the state: a query is a group like any other."""
+"""Applies what was read from Spark's checkpoints to the state, in which each query is a group."""
 
 from __future__ import annotations
 

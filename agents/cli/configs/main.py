@@ -20,7 +20,7 @@ from caughtup.agents.cli.snapshot import read_snapshot
 from caughtup.agents.columns import CONFIG_COLUMNS, cells
 from caughtup.agents.progress import Progress
 from caughtup.models.records.config_lines import ChangelogsLine, ConfigLine, Line
-from caughtup.models.shown.configs import application_lines
+from caughtup.models.shown.applications import application_lines
 
 
 @click.command(

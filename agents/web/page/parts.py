@@ -8,10 +8,10 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.web.page.head import Head, Movements, encoded, head_of, left_out, movements
 from caughtup.models.faults.isolation import Fault
 from caughtup.models.faults.set_aside import SetAside
+from caughtup.models.pipeline_progress import StreamLine, stream_lines
 from caughtup.models.recent.happenings import Happening, Kind
 from caughtup.models.shown.connect import ConnectView, connect_view
 from caughtup.models.shown.groups import CheckpointProblem
-from caughtup.models.shown.streams import StreamLine, stream_lines
 from caughtup.models.state.cluster import ClusterState
 
 _FEED_SHOWN = 100

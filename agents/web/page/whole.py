@@ -7,10 +7,10 @@ from collections.abc import Generator, Mapping, Sequence
 from caughtup.agents.process.health import Health
 from caughtup.agents.web.page.head import Everything, encoded, head_of, left_out, movements
 from caughtup.agents.web.page.parts import connect_views
+from caughtup.models.pipeline_progress import StreamLine, stream_lines
 from caughtup.models.shown.applications import ApplicationView, application_view
 from caughtup.models.shown.connect import ConnectView
 from caughtup.models.shown.groups import GroupLine, group_line
-from caughtup.models.shown.streams import StreamLine, stream_lines
 from caughtup.models.state.cluster import ClusterState
 
 SCHEMA = 1
