@@ -12,8 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Literal, NamedTuple, Protocol
 
-from caughtup.models.groups.classic import ReadGroup
-from caughtup.models.groups.membership import Membership
+from caughtup.models.groups.membership import Membership, ReadGroup
 from caughtup.models.polls.commit_columns import CommitColumns
 from caughtup.models.wire.consumer_offsets import head_names
 from caughtup.models.wire.record_keys import RecordType

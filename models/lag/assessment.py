@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from caughtup.models.commits.group_commits import CommittedTopic
-from caughtup.models.commits.table import CommitTable
+from caughtup.models.commits.table import CommitTable, CommittedTopic
 from caughtup.models.errors import error_code
 from caughtup.models.groups.membership import Membership
 from caughtup.models.histories.end_offsets import EndOffsetTable

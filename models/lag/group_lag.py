@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from caughtup.models.commits.group_commits import LastCommits
-from caughtup.models.commits.table import CommitTable
+from caughtup.models.commits.table import CommitTable, LastCommits
 from caughtup.models.groups.membership import Member, Membership
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.ids import TopicPartition

@@ -17,7 +17,7 @@ from caughtup.models.faults.set_aside import SetAside
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.ids import natural_order
 from caughtup.models.learning.provenance import known_configs
-from caughtup.models.recent.rebalances import named
+from caughtup.models.recent.happenings import named
 from caughtup.models.records.config_lines import ChangelogsLine, ConfigLine, Line
 from caughtup.models.records.fields import ABSENT, Absent, Json, Part, as_json, changed, or_absent
 from caughtup.models.records.recommendations import (

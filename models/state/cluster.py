@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from caughtup.models.commits.live import apply_live, delete
-from caughtup.models.commits.past import apply_past
+from caughtup.models.commits.applying import apply_live, apply_past, delete
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.connect_clusters.table import (
     ConnectClusters,
@@ -25,10 +24,9 @@ from caughtup.models.decisions.task_table import TaskCopy, coordinator_task_tabl
 from caughtup.models.faults.isolation import Faults, Isolation
 from caughtup.models.faults.refused_records import RefusedRecords
 from caughtup.models.faults.set_aside import SetAsideRecords
-from caughtup.models.groups.classic import ReadGroup, read_classic_groups
 from caughtup.models.groups.generation import StreamsGeneration
-from caughtup.models.groups.table import GroupTable
-from caughtup.models.groups.topic_names import TopicNames
+from caughtup.models.groups.membership import ReadGroup, read_classic_groups
+from caughtup.models.groups.table import GroupTable, TopicNames
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.assessment import Assessments

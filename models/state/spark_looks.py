@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from caughtup.models.commits.live import made_commits
+from caughtup.models.commits.applying import made_commits
 from caughtup.models.faults.isolation import Isolation
 from caughtup.models.spark_queries.look import Look, Looks
 from caughtup.models.state.cluster import ClusterState

@@ -9,7 +9,7 @@ from itertools import product
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId, TopicPartition
-from caughtup.models.tasks.topology import Changelogs, widths_of
+from caughtup.models.tasks.changelogs import Changelogs, widths_of
 
 #: The most combinations that are tried; with more the changelogs stay unplaced.
 MOST_WAYS = 256

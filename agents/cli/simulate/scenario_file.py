@@ -10,7 +10,7 @@ from caughtup.agents.cli.strict_json import decode
 from caughtup.models.assignment.compact import CompactScenario, read_compact
 from caughtup.models.errors import CaughtupError
 from caughtup.models.what_if.beginning import Speeds
-from caughtup.models.what_if.recorded import RecordedGroup
+from caughtup.models.what_if.setting import RecordedGroup
 
 #: A file of so many bytes is read at most.
 LARGEST_FILE = 256 * 1024 * 1024

@@ -7,7 +7,7 @@ from itertools import islice
 
 from caughtup.agents.process.health import Health
 from caughtup.agents.web.page.head import Head, encoded, head_of
-from caughtup.models.commits.group_commits import LastCommits
+from caughtup.models.commits.table import LastCommits
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.group_lag import PartitionRow, partition_rows
 from caughtup.models.recent.happenings import Happening

@@ -21,13 +21,13 @@ from caughtup.models.parameters import DEFAULTS, TAGS, ApplicationParameters
 from caughtup.models.partition_assignor.clients import clients_of
 from caughtup.models.partition_assignor.rebalance import MemberSubscription
 from caughtup.models.records.recommendations import KnownConfigRecord
-from caughtup.models.tasks.end_offset_sums import (
+from caughtup.models.tasks.changelogs import (
     SourceCommits,
     changelog_partitions,
     end_offset_sums,
+    find_changelogs,
 )
 from caughtup.models.tasks.placements import possible_changelogs, widest_bounds
-from caughtup.models.tasks.topology import find_changelogs
 
 #: The assignor whose decisions are recommended.
 RECOMMENDED = "minimal_movement"
