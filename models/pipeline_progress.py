@@ -25,16 +25,13 @@ _FIRST_SECONDS = 600.0
 
 
 class StreamProgress(NamedTuple):
-    """A stream's last report, and when the broker wrote it down (ms).
-
-    The clock of the stream's driver may be wrong.
-    """
+    """A stream's last report, with its timestamp by the broker (ms): the driver's clock may be wrong."""
 
     heard_ms: int
     record: ProgressRecord
 
     def silent_after_ms(self) -> float:
-        """Return the time (ms) from when on its silence means that something is wrong.
+        """Return the time (ms) after which a running stream without a further report is late.
 
         Three triggers after the last report, or three times the last batch if that took longer than
         a trigger; at least a minute, and at least ten before the first batch.
@@ -72,9 +69,8 @@ class StreamProgressTable:
         if stream not in self._streams and len(self._streams) >= MOST_STREAMS:
             return False
         before = self._streams.get(stream)
-        if (
-            before is None or before.record.batch != progress.record.batch
-        ):  # else the same batch is reported again
+        # Otherwise the same batch is reported again.
+        if before is None or before.record.batch != progress.record.batch:
             self._rows[stream] += progress.record.rows or 0
         self._streams[stream] = progress
         return True

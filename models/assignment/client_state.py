@@ -12,8 +12,8 @@ def most_actives(capacity: int, tasks: int, threads: int) -> int:
     """Return the most active tasks that a process with ``capacity`` of all ``threads`` is assigned.
 
     That is what HighAvailabilityTaskAssignor's balance allows (no process has more than one task
-    per thread more than another), and one more: two processes that both have all that they may have
-    could never exchange tasks otherwise.
+    per thread more than another), and one more, without which two processes that have reached the
+    bound could never exchange tasks.
     """
     return capacity * (tasks + threads - capacity) // threads + 1
 

@@ -126,7 +126,7 @@ def apply_live(
             known = None if of_topic == NO_TOPIC_ID else commits.topic_ids[of_topic]
             history = ends.history(partition)
             _apply(table, head, partition, made, time_ms.item(at), known, history, now_ms)
-        except Exception as error:  # noqa: BLE001 - a commit that fails costs itself
+        except Exception as error:  # noqa: BLE001 - a failure must affect this commit only
             on_error(group, partition, error)
     table.sweep(commits.heads)
     table.note(changed)

@@ -231,9 +231,8 @@ class CommitTable:
         longest = NO_WAIT
         for head in list(self.row_index.of_group(group)):
             reached = -1
-            while head in self.row_index.of_group(
-                group
-            ):  # it may have been removed between two steps
+            # It may have been removed between two steps.
+            while head in self.row_index.of_group(group):
                 numbers, rows = self.committed_rows(head)
                 start = 0 if reached < 0 else int(np.searchsorted(numbers, reached, "right"))
                 some = rows[start : start + _SOME]

@@ -66,7 +66,7 @@ class TopicNames:
         return news
 
     def forget(self, topic: str) -> None:
-        """Remove a topic that is gone."""
+        """Remove a deleted topic."""
         self._confirmed.discard(topic)
         self._doubted.discard(topic)
         topic_id = self._ids.pop(topic, None)
@@ -101,7 +101,7 @@ class GroupTable:
         self._memberships: dict[str, Membership] = {}
 
     def apply_classic(self, group: str, membership: Membership | None) -> None:
-        """Apply the members of a classic group, or None if it is gone."""
+        """Apply the members of a classic group, or None if it is deleted."""
         self._memberships.pop(group, None)
         if membership is None:
             self.classic.discard(group)

@@ -34,7 +34,7 @@ def possible_changelogs(
     if changelogs.placed and not _holds(
         changelogs, {*changelogs.placed.values()}, ends, reported, before_ms, after_ms
     ):
-        changelogs = _taken_back(changelogs)
+        changelogs = _without_placed(changelogs)
     if not changelogs.unplaced:
         return (changelogs,)
     counts = ends.partition_counts()
@@ -79,7 +79,7 @@ def widest_bounds(
     return found
 
 
-def _taken_back(changelogs: Changelogs) -> Changelogs:
+def _without_placed(changelogs: Changelogs) -> Changelogs:
     """Return changelogs without the placements that the copies' positions had determined."""
     of = {
         subtopology: left

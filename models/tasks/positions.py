@@ -29,10 +29,7 @@ class CopyTable(Generic[Value]):
         self._sizes = 0
 
     def apply(self, group: str, copy: CopyKey, value: Value | None) -> bool:
-        """Set a copy's value, or remove it (None).
-
-        Returns False if there are too many to take another one.
-        """
+        """Set a copy's value, or remove it (None); return False if there are too many."""
         known = self._groups.get(group, {})
         more = self._size_of(value) - self._size_of(known.get(copy))
         if more > 0 and self._sizes + more > self._most:
@@ -85,9 +82,9 @@ class TaskPosition:
 
 
 def reported_position(record: PositionRecord, at_ms: int) -> TaskPosition:
-    """Return what a record reports, as of when the broker wrote it down (ms).
+    """Return the position in a record; ``at_ms`` is the broker's timestamp.
 
-    A record names the copy again and has more than is kept of each of up to a million copies.
+    It takes less memory than the record: up to a million positions are kept.
     """
     lags = {topic: lag for topic, lag in record.lags.items() if lag is not None}
     return TaskPosition(record.role, record.lag, lags, at_ms)

@@ -24,7 +24,7 @@ class CostOfAdding(Part):
     """The cost until a group is balanced with ``add`` more instances: the answer of the API.
 
     ``generation`` is the group's; ``instances`` is its present number. ``cost``: as recommended,
-    ``kafka_cost``: by Kafka's assignor. Movements that are under way already are included in both.
+    ``kafka_cost``: by Kafka's assignor. Both include the movements that have begun already.
     """
 
     group: str

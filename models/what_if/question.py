@@ -209,7 +209,7 @@ def _refuse_unknown(plan: PlannedActions, clients: Sequence[str]) -> None:
 def application_of_group(
     state: ClusterState, name: str, now_ms: int, restore: tuple[float, float] | None = None
 ) -> LeaderAssignedGroup | BrokerAssignedGroup | None:
-    """Return an application as it is now, whoever assigns; None if there is none of that name.
+    """Return an application as it is now, on either protocol; None if there is none of that name.
 
     ``restore`` as in ``group_of``.
     """

@@ -40,7 +40,7 @@ _UNREAD = frozenset(
         "no_signing_key",
     }
 )
-_MOST_TOLD = 500
+_MOST_CHARACTERS = 500
 
 
 class PublishedRecommendation(NamedTuple):
@@ -80,7 +80,7 @@ def recompute_follower(
     """
     outcome = state.outcome
     found = _compare(generation, inputs, state, published)
-    told = f"{outcome.reason}: {or_none(outcome.message) or ''}"[:_MOST_TOLD]
+    told = f"{outcome.reason}: {or_none(outcome.message) or ''}"[:_MOST_CHARACTERS]
     return found._replace(leader=changed(found.leader, told=told))
 
 
