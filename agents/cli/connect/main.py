@@ -27,7 +27,8 @@ from caughtup.agents.cli.options import (
 from caughtup.agents.cli.service.options import service_of, service_options
 from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
-from caughtup.models.shown.connect import Line, connect_lines
+from caughtup.models.shown.connect import connect_lines
+from caughtup.models.shown.connect_lines import Line
 
 _CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 

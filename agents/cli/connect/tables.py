@@ -15,7 +15,7 @@ from caughtup.agents.columns import (
     seconds_since,
     seconds_until,
 )
-from caughtup.models.shown.connect import (
+from caughtup.models.shown.connect_lines import (
     ConnectGroupLine,
     ConnectorLine,
     ContradictionLine,

@@ -9,7 +9,7 @@ from caughtup.agents.columns import CONNECT_COLUMNS, ITEM_COLUMNS, cells
 from caughtup.agents.web.page.whole import WholeView
 from caughtup.models.durations import duration
 from caughtup.models.records.fields import changed
-from caughtup.models.shown.connect import ConnectView
+from caughtup.models.shown.connect_lines import ConnectView
 
 
 def connect(state: WholeView) -> TopTable:

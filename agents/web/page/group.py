@@ -14,7 +14,8 @@ from caughtup.models.recent.happenings import Happening
 from caughtup.models.records.fields import ABSENT, Absent, extended, or_none
 from caughtup.models.records.lag_lines import PartitionLine
 from caughtup.models.shown.applications import ApplicationView, application_view
-from caughtup.models.shown.connect import ConnectView, connect_view
+from caughtup.models.shown.connect import connect_view
+from caughtup.models.shown.connect_lines import ConnectView
 from caughtup.models.shown.groups import GroupLine, group_line, with_since
 from caughtup.models.shown.lag import partition_lines
 from caughtup.models.state.cluster import ClusterState

@@ -10,7 +10,8 @@ from caughtup.models.faults.isolation import Fault
 from caughtup.models.faults.set_aside import SetAside
 from caughtup.models.pipeline_progress import StreamLine, stream_lines
 from caughtup.models.recent.happenings import Happening, Kind
-from caughtup.models.shown.connect import ConnectView, connect_view
+from caughtup.models.shown.connect import connect_view
+from caughtup.models.shown.connect_lines import ConnectView
 from caughtup.models.shown.groups import CheckpointProblem
 from caughtup.models.state.cluster import ClusterState
 

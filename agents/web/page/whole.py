@@ -9,7 +9,7 @@ from caughtup.agents.web.page.head import Everything, encoded, head_of, left_out
 from caughtup.agents.web.page.parts import connect_views
 from caughtup.models.pipeline_progress import StreamLine, stream_lines
 from caughtup.models.shown.applications import ApplicationView, application_view
-from caughtup.models.shown.connect import ConnectView
+from caughtup.models.shown.connect_lines import ConnectView
 from caughtup.models.shown.groups import GroupLine, group_line
 from caughtup.models.state.cluster import ClusterState
 

@@ -16,7 +16,7 @@ from caughtup.agents.cli.top.view import Screenful, TopView
 from caughtup.agents.web.page.whole import WholeView
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.fields import changed, json_values
-from caughtup.models.shown.connect import (
+from caughtup.models.shown.connect_lines import (
     ConnectorLine,
     ConnectView,
     ContradictionLine,
