@@ -8,9 +8,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
 
-from caughtup.models.lag.objectives import Objectives
 from caughtup.models.spark_queries import GROUP_PREFIX, read_entry
-from caughtup.models.watching import SPARK_DRIVERS, WatchPatterns
+from caughtup.models.watching import SPARK_DRIVERS, Objectives, WatchPatterns
 
 Granularity = Literal["partition", "topic", "group"]
 Exporter = Literal["kafka_exporter", "kminion", "burrow_exporter", "kafka_lag_exporter"]

@@ -27,7 +27,7 @@ from caughtup.followers.python.kafka.log_ends import Connection
 from caughtup.followers.python.member import FollowingMember
 from caughtup.followers.python.settings import FollowerSettings
 from caughtup.followers.python.topology import Copies, Topology
-from caughtup.models.groups.assignments import FOLLOWERS_PROTOCOL
+from caughtup.models.groups.generation import FOLLOWERS_PROTOCOL
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.wire.user_data import encode_assignment_info

@@ -40,7 +40,7 @@ from caughtup.followers.python.kafka.log_ends import Connection
 from caughtup.followers.python.member import FollowingMember
 from caughtup.followers.python.settings import FollowerSettings
 from caughtup.models.assignment.configs import read_configs
-from caughtup.models.groups.assignments import FOLLOWERS_PROTOCOL
+from caughtup.models.groups.generation import FOLLOWERS_PROTOCOL
 from caughtup.models.ids import ProcessId
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.wire.user_data import encode_assignment_info

@@ -1,6 +1,6 @@
-"""Spans of time, sizes and numbers of things, in words that a person reads.
+"""Times, sizes and counts as text for people.
 
-The page writes them by the same rule: ``agents/web/static/shell/format.js``.
+The page has the same rules in ``agents/web/static/shell/format.js``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import math
 
 
 def duration(seconds: float) -> str:
-    """Write a span of time (s) with two or three digits; an endless one is ``never``."""
+    """Return a time (s) as text with two or three digits, ``never`` if it is infinite."""
     if math.isinf(seconds):
         return "never"
     if seconds < 10:
@@ -25,7 +25,7 @@ _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 def size(value: float) -> str:
-    """Write bytes with two or three digits and a unit of thousands: ``1.2 GB``."""
+    """Return a size in bytes as text with two or three digits and a unit: ``1.2 GB``."""
     scaled, unit = float(value), 0
     while abs(scaled) >= 999.5 and unit < len(_UNITS) - 1:
         scaled, unit = scaled / 1000, unit + 1
@@ -35,5 +35,5 @@ def size(value: float) -> str:
 
 
 def counted(number: int, one: str, several: str = "") -> str:
-    """Write a number with its noun: ``1 offset``, ``2,000 offsets``; ``several``: another plural."""
+    """Return a number with its noun: ``1 offset``, ``2,000 offsets``; ``several`` is the plural."""
     return f"{number:,} {one if number == 1 else several or f'{one}s'}"

@@ -32,7 +32,7 @@ RackCosts = tuple[int | None, int | None]
 
 @dataclass(frozen=True, slots=True)
 class ApplicationParameters:
-    """The configs of an application that the settings tell.
+    """The configs of an application in the settings.
 
     ``config``: assignor configs by Kafka's names, only those that are set. ``changelogs``:
     subtopology → changelog topics; None if they have to be inferred. ``tags`` are the

@@ -1,4 +1,4 @@
-"""The status of the data pipeline's streams, by their last reports."""
+"""The streams of the data pipeline on Spark: their status by their last reports, and as shown."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from caughtup.models.records.fields import Part
 from caughtup.models.records.pipeline_progress import ProgressRecord
 
 Status = Literal["running", "late", "stopped", "failed"]
@@ -24,16 +25,13 @@ _FIRST_SECONDS = 600.0
 
 
 class StreamProgress(NamedTuple):
-    """A stream's last report, and when the broker wrote it down (ms).
-
-    The clock of the stream's driver may be wrong.
-    """
+    """A stream's last report, with its timestamp by the broker (ms): the driver's clock may be wrong."""
 
     heard_ms: int
     record: ProgressRecord
 
     def silent_after_ms(self) -> float:
-        """Return the time (ms) from when on its silence means that something is wrong.
+        """Return the time (ms) after which a running stream without a further report is late.
 
         Three triggers after the last report, or three times the last batch if that took longer than
         a trigger; at least a minute, and at least ten before the first batch.
@@ -71,9 +69,8 @@ class StreamProgressTable:
         if stream not in self._streams and len(self._streams) >= MOST_STREAMS:
             return False
         before = self._streams.get(stream)
-        if (
-            before is None or before.record.batch != progress.record.batch
-        ):  # else the same batch is reported again
+        # Otherwise the same batch is reported again.
+        if before is None or before.record.batch != progress.record.batch:
             self._rows[stream] += progress.record.rows or 0
         self._streams[stream] = progress
         return True
@@ -89,3 +86,41 @@ class StreamProgressTable:
     def streams(self) -> Iterator[tuple[str, StreamProgress]]:
         """Yield every known stream, in the order of their names."""
         yield from sorted(self._streams.items())
+
+
+class StreamLine(Part, omit_defaults=True):
+    """A stream: its status, the time of its last report, and the figures of ``ProgressRecord``."""
+
+    stream: str
+    status: Status
+    heard_ms: int
+    batch: int | None = None
+    batch_seconds: float | None = None
+    rows: int | None = None
+    rows_per_second: float | None = None
+    offsets_behind: int | None = None
+    quarantined: int | None = None
+    state_rows: int | None = None
+    watermark_ms: int | None = None
+    why: str | None = None
+
+
+def stream_lines(progress: StreamProgressTable, now_ms: int) -> list[StreamLine]:
+    """Return the line of each stream at ``now_ms``, sorted by name."""
+    return [
+        StreamLine(
+            stream,
+            last.status(now_ms),
+            last.heard_ms,
+            last.record.batch,
+            last.record.batch_seconds,
+            last.record.rows,
+            last.record.rows_per_second,
+            last.record.offsets_behind,
+            last.record.quarantined,
+            last.record.state_rows,
+            last.record.watermark_ms,
+            last.record.why,
+        )
+        for stream, last in progress.streams()
+    ]

@@ -1,6 +1,6 @@
 """Verdicts, on lag, copies, reassignments, decisions and more: their words, order and colours.
 
-Terminal, page, metrics and dashboards take them from here; what decides them is in
+The terminal, the page, metrics and dashboards use these; the verdicts are decided in
 ``lag/verdict.py``, ``copies/warmups.py``, ``reassignments/verdict.py`` and ``learning/``.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-#: Nothing to do; to be watched, or not known; to be looked at now.
+#: Green needs no attention, yellow should be watched or is unknown, red needs attention now.
 Colour = Literal["green", "yellow", "red"]
 
 
@@ -26,7 +26,7 @@ class Term(NamedTuple):
 
 
 class Vocabulary:
-    """Verdicts of one kind. ``unassessed`` is the word for what has none yet."""
+    """The verdicts of one kind; ``unassessed`` is the word for a missing one."""
 
     def __init__(self, unassessed: str, *terms: Term) -> None:
         """``terms``: the best first."""
@@ -37,9 +37,9 @@ class Vocabulary:
         self._ranks = {word: rank for rank, word in enumerate(self.words)}
 
     def severity(self, word: str | None) -> int:
-        """Return how bad a verdict is: the more, the worse.
+        """Return the severity of a verdict, greater for worse; None counts as unassessed.
 
-        None is one that isn't there yet; a word that a newer service may have is worse than all.
+        An unknown word, which a newer service may send, is the worst.
         """
         return self._ranks.get(self.unassessed if word is None else word, len(self._ranks))
 
@@ -54,7 +54,7 @@ LAG = Vocabulary(
     Term("stalled", "red", "◆", "semi-dark-red"),
     Term("stopped", "red", "■", "red"),
 )
-#: Of a copy that is to catch up.
+#: The verdicts on copies that restore.
 COPIES = Vocabulary(
     "unknown",
     Term("caught_up", "green", "✓", "green"),
@@ -66,7 +66,7 @@ COPIES = Vocabulary(
     Term("stalled", "red", "◆", "red"),
     Term("chasing", "red", "▲", "semi-dark-red"),
 )
-#: Of a leader's decision compared with Kafka's assignor.
+#: The results of comparing a leader's decision with Kafka's assignor.
 DECISIONS = Vocabulary(
     "not yet",
     Term("match", "green", "✓", "green", "the same as Kafka's own assignor"),
@@ -114,9 +114,9 @@ REASSIGNMENTS = Vocabulary(
     Term("dead target", "red", "✖", "semi-dark-red"),
     Term("no source", "red", "✖", "dark-red"),
 )
-#: The verdicts of reassignments that end only if somebody does something.
+#: The verdicts of reassignments that don't end without an operator's action.
 ENDLESS = frozenset(
     ("no source", "dead target", "stalled", "throttled out", "blocked", "diverging")
 )
-#: Those that nobody has to look at.
+#: The verdicts of reassignments that need no attention.
 CALM = frozenset(("completing", "tail", "moving", "measuring", "unknown"))

@@ -1,16 +1,18 @@
-"""The groups and topics that are watched: by patterns, against which each name is matched once."""
+"""The groups and topics that are watched, and the objectives of groups: by patterns for names.
+
+Each name is matched once.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Literal, NamedTuple, Protocol
 
-from caughtup.models.groups.classic import ReadGroup
-from caughtup.models.groups.membership import Membership
+from caughtup.models.groups.membership import Membership, ReadGroup
 from caughtup.models.polls.commit_columns import CommitColumns
 from caughtup.models.wire.consumer_offsets import head_names
 from caughtup.models.wire.record_keys import RecordType
@@ -166,3 +168,22 @@ def _matches(patterns: Iterable[re.Pattern[str]], name: str) -> bool:
 def is_end(key: _OfGroup, record: object) -> bool:
     """Return whether a record about a group of the new protocols means that the group is gone."""
     return record is None and key.record_type in _OF_GROUPS
+
+
+class Objectives:
+    """Objectives for the age of a group's oldest unread record, in seconds, by group name.
+
+    The first pattern that matches the whole name counts; results are cached by name.
+    """
+
+    def __init__(self, patterns: Sequence[tuple[str, float]] = ()) -> None:
+        self._patterns = [(re.compile(pattern), seconds) for pattern, seconds in patterns]
+        self.of = lru_cache(_NAMES)(self._find)
+
+    def __bool__(self) -> bool:
+        return bool(self._patterns)
+
+    def _find(self, group: str) -> float | None:
+        """Return a group's objective; None where it has none."""
+        matching = (seconds for pattern, seconds in self._patterns if pattern.fullmatch(group))
+        return next(matching, None)

@@ -35,7 +35,7 @@ IMPURE = {
 ALLOWED = {"msgspec", "typing_extensions", "numpy"}
 #: Who may import what.
 IMPORTERS = {
-    "msgspec": {"models/records", "models/records/connect", "models/records/spark"},
+    "msgspec": {"models/records"},
     "numpy": {
         "models/polls",
         "models/commits",

@@ -12,7 +12,7 @@ from caughtup.models.errors import CaughtupError, error_code
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.decoding import BAD_JSON, RefusedError
 from caughtup.models.records.fields import MOST_GROUP_BYTES
-from caughtup.models.records.spark.checkpoint_files import (
+from caughtup.models.records.spark_checkpoint_files import (
     MOST_BYTES,
     MOST_ID_BYTES,
     MOST_SOURCES,

@@ -28,7 +28,7 @@ from caughtup.models.learning.probing import PROBING
 from caughtup.models.parameters import NON_OVERLAP_COST, TAGS, TRAFFIC_COST
 from caughtup.models.records.config_lines import ChangelogsLine, ConfigLine, Line
 from caughtup.models.records.fields import or_none
-from caughtup.models.shown.configs import application_lines
+from caughtup.models.shown.applications import application_lines
 
 _MINUTE_MS = 60_000
 

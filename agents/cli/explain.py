@@ -21,7 +21,7 @@ from caughtup.agents.cli.options import (
 from caughtup.agents.looks import read_snapshot
 from caughtup.agents.progress import Progress
 from caughtup.models.assignment.explanation import lag_clause
-from caughtup.models.decisions.exact.generation import ASSIGNOR
+from caughtup.models.decisions.exact.comparison import ASSIGNOR
 from caughtup.models.decisions.life import DecidedGeneration
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.durations import duration

@@ -19,7 +19,7 @@ from caughtup.agents.web.page.parts import WholeView
 from caughtup.models.records.config_lines import ChangelogsLine, ConfigLine
 from caughtup.models.records.config_lines import Line as ConfigsLine
 from caughtup.models.records.reassignment_lines import Line
-from caughtup.models.shown.connect import Line as ConnectLine
+from caughtup.models.shown.connect_lines import Line as ConnectLine
 from caughtup.models.shown.lag import Line as LagLine
 from caughtup.models.what_if.safety import Safety
 

@@ -21,9 +21,7 @@ from caughtup.agents.topics.applied import isolated_record
 from caughtup.agents.topics.consumer import ConsumerRecord, Poll, StandaloneConsumer
 from caughtup.models.connect_clusters.configuration import Configuration
 from caughtup.models.connect_clusters.topic_sets import ClusterTopics, TopicSet, find_topic_sets
-from caughtup.models.records.connect.config import decode_config
-from caughtup.models.records.connect.source_offsets import decode_source_offset
-from caughtup.models.records.connect.status import decode_status
+from caughtup.models.records.connect import decode_config, decode_source_offset, decode_status
 from caughtup.models.state.cluster import ClusterState
 
 log = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from caughtup.agents.kept_channel import KeptChannel, Wakeup
 from caughtup.agents.process.fault_log import RateLimit
 from caughtup.agents.process.health import Health
 from caughtup.models.connect_clusters.table import ReadGeneration, read_connect_groups
-from caughtup.models.groups.classic import ReadGroup, read_classic_groups
+from caughtup.models.groups.membership import ReadGroup, read_classic_groups
 from caughtup.models.polls.batch import Batch, decode_records, split_generations
 from caughtup.models.polls.records import FramedRecords
 from caughtup.models.state.cluster import ClusterState

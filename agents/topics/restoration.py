@@ -13,7 +13,7 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import AppliedTopic
 from caughtup.agents.topics.consumer import ConsumerRecord
 from caughtup.agents.topics.read_to_end import Accepts, read_service_topic
-from caughtup.models.decisions.last_by_group import MOST_VALUES
+from caughtup.models.decisions.applications import MOST_VALUES
 from caughtup.models.decisions.learned_configs import LearnedUntil, read_learned
 from caughtup.models.decisions.recommendation import read_recommendation
 from caughtup.models.records.decoding import RefusedError, require_past

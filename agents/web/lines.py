@@ -14,7 +14,7 @@ from caughtup.agents.web.answer import error_response, parse_count, send_chunks,
 from caughtup.agents.web.door.questions import Slots
 from caughtup.agents.web.door.refusals import Refusals
 from caughtup.models.records.fields import Part
-from caughtup.models.shown.configs import application_lines
+from caughtup.models.shown.applications import application_lines
 from caughtup.models.shown.connect import connect_lines
 from caughtup.models.shown.lag import lag_lines
 from caughtup.models.state.cluster import ClusterState

@@ -1,4 +1,4 @@
-"""A client during a decision: the tasks that it has been assigned so far, and its load."""
+"""A client during a decision: the tasks that it has been assigned so far, its load and its bound."""
 
 from __future__ import annotations
 
@@ -6,6 +6,16 @@ from collections.abc import Mapping
 
 from caughtup.models.assignment.scenario import Client
 from caughtup.models.ids import ProcessId, TaskId
+
+
+def most_actives(capacity: int, tasks: int, threads: int) -> int:
+    """Return the most active tasks that a process with ``capacity`` of all ``threads`` is assigned.
+
+    That is what HighAvailabilityTaskAssignor's balance allows (no process has more than one task
+    per thread more than another), and one more, without which two processes that have reached the
+    bound could never exchange tasks.
+    """
+    return capacity * (tasks + threads - capacity) // threads + 1
 
 
 class ClientState:

@@ -80,7 +80,7 @@ class ClientDecision:
 
 @dataclass(frozen=True)
 class Decision:
-    """What an assignor decides; ``clients`` are in ProcessId order.
+    """An assignor's decision; ``clients`` are in ProcessId order.
 
     ``explain`` computes the movements. It is called only when they are read, since a group that
     starts has a movement, with a sentence, for every copy.

@@ -154,11 +154,9 @@ def find_racks(
 ) -> Racks | None:
     """Return the racks of clients and replicas; None if Kafka does not assign by rack.
 
-    Kafka does not with the strategy "none", nor if a client or a replica has no rack, or a
-    partition no replicas. ``clients`` are the clients' racks. Changelogs are checked only if there
-    are to be standbys.
-
-    Source: KIP-925, RackAwareTaskAssignor.canEnableRackAwareAssignor.
+    It does not with the strategy "none", nor if a client or a replica has no rack, or a partition
+    no replicas. ``clients`` are the clients' racks. Changelogs are checked only if
+    ``num.standby.replicas`` isn't 0. Source: KIP-925, RackAwareTaskAssignor.canEnableRackAwareAssignor.
     """
     by_client = tuple(rack for rack in clients if rack is not None)
     if task_replicas is None or len(by_client) < len(clients):

@@ -1,4 +1,4 @@
-"""What an assignor decides from: the tasks, the clients with their lags, and the configs."""
+"""The inputs of an assignor: the tasks, the clients with their lags, and the configs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Id = TypeVar("Id", TaskId, ProcessId)
 
 _INT_MAX = (1 << 31) - 1
 _LONG_MAX = (1 << 63) - 1
-#: Running as an active is -2 and unknown is -3, as Kafka has it; -1 means nothing.
+#: Kafka's sentinels are -2, a running active, and -3, unknown; -1 has no meaning.
 _LEAST_LAG = -3
 _NO_LAG = -1
 
@@ -26,10 +26,8 @@ _NO_LAG = -1
 class Client:
     """A process: its stream threads, its previous tasks, and its lags of all stateful tasks.
 
-    Lags are in offsets.
-
-    A lag of -2 is a running active's and -3 is unknown. ``tags`` are its ``client.tag.`` configs,
-    and ``rack`` is its consumers' ``client.rack``.
+    Lags are in offsets, -2 for a running active and -3 for unknown. ``tags`` are its
+    ``client.tag.`` configs, and ``rack`` is its consumers' ``client.rack``.
     """
 
     process_id: ProcessId

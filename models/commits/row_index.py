@@ -41,7 +41,7 @@ class RowIndex:
         self._first = np.zeros(_FEWEST_HEADS, np.int64)
         self._sizes = np.zeros(_FEWEST_HEADS, np.int64)
         self.counts = np.zeros(_FEWEST_HEADS, np.int64)
-        self._apart: dict[int, dict[int, int]] = {}
+        self._single_rows: dict[int, dict[int, int]] = {}
         self._free_heads: list[int] = []
         self._free_blocks: dict[int, list[int]] = {}
 
@@ -94,9 +94,9 @@ class RowIndex:
             if not topics:
                 del self._of_topic[topic]
                 left_topics.append(topic)
-            self._give_back(int(self._first[number]), int(self._sizes[number]))
-            for row in self._apart.pop(number, {}).values():
-                self._give_back(row, 1)
+            self._free_block(int(self._first[number]), int(self._sizes[number]))
+            for row in self._single_rows.pop(number, {}).values():
+                self._free_block(row, 1)
             self._sizes[number] = 0
             self._heads[number] = b""
             self._free_heads.append(number)
@@ -112,13 +112,13 @@ class RowIndex:
         """Return the row of a partition; NO_ROW without one."""
         if partition < self._sizes[head]:
             return int(self._first[head]) + partition
-        return self._apart.get(head, {}).get(partition, NO_ROW)
+        return self._single_rows.get(head, {}).get(partition, NO_ROW)
 
     def add_row(self, head: int, partition: int) -> int:
         """Return the row of a partition, a new one if it has none."""
         row = self.row(head, partition)
         if row == NO_ROW:
-            self._make_rooms(np.array([head]), np.array([partition]))
+            self._add_rows(np.array([head]), np.array([partition]))
             row = self.row(head, partition)
         return row
 
@@ -127,7 +127,7 @@ class RowIndex:
         size = int(self._sizes[head])
         partitions = np.arange(size)
         rows = partitions + self._first[head]
-        apart = sorted(self._apart.get(head, {}).items())
+        apart = sorted(self._single_rows.get(head, {}).items())
         if apart:
             more = np.array(apart, np.int64)
             partitions = np.concatenate((partitions, more[:, 0]))
@@ -151,7 +151,7 @@ class RowIndex:
         if apart.any():
             lacking = added[apart[added]]
             if lacking.size:
-                self._make_rooms(head[lacking], commits.partition[lacking])
+                self._add_rows(head[lacking], commits.partition[lacking])
             apart = self._sizes[head] <= commits.partition
         rows = self._first[head] + commits.partition
         rows[apart | (head == NO_HEAD)] = NO_ROW
@@ -159,8 +159,8 @@ class RowIndex:
             rows[at] = self.row(int(head[at]), int(commits.partition[at]))
         return rows, head
 
-    def _make_rooms(self, heads: Ints, partitions: Ints) -> None:
-        """Give partitions of heads a row each: in a block, unless that would be too large."""
+    def _add_rows(self, heads: Ints, partitions: Ints) -> None:
+        """Add a row for each of these partitions: in its head's block, or a single one if scattered."""
         lacking = np.unique(heads << PARTITION_BITS | partitions)
         heads, partitions = lacking >> PARTITION_BITS, lacking & (1 << PARTITION_BITS) - 1
         starts = np.flatnonzero(np.diff(heads, prepend=NO_HEAD))
@@ -171,13 +171,13 @@ class RowIndex:
             *(each.tolist() for each in (heads[starts], starts, ends, seen, most)), strict=True
         ):
             allowed = _ROWS_A_PARTITION * count
-            if greatest < allowed and head not in self._apart:
+            if greatest < allowed and head not in self._single_rows:
                 self._grow(head, 1 << greatest.bit_length())
             else:
-                self._make_room(head, allowed, partitions[start:end].tolist())
+                self._add_scattered(head, allowed, partitions[start:end].tolist())
 
-    def _make_room(self, head: int, allowed: int, partitions: list[int]) -> None:
-        apart = self._apart.get(head, {})
+    def _add_scattered(self, head: int, allowed: int, partitions: list[int]) -> None:
+        apart = self._single_rows.get(head, {})
         fresh = [partition for partition in partitions if partition not in apart]
         inside = [partition for partition in (*apart, *fresh) if partition < allowed]
         if fresh and inside:
@@ -186,28 +186,28 @@ class RowIndex:
                 self._grow(head, grown)
         for partition in fresh:
             if partition >= self._sizes[head]:
-                self._apart.setdefault(head, {})[partition] = self._take(1)
+                self._single_rows.setdefault(head, {})[partition] = self._take(1)
 
     def _grow(self, head: int, size: int) -> None:
         first, before = int(self._first[head]), int(self._sizes[head])
         block = self._take(size)
         if before:
             self._columns.move(first, block, before)
-            self._give_back(first, before)
+            self._free_block(first, before)
         self._first[head], self._sizes[head] = block, size
-        apart = self._apart.get(head, {})
+        apart = self._single_rows.get(head, {})
         for partition in [one for one in apart if one < size]:
             row = apart.pop(partition)
             self._columns.move(row, block + partition, 1)
-            self._give_back(row, 1)
+            self._free_block(row, 1)
         if not apart:
-            self._apart.pop(head, None)
+            self._single_rows.pop(head, None)
 
     def _take(self, size: int) -> int:
         free = self._free_blocks.get(size)
         return free.pop() if free else self._columns.add(size)
 
-    def _give_back(self, first: int, size: int) -> None:
+    def _free_block(self, first: int, size: int) -> None:
         if size:
             self._free_blocks.setdefault(size, []).append(first)
 

@@ -7,12 +7,12 @@ the service started. tests/models/commits/test_memory.py checks the memory.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Generator, Iterable, Iterator, KeysView
+from collections.abc import Callable, Generator, Iterable, Iterator, KeysView, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
 from caughtup.models.commits.columns import NO_SLOT, NO_WAIT, CommitTableColumns, TopicIds
-from caughtup.models.commits.group_commits import CommittedTopic, GroupCommits, LastCommits
 from caughtup.models.commits.row_index import NO_HEAD, NO_ROW, RowIndex
 from caughtup.models.commits.steps import StepBlocks
 from caughtup.models.histories.commits import (
@@ -25,6 +25,56 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.polls.column_reader import Ints
 from caughtup.models.polls.commit_columns import NO_OFFSET
 
+
+class LastCommits(NamedTuple):
+    """The last commit on each of a group's partitions: lists of the same length.
+
+    ``offsets``, and the time of each commit in ms since the epoch.
+    """
+
+    partitions: list[TopicPartition]
+    offsets: list[int]
+    times_ms: list[int]
+
+
+class CommittedTopic(NamedTuple):
+    """The last commit on each of a topic's partitions: arrays (int64) of the same length.
+
+    ``partitions`` ascend; ``offset`` is the committed offset, ``commit_ms`` the time of the commit
+    (ms since the epoch).
+    """
+
+    topic: str
+    partitions: Ints
+    offset: Ints
+    commit_ms: Ints
+
+
+class GroupCommits(Mapping[TopicPartition, CommitHistory]):
+    """A group's commits by now, topic by topic, its partitions in ascending order.
+
+    Each access to a partition creates a new history, which later commits don't change.
+    """
+
+    __slots__ = ("_group", "_table")
+
+    def __init__(self, table: CommitTable, group: str) -> None:
+        self._table = table
+        self._group = group
+
+    def __getitem__(self, partition: TopicPartition) -> CommitHistory:
+        history = self._table.find(self._group, partition)
+        if history is None:
+            raise KeyError(partition)
+        return history
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        return iter(self._table.last(self._group).partitions)
+
+    def __len__(self) -> int:
+        return self._table.count(self._group)
+
+
 #: The partitions whose intervals are computed in one step: a few milliseconds' work.
 _SOME = 1 << 14
 #: Fewer intervals than this are computed faster one by one.
@@ -36,7 +86,7 @@ _CLOSE = 8
 class CommitTable:
     """Each group's committed offsets, and their histories.
 
-    caughtup.models.commits.live and .past fill it; only they change ``columns``, ``row_index``,
+    caughtup.models.commits.applying and .past fill it; only they change ``columns``, ``row_index``,
     ``steps`` (those before the last one) and ``topic_ids``.
     """
 
@@ -181,9 +231,8 @@ class CommitTable:
         longest = NO_WAIT
         for head in list(self.row_index.of_group(group)):
             reached = -1
-            while head in self.row_index.of_group(
-                group
-            ):  # it may have been removed between two steps
+            # It may have been removed between two steps.
+            while head in self.row_index.of_group(group):
                 numbers, rows = self.committed_rows(head)
                 start = 0 if reached < 0 else int(np.searchsorted(numbers, reached, "right"))
                 some = rows[start : start + _SOME]

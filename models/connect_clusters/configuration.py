@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import deque
 
 from caughtup.models.ids import ConnectorTaskId
-from caughtup.models.records.connect.config import (
+from caughtup.models.records.connect import (
+    MOST_TASKS,
     ConfigEvent,
     ConnectorConfig,
     ConnectorDeleted,
@@ -13,7 +14,6 @@ from caughtup.models.records.connect.config import (
     TaskConfigured,
     TasksCommitted,
 )
-from caughtup.models.records.connect.reading import MOST_TASKS
 from caughtup.models.records.decoding import TOO_MANY, RefusedError
 
 #: The most connectors of a worker cluster.

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from caughtup.models.records.connect.reading import Subject
-from caughtup.models.records.connect.source_offsets import SourceOffset
-from caughtup.models.records.connect.status import Status, StatusRemoved
+from caughtup.models.records.connect import SourceOffset, Status, StatusRemoved, Subject
 from caughtup.models.records.decoding import TOO_MANY, RefusedError
 
 #: The most connectors and tasks with a status, deleted ones included.

@@ -1,4 +1,4 @@
-"""How copies of tasks catch up: rates, warm-ups, probing rebalances, time left.
+"""Copies of tasks that restore: their rates, times left, verdicts, and probing rebalances.
 
 Imports decisions and histories; the state and the shell import it.
 """

@@ -1,4 +1,4 @@
-"""The figures of a copy that is to catch up, in one value: what a verdict rests on."""
+"""The figures of a copy that restores: its lag, rates and time left."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from caughtup.models.copies.history import CopyHistory, SetBack
 from caughtup.models.histories.offset_sums import SumHistory, SumPoint
 from caughtup.models.histories.trend import Eta, Trend, time_to_go, trend
 
-#: A rate from outside is good for as long as this many of the windows it was taken over.
+#: A published rate is used for this many times the length of its window.
 WINDOWS_FRESH = 2
 
 
 class CatchUpRate(NamedTuple):
-    """How fast a copy restores, as ``caughtup-catch-up-rates`` says it.
+    """A copy's restore rate from ``caughtup-catch-up-rates``, in offsets a second, with its error.
 
-    Offsets a second with their error, over a window (ms) that ended at a moment (ms).
+    It was measured over a window of ``window_ms`` that ended at ``at_ms``.
     """
 
     per_second: float
@@ -25,17 +25,17 @@ class CatchUpRate(NamedTuple):
 
 
 class CopyFigures(NamedTuple):
-    """A copy's lag, how fast it shrinks, and when it will be caught up; None = unknown.
+    """A copy's lag, how fast it shrinks, and when the copy will be caught up; None = unknown.
 
-    ``lag``: as last observed, at ``lag.at_ms``, which is ``age_seconds`` ago; ``provenance``: who
-    said so. ``limit``: the lag at which the copy counts as caught up, ``caught_up_since_ms``:
-    since when it was seen at that. ``estimated_lag``: what the lag is now, at the pace it had.
-    ``closing``: by how many offsets a second the lag shrinks; ``rate``: how many the copy
-    restores; ``growth``: how many come. ``pace``: where the rate is from, ``own`` (the copy's own
-    positions) or ``given`` (from outside). ``eta``: from now on. ``stood_seconds``: for how long
-    it was seen not to move; ``allowed_seconds``: for how long it may, None while it has no rhythm.
-    ``set_back``: the last time it went back. ``seen_every_seconds``: time between observations.
-    ``there_before``: copies of its thread whose pace the ETA counts on once they are there.
+    ``lag``: as last observed, at ``lag.at_ms``, ``age_seconds`` ago, with its ``provenance``.
+    ``limit``: the greatest lag of a caught-up copy; ``caught_up_since_ms``: since when it was
+    observed there. ``estimated_lag``: the lag now if ``closing`` stayed the same. Offsets a second:
+    ``closing``, by which the lag shrinks; ``rate``, restored; ``growth``, written to the changelogs.
+    ``pace``: the source of the rate, ``own`` (the copy's positions) or ``given`` (published).
+    ``eta``: from now. ``stood_seconds``: how long the copy didn't move; ``allowed_seconds``: how
+    long it may stand, None while its interval is unknown. ``set_back``: the last time its position
+    went back. ``seen_every_seconds``: time between observations. ``restored_before``: copies of its
+    thread that are restored before it, after which it is expected to restore faster.
     """
 
     lag: SumPoint | None
@@ -53,7 +53,7 @@ class CopyFigures(NamedTuple):
     allowed_seconds: float | None
     set_back: SetBack | None
     seen_every_seconds: float | None
-    there_before: int = 0
+    restored_before: int = 0
 
 
 def copy_figures(
@@ -63,11 +63,11 @@ def copy_figures(
     limit: int,
     now_ms: int,
 ) -> CopyFigures:
-    """Gather the figures of one copy at ``now_ms``.
+    """Return the figures of one copy at ``now_ms``.
 
-    ``ends``: its task's end offset sums over time. ``given``: a rate from outside, which goes
-    before the copy's own while it is fresh. ``limit``: ``acceptable.recovery.lag`` in offsets,
-    0 for an active, which runs only when it has everything.
+    ``ends``: its task's end offset sums over time. ``given``: a published rate, preferred to the
+    copy's own while it is fresh. ``limit``: ``acceptable.recovery.lag`` in offsets; 0 for an active,
+    which runs only once it is fully restored.
     """
     lag = history.lags.last
     closing, rate, growth, pace = _pace(history, ends, given, now_ms)
@@ -106,7 +106,7 @@ def copy_figures(
 def _pace(
     history: CopyHistory, ends: SumHistory, given: CatchUpRate | None, now_ms: int
 ) -> tuple[Trend | None, float | None, float | None, str | None]:
-    """Return the lag's trend (positive when it shrinks), its two parts, and whose rate it is."""
+    """Return the trend by which the lag shrinks, the restore rate, the growth, and the source."""
     points = history.rate_points()
     if given is not None and _usable(given, history, now_ms):
         grows = trend(ends.points(now_ms - given.window_ms)) or trend(ends.points())
@@ -126,9 +126,9 @@ def _pace(
 
 
 def _usable(given: CatchUpRate, history: CopyHistory, now_ms: int) -> bool:
-    """Return whether a rate from outside is fresh and of the same copy, when it had to catch up.
+    """Return whether a published rate is fresh and was measured while this copy was restoring.
 
-    A copy with nothing to restore goes as fast as records come, and no faster.
+    A copy without lag only moves as fast as records are written.
     """
     if now_ms - given.at_ms > WINDOWS_FRESH * given.window_ms:
         return False

@@ -1,9 +1,9 @@
-"""Where a copy of a task's state was over time, and how it moved: bounded, like a commit history.
+"""The history of a copy of a task: its positions and lags over time, and its losses.
 
-A copy is *observed* when its process reports its offsets in a rebalance, or its application
-reports its position in between. A copy *moves* when its position certainly grew from one
-observation to another; its *interval* is how long it takes from one move to the next while there
-is something to restore.
+A copy is *observed* when its process reports its offset sum in a rebalance, or its application
+reports its position between rebalances. A copy *moves* when its position certainly grew between two
+observations; its *interval* is the time from one move to the next while it has something to
+restore.
 """
 
 from __future__ import annotations
@@ -11,22 +11,23 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from caughtup.models.histories.offset_sums import EndOffsetSum, SumHistory, SumPoint
+from caughtup.models.ids import CopyKey
 
-#: Waits between moves that are kept. With fewer than the first there is no rhythm yet; with fewer
-#: than the second, the longest is it; else the second longest, so that one pause makes no rhythm.
+#: The number of waits between moves that are kept. With fewer than FEWEST_WAITS, the interval is
+#: unknown; with fewer than ENOUGH_WAITS it is the longest wait, else the second longest, so that
+#: one pause doesn't count.
 WAITS_KEPT = 8
 FEWEST_WAITS = 2
 ENOUGH_WAITS = 5
-#: A copy that takes longer than this many of its own intervals for a move isn't in its rhythm.
+#: The intervals that a copy may stand before it counts as stalled.
 INTERVALS_ALLOWED = 3
-#: The least allowance, in ms: Kafka's default of ``commit.interval.ms``, by which an instance
-#: writes down where its copies are. In less, a pause of the disk is as likely as a standstill.
+#: The least allowance, in ms: Kafka's default of ``commit.interval.ms``, at which an instance
+#: writes its checkpoints. A shorter standstill may be a pause of the disk.
 LEAST_ALLOWED_MS = 30_000
-#: Rates are taken from the last minutes, or from the allowance or this many points if those reach
-#: further back.
+#: Rates are measured over this time, or over the allowance or FEWEST_POINTS points if longer.
 RATE_SPAN_MS = 120_000
 FEWEST_POINTS = 6
-#: Points from which on the first one, with the step that follows it, is left out.
+#: With more points than this, the first one is left out.
 POINTS_ENOUGH = 4
 
 REPORTED = "reported"
@@ -34,11 +35,11 @@ MEASURED = "measured"
 
 
 class Observation(NamedTuple):
-    """What somebody saw of a copy at a moment (ms since the epoch).
+    """The reported state of a copy at a moment (ms since the epoch).
 
-    At least one of ``offset_sum`` (what it has restored) and ``lag`` (what it hasn't), in offsets.
-    ``end``: bounds of its task's end offset sum at that moment; None: computed from the known ends.
-    ``provenance``: ``reported`` by the rebalance, or ``measured`` by a position report.
+    At least one of ``offset_sum`` and ``lag`` is set, in offsets. ``end``: bounds of its task's end
+    offset sum at that moment, None to take them from the history of that sum. ``provenance``:
+    ``reported`` in a rebalance, or ``measured`` by a position report.
     """
 
     at_ms: int
@@ -49,27 +50,26 @@ class Observation(NamedTuple):
 
 
 class SetBack(NamedTuple):
-    """A copy that had restored up to an offset sum and was seen at a lower one (ms)."""
+    """A copy's position that went back from one offset sum to a lower one, observed at ``at_ms``."""
 
-    had: int
-    has: int
+    before: int
+    after: int
     at_ms: int
 
 
 class CopyHistory:
     """A copy's positions and lags, oldest first, since it last started over.
 
-    ``provenance`` of the newest observation. ``idle_ms``: when it was last seen with nothing to
-    restore, None if never. ``set_back``: the last time it went back, None if it
-    never did. ``caught_up_since_ms``: since when it was seen caught up, None if it isn't.
-    ``moved_ms``: when it was last seen to have moved, None while it wasn't.
+    ``provenance``: that of the newest observation. ``idle_ms``: when it was last observed without
+    lag. ``set_back``: the last time its position went back. ``caught_up_since_ms``: since when it is
+    caught up. ``moved_ms``: when a move was last observed. Each is None if there is none.
     """
 
     __slots__ = (
+        "_highest_position",
         "_last_ms",
         "_moving_from_ms",
-        "_something_since_ms",
-        "_stands_at",
+        "_standing_since_ms",
         "_waits",
         "caught_up_since_ms",
         "idle_ms",
@@ -89,26 +89,26 @@ class CopyHistory:
         self.set_back: SetBack | None = None
         self.moved_ms: int | None = None
         self._last_ms: int | None = None
-        # Since when there has been something to restore that it hasn't moved for.
-        self._something_since_ms: int | None = None
+        # Since when it has had something to restore without moving.
+        self._standing_since_ms: int | None = None
         self._moving_from_ms: int | None = None
-        # Beyond this it has certainly moved since it last did.
-        self._stands_at = 0
+        # A position above this is certainly a move since the last one.
+        self._highest_position = 0
         self._waits: tuple[int, ...] = ()
 
     def observe(self, observation: Observation, ends: SumHistory, limit: int) -> bool:
         """Add an observation; return False for one older than the newest, which is ignored.
 
-        A second observation of one moment takes the place of the first. A position that
-        certainly lies before the last one means that the copy started over (its store was wiped,
-        or its checkpoint was out of range) or fell back to its checkpoint: its history begins
-        again, and only its rhythm is kept. A rebalance and a position report count transaction
-        markers differently, and a lag was taken at another moment than the end that it is
-        measured from; so except between two offset sums of the same kind, only a loss of more
-        than half counts. ``ends``
-        are those of its task; ``limit`` is the lag at which it counts as caught up. While it
-        does, nothing but the last observation is kept: it goes as fast as records come, which
-        says nothing of how fast it can go.
+        A second observation of one moment replaces the first. ``ends`` are the end offset sums of
+        its task; ``limit`` is the greatest lag of a caught-up copy. Of a caught-up copy only the
+        last observations are kept: it moves as fast as records are written, which doesn't show how
+        fast it could.
+
+        A position certainly below the last one means that the copy started over (its store was
+        wiped, or its checkpoint was out of range) or returned to its checkpoint: its history begins
+        again, but its interval stays. Rebalances and position reports count transaction markers
+        differently, and a lag and its end offsets are from different moments; so except between two
+        offset sums of the same provenance, only a loss of more than half counts.
         """
         at_ms = observation.at_ms
         if self._last_ms is not None and at_ms < self._last_ms:
@@ -121,40 +121,40 @@ class CopyHistory:
         if lag is not None:
             self.lags.add(at_ms, *lag)
             if lag.low <= 0:
-                self.idle_ms = self._something_since_ms = self._moving_from_ms = at_ms
+                self.idle_ms = self._standing_since_ms = self._moving_from_ms = at_ms
             self._catch_up(at_ms, caught_up=lag.high <= limit)
         self._last_ms = at_ms
         self.provenance = observation.provenance
-        if self._something_since_ms is None:
-            self._something_since_ms = at_ms
+        if self._standing_since_ms is None:
+            self._standing_since_ms = at_ms
         return True
 
     def _move(self, observation: Observation, position: EndOffsetSum) -> None:
         at_ms, last = observation.at_ms, self.positions.last
-        if last is None or self._something_since_ms is None:
-            self._stands_at = position.high
+        if last is None or self._standing_since_ms is None:
+            self._highest_position = position.high
             return
         if at_ms == last.at_ms:  # the same moment, better known
-            if at_ms == (self.moved_ms or self._something_since_ms):
-                self._stands_at = position.high
+            if at_ms == (self.moved_ms or self._standing_since_ms):
+                self._highest_position = position.high
             return
         alike = observation.provenance == self.provenance and observation.offset_sum is not None
         if position.high < last.low and (alike or position.high * 2 < last.low):
             self.set_back = SetBack(last.low, position.high, at_ms)
             self.positions.keep_last(0)
             self.lags.keep_last(0)
-            self.moved_ms = self._moving_from_ms = self._something_since_ms = None
+            self.moved_ms = self._moving_from_ms = self._standing_since_ms = None
             self.caught_up_since_ms = None
-            self._stands_at = position.high
-        elif position.low > self._stands_at:
-            wait = at_ms - self._something_since_ms
+            self._highest_position = position.high
+        elif position.low > self._highest_position:
+            wait = at_ms - self._standing_since_ms
             allowed = self.allowed_ms
             if self.moved_ms is None or (allowed is not None and wait > allowed):
                 self._moving_from_ms = last.at_ms
             if self.moved_ms is not None:
                 self._waits = (*self._waits, wait)[-WAITS_KEPT:]
-            self.moved_ms = self._something_since_ms = at_ms
-            self._stands_at = position.high
+            self.moved_ms = self._standing_since_ms = at_ms
+            self._highest_position = position.high
 
     def _catch_up(self, at_ms: int, *, caught_up: bool) -> None:
         if not caught_up:
@@ -167,23 +167,20 @@ class CopyHistory:
             self.lags.keep_last(2)
         self._moving_from_ms = at_ms
 
-    def excuse(self, at_ms: int) -> None:
-        """Record that the copy couldn't move until then (ms): it isn't slow for having stood."""
-        if self._something_since_ms is not None and at_ms > self._something_since_ms:
-            self._something_since_ms = at_ms
+    def record_waited_until(self, at_ms: int) -> None:
+        """Record that the copy couldn't move until ``at_ms``, so that time doesn't count as standing."""
+        if self._standing_since_ms is not None and at_ms > self._standing_since_ms:
+            self._standing_since_ms = at_ms
             self.moved_ms = self._moving_from_ms = None
 
     @property
     def last_ms(self) -> int | None:
-        """When it was last observed, in ms since the epoch; None if never."""
+        """The time of the last observation, in ms since the epoch; None if there is none."""
         return self._last_ms
 
     @property
     def interval_ms(self) -> int | None:
-        """How long the copy takes from one move to the next, in ms; None while that isn't known.
-
-        The second longest such time, or the longest while few are known.
-        """
+        """The time from one move to the next, in ms; None while too few moves are known."""
         waits = sorted(self._waits)
         if len(waits) < FEWEST_WAITS:
             return None
@@ -191,9 +188,9 @@ class CopyHistory:
 
     @property
     def allowed_ms(self) -> int | None:
-        """How long it may stand while it is in its rhythm, in ms; None while it has none.
+        """How long the copy may stand, in ms; None while its interval is unknown.
 
-        Observations resolve no less time than lies between two of them, nor a commit interval.
+        It is never shorter than the times between observations, or a commit interval, allow.
         """
         interval = self.interval_ms
         if interval is None:
@@ -203,19 +200,16 @@ class CopyHistory:
 
     @property
     def stood_ms(self) -> int:
-        """For how long it was seen to have something to restore and not to move, in ms.
-
-        Up to the last observation: nobody knows what it did since.
-        """
-        if not self.positions or self._something_since_ms is None or self._last_ms is None:
+        """How long it didn't move with something to restore, in ms, up to the last observation."""
+        if not self.positions or self._standing_since_ms is None or self._last_ms is None:
             return 0
-        return max(0, self._last_ms - self._something_since_ms)
+        return max(0, self._last_ms - self._standing_since_ms)
 
     def rate_points(self) -> list[SumPoint]:
-        """List the lags that its pace follows from: of the last minutes, since it began to move.
+        """Return the lags from which its rate is computed: recent ones, since it began to move.
 
-        Not from before a wait that was out of its rhythm. The step with which it began is left
-        out once enough follow: a copy that begins at 0 jumps to where its changelog begins.
+        A wait longer than the allowance counts as a new beginning. The first point is left out once
+        enough follow: a copy that begins at 0 jumps to the start of its changelog.
         """
         last = self.lags.last
         if last is None:
@@ -234,7 +228,7 @@ class CopyHistory:
 def _bounds(
     observation: Observation, end: EndOffsetSum | None
 ) -> tuple[EndOffsetSum | None, EndOffsetSum | None]:
-    """Return bounds of a copy's position and lag, each None where it isn't known."""
+    """Return bounds of a copy's position and lag, each None if unknown."""
     position = lag = None
     if observation.offset_sum is not None:
         position = EndOffsetSum(observation.offset_sum, observation.offset_sum)
@@ -247,3 +241,47 @@ def _bounds(
                 max(0, end.low - observation.lag), max(0, end.high - observation.lag)
             )
     return position, lag
+
+
+#: The number of generations for which a loss is remembered.
+GENERATIONS_WATCHED = 10
+
+
+class CopyLosses:
+    """How often each copy was lost and rebuilt within the last generations.
+
+    A copy is lost when its process has neither the active nor a standby of the task in a
+    generation, and rebuilt when it has one in a later generation, or when its store started over.
+    """
+
+    def __init__(self) -> None:
+        self._generation = 0
+        self._held: set[CopyKey] = set()
+        # The generations, as counted here, in which copies were lost and rebuilt.
+        self._lost: dict[CopyKey, int] = {}
+        self._rebuilt: dict[CopyKey, list[int]] = {}
+
+    def apply_generation(self, held: set[CopyKey]) -> None:
+        """Apply the copies of a new generation, in any role."""
+        self._generation += 1
+        oldest = self._oldest
+        self._lost = {copy: lost for copy, lost in self._lost.items() if lost >= oldest}
+        self._rebuilt = {c: built for c, built in self._rebuilt.items() if built[-1] >= oldest}
+        for copy in self._held - held:
+            self._lost[copy] = self._generation
+        for copy in held - self._held:
+            if self._lost.pop(copy, None) is not None:
+                self.record_rebuilt(copy)
+        self._held = held
+
+    def record_rebuilt(self, copy: CopyKey) -> None:
+        """Record that a copy started over in the present generation."""
+        self._rebuilt.setdefault(copy, []).append(self._generation)
+
+    def of(self, copy: CopyKey) -> int:
+        """Return how often a copy was lost and rebuilt within ``GENERATIONS_WATCHED``."""
+        return sum(built >= self._oldest for built in self._rebuilt.get(copy, ()))
+
+    @property
+    def _oldest(self) -> int:
+        return self._generation - GENERATIONS_WATCHED + 1

@@ -1,40 +1,161 @@
-"""When the next probing rebalance is due, whether it is worth it, and how long the plan takes.
+"""Probing rebalances: those of the past, when the next is due, and when one is worthwhile.
 
-Kafka Streams looks at its warm-ups again after a fixed interval, however far they are, and then
-starts at most ``max.warmup.replicas`` new ones: that is the rate at which state can move. A probe
-is worth it once a warm-up is caught up; and worth waiting for where others follow at once.
+Kafka Streams checks its warm-ups at a fixed interval, whatever their lags, and then starts at most
+``max.warmup.replicas`` new ones: this limits the rate at which state can move. A probing rebalance
+is worthwhile once a warm-up is caught up, or a little later if others will be caught up then.
+
+A generation was *probed* when its predecessor had scheduled a rebalance, other than at once, that
+time had come, and the members are the same. A probe is *needless* if it found no warm-up of the
+generation before newly caught up; it is *in vain* if no warm-up's lag even shrank.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from caughtup.models.copies.probing_history import ProbingHistory
 from caughtup.models.copies.warmups import GRACE_MS, CopyAssessment
+from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.durations import counted, duration
+from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.trend import median
+from caughtup.models.ids import CopyKey
+from caughtup.models.lag.partition_lag import CLOCK_ALLOWANCE_MS
 from caughtup.models.parameters import ApplicationParameters
 
-#: For how much longer than the first warm-up took it is worth to wait for further ones: the
-#: rebalance that this saves costs the application more than a quarter of that time does.
+#: The number of probes that are kept for the page.
+PROBES_KEPT = 50
+#: Probing is called endless after this many probes in a row that were in vain.
+PROBES_IN_VAIN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A probing rebalance: the generation that it started, and when (ms).
+
+    ``promoted``: warm-ups of the generation before that it found caught up. ``nearer``: whether
+    the lag of any had shrunk; None where lags weren't known.
+    """
+
+    generation: int
+    at_ms: int
+    promoted: tuple[CopyKey, ...]
+    nearer: bool | None
+
+    @property
+    def needless(self) -> bool:
+        """Whether it found no warm-up newly caught up, as far as lags are known."""
+        return not self.promoted and self.nearer is not None
+
+
+class ProbingHistory:
+    """The probing rebalances of one application, counted, and when the next one is due.
+
+    ``fired`` and ``needless`` count from the start, ``in_vain`` since the last probe that wasn't.
+    ``due_ms``: when the next rebalance is due, None if none is; ``since_ms``: when the newest
+    generation began.
+    """
+
+    def __init__(self) -> None:
+        self.probes: deque[Probe] = deque(maxlen=PROBES_KEPT)
+        self.fired = 0
+        self.needless = 0
+        self.in_vain = 0
+        self.due_ms: int | None = None
+        self.since_ms: int | None = None
+        self._number: int | None = None
+        self._members: frozenset[str] = frozenset()
+        self._warmups: dict[CopyKey, int | None] = {}
+
+    @property
+    def endless(self) -> bool:
+        """Whether the last ``PROBES_IN_VAIN`` probes were in vain."""
+        return self.in_vain >= PROBES_IN_VAIN
+
+    def apply(
+        self,
+        generation: StreamsGeneration,
+        rows: Iterable[TaskCopy],
+        limit: int,
+        warmup_roles: frozenset[str],
+    ) -> Probe | None:
+        """Apply a decided generation with its task table; return the probe, if it was one.
+
+        ``limit``: ``acceptable.recovery.lag``. ``warmup_roles``: see ``WarmupTable``. A generation
+        that was applied already changes nothing.
+        """
+        if (generation.generation, generation.as_of_ms) == (self._number, self.since_ms):
+            return None
+        table = {CopyKey(row.process, row.task): row for row in rows}
+        members = frozenset(member.member_id for member in generation.members())
+        probe = None
+        if self._was_probed(generation, members):
+            probe = self._compare(generation, table, limit)
+            self.probes.append(probe)
+            self.fired += 1
+            self.needless += probe.needless
+            self.in_vain = self.in_vain + 1 if probe.nearer is False else 0
+        elif members != self._members:
+            self.in_vain = 0
+        due = generation.next_rebalance()
+        self.due_ms = None if due is None else due[0]
+        self.since_ms, self._number = generation.as_of_ms, generation.generation
+        self._members = members
+        self._warmups = {copy: row.lag for copy, row in table.items() if row.role in warmup_roles}
+        return probe
+
+    def _was_probed(self, generation: StreamsGeneration, members: frozenset[str]) -> bool:
+        return (
+            self._number is not None
+            and self.due_ms is not None
+            and self.since_ms is not None
+            and generation.generation == self._number + 1
+            and members == self._members
+            and self.due_ms > self.since_ms
+            and generation.as_of_ms >= self.due_ms - CLOCK_ALLOWANCE_MS
+        )
+
+    def _compare(
+        self, generation: StreamsGeneration, table: Mapping[CopyKey, TaskCopy], limit: int
+    ) -> Probe:
+        promoted: list[CopyKey] = []
+        gains: list[bool | None] = []
+        for copy, before in self._warmups.items():
+            row = table.get(copy)
+            was_caught_up = before is not None and before <= limit
+            if row is not None and row.role in ("active", "restoring") and not was_caught_up:
+                promoted.append(copy)
+            elif row is None or row.lag is None or before is None:
+                gains.append(None)
+            elif row.lag <= limit < before:
+                promoted.append(copy)
+            else:
+                gains.append(row.lag < before)
+        nearer: bool | None = True
+        if not promoted and True not in gains:
+            nearer = None if None in gains else False
+        return Probe(generation.generation, generation.as_of_ms, tuple(promoted), nearer)
+
+
+#: How much longer than the first warm-up took to wait for further ones, as a share: the rebalance
+#: that this saves costs the application more than this time.
 GATHERING_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Probing:
-    """What is to be said of an application's next probing rebalance.
+    """The assessment of an application's next probing rebalance. Times are in ms since the epoch.
 
-    ``needed``: there are warm-ups to look at again, or a time is set. ``due_ms``: when the
-    application will rebalance, as the wire says. ``worthwhile_at_ms``: from when on it would
-    promote something, None where nobody knows of such a time; ``worthwhile_now``: whether that
-    has come. ``overdue_ms``: for how long the time is past, None if it isn't by more than
-    ``GRACE_MS``. ``fired``, ``needless``, ``endless``: see ``ProbingHistory``. ``plan_seconds``:
-    how long the copies that are still to be built take at Kafka's fixed interval;
-    ``plan_seconds_worthwhile``: the same if each probe came when it is worth it, infinite = never,
-    None = unknown. All times in ms since the epoch.
+    ``needed``: there are warm-ups, or a rebalance is scheduled. ``due_ms``: the scheduled time.
+    ``worthwhile_at_ms``: from when on a rebalance would promote a warm-up, None if unknown;
+    ``worthwhile_now``: whether that time has come. ``overdue_ms``: how long ago the rebalance was
+    due, None up to ``GRACE_MS``. ``fired``, ``needless``, ``endless``: see ``ProbingHistory``.
+    ``plan_seconds``: how long building the remaining copies takes at Kafka's fixed interval;
+    ``plan_seconds_worthwhile``: the same if each rebalance came when it is worthwhile, infinite =
+    never, None = unknown.
     """
 
     needed: bool
@@ -58,10 +179,10 @@ def assess_probing(
     to_build: Sequence[int] = (),
     paces: Iterable[float] = (),
 ) -> Probing:
-    """Assess the next probing rebalance at ``now_ms`` from how the warm-ups fare.
+    """Return the assessment of the next probing rebalance at ``now_ms``.
 
     ``to_build``: lags, in offsets, of the copies that the plan builds after the present warm-ups.
-    ``paces``: by how many offsets a second the lags of earlier ones shrank (``WarmupTable.paces``).
+    ``paces``: offsets a second by which lags of earlier copies shrank (``WarmupTable.paces``).
     """
     warmups = [copy for copy in copies if copy.is_warmup]
     at_ms, promoted = _worthwhile(history, warmups, now_ms)
@@ -83,16 +204,16 @@ def assess_probing(
 
 
 def plan_seconds(copies: int, parameters: ApplicationParameters) -> float:
-    """Compute how long so many copies take at Kafka's rate cap, in seconds.
+    """Return how long building copies takes at Kafka's greatest rate, in seconds.
 
-    ``max.warmup.replicas`` copies an interval of ``probing.rebalance.interval.ms``.
+    That is ``max.warmup.replicas`` copies per ``probing.rebalance.interval.ms``.
     """
     rounds = math.ceil(copies / parameters.value("max.warmup.replicas"))
     return rounds * parameters.value("probing.rebalance.interval.ms") / 1000
 
 
 def seconds_one_after_another(build_seconds: Iterable[float], at_once: int) -> float:
-    """Compute how long copies take (s), each started once one of ``at_once`` places is free."""
+    """Return how long copies take (s) if at most ``at_once`` are built at a time, in order."""
     places = [0.0] * at_once
     for seconds in build_seconds:
         heapq.heappush(places, heapq.heappop(places) + seconds)
@@ -102,7 +223,7 @@ def seconds_one_after_another(build_seconds: Iterable[float], at_once: int) -> f
 def _worthwhile(
     history: ProbingHistory, warmups: Sequence[CopyAssessment], now_ms: int
 ) -> tuple[int | None, list[CopyAssessment]]:
-    """Return from when (ms) a probe is worth it, and the warm-ups that it promotes."""
+    """Return from when (ms) a probe is worthwhile, and the warm-ups that it promotes."""
     moments: list[tuple[int, CopyAssessment]] = []
     for copy in warmups:
         eta = copy.figures.eta
@@ -124,9 +245,9 @@ def _plan_worthwhile(
     paces: Sequence[float],
     parameters: ApplicationParameters,
 ) -> float | None:
-    """Compute how long all copies take if each is promoted when caught up, in seconds.
+    """Return how long all copies take if each is promoted once caught up, in seconds.
 
-    Those that aren't begun yet are taken to close in on the end as the others do.
+    The lags of copies that aren't begun yet are assumed to shrink at the median rate of the others.
     """
     builds: list[float] = []
     for copy in warmups:

@@ -1,17 +1,14 @@
-"""The copies of one application that are to catch up: what was seen of each, and how it fares."""
+"""The copies of one application that restore: their observations and assessments."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from caughtup.models.clocks import AHEAD_MS
 from caughtup.models.copies.figures import CatchUpRate, CopyFigures, copy_figures
-from caughtup.models.copies.history import REPORTED, CopyHistory, Observation
-from caughtup.models.copies.losses import CopyLosses
-from caughtup.models.copies.restoration import copies_by_thread, waiting_standbys
-from caughtup.models.copies.shared_pace import with_shared_pace
+from caughtup.models.copies.history import REPORTED, CopyHistory, CopyLosses, Observation
+from caughtup.models.copies.restoration import copies_by_thread, waiting_standbys, with_shared_pace
 from caughtup.models.copies.warmups import CopyAssessment, CopyContext, assess_copy
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.groups.generation import StreamsGeneration
@@ -21,19 +18,17 @@ from caughtup.models.ids import CopyKey, TaskId
 from caughtup.models.offsets import LATEST_OFFSET, UNKNOWN_OFFSET_SUM
 from caughtup.models.parameters import ApplicationParameters
 
-#: Roles in which a copy is to catch up. Those of an active that runs and of state that nobody
-#: asked for have nothing to say.
+#: Roles in which a copy restores: not running actives, nor state that isn't assigned.
 CATCHING_UP = frozenset({"warmup", "standby", "restoring"})
-#: How many copies that caught up are kept, to estimate how fast the next ones will be.
+#: The number of caught-up copies whose rates are kept, to estimate those of the next ones.
 PACES_KEPT = 8
 
 
 class WarmupTable:
-    """Every copy of an application that is to catch up. ``take_*`` and ``observe*`` take events.
+    """Every copy of an application that restores.
 
-    A copy is forgotten when it runs, or nobody holds it any more; how often it was lost and taken
-    up again is remembered for some generations. ``paces``: by how many offsets a second the lags
-    of the last copies shrank that got there.
+    A copy is forgotten when it runs or isn't assigned any more; its losses are remembered for some
+    generations. ``paces``: offsets a second by which the lags of the last caught-up copies shrank.
     """
 
     def __init__(self, parameters: ApplicationParameters) -> None:
@@ -57,9 +52,8 @@ class WarmupTable:
     ) -> Iterator[None]:
         """Apply a decided generation, or the newest one again when the roles of copies changed.
 
-        ``rows``: its task table; ``ends``: the end offset sums it was decided with
-        (``GenerationInputs.ends``). What members reported is an observation of that moment.
-        In steps, between which the caller may let others have their turn.
+        ``rows``: its task table; ``ends``: ``GenerationInputs.ends``. The offset sums that members
+        reported become observations. The caller may do other work between two steps.
         """
         self._generation = generation
         is_new = self._apply((generation.generation, generation.as_of_ms), rows)
@@ -88,15 +82,15 @@ class WarmupTable:
             self.observe(copy, seen)
 
     def apply_assignment(self, rows: Sequence[TaskCopy]) -> None:
-        """Apply the task table of a group whose tasks the broker assigns (KIP-1071).
+        """Apply the task table of a group whose tasks the coordinator assigns (KIP-1071).
 
-        Such a group has no probing rebalances, and its log doesn't say what each thread has.
+        Such a group has no probing rebalances, and its records don't say which thread has a task.
         """
         self._apply((rows[0].generation if rows else 0, 0), rows)
         self._threads = [[copy] for copy in self._roles]
 
     def _apply(self, moment: tuple[int, int], rows: Sequence[TaskCopy]) -> bool:
-        """Apply a task table; return whether its generation is a new one."""
+        """Apply a task table; return whether its generation is new."""
         is_new = moment != self._moment
         self._moment = moment
         if is_new:
@@ -105,42 +99,38 @@ class WarmupTable:
         self._roles = {
             CopyKey(row.process, row.task): row.role for row in rows if row.role in CATCHING_UP
         }
-        known: tuple[dict[CopyKey, Any], ...] = (self._histories, self._rates)
-        for of_copies in known:
-            for gone in of_copies.keys() - self._roles.keys():
-                del of_copies[gone]
+        for gone in (self._histories.keys() | self._rates.keys()) - self._roles.keys():
+            self._histories.pop(gone, None)
+            self._rates.pop(gone, None)
         for unwatched in self._ends.keys() - self.watched_tasks():
             del self._ends[unwatched]
         return is_new
 
     def observe(self, copy: CopyKey, observation: Observation) -> bool:
-        """Add an observation of a copy; False if it says nothing new of one that has to catch up.
-
-        That is one that nobody holds, or an older observation than the last.
-        """
+        """Add an observation; return False if its copy doesn't restore, or it isn't the newest."""
         if copy not in self._roles:
             return False
         history = self._histories.get(copy)
         if history is None:
             history = self._histories[copy] = CopyHistory()
         set_back, was_caught_up = history.set_back, history.caught_up_since_ms is not None
-        way = [] if was_caught_up else history.rate_points()
+        lags = [] if was_caught_up else history.rate_points()
         limit = self._limit(self._roles[copy])
         if not history.observe(observation, self._ends_of(copy.task), limit):
             return False
         lost = history.set_back
-        if lost is not None and lost != set_back and lost.has * 2 < lost.had:
+        if lost is not None and lost != set_back and lost.after * 2 < lost.before:
             self._losses.record_rebuilt(copy)
-        if history.caught_up_since_ms is not None and (moved := trend(way)) is not None:
+        if history.caught_up_since_ms is not None and (moved := trend(lags)) is not None:
             self.paces.append(-moved.per_second)
         if self._waits_for(copy, observation.at_ms):
-            history.excuse(observation.at_ms)
+            history.record_waited_until(observation.at_ms)
         return True
 
     def observe_end(self, task: TaskId, at_ms: int, end: EndOffsetSum) -> None:
         """Add a task's end offset sum as of a moment (ms since the epoch).
 
-        One that is certainly less than before means that a changelog was recreated.
+        A sum certainly lower than the last means that a changelog was recreated.
         """
         ends = self._ends_of(task)
         if ends.last is not None and at_ms >= ends.last.at_ms and end.high < ends.last.low:
@@ -148,10 +138,9 @@ class WarmupTable:
         ends.add(at_ms, end.low, end.high)
 
     def forget_the_future(self, now_ms: int) -> None:
-        """Forget what was seen by clocks that were set back since.
+        """Forget observations from the future, which exist if a clock was set back.
 
-        It is later than now (ms) by more than clocks differ, and beside it nothing that is seen
-        from now on would count.
+        Otherwise new observations would be ignored as older.
         """
         latest_ms = now_ms + AHEAD_MS
         for copy, history in list(self._histories.items()):
@@ -161,7 +150,7 @@ class WarmupTable:
             ends.forget_after(latest_ms)
 
     def set_rate(self, copy: CopyKey, rate: CatchUpRate | None) -> None:
-        """Set a copy's catch-up rate, as published by the stream; None removes it."""
+        """Set a copy's published catch-up rate; None removes it."""
         if rate is None:
             self._rates.pop(copy, None)
         elif copy in self._roles:
@@ -169,25 +158,25 @@ class WarmupTable:
 
     @property
     def warmup_roles(self) -> frozenset[str]:
-        """Roles of copies that a rebalance is to promote.
+        """The roles of copies that a rebalance promotes once they are caught up.
 
-        Where the operator says that there are no standbys, what looks like one is a warm-up.
+        If ``num.standby.replicas`` is set to 0, standbys are warm-ups, too.
         """
         no_standbys = self.parameters.config.get("num.standby.replicas") == 0
         return frozenset({"warmup", "standby"} if no_standbys else {"warmup"})
 
     def watched_tasks(self) -> set[TaskId]:
-        """Name the tasks whose end offsets matter: those with a copy that is to catch up."""
+        """Return the tasks with a copy that restores."""
         return {copy.task for copy in self._roles}
 
     def assess(self, now_ms: int) -> Iterator[CopyAssessment]:
-        """Judge every copy that is to catch up, thread by thread.
+        """Yield the assessment of every copy that restores, thread by thread.
 
-        The caller may let others have their turn between two.
+        The caller may do other work between two.
         """
         due = None if self._generation is None else self._generation.next_rebalance()
-        # Without a generation the broker assigns, and promotes without anybody's rebalance: it
-        # has had no time yet, and no warm-up is stranded.
+        # Without a generation the coordinator assigns, and promotes without a rebalance of the
+        # members: with the time of now, no warm-up is called stranded.
         since_ms = now_ms if self._generation is None else self._generation.as_of_ms
         for copies in self._threads:
             known = [(copy, self._roles[copy]) for copy in copies if copy in self._roles]
@@ -211,15 +200,15 @@ class WarmupTable:
     def _figures(self, copy: CopyKey, role: str, now_ms: int, *, waits: bool) -> CopyFigures:
         history = self._histories.get(copy) or CopyHistory()
         if waits:
-            history.excuse(now_ms)
+            history.record_waited_until(now_ms)
         ends, rate = self._ends_of(copy.task), self._rates.get(copy)
         return copy_figures(history, ends, rate, self._limit(role), now_ms)
 
     def _waits_for(self, copy: CopyKey, now_ms: int) -> tuple[TaskId, ...]:
-        """Name the actives that a standby's thread restores first, as far as anybody knows.
+        """Return the actives that a standby's thread restores first, as far as is known.
 
-        An active without input never shows that it runs. So it counts for a probing interval
-        after it was last seen to restore.
+        An active without input never shows that it runs, so it counts for a probing interval
+        after it was last observed restoring.
         """
         patience_ms = self.parameters.value("probing.rebalance.interval.ms")
         blockers = []
@@ -232,7 +221,7 @@ class WarmupTable:
         return tuple(blockers)
 
     def _limit(self, role: str) -> int:
-        """Return the lag at which a copy counts as caught up: an active needs everything."""
+        """Return the greatest lag of a caught-up copy, in offsets: 0 for an active."""
         return 0 if role == "restoring" else self.parameters.value("acceptable.recovery.lag")
 
     def _ends_of(self, task: TaskId) -> SumHistory:

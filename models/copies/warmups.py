@@ -1,24 +1,24 @@
-"""How a copy that is to catch up fares, in a word and a line: warm-ups, standbys, restoring actives.
+"""The verdict on a copy that restores (warm-up, standby or active): one word and one sentence.
 
-What is normal is the copy's own rhythm: the *allowance* is three of its intervals from move to
-move, and at least three times the time between two observations, and 30 s. A copy without a rhythm
-has the application's probing interval instead, after which Kafka itself checks again.
-From the top, the first that holds is the verdict:
+A copy is compared with itself: the *allowance* is three of its intervals between moves, and at
+least three times the time between two observations, and 30 s. For a copy whose interval is unknown
+it is the application's probing interval, after which Kafka itself checks again. The first line that
+holds is the verdict:
 
 ==========  ===================================================================================
-flapping    lost and built again at least twice within the last ten generations
-unknown     its lag was never reported, or it wasn't observed for longer than the allowance, and at
-            least for a probing interval
-stranded    a warm-up that is caught up, but nobody rebalances: the time is past by more than a
-            minute, or none is set
-caught_up   its lag is at most the limit, certainly: as observed, or by its pace since
+flapping    lost and rebuilt at least twice within the last ten generations
+unknown     its lag was never reported, or it wasn't observed for longer than a probing interval
+            and three times the usual time between observations
+stranded    a caught-up warm-up without a rebalance to promote it: that is overdue by more than a
+            minute, or none is scheduled
+caught_up   its lag is certainly at most the limit: as observed, or by its rate since
 waiting     its thread restores actives first
-stalled     it has something to restore and was seen not to move for longer than the allowance
-unknown     its pace isn't known
-chasing     it moves, but at least as many offsets come as it restores: certainly, and for
-            longer than the allowance
-warming     it gains: certainly, or as far as a few observations show
-unknown     whether it gains isn't certain
+stalled     it has something to restore and didn't move for longer than the allowance
+unknown     its rate is unknown
+chasing     it moves, but certainly, and for longer than the allowance, at least as many offsets are
+            written as it restores
+warming     its lag shrinks: certainly, or as far as a few observations show
+unknown     it isn't certain whether its lag shrinks
 ==========  ===================================================================================
 """
 
@@ -28,32 +28,35 @@ import math
 from dataclasses import dataclass
 
 from caughtup.models.copies.figures import CopyFigures
-from caughtup.models.copies.history import FEWEST_POINTS, INTERVALS_ALLOWED, LEAST_ALLOWED_MS
-from caughtup.models.copies.losses import GENERATIONS_WATCHED
+from caughtup.models.copies.history import (
+    FEWEST_POINTS,
+    GENERATIONS_WATCHED,
+    INTERVALS_ALLOWED,
+    LEAST_ALLOWED_MS,
+)
 from caughtup.models.durations import counted, duration
 from caughtup.models.histories.trend import Eta
 from caughtup.models.ids import CopyKey, TaskId
 
-#: How often a copy has to be built again, within the generations watched, to be called flapping.
+#: A copy is flapping if it was rebuilt this often within ``GENERATIONS_WATCHED``.
 FLAPS = 2
-#: How long after its time a rebalance may come: its members have to poll first. In ms; it is also
-#: the least interval that Kafka accepts between two probing rebalances.
+#: How long (ms) a rebalance may be overdue, because the members have to poll first; it is also the
+#: least interval that Kafka accepts between two probing rebalances.
 GRACE_MS = 60_000
-#: Steps of a trend from which on it can be certain whether a copy gains.
+#: The least steps of a trend that show certainly whether a lag shrinks.
 FEWEST_STEPS = FEWEST_POINTS - 1
-#: A lag that small can be transaction markers, which end a changelog and are in no store.
+#: A lag up to this may be transaction markers at the end of a changelog, which no store holds.
 MARKERS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class CopyContext:
-    """What a verdict takes into account besides a copy's own figures.
+    """The inputs of a verdict besides the copy's figures.
 
-    ``waits_for``: restoring actives of its thread. ``flaps``: how often it was lost and built
-    again within the last ``GENERATIONS_WATCHED`` generations. ``is_warmup``: whether it is there
-    to be promoted by a rebalance; ``since_ms``: since when its generation is there;
-    ``rebalance_due_ms``: when the next rebalance is due, None if none is. ``patience_ms``: the
-    application's ``probing.rebalance.interval.ms``.
+    ``waits_for``: restoring actives of its thread. ``flaps``: how often it was lost and rebuilt
+    within ``GENERATIONS_WATCHED``. ``is_warmup``: whether a rebalance promotes it once caught up;
+    ``since_ms``: when its generation began; ``rebalance_due_ms``: when the next rebalance is due,
+    None if none is. ``patience_ms``: the application's ``probing.rebalance.interval.ms``.
     """
 
     is_warmup: bool
@@ -66,10 +69,10 @@ class CopyContext:
 
 @dataclass(frozen=True, slots=True)
 class CopyAssessment:
-    """How one copy fares: a verdict, a sentence with its numbers, and the figures behind it.
+    """The assessment of one copy: a verdict, its reason in a sentence, and the figures behind it.
 
-    ``role``: warmup, standby or restoring; ``is_warmup``: whether a rebalance is to promote it.
-    ``caught_up_since_ms``: None while it isn't caught up, or not certainly.
+    ``role``: warmup, standby or restoring; ``is_warmup``: whether a rebalance promotes it once
+    caught up. ``caught_up_since_ms``: None unless it is certainly caught up.
     """
 
     copy: CopyKey
@@ -84,14 +87,14 @@ class CopyAssessment:
 def assess_copy(
     copy: CopyKey, role: str, figures: CopyFigures, context: CopyContext, now_ms: int
 ) -> CopyAssessment:
-    """Judge a copy, with everything that its verdict rests on."""
+    """Return the assessment of a copy."""
     verdict, reason = copy_verdict(figures, context, now_ms)
     since_ms = caught_up_since_ms(figures, now_ms)
     return CopyAssessment(copy, role, context.is_warmup, verdict, reason, figures, since_ms)
 
 
 def copy_verdict(figures: CopyFigures, context: CopyContext, now_ms: int) -> tuple[str, str]:
-    """Judge a copy, in a word and a sentence. The table in this module's docstring is the rule."""
+    """Return the verdict and its reason, by the table in this module's docstring."""
     if context.flaps >= FLAPS:
         return "flapping", (
             f"lost and rebuilt {context.flaps} times in the last {GENERATIONS_WATCHED} generations"
@@ -126,9 +129,9 @@ def copy_verdict(figures: CopyFigures, context: CopyContext, now_ms: int) -> tup
 
 
 def caught_up_since_ms(figures: CopyFigures, now_ms: int) -> int | None:
-    """Return since when (ms) a copy is caught up; None if it isn't, or not certainly.
+    """Return since when (ms) a copy is caught up; None unless it certainly is.
 
-    Between observations it is when the last of its time to go has passed.
+    Between observations, that is ``now_ms`` once the greatest ETA has passed.
     """
     if figures.caught_up_since_ms is not None:
         return figures.caught_up_since_ms
@@ -141,28 +144,28 @@ def _caught_up(
     figures: CopyFigures, context: CopyContext, since_ms: int, now_ms: int
 ) -> tuple[str, str]:
     if figures.caught_up_since_ms is None:
-        told = (
+        reason = (
             f"its lag was {_lag(figures)} {duration(figures.age_seconds)} ago; "
             "at the pace that it had, it has caught up since"
         )
     else:
-        told = f"lag {_lag(figures)}, acceptable {figures.limit:,}"
+        reason = f"lag {_lag(figures)}, acceptable {figures.limit:,}"
     if not context.is_warmup:
-        return "caught_up", told
+        return "caught_up", reason
     due_ms = context.rebalance_due_ms
     if due_ms is None:
         idle_ms = now_ms - max(since_ms, context.since_ms)
         if idle_ms > GRACE_MS:
             return "stranded", (
-                f"{told}; it could have taken over {duration(idle_ms / 1000)} ago, "
+                f"{reason}; it could have taken over {duration(idle_ms / 1000)} ago, "
                 "but no rebalance is scheduled"
             )
     elif now_ms - max(due_ms, since_ms) > GRACE_MS:
         return "stranded", (
-            f"{told}; the rebalance that would promote it "
+            f"{reason}; the rebalance that would promote it "
             f"was due {duration((now_ms - due_ms) / 1000)} ago"
         )
-    return "caught_up", told
+    return "caught_up", reason
 
 
 def _stalled(figures: CopyFigures, patience: float) -> str:
@@ -184,7 +187,7 @@ def _moving(figures: CopyFigures) -> tuple[str, str]:
     if closing is None or eta is None:
         return "unknown", f"{left}; its pace is not known yet"
     pace = f"{left}, {_pace(figures)}"
-    # What it does within its allowance may be a pause.
+    # A standstill within the allowance may be a pause.
     shortest = figures.allowed_seconds or LEAST_ALLOWED_MS / 1000
     enough = closing.steps >= FEWEST_STEPS and closing.span_seconds >= shortest
     moves = figures.rate is None or (figures.rate > 0 and figures.growth != 0)
@@ -193,8 +196,8 @@ def _moving(figures: CopyFigures) -> tuple[str, str]:
         return "chasing", f"{pace}: at these rates it never catches up"
     if math.isfinite(eta.seconds) and (math.isfinite(eta.high) or not enough):
         reason = f"{pace}: caught up in {duration(eta.seconds)}{_between(eta)}"
-        if figures.there_before:
-            copies = counted(figures.there_before, "copy", "copies").removeprefix("1 ")
+        if figures.restored_before:
+            copies = counted(figures.restored_before, "copy", "copies").removeprefix("1 ")
             reason += f", at the pace of the {copies} that its thread restores before it"
         return "warming", reason
     return "unknown", f"{pace}: it is not certain yet whether it gains"
@@ -225,7 +228,7 @@ def _pace(figures: CopyFigures) -> str:
 
 
 def _between(eta: Eta) -> str:
-    """Write the bounds of a time, where they differ once they are written."""
+    """Return the bounds of an ETA in words, empty if both are the same in words."""
     low, high = duration(eta.low), duration(eta.high)
     if low == high:
         return ""

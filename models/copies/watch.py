@@ -1,16 +1,16 @@
-"""Watches the copies of one application that are to catch up, and when probing is worth it."""
+"""Assesses the copies of Streams applications that restore, and their probing rebalances."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-from caughtup.models.copies.catch_up_rates import TOLD_AS
+from caughtup.models.commits.table import CommitTable
+from caughtup.models.copies.catch_up_rates import SOURCE_BY_PACE, CatchUpRates
 from caughtup.models.copies.figures import CatchUpRate
 from caughtup.models.copies.history import MEASURED, Observation
-from caughtup.models.copies.probing import Probing, assess_probing
-from caughtup.models.copies.probing_history import ProbingHistory
+from caughtup.models.copies.probing import Probing, ProbingHistory, assess_probing
 from caughtup.models.copies.warmup_table import WarmupTable
 from caughtup.models.copies.warmups import CopyAssessment
 from caughtup.models.decisions.life import DecidedGeneration
@@ -21,16 +21,17 @@ from caughtup.models.ids import CopyKey, TaskId, TopicPartition
 from caughtup.models.offsets import sum_offsets
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
 from caughtup.models.records.fields import Absent
-from caughtup.models.tasks.positions import TaskPosition
+from caughtup.models.tasks.positions import TaskPosition, TaskPositions
 
-#: Gives what the application committed of a partition, None for nothing.
+#: Returns the application's committed offset of a partition, None without one.
 Committed = Callable[[TopicPartition], int | None]
 
 
 class CopyWatch:
-    """What was last worked out of an application's copies: ``copies`` by key, and ``probing``.
+    """The last assessments of an application's copies and of its next probing rebalance.
 
-    ``client_ids``: each process's name. ``probing`` is None before the first time, and for groups whose tasks the broker assigns.
+    ``client_ids``: the client id of each process. ``probing`` is None before the first assessment,
+    and for groups whose tasks the coordinator assigns.
     """
 
     def __init__(self, parameters: ApplicationParameters) -> None:
@@ -43,19 +44,16 @@ class CopyWatch:
         self._rated: frozenset[CopyKey] = frozenset()
 
     def set_rates(self, rates: Mapping[CopyKey, CatchUpRate]) -> None:
-        """Set the published rates, for when copies are assessed next."""
+        """Set the published rates for the next assessment."""
         self._rates = rates
 
     def rate_sources(self) -> Counter[str]:
-        """Count the copies whose pace is known by where it is from, as ``SOURCES`` names it."""
+        """Return the number of copies by the source of their rate, one of ``SOURCES``."""
         paces = (assessed.figures.pace for assessed in self.copies.values())
-        return Counter(TOLD_AS[pace] for pace in paces if pace is not None)
+        return Counter(SOURCE_BY_PACE[pace] for pace in paces if pace is not None)
 
     def etas_ms(self) -> dict[tuple[str, TaskId], int | None]:
-        """Return in how many ms each copy that is behind will be caught up, by process and task.
-
-        None where that isn't known, or never.
-        """
+        """Return the ms until each copy is caught up, by process and task; None if unknown or never."""
         return {
             (one.copy.process, one.copy.task): None
             if (eta := one.figures.eta) is None or math.isinf(eta.seconds)
@@ -65,12 +63,12 @@ class CopyWatch:
 
     @property
     def rates(self) -> str | None:
-        """Where the rates are from: ``own`` if that of any copy is; None while none is known."""
+        """The source of the rates: ``own`` if any copy's is, None while no rate is known."""
         counts = self.rate_sources()
         return "own" if counts["own"] else "spark" if counts["spark"] else None
 
     def worthwhile_at_ms(self, now_ms: int) -> int | None:
-        """Return from when (ms) a probing rebalance will promote something, None if none will."""
+        """Return the time (ms) in the future from which a probe is worthwhile, None without one."""
         at_ms = None if self.probing is None else self.probing.worthwhile_at_ms
         return at_ms if at_ms is not None and at_ms > now_ms else None
 
@@ -83,9 +81,9 @@ class CopyWatch:
         committed: Committed,
         now_ms: int,
     ) -> Iterator[None]:
-        """Apply what is known of a decided generation now, and assess one copy after the other.
+        """Apply a decided generation and assess its copies one by one; ``rows`` is its task table.
 
-        ``rows`` is its task table. In steps, between which others may have their turn.
+        The caller may do other work between two steps.
         """
         table, generation, inputs = self._table, decided.generation, decided.inputs
         table.forget_the_future(now_ms)
@@ -104,7 +102,7 @@ class CopyWatch:
         changelogs: dict[TaskId, tuple[TopicPartition, ...]] = {}
         for task in sorted(table.watched_tasks()):
             known = inputs.scenario.tasks.get(task)
-            # A leader may give what it told nothing of: nobody then knows where that ends.
+            # A leader may assign tasks that it reported nothing of, whose changelogs are unknown.
             changelogs[task] = () if known is None else known.changelogs
             self._observe_end(task, changelogs[task], generation.source_topics, ends, committed)
             yield
@@ -137,7 +135,7 @@ class CopyWatch:
     def watch_assignment(
         self, rows: Sequence[TaskCopy], positions: Mapping[CopyKey, TaskPosition], now_ms: int
     ) -> Iterator[None]:
-        """The same for a group whose tasks the broker assigns (KIP-1071)."""
+        """Assess the copies of a group whose tasks the coordinator assigns (KIP-1071)."""
         self._table.forget_the_future(now_ms)
         self._table.apply_assignment(rows)
         yield from self._observe(positions, 0, lambda task, at_ms: None)
@@ -149,7 +147,7 @@ class CopyWatch:
         since_ms: int,
         end_of: Callable[[TaskId, int], EndOffsetSum | None],
     ) -> Iterator[None]:
-        """Add positions, known ones too: each new sample tells more of the ends around them."""
+        """Add positions; known ones again, as new samples narrow the end offsets around them."""
         for copy, position in list(positions.items()):
             yield
             if position.lag is not None and position.at_ms >= since_ms:
@@ -182,7 +180,7 @@ class CopyWatch:
         self._table.observe_end(task, at_ms, EndOffsetSum(total, total))
 
     def _judge(self, rows: Sequence[TaskCopy], now_ms: int) -> Iterator[None]:
-        for copy in self._rated - self._rates.keys():  # these go by their own again
+        for copy in self._rated - self._rates.keys():
             self._table.set_rate(copy, None)
         for copy, rate in self._rates.items():
             self._table.set_rate(copy, rate)
@@ -193,3 +191,65 @@ class CopyWatch:
             yield
         self.copies = copies
         self.client_ids = {row.process: row.client_id for row in rows}
+
+
+class CopyWatches(Mapping[str, CopyWatch]):
+    """The watch of each application, by group."""
+
+    def __init__(
+        self,
+        ends: EndOffsetTable,
+        commits: CommitTable,
+        positions: TaskPositions,
+        rates: CatchUpRates,
+    ) -> None:
+        self._ends = ends
+        self._commits = commits
+        self._positions = positions
+        self._rates = rates
+        self._watches: dict[str, CopyWatch] = {}
+
+    def __getitem__(self, group: str) -> CopyWatch:
+        return self._watches[group]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._watches)
+
+    def __len__(self) -> int:
+        return len(self._watches)
+
+    def watch(
+        self,
+        group: str,
+        decided: DecidedGeneration | None,
+        rows: Sequence[TaskCopy],
+        parameters: ApplicationParameters,
+        now_ms: int,
+    ) -> Iterator[None]:
+        """Assess the copies of an application, with ``rows`` as its task table.
+
+        ``decided`` is None if the coordinator assigns its tasks. The caller may do other work
+        between two steps.
+        """
+        watch = self._watches.get(group)
+        if watch is None:
+            watch = self._watches[group] = CopyWatch(parameters)
+        watch.set_rates(self._rates.of(group, now_ms))
+        positions = self._positions.of(group)
+        if decided is None:
+            return watch.watch_assignment(rows, positions, now_ms)
+
+        def committed(partition: TopicPartition) -> int | None:
+            known = self._commits.of(group).get(partition)
+            return None if known is None else known.committed
+
+        return watch.watch_generation(decided, rows, positions, self._ends, committed, now_ms)
+
+    def forget(self, group: str) -> None:
+        """Remove a group's watch, if it has one."""
+        self._watches.pop(group, None)
+
+    def keep_only(self, groups: Collection[str]) -> None:
+        """Remove the watches of all other groups."""
+        for group in self._watches.keys() - set(groups):
+            del self._watches[group]

@@ -1,4 +1,4 @@
-"""What a generation of a Kafka Streams group was decided from, by whom, and what was best.
+"""Decisions on generations of Kafka Streams groups: inputs, leaders' decisions, recommendations.
 
 Imports assignors, groups, tasks and learning; copies, the state and the shell import it.
 """

@@ -1,4 +1,4 @@
-"""One Kafka Streams application as the service sees it, from generation to generation."""
+"""One Kafka Streams application: its generations and their decisions."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from caughtup.models.assignment.catch_up import is_caught_up
-from caughtup.models.decisions.caught_up_copies import NONE_CAUGHT_UP, CaughtUpCopies
 from caughtup.models.decisions.life import DecidedGeneration, GenerationLife, State
-from caughtup.models.decisions.membership_change import MembershipChange, followed
+from caughtup.models.decisions.next_rebalance import NONE_CAUGHT_UP, CaughtUpCopies
+from caughtup.models.decisions.rebalancing_cost import MembershipChange, add_generation
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.ids import CopyKey, ProcessId
 from caughtup.models.records.recommendations import RecommendationRecord
 from caughtup.models.tasks.positions import TaskPosition
 
-#: Decided generations kept to be shown.
+#: The number of decided generations that are kept for display.
 GENERATIONS_KEPT = 50
 
 
 @dataclass(frozen=True, slots=True)
 class PastGeneration:
-    """A generation that was decided: when (ms), how exact mode fared, how many movements."""
+    """A decided generation: its time (ms), the result of exact mode, and its number of movements."""
 
     generation: int
     at_ms: int
@@ -31,11 +31,11 @@ class PastGeneration:
 
 @dataclass(slots=True)
 class Application:
-    """A Streams group: its newest generation, those not decided yet, and the last decided one.
+    """A Streams group: its newest generation, the undecided ones, and the last decided one.
 
-    Generations can follow each other faster than end offsets are listed, and each is decided.
-    ``published`` counts the recommendations that are on their topic. ``change`` is the last time
-    that instances came or went, None where none did since the first generation that was decided.
+    Every generation is decided, even if they follow each other faster than end offsets are listed.
+    ``published`` is the number of recommendations written to their topic. ``change`` is the last
+    membership change since the first decided generation, None without one.
     """
 
     newest: StreamsGeneration
@@ -43,9 +43,9 @@ class Application:
     #: The last generation that was decided.
     latest: GenerationLife | None = None
     change: MembershipChange | None = None
-    #: Whether the decision has events of movements that nobody has asked for yet.
+    #: Whether the decision has events of movements that weren't yielded yet.
     movements_due: bool = False
-    #: Copies that the newest decision was made knowing to be caught up.
+    #: Copies that were known to be caught up when the newest decision was made.
     caught_up: CaughtUpCopies = NONE_CAUGHT_UP
     history: deque[PastGeneration] = field(default_factory=lambda: deque(maxlen=GENERATIONS_KEPT))
     exact_counts: Counter[str] = field(default_factory=Counter)
@@ -64,16 +64,15 @@ class Application:
         self.pending.append(GenerationLife(generation, seen_ms))
 
     def keep_newest_pending(self) -> None:
-        """Drop the pending generations but the newest: others took their place long ago."""
+        """Drop all pending generations but the newest, as they are over."""
         while len(self.pending) > 1:
             self.pending.popleft()
 
     def restore(self, published: RecommendationRecord) -> None:
-        """Spare the newest generation if it was decided before a restart, and those before it.
+        """Mark the newest generation as decided before a restart, and drop those before it.
 
-        ``published`` is the last that was then. Made for any other generation it says
-        nothing: which one is the newest, only the log of groups tells. Those that it holds before
-        its end are left when it was read.
+        ``published`` is the last recommendation from before the restart; if it was made for another
+        generation, nothing changes.
         """
         if self._holds(published):
             newest = self.pending.pop()
@@ -81,10 +80,7 @@ class Application:
             self.pending.append(replace(newest, published=published))
 
     def has_newly_caught_up(self, positions: Mapping[CopyKey, TaskPosition]) -> bool:
-        """Return whether copies have caught up that weren't when the newest decision was made.
-
-        ``positions`` are what the application's processes reported.
-        """
+        """Return whether, by ``positions``, copies have caught up since the newest decision."""
         decided = self.decided
         if self.pending or decided is None or decided.recommendation is None or not positions:
             return False
@@ -98,18 +94,18 @@ class Application:
         )
 
     def revisable(self, positions: Mapping[CopyKey, TaskPosition]) -> GenerationLife | None:
-        """Return the last decided generation where copies have caught up since; else None."""
+        """Return the last decided generation if copies have caught up since; else None."""
         return self.latest if self.has_newly_caught_up(positions) else None
 
     def awaits(self, generation: StreamsGeneration) -> bool:
-        """Return whether a generation is the next to be decided."""
+        """Return whether a generation is the next to decide."""
         return bool(self.pending) and self.pending[0].generation is generation
 
     def settle(self, life: GenerationLife) -> bool:
-        """Take a generation in its next state; return whether its recommendation is to be published.
+        """Store a generation in its next state; return whether to publish its recommendation.
 
-        It isn't while it waits, where nothing has changed or others took its place, if it was
-        published before, or if it says what the one before said.
+        That isn't so while it waits, if it is unchanged or no longer pending, if it was published
+        before, or if its recommendation is the same as the last.
         """
         decided, before = life.decision, self.decided
         if life is self.latest:
@@ -127,7 +123,7 @@ class Application:
             return False
         self.pending.popleft()
         last = before.generation if before else None
-        self.change = followed(self.change, last, decided.generation, decided.copies)
+        self.change = add_generation(self.change, last, decided.generation, decided.copies)
         self.latest, self.movements_due, self.caught_up = life, True, decided.caught_up
         self.rebalances += 1
         self.exact_counts[decided.exact.leader.result] += 1
@@ -144,9 +140,9 @@ class Application:
         return decided.recommendation is not None and life.state is State.DECIDED
 
     def give_up(self, generation: StreamsGeneration | None = None) -> None:
-        """Go without the decision of a generation, since it can't be made; none holds any longer.
+        """Drop a generation whose decision failed, and the last decision.
 
-        The generation is undetermined then. None is the oldest pending one.
+        It counts as undetermined. None is the oldest pending generation.
         """
         if self.pending and (generation is None or self.pending[0].generation is generation):
             self.pending.popleft()
@@ -157,7 +153,7 @@ class Application:
     def _holds(self, published: RecommendationRecord) -> bool:
         """Return whether a recommendation was made for the newest generation.
 
-        Generation numbers start again when a group is deleted; its moment tells them apart.
+        Generation numbers start again after a group was deleted; ``as_of_ms`` distinguishes them.
         """
         newest = self.newest
         return (

@@ -1,15 +1,16 @@
-"""Every Kafka Streams application whose leader assigns its tasks, and what is decided for it."""
+"""The Kafka Streams applications whose leaders assign their tasks, and their decisions."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Generic, TypeVar
 
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.decisions.application import Application
 from caughtup.models.decisions.generation import DecisionContext, may_depend_on
 from caughtup.models.decisions.inputs.application_state import ApplicationState
-from caughtup.models.decisions.last_by_group import LastByGroup
-from caughtup.models.decisions.learned_configs import LearnedConfigs
+from caughtup.models.decisions.learned_configs import MOST_GROUPS, LearnedConfigs
 from caughtup.models.decisions.life import GenerationLife
 from caughtup.models.decisions.movements import MovementLog
 from caughtup.models.faults import Faults, Isolation
@@ -22,9 +23,53 @@ from caughtup.models.records.movements import TaskMovementRecord
 from caughtup.models.records.recommendations import RecommendationRecord
 from caughtup.models.tasks.positions import TaskPositions
 
+Value = TypeVar("Value")
+
+#: The values kept of a group: a follower may have followed an earlier recommendation than the last.
+MOST_VALUES = 4
+
+
+class LastByGroup(Generic[Value]):
+    """The last values of each group, in order of arrival."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, deque[Value]] = {}
+
+    def add(self, group: str, value: Value) -> bool:
+        """Add a group's value; return False if there are too many groups."""
+        known = self._values.get(group)
+        if known is None:
+            if len(self._values) >= MOST_GROUPS:
+                return False
+            known = self._values[group] = deque(maxlen=MOST_VALUES)
+        known.append(value)
+        return True
+
+    def of(self, group: str) -> tuple[Value, ...]:
+        """Return a group's values, the oldest first."""
+        return tuple(self._values.get(group, ()))
+
+    def newest(self, group: str) -> Value | None:
+        """Return a group's newest value, None if there is none."""
+        known = self._values.get(group)
+        return known[-1] if known else None
+
+    def each_newest(self) -> Iterator[tuple[str, Value]]:
+        """Yield each group with its newest value, sorted by group."""
+        for group, known in sorted(self._values.items()):
+            yield group, known[-1]
+
+    def forget(self, group: str) -> bool:
+        """Remove a group's values; return whether there were any."""
+        return self._values.pop(group, None) is not None
+
+    def groups(self) -> set[str]:
+        """Return the groups that have values."""
+        return set(self._values)
+
 
 class Applications(Mapping[str, Application]):
-    """The applications by group. ``apply_*`` take events, ``due`` and ``settle`` decide."""
+    """The applications by group: ``apply_*`` apply events, ``due`` and ``settle`` decide."""
 
     def __init__(
         self, parameters: Mapping[str, ApplicationParameters], faults: Faults | None = None
@@ -47,24 +92,24 @@ class Applications(Mapping[str, Application]):
         return len(self._known)
 
     def parameters(self, group: str) -> ApplicationParameters:
-        """Return what the settings say of an application, or nothing but Kafka's defaults."""
+        """Return an application's parameters from the settings, else Kafka's defaults."""
         return self._parameters.get(group) or ApplicationParameters()
 
     def learned_of(self, group: str) -> Learned:
-        """Return what is known of an application's configs, by its settings and its leaders."""
+        """Return an application's configs as known from its settings and its leaders' decisions."""
         return self.learned.of(group, ToldConfigs.of(self.parameters(group)))
 
     def config(self, group: str, name: str) -> int:
-        """Return the value of a config to go on with: as the newest decision has it."""
+        """Return a config's value in the newest decision, else in the settings."""
         application = self._known.get(group)
         decided = None if application is None else application.decided
         value = None if decided is None else decided.inputs.scenario.config.get(name)
         return value if isinstance(value, int) else self.parameters(group).value(name)
 
     def apply_published(self, group: str, published: RecommendationRecord | None) -> bool:
-        """Keep a recommendation that was published before this process started; None withdraws.
+        """Store a recommendation that was published before this process started; None removes all.
 
-        Returns False if there are those of too many groups to take another one.
+        Return False if there are too many groups.
         """
         if published is None:
             self._published.forget(group)
@@ -72,33 +117,30 @@ class Applications(Mapping[str, Application]):
         return self._published.add(group, published)
 
     def newest_published(self) -> list[tuple[str, RecommendationRecord]]:
-        """Return the newest recommendation of each group, by group, sorted."""
+        """Return each group with its newest recommendation, sorted by group."""
         return list(self._published.each_newest())
 
     def restore_published(self) -> None:
-        """Spare every generation that the recommendations taken so far were made for."""
+        """Mark the generations that stored recommendations were made for, which decides them."""
         for group, known in self._known.items():
             if known.pending and (published := self._published.newest(group)):
                 known.restore(published)
 
     def apply_state(self, group: str, state: ApplicationState) -> bool:
-        """Keep what an application's leader told of a rebalance.
+        """Store the state that an application's leader published of a rebalance.
 
-        Of a group that isn't known only the last counts. Returns False if too many groups tell.
+        Only the last is kept of an unknown group. Return False if there are too many groups.
         """
         if group not in self._known:
             self._states.forget(group)
         return self._states.add(group, state)
 
     def groups_with_records(self) -> set[str]:
-        """Name the groups that a recommendation was published for, or whose leaders told anything.
-
-        Be it only by what they decided.
-        """
+        """Return the groups with recommendations, leaders' states or learned configs."""
         return self._published.groups() | self._states.groups() | self.learned.groups()
 
     def forget_records(self, groups: Iterable[str]) -> list[str]:
-        """Forget what was told of groups that are gone; names those of which we had published."""
+        """Remove the records of deleted groups; return those of them that we had published."""
         withdrawn = []
         for group in groups:
             self._states.forget(group)
@@ -109,9 +151,9 @@ class Applications(Mapping[str, Application]):
     def apply_generation(
         self, group: str, generation: StreamsGeneration | None, seen_ms: int
     ) -> None:
-        """Apply a classic group's generation; ``seen_ms`` is when it was read.
+        """Apply a classic group's generation, read at ``seen_ms``.
 
-        None for a group that is deleted, or no longer Kafka Streams'.
+        None means that the group is deleted, or no longer of Kafka Streams.
         """
         known = self._known.get(group)
         if generation is None:
@@ -125,13 +167,13 @@ class Applications(Mapping[str, Application]):
             generation.generation <= known.newest.generation
             and generation.as_of_ms <= known.newest.as_of_ms
         ):
-            return  # known: the log is read again from its start after a lost connection
+            return  # known: after a lost connection the log is read again from its start
         known.advance(generation, seen_ms)
         if published := self._published.newest(group):
             known.restore(published)
 
     def forget(self, group: str) -> None:
-        """Forget an application, but for what it told and what was published of it."""
+        """Remove an application, but not its leaders' states and its recommendations."""
         self._known.pop(group, None)
 
     def due(
@@ -141,14 +183,14 @@ class Applications(Mapping[str, Application]):
         positions: TaskPositions,
         now_ms: int,
     ) -> Iterator[tuple[GenerationLife, DecisionContext]]:
-        """Yield every generation that may be due, each once the one before it is settled.
+        """Yield every generation that may be due, with the inputs of its decision.
 
-        With it comes all that it may have to be decided from. The caller may apply events and
-        await others between two.
+        An application's next generation is yielded once the one before it is settled. The caller
+        may apply events between two.
         """
         for group in sorted(self._known):
             last: StreamsGeneration | None = None
-            # Looked up late, since it may be gone by then.
+            # Looked up each time, because it may have been deleted.
             while (application := self._known.get(group)) is not None:
                 found: tuple[GenerationLife, DecisionContext] | None = None
                 with self.deciding(group, now_ms):
@@ -167,7 +209,7 @@ class Applications(Mapping[str, Application]):
         positions: TaskPositions,
         now_ms: int,
     ) -> tuple[GenerationLife, DecisionContext] | None:
-        """Return an application's next generation, if it may be due, and what decides it."""
+        """Return an application's next generation if it may be due, with its decision's inputs."""
         parameters, reported = self.parameters(group), positions.of(group)
         if not application.pending:
             latest = application.revisable(reported)
@@ -199,9 +241,9 @@ class Applications(Mapping[str, Application]):
     def deciding(
         self, group: str, now_ms: int, generation: StreamsGeneration | None = None
     ) -> Isolation:
-        """Return what a generation is decided within: if that fails, it is gone without, and counted.
+        """Return the context in which to decide: a failure is counted and drops the generation.
 
-        None is the oldest that isn't decided.
+        None is the oldest undecided generation.
         """
 
         def give_up(_: Exception) -> None:
@@ -211,10 +253,7 @@ class Applications(Mapping[str, Application]):
         return self._faults.isolated("decision", group, now_ms, give_up)
 
     def settle(self, life: GenerationLife) -> RecommendationRecord | None:
-        """Settle a generation in its next state, and return the recommendation to be published.
-
-        None if there is none, if the generation waits, or is no longer to be decided.
-        """
+        """Store a generation in its next state; return the recommendation to publish, if any."""
         group, decided = life.generation.group, life.decision
         application = self._known.get(group)
         if application is None:
@@ -228,14 +267,14 @@ class Applications(Mapping[str, Application]):
         return decided.recommendation
 
     def count_published(self, group: str) -> None:
-        """Count a recommendation as published: it is on its topic."""
+        """Count a recommendation as published on its topic."""
         if (application := self._known.get(group)) is not None:
             application.published += 1
 
     def movement_events(self, now_ms: int) -> Iterator[TaskMovementRecord]:
-        """Yield what the newest decisions mean for movements, each time only what is new.
+        """Yield the new events of movements by the newest decisions.
 
-        Others may have their turn between two events. What isn't asked for comes the next time.
+        The caller may do other work between two; events that it doesn't take are yielded next time.
         """
         yield from self.movements.close(self._known, now_ms)
         for group in sorted(group for group, known in self._known.items() if known.movements_due):
@@ -255,10 +294,10 @@ class Applications(Mapping[str, Application]):
             application.movements_due = False
 
     def log_read_to_end(self) -> None:
-        """Note that the log of groups was read to its end: only newest generations are decided."""
+        """Keep only the newest pending generations, once ``__consumer_offsets`` was read to its end."""
         for application in self._known.values():
             application.keep_newest_pending()
 
     def awaited(self) -> list[str]:
-        """Name the applications with a generation that isn't decided yet, sorted."""
+        """Return the applications with an undecided generation, sorted."""
         return sorted(group for group, known in self._known.items() if known.pending)

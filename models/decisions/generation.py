@@ -1,4 +1,4 @@
-"""Decide a generation: when it is due, what its leader decided, and what is recommended."""
+"""Decide a generation once it is due: recompute its leader's decision, and recommend one."""
 
 from __future__ import annotations
 
@@ -9,24 +9,22 @@ from itertools import chain
 
 from caughtup.models.assignment.decision import Decision
 from caughtup.models.assignors.registry import decide
-from caughtup.models.decisions.caught_up_copies import (
-    NONE_CAUGHT_UP,
-    CaughtUpCopies,
-    caught_up_copies,
-)
-from caughtup.models.decisions.exact.follower import read_published, recompute_follower
-from caughtup.models.decisions.exact.generation import (
+from caughtup.models.decisions.exact.comparison import (
     ASSIGNOR,
     CLASSES,
     FOLLOWER,
     KAFKAS,
     ExactResult,
     compared,
+    process_differs,
 )
-from caughtup.models.decisions.exact.members import differs_as_a_whole
-from caughtup.models.decisions.inputs.application_state import ApplicationState, find_state
+from caughtup.models.decisions.exact.follower import read_published, recompute_follower
+from caughtup.models.decisions.inputs.application_state import (
+    ApplicationState,
+    find_state,
+    leader_inputs,
+)
 from caughtup.models.decisions.inputs.gathering import GenerationInputs, gather_inputs
-from caughtup.models.decisions.inputs.leader import leader_inputs
 from caughtup.models.decisions.life import (
     END_OFFSETS_WAIT_MS,
     LEADER_STATE_WAIT_MS,
@@ -34,13 +32,18 @@ from caughtup.models.decisions.life import (
     GenerationLife,
     State,
 )
-from caughtup.models.decisions.projection import project
+from caughtup.models.decisions.next_rebalance import (
+    NONE_CAUGHT_UP,
+    CaughtUpCopies,
+    caught_up_copies,
+    project,
+)
 from caughtup.models.decisions.recommendation import (
     planned_movements,
     recommendation,
     recorded_inputs,
 )
-from caughtup.models.decisions.task_table import given_copies
+from caughtup.models.decisions.task_table import assigned_copies
 from caughtup.models.errors import CaughtupError
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.commits import CommitHistory
@@ -57,17 +60,16 @@ from caughtup.models.tasks.positions import TaskPosition
 
 @dataclass(frozen=True, slots=True)
 class DecisionContext:
-    """All that a generation may have to be decided from besides itself.
+    """The inputs of a decision besides the generation.
 
-    A copy: events go on changing the state while another thread decides, which therefore reads
-    nothing of it. ``ends`` and ``commits`` are those that may matter, as they are now.
-    ``leader_states``: what the application's leaders published of rebalances, and ``published``
-    what was recommended, both in their order. ``learned``: what earlier generations showed of the
-    configs, or this one as well if it ``is_learned`` already; ``placed``: changelog → subtopology,
-    as copies showed it. ``caught_up`` are the copies known to be caught up by the decision that
-    there is, ``positions`` what processes reported since. ``replicas`` are the racks of
-    partitions' replicas, None where no leader decides by them. ``worthwhile_at_ms``: from when on
-    a probing rebalance would promote a copy, by ``rates`` from there (``CopyWatch.rates``).
+    It is a copy of parts of the state, which events change while another thread decides. ``ends``
+    and ``commits`` are the present ones that may matter. ``leader_states`` were published by the
+    application's leaders, ``published`` are its recommendations, both in order. ``learned``: the
+    configs learned from earlier generations, and from this one if it ``is_learned``; ``placed``:
+    changelog → subtopology, from positions of copies. ``caught_up``: the copies that the last
+    decision knew to be caught up; ``positions``: reported since. ``replicas``: the racks of
+    partitions' replicas, None if no leader decides by them. ``worthwhile_at_ms``: from when on a
+    probing rebalance would promote a copy; ``rates``: see ``CopyWatch.rates``.
     """
 
     parameters: ApplicationParameters
@@ -88,21 +90,22 @@ class DecisionContext:
 def decide_if_due(
     cluster: str, life: GenerationLife, known: DecisionContext, now_ms: int
 ) -> GenerationLife:
-    """Return a generation in the state that follows: decided if it is due.
+    """Return a generation in its next state: decided if it is due.
 
-    Where copies of a decided one have not caught up since, it is returned as it is. Pure: any
-    thread may do it. What a leader publishes, but not within ``LEADER_STATE_WAIT_MS``, and end
-    offsets or racks of replicas that don't come within ``END_OFFSETS_WAIT_MS``, are gone without.
-    A leader that never published anything is waited for only if its decision isn't Kafka's.
+    A decided one is returned unchanged unless copies have caught up since. The function is pure, so
+    any thread may call it. A generation is decided without its leader's state after
+    ``LEADER_STATE_WAIT_MS``, and without missing end offsets or racks after
+    ``END_OFFSETS_WAIT_MS``. It waits for a leader that never published anything only if no
+    configs of Kafka's assignors explain its decision.
     """
     if life.decision is not None:
         return _revised(cluster, life, life.decision, known, now_ms)
     generation = life.generation
     if life.published is not None:
-        with suppress(CaughtupError):  # somebody else's: decide for ourselves
+        with suppress(CaughtupError):  # not readable by this release: decide again
             return life.to(State.PUBLISHED, decision=read_back(generation, life.published))
     waited_ms = now_ms - life.seen_ms
-    if waited_ms < 0:  # the clock was set back: how long it waited isn't known, so it is enough
+    if waited_ms < 0:  # the clock was set back: assume that it has waited long enough
         waited_ms = END_OFFSETS_WAIT_MS
     may_publish = waited_ms < LEADER_STATE_WAIT_MS
     state = find_state(generation, known.leader_states)
@@ -136,21 +139,21 @@ def _waiting(
 
 
 def _gathered(life: GenerationLife, known: DecisionContext) -> tuple[GenerationInputs, bool]:
-    """Return what was gathered from outside, and whether racks are needed that aren't known."""
+    """Return the gathered inputs, and whether racks are needed that aren't known."""
     generation, parameters = life.generation, known.parameters
     inputs = gather_inputs(
         generation, parameters, known.ends, known.commits, life.seen_ms, known.placed
     )
     inputs = replace(inputs, replicas=known.replicas)
-    goes_by_racks = generation.is_racked and parameters.strategy != "none"
-    if not goes_by_racks or known.replicas is not None:
+    uses_racks = generation.is_racked and parameters.strategy != "none"
+    if not uses_racks or known.replicas is not None:
         return inputs, False
     doubt = f"{STRATEGY}: all clients have racks, and nobody looked up those of replicas"
     return replace(inputs, unknown=(*inputs.unknown, doubt)), True
 
 
 def _awaits_end_offsets(generation: StreamsGeneration, inputs: GenerationInputs) -> bool:
-    """Return whether end offsets of a changelog, or the changelogs themselves, are yet unseen."""
+    """Return whether changelogs, or end offsets of some, are unknown yet."""
     if inputs.tentative or any(bound is None for bound in inputs.ends.values()):
         return True
     has_state = any(client.offset_sums for client in generation.clients.values())
@@ -177,7 +180,7 @@ def _decided_by_follower(
     known: DecisionContext,
     now_ms: int,
 ) -> DecidedGeneration:
-    """Decide from what the application's own leader published of the rebalance."""
+    """Decide by the inputs that the application's leader published."""
     inputs = leader_inputs(generation, state, inputs)
     wanted = state.recommendations()
     published = [
@@ -198,7 +201,7 @@ def _decided_by_leader(
     known: DecisionContext,
     now_ms: int,
 ) -> tuple[DecidedGeneration, bool]:
-    """Decide from what was gathered, and return whether some assignor's configs explain it."""
+    """Decide by gathered inputs; also return whether configs of an assignor explain the leader."""
     generation = life.generation
     after, verdict = learn(known.learned, generation, inputs, life.seen_ms)
     learned = None if known.is_learned else after
@@ -218,13 +221,13 @@ def _revised(
     known: DecisionContext,
     now_ms: int,
 ) -> GenerationLife:
-    """Decide again where copies have caught up since the decision that there is."""
+    """Decide again if copies have caught up since the last decision."""
     scenario = project(decided.generation, decided.inputs.scenario, known.positions)
     if scenario is None or caught_up_copies(scenario).are_among(known.caught_up):
         return life
     inputs = replace(decided.inputs, scenario=scenario, projected=True)
     recommended = _recommended(cluster, decided.generation, inputs, decided.exact, known, now_ms)
-    if _says_the_same(recommended, decided.recommendation):
+    if _has_same_effect(recommended, decided.recommendation):
         recommended = decided.recommendation
     revised = replace(
         decided,
@@ -250,16 +253,16 @@ def _recommended(
 
 
 def _next_rebalance(generation: StreamsGeneration, inputs: GenerationInputs) -> GenerationInputs:
-    """Return what a follower's next rebalance will see: with the copies that this one began.
+    """Return the inputs of a follower's next rebalance, with the copies that this one began.
 
-    Lags that grew since would choose others, for which a follower would drop those again.
+    Otherwise the recommendation could choose other copies, for which a follower would drop these.
     """
     scenario = project(generation, inputs.scenario, {})
     return inputs if scenario is None else replace(inputs, scenario=scenario, projected=True)
 
 
 def _exact(generation: StreamsGeneration, learned: Learned, verdict: LearningResult) -> ExactResult:
-    """Return what was found of a leader's decision, and its assignor as far as that is known."""
+    """Return the result of comparing with a leader's decision, with the likeliest assignor."""
     if generation.follows:
         assignor = FOLLOWER
     else:
@@ -269,13 +272,13 @@ def _exact(generation: StreamsGeneration, learned: Learned, verdict: LearningRes
 
 
 def read_back(generation: StreamsGeneration, published: RecommendationRecord) -> DecidedGeneration:
-    """Return a generation's decision as it was published before a restart.
+    """Return a generation's decision that was published before a restart.
 
     Raises CaughtupError if it can't be decided again.
     """
     inputs, exact = recorded_inputs(published.inputs), ExactResult(published.leader, None)
-    # What the leader decided can't be known from a projected scenario, from one that isn't whole,
-    # or for a follower.
+    # A follower's decision isn't in the record, nor does a projected or incomplete scenario give
+    # the leader's.
     if exact.leader.assignor == ASSIGNOR and not inputs.projected and not published.left_out:
         decision = decide(replace(inputs.scenario.expanded(), assignor=KAFKAS))
         if exact.leader.result != "match" or _is_assigned(decision, generation):
@@ -284,13 +287,13 @@ def read_back(generation: StreamsGeneration, published: RecommendationRecord) ->
 
 
 def _is_assigned(decision: Decision, generation: StreamsGeneration) -> bool:
-    """Return whether a decision is what its generation was given.
+    """Return whether a generation's processes have the tasks of a decision.
 
-    One that was recommended from fewer warm-ups than the leader has may not be.
+    They may not if it was made with another ``max.warmup.replicas`` than the leader's.
     """
     owned = {task for one in generation.members() for task in generation.tasks_of(one.owned)}
     return not any(
-        differs_as_a_whole(client, decision.clients[process], owned)
+        process_differs(client, decision.clients[process], owned)
         for process, client in generation.clients.items()
     )
 
@@ -301,7 +304,7 @@ def _decided(
     exact: ExactResult,
     recommended: RecommendationRecord | None,
 ) -> DecidedGeneration:
-    """Return a decision with all that follows from it for as long as it stands."""
+    """Return a decided generation, with everything that follows from its decision."""
     if exact.decision is not None:
         exact = exact._replace(decision=exact.decision.explained())
     leader_movements = None
@@ -317,13 +320,13 @@ def _decided(
         exact,
         recommended,
         leader_movements,
-        given_copies(generation, inputs, trusted),
+        assigned_copies(generation, inputs, trusted),
         caught_up_copies(scenario),
     )
 
 
-def _says_the_same(now: RecommendationRecord | None, before: RecommendationRecord | None) -> bool:
-    """Return whether an application that follows the one does the same as with the other."""
+def _has_same_effect(now: RecommendationRecord | None, before: RecommendationRecord | None) -> bool:
+    """Return whether following either recommendation gives the same assignment and rebalances."""
     if now is None or before is None:
         return True
     return now.assignment == before.assignment and now.probing_rebalance == before.probing_rebalance

@@ -1,4 +1,4 @@
-"""What was learned of applications' configs, each up to a generation: kept while a group is there."""
+"""The configs of applications as learned from their generations, and the records of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from caughtup.models.assignment.releases import Release
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs
-from caughtup.models.decisions.last_by_group import MOST_GROUPS
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.learning.learned import Learned, with_settings
 from caughtup.models.learning.ranges import (
@@ -41,11 +40,14 @@ from caughtup.models.records.learned_configs import (
     ToldRecord,
 )
 
+#: The most groups with values, because records about groups that don't exist may arrive.
+MOST_GROUPS = 20_000
+
 
 class LearnedUntil(NamedTuple):
-    """What is known by all generations up to one, whose state changed at ``as_of_ms``.
+    """The configs learned from all generations up to one, whose state changed at ``as_of_ms``.
 
-    ``placed``: changelog → subtopology, where what copies had told it.
+    ``placed``: changelog → subtopology, as far as the positions of copies showed it.
     """
 
     learned: Learned
@@ -55,18 +57,18 @@ class LearnedUntil(NamedTuple):
 
 
 class LearnedConfigs:
-    """What is known of each group's configs. Nothing that is in it is ever changed."""
+    """The learned configs of each group, as immutable values."""
 
     def __init__(self) -> None:
         self._known: dict[str, LearnedUntil] = {}
 
     def of(self, group: str, told: ToldConfigs) -> Learned:
-        """Return what is known of a group whose settings tell so much."""
+        """Return the learned configs of a group, together with ``told`` from its settings."""
         known = self._known.get(group)
         return Learned(told) if known is None else with_settings(known.learned, told)
 
     def holds(self, generation: StreamsGeneration) -> bool:
-        """Return whether a generation was learned from: it is to be learned from but once."""
+        """Return whether a generation was learned from already, which must happen only once."""
         known = self._known.get(generation.group)
         return (
             known is not None
@@ -75,14 +77,14 @@ class LearnedConfigs:
         )
 
     def placed(self, group: str) -> Mapping[str, int]:
-        """Return to which subtopologies changelogs of a group belong, as what copies had told."""
+        """Return the subtopologies of a group's changelogs that the positions of copies showed."""
         known = self._known.get(group)
         return {} if known is None else known.placed
 
     def keep(
         self, generation: StreamsGeneration, learned: Learned, placed: Mapping[str, int]
     ) -> None:
-        """Keep what is known once a generation was learned from."""
+        """Store the learned configs after a generation."""
         suspected = bounded(learned.suspected)
         hypotheses = None if learned.hypotheses is None else bounded(learned.hypotheses)
         kept = replace(learned, hypotheses=hypotheses, suspected=suspected)
@@ -90,9 +92,9 @@ class LearnedConfigs:
         self._known[generation.group] = known
 
     def restore(self, group: str, known: LearnedUntil | None) -> bool:
-        """Keep what was written down earlier; None forgets.
+        """Store the configs from a record, or remove a group's (None).
 
-        Returns False if there are too many groups for another one.
+        Return False if there are too many groups.
         """
         if known is None:
             self._known.pop(group, None)
@@ -103,24 +105,24 @@ class LearnedConfigs:
         return True
 
     def forget(self, group: str) -> bool:
-        """Forget a group; return whether anything was known of it."""
+        """Remove a group; return whether it was stored."""
         return self._known.pop(group, None) is not None
 
     def newest(self, group: str) -> LearnedUntil | None:
-        """Return what is known of a group as it is to be written down; None without anything."""
+        """Return a group's learned configs for its record; None without any."""
         return self._known.get(group)
 
     def groups(self) -> set[str]:
-        """Name the groups of which anything is known."""
+        """Return the stored groups."""
         return set(self._known)
 
     def each(self) -> Iterator[tuple[str, LearnedUntil]]:
-        """Yield what is known of each group, by group, sorted."""
+        """Yield each group with its learned configs, sorted by group."""
         yield from sorted(self._known.items(), key=lambda item: item[0])
 
 
 def learned_record(group: str, known: LearnedUntil) -> LearnedRecord:
-    """Return the record of what is known of a group's configs."""
+    """Return the record of a group's learned configs."""
     learned = known.learned
     return LearnedRecord(
         schema=FORMAT.schema,
@@ -142,9 +144,9 @@ def learned_record(group: str, known: LearnedUntil) -> LearnedRecord:
 def read_learned(
     key: bytes | None, value: bytes | None, clock_ms: int
 ) -> tuple[str, LearnedUntil | None]:
-    """Decode a record: the group, and what is known of its configs; None: it is gone.
+    """Return the group and the learned configs of a record, None for a tombstone.
 
-    ``clock_ms`` is now, by our clock. Raises RefusedError.
+    ``clock_ms`` is the present time by our clock. Raises RefusedError.
     """
     group = decode_group(key)
     if value is None:
@@ -156,7 +158,7 @@ def read_learned(
 
 
 def learned_until(record: LearnedRecord) -> LearnedUntil:
-    """Return what a record knows, with typed spans. Raises RefusedError."""
+    """Return the learned configs of a record. Raises RefusedError."""
     probing = or_none(record.probing_rebalance_interval_ms)
     hypotheses = or_none(record.hypotheses)
     if hypotheses == []:

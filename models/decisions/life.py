@@ -1,4 +1,4 @@
-"""The life of a generation: its states, what may come next, and what it waits for.
+"""The states of a generation, their transitions, and what the generation waits for.
 
 ::
 
@@ -6,9 +6,9 @@
               ├──▶ awaits ends ───┘              │      ▲       │
               └──▶ published ────────────────────┘      └───────┘
 
-Everything that changes a generation's state goes through ``GenerationLife.to``, which knows this
-table. A life also ends without a decision: when the log of groups was read to its end, only the
-newest generation of an application is decided, and one whose decision fails is given up
+Every transition goes through ``GenerationLife.to``, which checks it. A generation may also end
+undecided: once ``__consumer_offsets`` was read to its end, only the newest generation of an
+application is decided, and one whose decision fails is dropped
 (``Application.keep_newest_pending``, ``give_up``).
 """
 
@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from caughtup.models.decisions.caught_up_copies import CaughtUpCopies
-from caughtup.models.decisions.exact.generation import ExactResult
+from caughtup.models.decisions.exact.comparison import ExactResult
 from caughtup.models.decisions.inputs.application_state import ApplicationState
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
+from caughtup.models.decisions.next_rebalance import CaughtUpCopies
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.end_offsets import EndOffsetHistory, EndOffsetTable
@@ -32,13 +32,12 @@ from caughtup.models.records.recommendations import RecommendationRecord, Recomm
 
 
 class State(StrEnum):
-    """Where a generation is in its life.
+    """The state of a generation.
 
-    ``READ``: its record was read from the log of groups. ``AWAITS_LEADER``: the application's
-    leader may yet publish what it decided from. ``AWAITS_ENDS``: end offsets listed after the
-    rebalance, or racks of replicas, are missing. ``DECIDED``: decided by this process.
-    ``PUBLISHED``: decided before a restart, and read back. ``REVISED``: decided again, since copies
-    have caught up.
+    ``READ``: its record was read from ``__consumer_offsets``. ``AWAITS_LEADER``: the application's
+    leader may yet publish its inputs. ``AWAITS_ENDS``: end offsets listed after the rebalance, or
+    racks of replicas, are missing. ``DECIDED``: decided by this process. ``PUBLISHED``: decided
+    before a restart, and read back. ``REVISED``: decided again because copies have caught up.
     """
 
     READ = "read"
@@ -49,7 +48,7 @@ class State(StrEnum):
     REVISED = "revised"
 
 
-#: What may come after each state. One that waits may find that it waits for something else.
+#: The states that may follow each state. A waiting generation may begin to wait for something else.
 _UNDECIDED = frozenset(
     (State.AWAITS_LEADER, State.AWAITS_ENDS, State.DECIDED, State.PUBLISHED),
 )
@@ -62,7 +61,7 @@ TRANSITIONS: Mapping[State, frozenset[State]] = {
     State.PUBLISHED: _AGAIN,
     State.REVISED: _AGAIN,
 }
-#: How long a generation waits, in ms since its record was read; then it is decided without.
+#: How long a generation waits, in ms since its record was read; then it is decided anyway.
 LEADER_STATE_WAIT_MS = 5_000
 END_OFFSETS_WAIT_MS = 15_000
 WAIT_MS: Mapping[State, int] = {
@@ -73,12 +72,11 @@ WAIT_MS: Mapping[State, int] = {
 
 @dataclass(frozen=True, slots=True)
 class DecidedGeneration:
-    """A generation's decision: its inputs, what its leader decided, and what is recommended.
+    """A decided generation: its inputs, its leader's decision, and the recommendation.
 
-    ``leader_movements`` are those that its leader planned, None where that isn't known, and
-    ``copies`` what each process has, as the generation began. ``caught_up``: the copies that the
-    decision knew to be caught up. ``learned`` is what is known of the configs since; None where
-    there was nothing to learn.
+    ``leader_movements`` are those that its leader planned, None if unknown; ``copies`` are those of
+    each process when the generation began; ``caught_up`` are the copies that were known to be
+    caught up. ``learned`` has the learned configs after it, None if it wasn't learned from.
     """
 
     generation: StreamsGeneration
@@ -98,12 +96,12 @@ class DecidedGeneration:
 
 @dataclass(frozen=True, slots=True)
 class GenerationLife:
-    """A generation, and where it is in its life; ``seen_ms``: when its record was read.
+    """A generation and its state; ``seen_ms``: when its record was read.
 
     ``published``: its recommendation from before a restart. While it waits, ``leader_state`` is
-    the newest that the application's leaders had published when it began to, ``ends`` are the
-    partitions whose end offsets it waits for, and ``is_open`` says that it isn't known which.
-    ``decision`` is there in the last three states.
+    the newest one that the application's leaders had published when it began to wait, ``ends`` are
+    the partitions whose end offsets it waits for, and ``is_open`` is true if those aren't known.
+    ``decision`` is set in the last three states.
     """
 
     generation: StreamsGeneration
@@ -116,20 +114,21 @@ class GenerationLife:
     decision: DecidedGeneration | None = None
 
     def to(self, state: State, **changes: Any) -> GenerationLife:
-        """Return the generation in its next state. Raises ValueError where that may not come."""
+        """Return the generation in its next state; raises ValueError if that may not follow."""
         if state not in TRANSITIONS[self.state]:
             raise ValueError(f"a generation that is {self.state} cannot be {state}")
         return replace(self, state=state, **changes)
 
     def waits(self, known: EndOffsetTable, states: Sequence[ApplicationState], now_ms: int) -> bool:
-        """Return whether nothing has come of what it waits for: it can't be due yet.
+        """Return whether it still waits, as nothing that it waits for has arrived.
 
-        ``known`` are the newest end offsets, ``states`` what the application's leaders published.
+        ``known`` are the newest end offsets, ``states`` those that the application's leaders
+        published.
         """
         if self.state not in WAIT_MS or self.published is not None or self.is_open:
             return False
         if not self.seen_ms <= now_ms < self.seen_ms + WAIT_MS[self.state]:
-            return False  # the time is over, or the clock was set back
+            return False  # it has waited long enough, or the clock was set back
         if states and states[-1] is not self.leader_state:
             return False
         return not self.ends or not all(map(self._was_seen, map(known.history, self.ends)))

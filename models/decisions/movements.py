@@ -1,9 +1,8 @@
-"""What becomes of planned movements: warming, promoted or dropped, each told once.
+"""The events of planned movements: planned, warming, promoted or dropped, each published once.
 
-Two plans are followed for each application: what its leader decided, where that is known, and
-what was recommended. An event is a value that follows from a decision and the generation it was
-made in; taking the same decision again gives no event again, also after the events were read back
-from where they were published.
+Each application has two plans: its leader's decision, if known, and the recommendation. Events
+follow from a decision and its generation; applying the same decision again gives no events, also
+after a restart, when the published events have been read back.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _OPEN = ("planned", "warming")
 
 
 class MovementKey(NamedTuple):
-    """A movement by the task that moves and the process that it moves to, as their ids' text."""
+    """A movement's task and destination process, their ids as text."""
 
     task: str
     to: str
@@ -36,15 +35,15 @@ class MovementKey(NamedTuple):
 
 @dataclass(slots=True)
 class _Plan:
-    """Where the movements of one plan are: those on their way, and this decision's that ended."""
+    """The movements of one plan: the open ones, and those of this decision that ended."""
 
     decision_id: str = ""
     open: dict[MovementKey, TaskMovementRecord] = field(default_factory=dict)
     closed: set[MovementKey] = field(default_factory=set)
 
     def apply(self, event: TaskMovementRecord) -> None:
-        """Apply an event as it was published."""
-        self.follow(event.decision_id)
+        """Apply an event."""
+        self.begin(event.decision_id)
         key = MovementKey(event.task, event.to)
         if event.event in _OPEN:
             self.open[key] = event
@@ -52,8 +51,8 @@ class _Plan:
             self.open.pop(key, None)
             self.closed.add(key)
 
-    def follow(self, decision_id: str) -> None:
-        """Go on with a decision: of another one, no movement has ended yet."""
+    def begin(self, decision_id: str) -> None:
+        """Begin a decision, of which no movement has ended yet, unless it is the present one."""
         if decision_id != self.decision_id:
             self.decision_id = decision_id
             self.closed.clear()
@@ -66,14 +65,13 @@ class MovementLog:
         self._plans: dict[tuple[str, Plan], _Plan] = {}
 
     def restore(self, event: TaskMovementRecord) -> None:
-        """Apply an event that was published before this process started, in their order."""
+        """Apply an event that was published before this process started; call in order."""
         self._plan(event.group, event.plan).apply(event)
 
     def advance(self, decided: DecidedGeneration, at_ms: int) -> Iterator[TaskMovementRecord]:
-        """Return what a decided generation means for the movements of its application.
+        """Yield the events, at ``at_ms``, by which a decided generation changes the movements.
 
-        ``at_ms`` is the events' time. The leader's plan is only known where its decision is.
-        Others may have their turn between two events.
+        The caller may do other work between two events.
         """
         recommended = decided.recommendation
         if recommended is None:
@@ -84,9 +82,10 @@ class MovementLog:
         yield from self._advance(RECOMMENDED, assigned, recommended, recommended.movements, at_ms)
 
     def close(self, applications: Container[str], at_ms: int) -> Iterator[TaskMovementRecord]:
-        """Drop what is on its way for applications that are gone, and forget them.
+        """Drop the open movements of deleted applications, and yield the events.
 
-        Not while the log of the groups is still read: applications go and come back in it.
+        Don't call it before ``__consumer_offsets`` is read to its end, because applications may be
+        deleted and created again in it.
         """
         why = "the application is gone"
         for group, plan in sorted(self._plans):
@@ -97,7 +96,7 @@ class MovementLog:
                 del self._plans[group, plan]
 
     def on_their_way(self, group: str, plan: Plan) -> list[TaskMovementRecord]:
-        """Return the last event of each movement that is neither promoted nor dropped, sorted."""
+        """Return the last event of each open movement, sorted."""
         known = self._plans.get((group, plan))
         return [] if known is None else [known.open[key] for key in sorted(known.open)]
 
@@ -113,7 +112,7 @@ class MovementLog:
         at_ms: int,
     ) -> Iterator[TaskMovementRecord]:
         plan = self._plan(recommended.group, name)
-        plan.follow(recommended.decision_id)
+        plan.begin(recommended.decision_id)
         now = {MovementKey(m.task, m.to): m for m in movements}
 
         def event(
@@ -165,7 +164,7 @@ class MovementLog:
 
 
 class _AssignedTasks:
-    """Who was given what by a generation's leader."""
+    """The tasks that a generation's leader assigned to each process."""
 
     def __init__(self, decided: DecidedGeneration) -> None:
         self._active: set[tuple[str, str]] = set()
@@ -178,7 +177,7 @@ class _AssignedTasks:
             self._standby.update((str(task), to) for task in client.standby())
 
     def has_arrived(self, key: MovementKey, kind: str) -> bool:
-        """Return whether the task is where the movement was to bring it."""
+        """Return whether the destination has the task in the role that the movement leads to."""
         return key in (self._standby if kind == "standby" else self._active)
 
     def holds(self, key: MovementKey) -> bool:
@@ -186,7 +185,7 @@ class _AssignedTasks:
         return key in self._active or key in self._standby
 
     def why_not(self, key: MovementKey) -> str:
-        """Explain why a movement was dropped."""
+        """Return why a movement was dropped."""
         if key.to not in self._processes:
             return "the process it was to move to is gone"
         return "it is no longer planned"

@@ -1,7 +1,7 @@
-"""A recommendation for a generation of a group: made, written as a record, read back.
+"""Recommendations for generations: computed, encoded as records, and read back.
 
-The value is the record itself (``records/recommendations.py``). Its inputs are those of
-``GenerationInputs`` with ids as text, since the models calculate with typed ids.
+A recommendation is its record (``records/recommendations.py``). The record's inputs are
+``GenerationInputs`` with ids as text, because the models calculate with typed ids.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 from caughtup.models.assignment.compact import CompactScenario, read_compact, scenario_record
 from caughtup.models.assignment.decision import Decision, Movement
 from caughtup.models.assignors.registry import decide
-from caughtup.models.decisions.exact.generation import ASSIGNOR, KAFKAS, ExactResult
+from caughtup.models.decisions.exact.comparison import ASSIGNOR, KAFKAS, ExactResult
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
-from caughtup.models.decisions.plan_cost import plan_cost
+from caughtup.models.decisions.rebalancing_cost import plan_cost
 from caughtup.models.durations import counted
 from caughtup.models.errors import CaughtupError, ScenarioError
 from caughtup.models.groups.generation import StreamsGeneration
@@ -54,10 +54,10 @@ def recommendation(
     worthwhile_at_ms: int | None = None,
     rates: str | None = None,
 ) -> RecommendationRecord | None:
-    """Return what is recommended; None when nothing can be decided from these inputs.
+    """Return the recommendation for a generation; None if no decision is possible from its inputs.
 
-    ``worthwhile_at_ms``: from when on a probing rebalance would promote a copy, None where no
-    copy's rate is known; ``rates``: who measured those.
+    ``worthwhile_at_ms``: from when on a probing rebalance would promote a copy, None if no copy's
+    rate is known; ``rates``: the source of the rates.
     """
     try:
         scenario = inputs.scenario.expanded()
@@ -93,7 +93,7 @@ def recommendation(
 
 
 def planned_movements(movements: Iterable[Movement]) -> list[RecommendedMovement]:
-    """Return an assignor's movements as they are published."""
+    """Return an assignor's movements as records."""
     return [
         RecommendedMovement(
             task=str(one.task),
@@ -108,12 +108,12 @@ def planned_movements(movements: Iterable[Movement]) -> list[RecommendedMovement
 
 
 def decision_id(cluster: str, scenario: CompactScenario) -> str:
-    """Digest what a decision was made from: the same inputs give the same id."""
+    """Return the id of a decision, a digest of its inputs."""
     return digest([cluster, json_values(scenario_record(scenario))])
 
 
 def digest(value: Any) -> str:
-    """Digest JSON's own values, whatever the order of their keys."""
+    """Return a digest of a JSON value that doesn't depend on the order of keys."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -171,10 +171,9 @@ def _end_offsets_from(inputs: GenerationInputs) -> str:
 
 
 def recorded_inputs(record: InputsRecord) -> GenerationInputs:
-    """Return the inputs of a recommendation with typed ids.
+    """Return the inputs of a recommendation with typed ids; raises ScenarioError.
 
-    The reader of ``caughtup assign`` reads the scenario, so that it means the same in both places.
-    Raises ScenarioError.
+    The scenario is read as ``caughtup assign`` reads it.
     """
     return GenerationInputs(
         scenario=read_compact(json_values(record.scenario)),
@@ -195,9 +194,9 @@ def recorded_inputs(record: InputsRecord) -> GenerationInputs:
 def read_recommendation(
     key: bytes | None, value: bytes | None, clock_ms: int
 ) -> tuple[str, RecommendationRecord | None]:
-    """Decode a record: the group, and what was recommended; None: it is gone.
+    """Return the group and the recommendation of a record, None for a tombstone.
 
-    ``clock_ms`` is now, by our clock. Raises RefusedError.
+    ``clock_ms`` is the present time by our clock. Raises RefusedError.
     """
     group = decode_group(key)
     if value is None:
@@ -217,9 +216,9 @@ def read_recommendation(
 def encode_recommendation(
     recommended: RecommendationRecord, most_bytes: int = MOST_WRITTEN_BYTES
 ) -> bytes:
-    """Encode a record, without its heaviest parts if it were too large.
+    """Return the encoded record, without its largest parts as far as necessary.
 
-    Raises CaughtupError ``too_large`` if it is even then.
+    Raises CaughtupError ``too_large`` if that doesn't suffice.
     """
     value = b""
     for lighter in lighter_recommendations(recommended):
@@ -230,11 +229,10 @@ def encode_recommendation(
 
 
 def lighter_recommendations(whole: RecommendationRecord) -> Iterator[RecommendationRecord]:
-    """Yield a recommendation as it is, then without one part more each time.
+    """Yield a recommendation, then without one more part each time.
 
-    ``left_out`` names the parts that are missing; without lags no decision can be made from it
-    again. What a follower reads always stays: the assignment, previous owners, configs, and the
-    next rebalance.
+    ``left_out`` names the missing parts; without lags the decision can't be made again. The parts
+    that a follower reads stay: the assignment, previous owners, configs, and the next rebalance.
     """
     yield whole
     lighter = whole
@@ -272,7 +270,7 @@ def _without_movements(one: RecommendationRecord) -> RecommendationRecord:
     return changed(one, movements=[])
 
 
-#: What can be left out, by the name that ``left_out`` has for it, the heaviest first.
+#: The parts that can be left out, by their names in ``left_out``, the largest first.
 _PARTS: Mapping[str, Callable[[RecommendationRecord], RecommendationRecord]] = {
     "inputs.scenario.lags": _without_lags,
     "inputs.scenario.partitions": _without_partitions,

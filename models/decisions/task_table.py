@@ -17,15 +17,15 @@ from caughtup.models.tasks.positions import TaskPosition
 
 @dataclass(frozen=True, slots=True)
 class TaskCopy:
-    """One copy of one task on one process, with its client's name.
+    """One copy of one task on one process, with its client id.
 
     ``role``: active, restoring (an active that wasn't running when its client joined), standby,
-    warmup, or none (state on disk that nobody asked for). ``lag``, ``offset_sum`` and
+    warmup, or none (state on disk of a task that isn't assigned). ``lag``, ``offset_sum`` and
     ``end_offset_sum`` are in offsets, None when unknown; ``changelogs`` has the lag of each
-    changelog topic where the application told it. ``provenance`` of the lag: ``running`` (an
-    active has none), ``measured`` (the application told it since), ``reported`` (the member's own
-    sum against an end offset sum known exactly), ``estimated`` (an upper bound: the end may have
-    grown), ``unknown``. ``as_of_ms``: the moment it speaks of, None if nobody spoke.
+    changelog topic if the application reported it. ``provenance`` of the lag: ``running`` (an
+    active has none), ``measured`` (reported by the application between rebalances), ``reported``
+    (the member's offset sum in the rebalance, with an exactly known end offset sum), ``estimated``
+    (the same with an upper bound), ``unknown``. ``as_of_ms``: the time of the lag, None if unknown.
     """
 
     generation: int
@@ -41,12 +41,12 @@ class TaskCopy:
     changelogs: Mapping[str, int] = field(default_factory=dict)
 
 
-def given_copies(
+def assigned_copies(
     generation: StreamsGeneration, inputs: GenerationInputs, decision: Decision | None
 ) -> tuple[TaskCopy, ...]:
-    """List every copy as it was when the generation began, ordered by task and client.
+    """Return every copy as it was when the generation began, ordered by task and client.
 
-    ``decision`` tells warm-ups among the standbys; None when it isn't known to be the leader's.
+    ``decision`` is the leader's, by which warm-ups differ from standbys; None if unknown.
     """
     copies: list[tuple[TaskId, int, TaskCopy]] = []
     for place, (process, client) in enumerate(generation.clients.items()):
@@ -72,11 +72,11 @@ def task_table(
     positions: Mapping[CopyKey, TaskPosition],
     commits: Mapping[TopicPartition, CommitHistory],
 ) -> list[TaskCopy]:
-    """List every copy as it is now, of those that a generation gave (``given_copies``).
+    """Return every copy of a generation (``assigned_copies``) as it is now.
 
-    ``positions`` are what the application reported of itself; those from before the generation
-    are passed over. ``commits`` are the application's: only a running active commits its task's
-    input after the generation began.
+    ``positions`` are reported by the application; those from before the generation are ignored.
+    ``commits`` are the application's: only a running active commits its task's input after the
+    generation began.
     """
     table = []
     for copy in copies:
@@ -101,13 +101,12 @@ def _was_processed(
     )
 
 
-def brokers_task_table(
+def coordinator_task_table(
     group: StreamsGroup, positions: Mapping[CopyKey, TaskPosition]
 ) -> list[TaskCopy]:
-    """List every copy of a group whose tasks the broker assigns (KIP-1071), in its order.
+    """Return every copy of a group whose tasks the coordinator assigns (KIP-1071), in its order.
 
-    How far a copy is, only the coordinator and the application itself know; the log tells who has
-    what, but not since when.
+    Lags are only known from ``positions``: the group's records have the assignment alone.
     """
     copies = []
     for held in group.copies():
@@ -130,7 +129,7 @@ def brokers_task_table(
 
 
 def _measured(copy: TaskCopy, position: TaskPosition) -> TaskCopy:
-    """Put in what the application said of a copy. A report on another role is an older one."""
+    """Return a copy with its reported position, unless that is of another role, and so older."""
     is_active = copy.role in ("active", "restoring")
     role = position.role or copy.role
     if (role in ("active", "restoring")) != is_active:
@@ -154,7 +153,7 @@ def _measured(copy: TaskCopy, position: TaskPosition) -> TaskCopy:
 def _had_nothing_to_restore(
     sums: Mapping[TaskId, int], task: TaskId, inputs: GenerationInputs
 ) -> bool:
-    """Return whether a client could run a task at once: it ran it, or had all of its state."""
+    """Return whether a client could run a task at once: it ran it before, or had all its state."""
     if task not in inputs.ends:
         return True
     offset_sum, bound = sums.get(task, 0), inputs.ends[task]
@@ -169,7 +168,7 @@ def _copy(
     task: TaskId,
     role: str,
 ) -> TaskCopy:
-    """Describe a copy of the process and client in ``name``."""
+    """Return a copy on the process and client in ``name``."""
     lag = end_sum = None
     if role == "active":
         provenance = "running"

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from caughtup.models.errors import CaughtupError, DecodeError
-from caughtup.models.groups.assignments import (
-    FOLLOWERS_PROTOCOL,
-    STREAMS_PROTOCOLS,
-    Assignments,
-    decode_assignments,
-)
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.offsets import LATEST_OFFSET
 from caughtup.models.wire.connect_protocol import PROTOCOL_TYPE
@@ -19,6 +13,7 @@ from caughtup.models.wire.group_metadata import (
     ConsumerAssignment,
     GroupMember,
     GroupMetadata,
+    decode_assignment,
     decode_subscription,
 )
 from caughtup.models.wire.user_data import (
@@ -27,6 +22,33 @@ from caughtup.models.wire.user_data import (
     decode_assignment_info,
     decode_subscription_info,
 )
+
+#: The protocol name under which Kafka Streams joins a classic group.
+STREAMS_PROTOCOL = "stream"
+#: The protocol name of a follower in Python; its members' subscriptions have the same format.
+FOLLOWERS_PROTOCOL = "caughtup"
+STREAMS_PROTOCOLS = (STREAMS_PROTOCOL, FOLLOWERS_PROTOCOL)
+
+#: Member id → the member's assignment, or the error in it.
+Assignments = Mapping[str, ConsumerAssignment | DecodeError]
+
+
+def decode_assignments(metadata: GroupMetadata) -> Assignments:
+    """Return each member's decoded assignment; empty for groups without consumers."""
+    if metadata.protocol_type != "consumer" and metadata.protocol not in STREAMS_PROTOCOLS:
+        return {}
+    return {
+        member_id: _decode(member.assignment)
+        for member_id, member in metadata.by_id().items()
+        if member.assignment
+    }
+
+
+def _decode(assignment: bytes) -> ConsumerAssignment | DecodeError:
+    try:
+        return decode_assignment(assignment)
+    except DecodeError as error:
+        return error
 
 
 def group_type(metadata: GroupMetadata) -> str:

@@ -1,4 +1,8 @@
-"""The members of a group and their partitions, on whichever protocol the group is."""
+"""The members of a group and their partitions, on whichever protocol the group is.
+
+Of a classic group, also the complete decoding of its record: that takes long, and may be done on any
+thread.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from caughtup.models.errors import DecodeError
-from caughtup.models.groups.assignments import Assignments
-from caughtup.models.groups.generation import group_type
+from caughtup.models.groups.generation import (
+    Assignments,
+    StreamsGeneration,
+    decode_assignments,
+    group_type,
+    read_streams_generation,
+)
 from caughtup.models.ids import TopicPartition
 from caughtup.models.wire.group_metadata import GroupMetadata
 
@@ -75,3 +84,35 @@ def classic_membership(
 def longest_timeout(timeouts_ms: Iterable[int]) -> int | None:
     """Return the longest of the members' timeouts (ms); None if none is above 0."""
     return max((timeout for timeout in timeouts_ms if timeout > 0), default=None)
+
+
+class ClassicGroup(NamedTuple):
+    """A group's members, and its generation if it is Kafka Streams'.
+
+    ``errors`` are those of unreadable assignments.
+    """
+
+    membership: Membership
+    generation: StreamsGeneration | None
+    errors: tuple[DecodeError, ...]
+
+
+#: A decoded group: None for a deleted one, or an unexpected error.
+ReadGroup = ClassicGroup | Exception | None
+
+
+def read_classic_groups(groups: Mapping[str, GroupMetadata | None]) -> dict[str, ReadGroup]:
+    """Decode the groups of a batch of records, in the order of their names."""
+    return {group: _read(group, metadata) for group, metadata in sorted(groups.items())}
+
+
+def _read(group: str, metadata: GroupMetadata | None) -> ReadGroup:
+    if metadata is None:
+        return None
+    try:
+        assignments = decode_assignments(metadata)
+        membership, errors = classic_membership(metadata, assignments)
+        generation = read_streams_generation(group, metadata, {}, assignments)
+        return ClassicGroup(membership, generation, errors)
+    except Exception as error:  # noqa: BLE001 - it is reported where the group is applied
+        return error

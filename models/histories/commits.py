@@ -120,10 +120,10 @@ class CommitHistory:
 
     def _start_again(self, offset: int, timestamp_ms: int, *, rewound: bool) -> None:
         """Start again from an offset, and keep the group's interval."""
-        rhythm = self.interval_ms
+        interval = self.interval_ms
         if rewound:
             self.rewound_from = max(self.committed, self.rewound_from or 0)
-        wait_ms = _UNKNOWN if rhythm is None else rhythm
+        wait_ms = _UNKNOWN if interval is None else interval
         self._steps[:] = array("q", (offset, timestamp_ms, wait_ms))
 
     def _thin(self) -> None:
@@ -137,7 +137,7 @@ class CommitHistory:
             start = index if after is None else after
             thinned.extend((steps[at], steps[at + 1], max(waits[start : index + 1])))
             after = index + 1
-        # In the same array: a million new ones would be work for the garbage collector.
+        # In the same array: the garbage collector would have to track a million new ones.
         self._steps[:] = thinned
 
     @property

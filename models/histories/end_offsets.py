@@ -58,10 +58,10 @@ class EndOffsetHistory:
 
     def copy(self) -> EndOffsetHistory:
         """Return a copy that later samples do not change."""
-        twin = object.__new__(EndOffsetHistory)
-        twin.latest, twin._times_ms = self.latest, self._times_ms[:]
-        twin._ends, twin._readable = self._ends[:], self._readable[:]
-        return twin
+        copied = object.__new__(EndOffsetHistory)
+        copied.latest, copied._times_ms = self.latest, self._times_ms[:]
+        copied._ends, copied._readable = self._ends[:], self._readable[:]
+        return copied
 
     def add(self, sample: EndOffsets, now_ms: int | None = None) -> None:
         """Add a sample; one older than the latest is ignored.
@@ -186,10 +186,7 @@ class EndOffsetTable:
     def apply(
         self, partition: TopicPartition, sample: EndOffsets | None, now_ms: int | None = None
     ) -> None:
-        """Apply a sample, or None if the partition is gone.
-
-        ``now_ms`` is the time now, if known.
-        """
+        """Apply a sample, or None if the partition is deleted; ``now_ms`` is the time now, if known."""
         if sample is None:
             if self._histories.pop(partition, None) is not None:
                 self._remove(*partition)

@@ -1,4 +1,4 @@
-"""The rate at which an offset sum changes, its error, and the time until a lag is gone.
+"""The rate at which an offset sum changes, its error, and the time until a lag is 0.
 
 A trend is the median slope between points that lie at least half of the span apart. A jump in the
 first or the last step doesn't change it, and neither do the plateaus of a sum that changes in

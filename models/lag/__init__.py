@@ -1,4 +1,4 @@
-"""How far groups are behind, in offsets and seconds, and what is to be said of it.
+"""The lag of groups in offsets and seconds, and the verdict on it.
 
 Imports models.histories; the state and the shell import it.
 """

@@ -1,8 +1,7 @@
-"""How every group fares, worked out a partition at a time and kept until the next time.
+"""The last assessment of every group, computed one partition at a time.
 
-The figures rest on histories, which takes longer than a scrape may; so a scrape, the page and the
-commands read what was last worked out. Of a partition that is at its end there is nothing to
-keep: its lag in seconds is 0.
+An assessment reads histories and takes longer than a scrape may take, so scrapes, the page and the
+commands read the last one. Partitions without lag aren't stored: their lag in seconds is 0.
 """
 
 from __future__ import annotations
@@ -12,14 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from caughtup.models.commits.group_commits import CommittedTopic
-from caughtup.models.commits.table import CommitTable
+from caughtup.models.commits.table import CommitTable, CommittedTopic
 from caughtup.models.errors import error_code
 from caughtup.models.groups.membership import Membership
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.figures import MAX_POLL_INTERVAL_MS, LagFigures, lag_figures
-from caughtup.models.lag.lag_columns import lag_columns
+from caughtup.models.lag.partition_lag import lag_columns
 from caughtup.models.lag.verdict import (
     NOTHING_TO_READ,
     GroupVerdict,
@@ -28,23 +26,24 @@ from caughtup.models.lag.verdict import (
     partition_verdict,
 )
 
-#: Commits are always read some moments late. A reader that is later takes those that were made
-#: since for missing, and after so long (ms) nobody is blamed for that any more.
+#: Commits are always read a little late. When the reader is later than the first of these (ms),
+#: commits that it hasn't read yet look missing; beyond the second, no group is blamed for that.
 UNREAD_MOMENTS_MS = 2_000
 UNREAD_ALLOWED_MS = 30_000
-#: The verdicts that rest on commits that didn't come, or came slowly.
-_FOR_WANT_OF_COMMITS = frozenset({"slow", "diverging", "stalled", "stopped"})
-#: Partitions that are looked at in one step: about a millisecond's work.
+#: The verdicts that follow from missing or slow commits.
+_BY_MISSING_COMMITS = frozenset({"slow", "diverging", "stalled", "stopped"})
+#: Partitions per step, by columns and one by one: about a millisecond's work.
 _STEP = 20_000
-_FEW = 1_000
+_SMALL_STEP = 1_000
 
 
 class Assessed(NamedTuple):
-    """What was worked out of a group's partition; None = unknown.
+    """The assessment of one partition of a group; None = unknown.
 
-    ``lag_seconds``: age of the oldest unread record, ``error_seconds`` how wrong it can be, and
-    ``method``: ``caught_up``, ``interpolated`` or ``at_least``. ``velocity``: records a second by
-    which the lag grows. ``eta_seconds``: until it is caught up, inf = never.
+    ``lag_seconds`` is the age of the oldest unread record, ``error_seconds`` its greatest error and
+    ``method`` one of ``caught_up``, ``interpolated`` and ``at_least``. ``velocity`` is the growth
+    of the lag in records a second. ``eta_seconds`` is the time until the group has caught up,
+    inf = never.
     """
 
     verdict: str
@@ -60,10 +59,10 @@ AT_THE_END = Assessed(*NOTHING_TO_READ[:2], 0.0, 0.0, "caught_up", None, 0.0)
 
 
 class _AtRest(NamedTuple):
-    """What a group was assessed by that has nothing to read: it fares the same until one changes.
+    """The inputs of the assessment of a group without lag, which holds until one of them changes.
 
-    ``changed`` is ``CommitTable.changed`` of the group, and ``topics`` has
-    ``EndOffsetTable.changed`` of each topic that it reads.
+    ``changed`` is ``CommitTable.changed`` of the group; ``topics`` has ``EndOffsetTable.changed``
+    of each topic that it reads.
     """
 
     changed: int
@@ -72,21 +71,20 @@ class _AtRest(NamedTuple):
 
 
 class Assessments:
-    """The last assessment of each group: its verdict, and its partitions that aren't at the end.
+    """The last assessment of each group: its verdict, and its partitions that have lag.
 
-    Of one that has nothing to read no figure depends on the time; so it isn't worked out again
-    until a commit, a member or a sample of a log's end comes.
+    No figure of a group without lag depends on the time, so it is assessed again only after a new
+    commit, a change of members or a new sample of an end offset.
     """
 
     def __init__(self) -> None:
         self.verdicts: dict[str, GroupVerdict] = {}
-        # Each an Assessed without its class, in a table that stays the same: plain tuples of
-        # plain values, and what is older than its last freezing, are nothing that the garbage
-        # collector history through again and again.
+        # Each value has the fields of an Assessed, as a plain tuple: the garbage collector stops
+        # tracking tuples of plain values, so it doesn't traverse them at every collection.
         self._behind: dict[str, dict[TopicPartition, tuple[Any, ...]]] = {}
         self._failed: set[str] = set()
         self._at_rest: dict[str, _AtRest] = {}
-        #: Since when (ms) a group has been to read partitions on which it never committed.
+        #: Since when (ms) a group has been assigned partitions on which it never committed.
         self.uncommitted: dict[str, dict[TopicPartition, int]] = {}
 
     def assess(
@@ -98,12 +96,11 @@ class Assessments:
         now_ms: int,
         read_ms: int | None = None,
     ) -> Iterator[object]:
-        """Assess one group anew, a step at a time: many partitions at their end, or one that isn't.
+        """Assess one group in steps of many partitions without lag, or one with lag.
 
-        ``read_ms`` is when the log of commits was last read to its end, None for just now: long
-        after that, nobody is said not to commit. The caller may let others have their turn
-        between two; what they change meanwhile counts or doesn't. The group's verdict comes when
-        all are done.
+        ``read_ms`` is when ``__consumer_offsets`` was last read to its end, None for just now: long
+        after that, no group is said not to commit. The caller may do other work between two steps;
+        changes made meanwhile may or may not count. The group's verdict is set after the last step.
         """
         if self.at_rest(group, commits, membership, ends) is not None:
             return
@@ -113,8 +110,8 @@ class Assessments:
         committed = commits.columns_of(group)
         changed, samples, layout = commits.changed(group), ends.samples, ends.layout
         behind = self._behind.setdefault(group, {})
-        at_the_end, left = yield from _without_those_at_the_end(committed, ends)
-        uncommitted = yield from _without_a_commit(group, owners, commits)
+        at_the_end, left = yield from _partitions_with_lag(committed, ends)
+        uncommitted = yield from _partitions_without_commit(group, owners, commits)
         before = self.uncommitted.get(group, {})
         since = {partition: before.get(partition, now_ms) for partition in uncommitted}
         if since:
@@ -166,9 +163,9 @@ class Assessments:
         membership: Membership | None,
         ends: EndOffsetTable,
     ) -> object | None:
-        """Return what a group that has nothing to read was assessed by, if that is still so.
+        """Return a token that stays the same object while a group's assessment without lag holds.
 
-        The same object as long as it is; None for a group that is to be assessed again.
+        Return None for a group that has to be assessed again.
         """
         known = self._at_rest.get(group)
         if known is None:
@@ -184,22 +181,22 @@ class Assessments:
         return None
 
     def fail(self, group: str, error: Exception) -> None:
-        """Record that a group can't be assessed: it is unknown until it can again."""
+        """Record that assessing a group failed: its verdict is unknown until that succeeds."""
         reason = f"the service could not compute it: {error_code(error)}"
         self.verdicts[group] = GroupVerdict("unknown", None, reason)
         self._failed.add(group)
         self._at_rest.pop(group, None)
 
     def is_assessed(self, group: str) -> bool:
-        """Return whether a group was assessed, and could be."""
+        """Return whether the last assessment of a group exists and didn't fail."""
         return group in self.verdicts and group not in self._failed
 
     def behind(self, group: str) -> Iterable[TopicPartition]:
-        """Name a group's partitions that aren't at their end."""
+        """Return a group's partitions that have lag."""
         return self._behind.get(group, {}).keys()
 
     def find(self, group: str, partition: TopicPartition) -> Assessed | None:
-        """Return a partition's assessment; None if its group has none, or not yet."""
+        """Return a partition's assessment; None if its group has none."""
         if not self.is_assessed(group):
             return None
         kept = self._behind[group].get(partition)
@@ -208,9 +205,9 @@ class Assessments:
     def column(
         self, field: str, group: str, partitions: Sequence[TopicPartition]
     ) -> list[float | None]:
-        """Return a figure of ``Assessed`` of many partitions, None where it isn't known.
+        """Return one field of ``Assessed`` for each partition; None where it is unknown.
 
-        Of none of them if the group wasn't assessed yet, or couldn't be.
+        All are None if the group has no assessment.
         """
         if not self.is_assessed(group):
             return [None] * len(partitions)
@@ -230,10 +227,10 @@ class Assessments:
             self._failed.discard(group)
 
 
-def _without_those_at_the_end(
+def _partitions_with_lag(
     committed: list[CommittedTopic], ends: EndOffsetTable
 ) -> Generator[object, None, tuple[int, list[TopicPartition]]]:
-    """Count a group's partitions that are at their end, and list the others that have a commit."""
+    """Return the number of committed partitions without lag, and those that may have lag."""
     at_the_end, left = 0, []
     for topic, numbers, offset, commit_ms in committed:
         for start in range(0, len(numbers), _STEP):
@@ -249,25 +246,25 @@ def _without_those_at_the_end(
     return at_the_end, left
 
 
-def _without_a_commit(
+def _partitions_without_commit(
     group: str, owned: Iterable[TopicPartition], commits: CommitTable
 ) -> Generator[object, None, list[TopicPartition]]:
-    """List those of a group's partitions on which it never committed."""
+    """Return the assigned partitions on which a group never committed."""
     found: list[TopicPartition] = []
-    waiting = list(owned)
-    for start in range(0, len(waiting), _FEW):
+    assigned = list(owned)
+    for start in range(0, len(assigned), _SMALL_STEP):
         has_commit = commits.has_commit(group)
-        found += [one for one in waiting[start : start + _FEW] if not has_commit(one)]
+        found += [one for one in assigned[start : start + _SMALL_STEP] if not has_commit(one)]
         yield start
     return found
 
 
 def _unless_unread(verdict: Verdict, figures: LagFigures, unread_ms: int) -> Verdict:
-    """Replace a verdict that rests on commits which may only not have been read yet.
+    """Return the verdict, or ``unknown`` if commits that weren't read yet could change it.
 
-    One that would hold without the time since the last reading stands for a while.
+    Until ``UNREAD_ALLOWED_MS``, a verdict stays that would hold at the time of the last read.
     """
-    if unread_ms <= UNREAD_MOMENTS_MS or verdict.verdict not in _FOR_WANT_OF_COMMITS:
+    if unread_ms <= UNREAD_MOMENTS_MS or verdict.verdict not in _BY_MISSING_COMMITS:
         return verdict
     unread, held = unread_ms / 1000, verdict.behind_seconds
     if verdict.verdict in ("stopped", "stalled"):

@@ -1,8 +1,14 @@
-"""Everything that is known of a group's lag on one partition, in one value."""
+"""The figures of a group's lag on one partition, among them the lag in seconds.
+
+The lag in seconds is the age of the oldest record that the group hasn't read. When records after
+the committed offset arrived is found in samples of the log end offset, so neither the producer's
+nor the consumer's rate affects it. A record in a transaction counts from the end of the
+transaction, because it can't be read before.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetHistory
@@ -15,27 +21,74 @@ from caughtup.models.lag.rates import (
     records_lost,
     retention_used,
 )
-from caughtup.models.lag.seconds import LagSeconds, lag_seconds
 from caughtup.models.offsets import EndOffsets
 
-#: Kafka's default of ``max.poll.interval.ms``. A consumer that polls less often is thrown out of
-#: its group, so it stands in for the interval of a group of which one commit is known.
+Method = Literal["caught_up", "interpolated", "at_least"]
+
+
+class LagSeconds(NamedTuple):
+    """An age in seconds, its greatest error, and how it was measured.
+
+    ``caught_up``: nothing was unread at the last sample; a record may have arrived since, so the
+    error is the age of that sample. ``interpolated``: the record arrived between two samples, and
+    records are assumed to arrive evenly between them; the error is at most the time between the
+    samples. ``at_least``: the record was there at the oldest sample, so it is that old or older,
+    and ``error_seconds`` is None.
+    """
+
+    seconds: float
+    error_seconds: float | None
+    method: Method
+
+    @property
+    def certain_seconds(self) -> float:
+        """The least possible age, in seconds."""
+        return max(0.0, self.seconds - (self.error_seconds or 0.0))
+
+
+def lag_seconds(
+    position: int, lag: int, history: EndOffsetHistory, now_ms: int
+) -> LagSeconds | None:
+    """Return the age of the oldest unread record; None if it is unknown, as with one sample only.
+
+    ``position`` is the first unread offset: the commit, or the log start if that is later. ``lag``
+    is from ``partition_lag``; if it is 0, so is the age.
+    """
+    if lag <= 0:
+        return LagSeconds(0.0, max(0, now_ms - history.last_ms) / 1000, "caught_up")
+    if len(history) < 2:
+        return None
+    before, after = history.around(position)
+    if after is None:
+        return None
+    if before is None:
+        return LagSeconds(max(0, now_ms - history.first.at_ms) / 1000, None, "at_least")
+    # Each record between two samples is placed in the middle of its equal share of the time.
+    share = (position - before.readable_end + 0.5) / (after.readable_end - before.readable_end)
+    elapsed = (after.at_ms - before.at_ms) * share
+    error = max(elapsed, after.at_ms - before.at_ms - elapsed)
+    age = max(0.0, now_ms - before.at_ms - elapsed)
+    return LagSeconds(age / 1000, error / 1000, "interpolated")
+
+
+#: Kafka's default of ``max.poll.interval.ms``. A consumer that polls less often is removed from its
+#: group, so this replaces the commit interval of a group of which only one commit is known.
 MAX_POLL_INTERVAL_MS = 300_000
 
 
 class LagFigures(NamedTuple):
-    """A group's lag on a partition at one moment, and what a verdict on it rests on.
+    """A group's lag on a partition at one moment, with the figures that a verdict needs.
 
-    Offsets in ``lag``, ``rates`` and ``records_lost``; the rest in seconds. None = unknown.
-    ``age``: of the oldest unread record. ``rates`` over the last minute or some intervals,
-    ``trend`` over all that is known, the latter only of a group that is out of its rhythm.
-    ``interval_seconds``: from one step to the next, the group's own here or, while it has none,
-    the longest that it has elsewhere. ``allowed_seconds``: how old an unread record may be while
-    the group is in its rhythm. ``unmoved_seconds``: for how long at least it has had something to
-    read and made no step. ``silent_seconds``: since its last commit, be it a repeated one.
-    ``arrived``: for a partition without a commit, the age of the oldest record that came since
-    the first sample and is still there; ``assigned_seconds``: for how long at least the group has
-    been to read it.
+    ``lag``, ``rates`` and ``records_lost`` are in offsets, the rest in seconds. None = unknown.
+    ``age``: age of the oldest unread record. ``rates``: over the last minute or some intervals;
+    ``trend``: over the whole histories, only if ``age`` exceeds ``allowed_seconds``.
+    ``interval_seconds``: time between two advances of the commit, on this partition or, if it has
+    none, the longest on the group's other partitions. ``allowed_seconds``: the age that an unread
+    record may have. ``unmoved_seconds``: least time during which there were unread records and the
+    commit didn't advance. ``silent_seconds``: time since the last commit, advancing or not.
+    ``arrived``: for a partition without a commit, the age of the oldest record that arrived since
+    the first sample and still exists; ``assigned_seconds``: the least time for which that partition
+    has been assigned to the group.
     """
 
     lag: PartitionLag
@@ -64,13 +117,13 @@ def lag_figures(
     max_poll_interval_ms: int = MAX_POLL_INTERVAL_MS,
     assigned_ms: int = 0,
 ) -> LagFigures:
-    """Gather the figures of one group-partition at ``now_ms``; ``commits`` is None without any.
+    """Return the figures of a group on one partition at ``now_ms``; no commit: ``commits`` is None.
 
-    ``group_interval_ms`` is ``CommitTable.interval_ms`` of the group; ``max_poll_interval_ms``
-    what its members say, where they do (a classic member's rebalance timeout is its
-    ``max.poll.interval.ms``). ``assigned_ms``: since when the group has been to read it, where that
-    matters: without a commit. Our own samples resolve no less than the time between them, so the
-    allowance is never below some of those.
+    ``group_interval_ms`` is ``CommitTable.interval_ms`` of the group; ``max_poll_interval_ms`` is
+    from its members (a classic member's rebalance timeout is its ``max.poll.interval.ms``).
+    ``assigned_ms`` is when the partition was assigned to the group; it matters without a commit
+    only. The allowance is at least ``INTERVALS_ALLOWED`` times the time between two samples of the
+    log end offset.
     """
     ends = end_offsets.latest
     committed = made_ms = interval_ms = rewound_from = None
@@ -84,8 +137,8 @@ def lag_figures(
     position = ends.start_offset if usable is None else max(usable, ends.start_offset)
     age = lag_seconds(position, lag.lag, end_offsets, now_ms)
     certain = 0.0 if age is None else age.certain_seconds
-    rhythm_ms = max_poll_interval_ms if interval_ms is None else interval_ms
-    allowed = INTERVALS_ALLOWED * max(rhythm_ms, end_offsets.spacing_ms) / 1000
+    usual_ms = max_poll_interval_ms if interval_ms is None else interval_ms
+    allowed = INTERVALS_ALLOWED * max(usual_ms, end_offsets.spacing_ms) / 1000
     rates = trend = arrived = None
     unmoved = certain
     if commits is None:

@@ -1,25 +1,26 @@
-"""The lag of a whole group: of all its partitions at once, by column."""
+"""The lag of a whole group, and its partitions one by one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from caughtup.models.commits.table import CommitTable
-from caughtup.models.groups.membership import Membership
+from caughtup.models.commits.table import CommitTable, LastCommits
+from caughtup.models.groups.membership import Member, Membership
 from caughtup.models.histories.end_offsets import EndOffsetTable
-from caughtup.models.lag.lag_columns import lag_columns
-from caughtup.models.lag.partition_lag import partition_lag
-from caughtup.models.offsets import sum_offsets
+from caughtup.models.ids import TopicPartition
+from caughtup.models.lag.partition_lag import PartitionLag, lag_columns, partition_lag
+from caughtup.models.offsets import EndOffsets, sum_offsets
 from caughtup.models.polls.column_reader import Ints, Rows
 
 
 class TopicLag(NamedTuple):
-    """What a group committed of a topic and when (ms), and where its logs end, by partition.
+    """A group's commits on a topic, their times (ms), log end offsets and lags, by partition.
 
-    ``lag`` and ``end`` mean something where the end is ``known``.
+    ``lag`` and ``end`` are valid where ``known``.
     """
 
     topic: str
@@ -32,7 +33,7 @@ class TopicLag(NamedTuple):
 
 
 class Positions(NamedTuple):
-    """Sums (offsets) over the ``partitions`` that a group committed and whose end is known."""
+    """Sums (offsets) over the ``partitions`` with a commit and a known log end offset."""
 
     partitions: int
     committed: int
@@ -40,11 +41,11 @@ class Positions(NamedTuple):
 
 
 class GroupLag(NamedTuple):
-    """How many partitions a group committed or was assigned, and of how many the log's end is known.
+    """The number of partitions that a group committed or was assigned, and their total lag.
 
-    ``lag`` is the sum of their lags in offsets, None if the end of any isn't known; ``at_least``
-    that of those whose ends are, None if there are none. ``positions``: where it is and where those
-    logs end; how fast it reads is had from two of them.
+    ``known`` is the number of those whose log end offset is known. ``lag`` is the sum of all lags in
+    offsets, None unless all are known; ``at_least`` is the sum of the known ones, None without any.
+    Two ``positions`` over time give the group's rate.
     """
 
     partitions: int
@@ -55,7 +56,7 @@ class GroupLag(NamedTuple):
 
 
 def topic_lags(commits: CommitTable, group: str, ends: EndOffsetTable) -> Iterator[TopicLag]:
-    """Compute a group's lag on each topic of which it committed anything."""
+    """Yield a group's lags on each topic on which it has committed."""
     for topic, numbers, offset, commit_ms in commits.columns_of(group):
         logs = ends.columns.of(ends.rows(topic, numbers))
         found = lag_columns(offset, commit_ms, logs)
@@ -69,9 +70,9 @@ def group_lag(
     ends: EndOffsetTable,
     topics: Iterable[TopicLag] | None = None,
 ) -> GroupLag:
-    """Compute a group's lag: the sum of what ``partition_lag`` says of each of its partitions.
+    """Return a group's lag: the sum of ``partition_lag`` over its partitions.
 
-    ``topics`` are those of ``topic_lags``, where they are known already.
+    ``topics`` is the result of ``topic_lags``, if the caller has it already.
     """
     if topics is None:
         topics = topic_lags(commits, group, ends)
@@ -95,3 +96,34 @@ def group_lag(
     lag = sum_offsets(lags)
     whole, at_least = lag if known == partitions else None, lag if known else None
     return GroupLag(partitions, known, whole, at_least, positions)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRow:
+    """A group's partition: its commit, its owner, the end offsets and the lag; None = unknown."""
+
+    partition: TopicPartition
+    committed: int | None
+    ends: EndOffsets | None
+    lag: PartitionLag | None
+    member: Member | None
+
+
+def partition_rows(
+    commits: LastCommits,
+    membership: Membership | None,
+    ends: EndOffsetTable,
+) -> Iterator[PartitionRow]:
+    """Yield every partition that a group committed or was assigned, sorted, with its lag.
+
+    A commit on a partition of a topic that no longer exists has no end offsets and no lag.
+    """
+    owners = {} if membership is None else membership.owners
+    last = dict(
+        zip(commits.partitions, zip(commits.offsets, commits.times_ms, strict=True), strict=True)
+    )
+    for partition in sorted(last.keys() | owners.keys()):
+        committed, at_ms = last.get(partition, (None, None))
+        end = ends.latest(partition)
+        lag = None if end is None else partition_lag(committed, end, at_ms)
+        yield PartitionRow(partition, committed, end, lag, owners.get(partition))

@@ -1,21 +1,27 @@
-"""How far a group is behind on a partition."""
+"""The lag of a group on a partition, in offsets: on one, and on many by columns."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from caughtup.models.offsets import EndOffsets
+import numpy as np
+from numpy.typing import NDArray
 
-#: How far a coordinator's clock and ours may differ before a commit counts as older than a sample
-#: at the log's end, in ms. Taking a fresh commit for an old one would show the whole log as lag.
+from caughtup.models.histories.end_columns import NEVER_MS, Ends
+from caughtup.models.offsets import EndOffsets
+from caughtup.models.polls.column_reader import Ints, Rows
+from caughtup.models.polls.commit_columns import NO_OFFSET
+
+#: The tolerated difference (ms) between the coordinator's clock and ours when a commit is compared
+#: with a sample of the log end. Taking a new commit for an old one would show the whole log as lag.
 CLOCK_ALLOWANCE_MS = 10_000
 
 
 class PartitionLag(NamedTuple):
-    """How far a group is behind on a partition, in offsets, in both views.
+    """A group's lag on a partition in offsets, up to the last stable offset and to the log end.
 
-    ``out_of_range``: the commit lies beyond the log, so the group's reset policy decides where
-    it goes on (Kafka's ``OFFSET_OUT_OF_RANGE``).
+    ``out_of_range``: the commit lies beyond the log end, so ``auto.offset.reset`` decides where the
+    group continues (Kafka's ``OFFSET_OUT_OF_RANGE``).
     """
 
     lag: int
@@ -27,17 +33,16 @@ class PartitionLag(NamedTuple):
 def partition_lag(
     committed: int | None, ends: EndOffsets, commit_timestamp_ms: int | None = None
 ) -> PartitionLag:
-    """Compute a group's lag on a partition.
+    """Return a group's lag on a partition.
 
-    ``lag`` is what a read_committed reader has yet to read, up to the last stable offset, but
-    not the transaction markers at its end as far as they are known;
-    ``lag_committed_view`` counts to the log end, open transactions included, as most tools do.
-    Without a commit the backlog is counted from the log start. A commit before the log start
-    counts from the log start too, since nothing before it can be read.
+    ``lag`` counts what a read_committed consumer has yet to read: up to the last stable offset,
+    without the transaction markers before it that are known. ``lag_committed_view`` counts to the
+    log end, open transactions included, as most tools do. Without a commit, or with one before the
+    log start, both count from the log start.
 
-    Never negative: a commit can be newer than the end offsets it is compared with. But where
-    ``commit_timestamp_ms`` says that it is older, a commit beyond the log end is one on a log
-    that was recreated or lost its tail; it is out of range, and counts as no commit does.
+    Lags aren't negative: a commit can be newer than the end offsets. But a commit beyond the log
+    end that is older than them, by ``commit_timestamp_ms``, is from before the topic was recreated
+    or the log lost its tail: it is out of range, and counts as no commit.
     """
     start, end, readable = ends.start_offset, ends.end_offset, ends.readable_end_offset
     out_of_range = (
@@ -46,9 +51,47 @@ def partition_lag(
         and commit_timestamp_ms is not None
         and commit_timestamp_ms + CLOCK_ALLOWANCE_MS < ends.as_of_ms
     )
-    # This is asked a million times for one scrape: comparisons are quicker than max().
+    # This is called a million times for one scrape: comparisons are faster than max().
     position = start if committed is None or out_of_range or committed < start else committed
     last = ends.last_stable_offset if readable is None else readable
     lag = last - position if last > position else 0
     lag_committed_view = end - position if end > position else 0
     return PartitionLag(lag, lag_committed_view, committed is not None, out_of_range)
+
+
+#: Beyond this, float64 doesn't represent every integer.
+_EXACT = 1 << 53
+
+
+class LagColumns(NamedTuple):
+    """``PartitionLag`` by column; the rows that aren't ``known`` have no end offsets and no meaning."""
+
+    known: Rows
+    lag: Ints
+    lag_committed_view: Ints
+    out_of_range: Rows
+
+
+def lag_columns(offset: Ints, commit_ms: Ints, ends: Ends) -> LagColumns:
+    """Return ``partition_lag`` of each row; ``offset`` is int64, NO_OFFSET without a commit."""
+    out_of_range = (offset > ends.end) & (commit_ms < ends.as_of_ms - CLOCK_ALLOWANCE_MS)
+    position = np.where(out_of_range, ends.start, np.maximum(offset, ends.start))
+    return LagColumns(
+        ends.as_of_ms != NEVER_MS,
+        np.maximum(ends.readable - position, 0),
+        np.maximum(ends.end - position, 0),
+        out_of_range,
+    )
+
+
+def retention_columns(offset: Ints, ends: Ends) -> tuple[Rows, NDArray[np.float64]]:
+    """Return where ``retention_used`` is known, and its value (float64), for each row."""
+    known: Rows = (offset != NO_OFFSET) & (ends.as_of_ms != NEVER_MS)
+    size = ends.end - ends.start
+    left = np.maximum(ends.end - offset, 0)
+    used = np.where(offset < ends.start, 1.0, 0.0)
+    np.divide(left, size, out=used, where=size > 0)
+    if (np.maximum(left, size)[known] > _EXACT).any():
+        for at in np.flatnonzero(known & (size > 0)).tolist():
+            used[at] = left.item(at) / size.item(at)
+    return known, used

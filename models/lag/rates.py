@@ -1,4 +1,4 @@
-"""How a group moves through a partition: rates, velocity, time to catch up, retention used."""
+"""A group's rates on a partition, and what follows: velocity, time to catch up, retention used."""
 
 from __future__ import annotations
 
@@ -9,21 +9,18 @@ from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetHistory
 from caughtup.models.offsets import EndOffsets
 
-#: Rates are taken from the last minute, or from four of the group's own intervals if those are
-#: longer: a span that isn't a few commits long would show when commits come, not how fast.
+#: Rates are measured over the last minute, or over four of the group's commit intervals if those
+#: are longer: over less than a few commits, the rate would depend on when the commits happen.
 RATE_SPAN_MS = 60_000
 INTERVALS_A_SPAN = 4
-#: A group that takes longer than this many of its own intervals for a step isn't in its rhythm.
-#: Just before a commit, the oldest unread record is up to two of them old: it came while the
-#: last commit's records were read, and is in the next one.
+#: Commit intervals that may pass before a group counts as late. Just before a commit, the oldest
+#: unread record is up to two intervals old: it arrived while the records of the last commit were
+#: read, and belongs to the next.
 INTERVALS_ALLOWED = 3
 
 
 class GroupRates(NamedTuple):
-    """A group's and a producer's rates over one span, in offsets a second.
-
-    ``span_seconds`` is the length of the span from which both were taken.
-    """
+    """The rates of a group and of the partition's producers over one span, in offsets a second."""
 
     consume_rate: float
     produce_rate: float
@@ -36,7 +33,7 @@ class GroupRates(NamedTuple):
 
     @property
     def growth(self) -> float:
-        """How much the lag grew over the span, in offsets."""
+        """The growth of the lag over the span, in offsets."""
         return self.velocity * self.span_seconds
 
 
@@ -47,14 +44,14 @@ def group_rates(
     interval_ms: int,
     whole: bool = False,
 ) -> GroupRates | None:
-    """Compute both rates over the same span; None where the histories share too short a one.
+    """Return both rates over the same span; None if the histories overlap for too short a time.
 
-    The span ends with the group's last step, since a position between two commits isn't known;
-    but once a step is overdue by ``interval_ms`` (the group's own interval) it ends with the last
-    sample of the log's end, so that a group which stopped has a rate that falls to 0. It begins a
-    minute or some intervals earlier, but not before a group that had stopped went on; with
-    ``whole``, where the histories begin. Positions between commits and ends between samples are
-    interpolated.
+    The span ends with the last advance of the commit, because positions after it are unknown; but
+    if the next advance is overdue by ``interval_ms``, the group's commit interval, the span ends
+    with the last sample of the log end offset, so that the rate of a stopped group falls to 0. The
+    span begins a minute or some intervals earlier, but not before a stopped group resumed; with
+    ``whole``, it begins with the histories. Positions between commits and log end offsets between
+    samples are interpolated.
     """
     overdue_ms = INTERVALS_ALLOWED * interval_ms
     to_ms = end_offsets.last_ms
@@ -71,16 +68,16 @@ def group_rates(
     if start is None or end is None or was_at is None or is_at is None:
         return None
     seconds = (to_ms - from_ms) / 1000
-    # A group that waited at the end was at the end, not on its way to its next commit.
+    # Interpolation would move a group that waited at the log end towards its next commit.
     was_at = min(was_at, max(start, commits.first_offset))
     return GroupRates((is_at - was_at) / seconds, (end - start) / seconds, seconds)
 
 
 def eta_seconds(lag: int, rates: GroupRates | None) -> float | None:
-    """Compute in how many seconds a group has caught up if both rates stay what they are.
+    """Return the seconds until a group has caught up if both rates stay the same.
 
-    0 for one that has; infinity for one that doesn't gain on the producer; None if that isn't
-    known. It is as wrong as the rates are: an estimate, without a bound.
+    0 without lag; infinity if the lag doesn't shrink; None if the rates are unknown. This is an
+    estimate without an error bound.
     """
     if lag <= 0:
         return 0.0
@@ -90,11 +87,11 @@ def eta_seconds(lag: int, rates: GroupRates | None) -> float | None:
 
 
 def retention_used(committed: int, ends: EndOffsets) -> float:
-    """Compute the share of the log after the commit, from 0 (at its end) to 1 (at its start).
+    """Return the share of the log after the commit, from 0 (at its end) to 1 (at its start).
 
-    1 - (committed - start) / (end - start), by offsets and whatever deletes the log's start.
-    Beyond 1, records were deleted unread. Of a log without records, 0 or 1: nothing was lost, or
-    something was. A commit that is newer than the sample of the log's end counts as at the end.
+    This is 1 - (committed - start) / (end - start), in offsets. Above 1, records were deleted
+    unread. For an empty log it is 1 if records were deleted unread, else 0. A commit beyond the
+    sampled log end counts as at the end.
     """
     size = ends.end_offset - ends.start_offset
     if size <= 0:
@@ -103,5 +100,5 @@ def retention_used(committed: int, ends: EndOffsets) -> float:
 
 
 def records_lost(committed: int, ends: EndOffsets) -> int:
-    """Count the offsets between a commit and a log start that has passed it: deleted unread."""
+    """Return the number of offsets from the commit to the log start: those deleted unread."""
     return max(0, ends.start_offset - committed)

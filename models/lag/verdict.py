@@ -1,34 +1,33 @@
-"""How a group fares, in one word and one line, without a threshold that anybody has to set.
+"""The verdict on a group's lag: one word and one sentence, without a threshold to configure.
 
-What is normal is the group's own rhythm: its *interval*, the time from one step of its commit to
-the next while there is something to read (``CommitHistory.interval_ms``; a partition that has
-none yet goes by the group's longest). The *allowance* is three intervals. *Behind* means that
-the oldest unread record is older than the allowance, and nobody is called stopped or stalled
-unless it is so for certain; how many records or commits that are doesn't matter. Of these, from
-the top, the first that holds is the verdict:
+A group is compared with itself. Its *interval* is the time between two advances of its commit while
+there is something to read (``CommitHistory.interval_ms``; a partition without one uses the group's
+longest). The *allowance* is three intervals. A group is *behind* if its oldest unread record is
+older than the allowance; for stopped and stalled, it must certainly be older. The numbers of
+records and of commits don't matter. The first line that holds is the verdict:
 
 ==========  ===================================================================================
-rewound     the commit lies beyond the log's end: the log was recreated or lost its tail
-ok          nothing is left to read: after the commit come at most transaction markers, aborted
-            records and open transactions
-unknown     the log's end was sampled only once
-stopped     no commit ever, though a record that came since the first sample is older than allowed,
-            and the group has been to read the partition for longer than that
+rewound     the commit lies beyond the log end: the topic was recreated or the log lost its tail
+ok          nothing to read: only transaction markers, aborted records or open transactions follow
+            the commit
+unknown     the log end was sampled only once
+stopped     no commit ever, though a record that arrived since the first sample is older than the
+            allowance, and the partition has been assigned to the group for longer than that
 unknown     no commit ever
-unknown     no step for longer than the allowance, but all that is left is one offset of which
-            nobody knows whether it is a transaction marker
-stopped     something to read, but no step and no commit for longer than the allowance
-stalled     the same, but it goes on committing the offset that it has
-rewound     its commits went back and haven't reached where they were, nor the log's end
+unknown     no advance for longer than the allowance, but the only offset left may be a transaction
+            marker
+stopped     something to read, but no advance and no commit for longer than the allowance
+stalled     the same, but the group commits the same offset again and again
+rewound     the commits went back and have reached neither where they were nor the log end
 ok          not behind
-unknown     perhaps behind: its interval or the age of the oldest unread record isn't known
-diverging   behind, and the lag grows: now, and by more than is produced in an interval over the
-            last span or over all that is known
-slow        behind, but the lag falls or stays
+unknown     perhaps behind: the interval or the age of the oldest unread record is unknown
+diverging   behind, and the lag grows: now, and by more than is produced in an interval, over the
+            last span or over the whole histories
+slow        behind, but the lag doesn't grow
 ==========  ===================================================================================
 
-A group's verdict is that of its worst partition, in the order of ``models/verdicts.py``. Of a group of which
-only one commit is known, Kafka's ``max.poll.interval.ms`` stands in for the interval.
+A group's verdict is that of its worst partition, in the order of ``models/verdicts.py``. Kafka's
+``max.poll.interval.ms`` replaces the interval of a group of which only one commit is known.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ from caughtup.models.verdicts import LAG
 
 
 class Verdict(NamedTuple):
-    """A verdict on a group's partition, why, and how old its oldest unread record is (s)."""
+    """A verdict on a group's partition, its reason, and the age of the oldest unread record (s)."""
 
     verdict: str
     reason: str
@@ -56,7 +55,7 @@ NOTHING_TO_READ = Verdict("ok", "at the end", 0.0)
 
 
 class GroupVerdict(NamedTuple):
-    """A group's verdict, the partition that it is due to (None if all are well), and why."""
+    """A group's verdict, the partition that causes it (None if all are ok), and the reason."""
 
     verdict: str
     partition: TopicPartition | None
@@ -64,7 +63,7 @@ class GroupVerdict(NamedTuple):
 
 
 def partition_verdict(figures: LagFigures) -> Verdict:
-    """Judge one group-partition. The table in this module's docstring is what it does."""
+    """Return the verdict on one partition, by the table in this module's docstring."""
     verdict, reason = _judge(figures)
     if lost := figures.records_lost:
         verb = "was" if lost == 1 else "were"
@@ -76,9 +75,10 @@ def partition_verdict(figures: LagFigures) -> Verdict:
 def group_verdict(
     verdicts: Iterable[tuple[TopicPartition, Verdict]], at_the_end: int = 0
 ) -> GroupVerdict:
-    """Judge a group by its worst partition: of several the one that is furthest behind in time.
+    """Return the verdict of a group's worst partition; among equals, the one with the oldest record.
 
-    ``at_the_end`` counts further ones that have read all there is. Partitions without end offsets, of topics that are gone, have no verdict and belong left out.
+    ``at_the_end`` is the number of further partitions without lag. Partitions of deleted topics
+    have no end offsets and must be left out.
     """
     ordered = sorted(verdicts)
     count = len(ordered) + at_the_end
@@ -178,10 +178,7 @@ def _within_interval(figures: LagFigures) -> tuple[str, str]:
 
 
 def _diverges(figures: LagFigures) -> bool:
-    """Return whether the lag grows by more than the moment of the sample accounts for.
-
-    Between two commits a lag grows by what is produced in the meantime; that is no growth.
-    """
+    """Return whether the lag grows by more than is produced between two commits."""
     rates, trend = figures.rates, figures.trend
     if rates is None or trend is None or rates.velocity <= 0:
         return False

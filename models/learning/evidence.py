@@ -18,7 +18,7 @@ from caughtup.models.assignors.kafka.sticky import (
     decide_sticky,
 )
 from caughtup.models.assignors.registry import decide
-from caughtup.models.decisions.exact.members import Difference, compare_members, differs_as_a_whole
+from caughtup.models.decisions.exact.comparison import Difference, compare_members, process_differs
 from caughtup.models.decisions.inputs.gathering import GenerationInputs, members_of, unsettled
 from caughtup.models.errors import ScenarioError
 from caughtup.models.groups.generation import StreamsGeneration
@@ -153,7 +153,7 @@ class Evidence:
     def processes_differ(self, decision: Decision) -> bool:
         """Return whether a process has other tasks than in a decision, on whichever thread."""
         return any(
-            differs_as_a_whole(client, decision.clients[process], self._owned)
+            process_differs(client, decision.clients[process], self._owned)
             for process, client in self.generation.clients.items()
         )
 

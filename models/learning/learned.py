@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from caughtup.models.assignment.decision import Decision
 from caughtup.models.assignment.releases import Release, releases_of
-from caughtup.models.decisions.exact.generation import in_words
+from caughtup.models.decisions.exact.comparison import listed
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.errors import ScenarioError
 from caughtup.models.groups.generation import StreamsGeneration
@@ -241,7 +241,7 @@ def _explained(
         f"open: {name}, {values_in_words(name, sifted.left)}, until {WOULD_TELL[name]}"
         for name in names
     ]
-    why = in_words(doubts)
+    why = listed(doubts)
     return after, LearningResult(
         "undetermined",
         why,
@@ -258,7 +258,7 @@ def _contradicted(
     """Find the configs that explain a generation that contradicts all hypotheses."""
     before = learned.hypotheses or ()
     if inferred and not learned.explained:
-        why = in_words([f"inferred: {line}" for line in inferred])
+        why = listed([f"inferred: {line}" for line in inferred])
         return learned, LearningResult("undetermined", why, sifted.decision)
     keys = tag_keys(evidence.generation)
     still = sift(learned.suspected, evidence).left if learned.suspected else ()
@@ -273,7 +273,7 @@ def _contradicted(
     since = learned.suspected_since if still else number
     if not fresh:
         after = replace(learned, suspected=(), suspected_since=None)
-        why = "no configs of Kafka's assignors explain it: " + in_words(sifted.differences)
+        why = "no configs of Kafka's assignors explain it: " + listed(sifted.differences)
         result: Result = "undetermined" if learned.told.assignor is None else "mismatch"
         return after, LearningResult(result, why, sifted.decision, unexplained=True)
     everything = possible_hypotheses(learned.told, keys, racked=racked, costs=OTHER_COSTS)
@@ -295,7 +295,7 @@ def _contradicted(
     names = doubtful_configs(everything, fresh, told_names(learned.told))
     why = f"the settings are contradicted: {changes_in_words(names, before, fresh)}"
     if sifted.differences:
-        why += f"; by them {in_words(sifted.differences)}"
+        why += f"; by them {listed(sifted.differences)}"
     return after, _doubting("mismatch", why, sifted, names)
 
 

@@ -10,7 +10,7 @@ from itertools import pairwise, zip_longest
 from caughtup.models.assignment.catch_up import UNBOUNDED
 from caughtup.models.assignment.decision import Decision
 from caughtup.models.assignment.releases import Release
-from caughtup.models.decisions.exact.members import Difference
+from caughtup.models.decisions.exact.comparison import Difference
 from caughtup.models.errors import ScenarioError
 from caughtup.models.learning.evidence import Evidence
 from caughtup.models.learning.ranges import ConfigRange, Hypotheses, IntSpan

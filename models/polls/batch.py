@@ -233,7 +233,7 @@ def _apply(batch: Batch, key: bytes, value: bytes | None) -> bool:
             batch.streams_group_records[decoded] = (
                 None if value is None else decode_streams_group_record(decoded.record_type, value)
             )
-    except Exception as error:  # noqa: BLE001 - a bug of ours costs this record alone, too
+    except Exception as error:  # noqa: BLE001 - a bug must affect this record only
         key_type = int.from_bytes(key[:_KEY_TYPE_BYTES], signed=True)
         _count_error(batch, key_type, error, 1, subject)
         return False

@@ -236,7 +236,7 @@ def _decode_rows(
                 columns["time"][row] = commit.commit_timestamp_ms
                 columns["topic_id"][row] = ids[commit.topic_id or _NO_ID]
             good[row] = True
-        except Exception as error:  # noqa: BLE001 - a bug of ours costs this record alone, too
+        except Exception as error:  # noqa: BLE001 - a bug must affect this record only
             unreadable.append((subject, error))
     return unreadable
 

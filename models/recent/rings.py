@@ -51,9 +51,8 @@ class Series:
 
     def _begin(self) -> None:
         self._fine = _Ring(len(self.names), _FINE)
-        self._coarse: _Ring | None = (
-            None  # created late: many groups of test clusters are short-lived
-        )
+        # Created late, because many groups of test clusters are short-lived.
+        self._coarse: _Ring | None = None
         self._window, self._greatest = -1, [UNKNOWN] * len(self.names)
         self._newest_ms = 0
 

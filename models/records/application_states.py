@@ -1,4 +1,4 @@
-"""caughtup-application-states: what an application's leader saw at a rebalance, and did."""
+"""caughtup-application-states: the inputs and the decision of an application's leader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""caughtup-catch-up-rates: how fast copies restore and logs grow, as the job on Spark measures it."""
+"""caughtup-catch-up-rates: restore rates of copies and growth of logs, measured on Spark."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ FORMAT = RecordFormat(RatesRecord, schemas=(1,), most_bytes=16 << 10)
 def read_rates(
     key: bytes | None, value: bytes | None
 ) -> tuple[tuple[str, CopyKey] | TopicPartition, RatesRecord | None]:
-    """Decode a record: a group's copy, or a changelog partition, and its rates if there are some.
+    """Return the copy or changelog partition of a record, and its rates, None for a tombstone.
 
     Raises RefusedError.
     """
@@ -84,13 +84,13 @@ def read_rates(
         return subject, None
     record = FORMAT.decode(value)
     if isinstance(subject, TopicPartition):
-        named: tuple[object, ...] = tuple(subject)
-        told: tuple[object, ...] = (record.topic, record.partition)
+        in_key: tuple[object, ...] = tuple(subject)
+        in_value: tuple[object, ...] = (record.topic, record.partition)
     else:
         group, copy = subject
-        named = (group, copy.process, str(copy.task))
-        told = (record.group, record.process, record.task)
-    for known, given in zip(named, told, strict=True):
-        if given is not ABSENT:
-            require_agreement(known, given)
+        in_key = (group, copy.process, str(copy.task))
+        in_value = (record.group, record.process, record.task)
+    for expected, field in zip(in_key, in_value, strict=True):
+        if field is not ABSENT:
+            require_agreement(expected, field)
     return subject, record

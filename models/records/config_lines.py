@@ -1,4 +1,4 @@
-"""What is known of an application's configs: the lines of ``/api/configs`` and of ``--format json``."""
+"""The lines about an application's configs in ``/api/configs`` and ``--format json``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from caughtup.models.records.recommendations import KnownConfigRecord
 
 
 class ConfigLine(KnownConfigRecord, kw_only=True):
-    """A config of an application; the page names the group once. ``known``: how, in words."""
+    """A config of an application; ``known``: how it is known, in words. The page omits ``group``."""
 
     known: str
     group: AnyGroup | Absent = ABSENT
@@ -30,9 +30,9 @@ class ConfigLine(KnownConfigRecord, kw_only=True):
 class ChangelogsLine(Part):
     """An application's changelogs by subtopology.
 
-    ``from_one_generation``: all that is known of its configs is from its newest generation.
-    ``changelogs_from``: where they are from, in words; ``changelogs_known``: whether a decision
-    confirmed them. All three are absent where no changelog was found.
+    ``from_one_generation``: the configs are only known from the newest generation.
+    ``changelogs_from``: the source of the changelogs, in words; ``changelogs_known``: whether a
+    decision confirmed them. Both are absent without changelogs.
     """
 
     group: AnyGroup

@@ -1,7 +1,7 @@
-"""Decode a record by the rules of all of them: bounded before it is parsed, typed, versioned.
+"""Encode and decode records: values are bounded before they are parsed, typed and versioned.
 
-Whoever may write to a topic may write anything, so nothing is taken on trust: neither how large
-or how deep a value is, nor that its key says what it says, nor that its times have come.
+Any client with access may write anything to a topic, so everything is checked: the size and the
+depth of a value, that it agrees with its key, and that its times aren't in the future.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from caughtup.models.clocks import AHEAD_MS, is_from_the_future
 from caughtup.models.errors import CaughtupError
 from caughtup.models.records.fields import Record
 
-#: Why a record is refused, as ``RefusedRecords`` counts it.
+#: The reasons to refuse a record, by which ``RefusedRecords`` counts.
 TOO_LARGE = "too_large"
 TOO_DEEP = "too_deep"
 TOO_MANY = "too_many"
@@ -27,9 +27,9 @@ BAD_KEY = "bad_key"
 OTHER_SCHEMA = "other_schema"
 FROM_THE_FUTURE = "from_the_future"
 
-#: Arrays and objects in one another that are let through. Ours go seven deep.
+#: The deepest accepted nesting of arrays and objects. Our own records have seven levels.
 MOST_DEEP = 32
-#: What says how deep a value is, once escapes are left out; what of it opens, and what closes.
+#: The bytes that determine the depth once escapes are removed, and the step in depth of each.
 _STRUCTURE = b'"[]{}'
 _OTHERS = bytes(set(range(256)) - set(_STRUCTURE))
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
@@ -38,14 +38,14 @@ R = TypeVar("R", bound=Record)
 
 
 class RefusedError(CaughtupError):
-    """A record that isn't taken. The code is the reason, the message is one line."""
+    """A refused record; the code is the reason, the message is one line."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(reason, " ".join(message.split()))
 
 
 class _Header(msgspec.Struct):
-    """What tells which release wrote a record."""
+    """The field that all schemas have."""
 
     schema: int
 
@@ -55,10 +55,10 @@ _encode = msgspec.json.encode
 
 
 class RecordFormat(Generic[R]):
-    """How values of one kind of record are written and read.
+    """Encodes and decodes the values of one kind of record.
 
-    ``schemas``: those that are read, of which the last is written. ``most_bytes``: how large a
-    value may be, uncompressed.
+    ``schemas`` are those that can be decoded; the last is written. ``most_bytes`` is the greatest
+    size of a value, uncompressed.
     """
 
     def __init__(self, kind: type[R], schemas: tuple[int, ...], most_bytes: int) -> None:
@@ -74,15 +74,15 @@ class RecordFormat(Generic[R]):
         return self.schemas[-1]
 
     def encode(self, record: R) -> bytes:
-        """Write a value."""
+        """Return a record's value."""
         return _encode(record)
 
     def encode_fields(self, fields: Mapping[str, Any]) -> bytes:
-        """Write a value by its fields' names in JSON. Raises KeyError for one that there isn't."""
+        """Return a value from its fields by their names in JSON; raises KeyError for unknown ones."""
         return _encode(self.kind(**{self._names[name]: of for name, of in fields.items()}))
 
     def decode(self, value: bytes) -> R:
-        """Read a value. Raises RefusedError."""
+        """Return the record of a value. Raises RefusedError."""
         require_bounded(value, self.most_bytes)
         try:
             record = self._decode(value)
@@ -96,7 +96,7 @@ class RecordFormat(Generic[R]):
         return record
 
     def _require_schema(self, value: bytes) -> None:
-        """Refuse a value for its schema, if that is another one: nothing else of it is known."""
+        """Refuse a value with an unknown schema, which is the likely reason for other errors."""
         try:
             schema = _decode_header(value).schema
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -110,7 +110,7 @@ class RecordFormat(Generic[R]):
 
 
 def require_bounded(text: bytes, most_bytes: int) -> None:
-    """Refuse JSON that is too large or too deep to be parsed. Raises RefusedError."""
+    """Raise RefusedError for JSON that is too large or too deep to be parsed."""
     if len(text) > most_bytes:
         raise RefusedError(TOO_LARGE, f"{len(text):,} bytes, more than {most_bytes:,}")
     if is_too_deep(text):
@@ -122,20 +122,20 @@ def is_too_deep(text: bytes) -> bool:
     if text.count(b"[") + text.count(b"{") <= MOST_DEEP:
         return False
     bare = text.replace(rb"\\", b"").replace(rb"\"", b"").translate(None, _OTHERS)
-    # Two quotes side by side leave what is around them in a string, or out of one.
+    # Two adjacent quotes don't change whether what follows is inside a string.
     brackets = b"".join(bare.replace(b'""', b"").split(b'"')[::2])
     steps = memoryview(brackets.translate(_STEPS)).cast("b")
     return max(accumulate(steps), default=0) > MOST_DEEP
 
 
 def require_agreement(key: object, value: object) -> None:
-    """Refuse a record whose value is of something else than its key says. Raises RefusedError."""
+    """Raise RefusedError if a record's value doesn't agree with its key."""
     if key != value:
         raise RefusedError(BAD_KEY, f"the key says {key!s:.80}, the value {value!s:.80}")
 
 
 def require_past(at_ms: int | None, clock_ms: int) -> None:
-    """Refuse a time (ms) that is yet to come, by a clock (ms). Raises RefusedError."""
+    """Raise RefusedError for a time (ms) that is in the future by a clock (ms)."""
     if at_ms is not None and is_from_the_future(at_ms, clock_ms):
         ahead = (at_ms - clock_ms) / 1000
         raise RefusedError(

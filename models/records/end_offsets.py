@@ -1,4 +1,4 @@
-"""caughtup-end-offsets: where each partition's log ended, and when that was seen."""
+"""caughtup-end-offsets: each partition's end offsets, and when they were listed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class EndOffsetsRecord(Record):
     def from_ends(
         cls, partition: TopicPartition, ends: EndOffsets, topic_id: bytes | None = None
     ) -> EndOffsetsRecord:
-        """Return the record of a partition's ends."""
+        """Return the record of a partition's end offsets."""
         return cls(
             FORMAT.schema,
             *partition,
@@ -59,7 +59,7 @@ class EndOffsetsRecord(Record):
         )
 
     def to_ends(self) -> EndOffsets:
-        """Return the ends that were written down."""
+        """Return the end offsets of this record."""
         return EndOffsets(
             self.start_offset,
             self.last_stable_offset,
@@ -75,10 +75,7 @@ FORMAT = RecordFormat(EndOffsetsRecord, schemas=(1,), most_bytes=16 << 10)
 def read_end_offsets(
     key: bytes | None, value: bytes | None
 ) -> tuple[TopicPartition, EndOffsetsRecord | None]:
-    """Decode a record: which partition, and its ends; None: it is gone.
-
-    Raises RefusedError.
-    """
+    """Return the partition and the value of a record, None for a tombstone. Raises RefusedError."""
     partition = decode_partition(key)
     if value is None:
         return partition, None

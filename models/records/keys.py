@@ -1,4 +1,4 @@
-"""Keys of records: a group, a partition, a copy of a task. One subject has one key."""
+"""The keys of records: of a group, a partition, or a copy of a task."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from caughtup.models.records.fields import (
     Topic,
 )
 
-#: Bytes of a key, of which the longest group's name may be six times as many as JSON escapes it.
+#: The greatest size of a key: escaping in JSON can multiply the longest group name by six.
 MOST_KEY_BYTES = 256 << 10
 _MOST_PARTITION = 2**31 - 1
 _TOPIC = re.compile(rf"[a-zA-Z0-9._-]{{1,{MOST_TOPIC_CHARACTERS}}}")
 
-#: What keys are: text, or arrays in JSON.
+#: The types of keys: text, or JSON arrays.
 GroupKey = Group
 PartitionKey = Annotated[
     str,
@@ -44,27 +44,27 @@ _decode_line = msgspec.json.Decoder(tuple[AnyGroup, str, str | Partition]).decod
 
 
 def is_topic(name: str) -> bool:
-    """Return whether a topic may have this name."""
+    """Return whether this is a valid name of a topic."""
     return _TOPIC.fullmatch(name) is not None
 
 
 def encode_group(group: str) -> bytes:
-    """Write a group's key."""
+    """Return a group's key."""
     return group.encode()
 
 
 def decode_group(key: bytes | None) -> str:
-    """Read a group's key, or a stream's: a name. Raises RefusedError."""
+    """Return the group, or the stream, of a key. Raises RefusedError."""
     return _name(_text(key), MOST_APPLICATION_CHARACTERS)
 
 
 def encode_partition(partition: TopicPartition) -> bytes:
-    """Write a partition's key: ``orders-3``."""
+    """Return a partition's key: ``orders-3``."""
     return str(partition).encode()
 
 
 def decode_partition(key: bytes | None) -> TopicPartition:
-    """Read a partition's key. Raises RefusedError."""
+    """Return the partition of a key. Raises RefusedError."""
     text = _text(key)
     topic, _, number = text.rpartition("-")
     if not (number.isascii() and number.isdigit() and len(number) <= 10):
@@ -76,23 +76,23 @@ def decode_partition(key: bytes | None) -> TopicPartition:
 
 
 def encode_copy(group: str, process: str, task: str) -> bytes:
-    """Write the key of a copy of a task: ``["orders","4e9bd3eb-…","0_3"]``."""
+    """Return the key of a copy of a task: ``["orders","4e9bd3eb-…","0_3"]``."""
     return _encode([group, process, task])
 
 
 def decode_copy(key: bytes | None) -> tuple[str, CopyKey]:
-    """Read the key of a copy of a task: its group, and which copy. Raises RefusedError."""
+    """Return the group and the copy of a key. Raises RefusedError."""
     group, process, task = _array(key, _decode_copy)
     return group, CopyKey(process, _task(task))
 
 
 def encode_partition_array(partition: TopicPartition) -> bytes:
-    """Write a partition's key where copies have theirs, too: ``["orders",3]``."""
+    """Return a partition's key on a topic that has keys of copies, too: ``["orders",3]``."""
     return _encode([partition.topic, partition.partition])
 
 
 def decode_copy_or_partition(key: bytes | None) -> tuple[str, CopyKey] | TopicPartition:
-    """Read the key of a copy, or that of a partition beside copies. Raises RefusedError."""
+    """Return the group and copy, or the partition, of a key. Raises RefusedError."""
     match _array(key, _decode_copy_or_partition):
         case [str(group), str(process), str(task)]:
             copy = CopyKey(_name(process, MOST_PROCESS_CHARACTERS), _task(task))
@@ -103,12 +103,12 @@ def decode_copy_or_partition(key: bytes | None) -> tuple[str, CopyKey] | TopicPa
 
 
 def encode_line(group: str, first: str, second: str | int) -> bytes:
-    """Write the key of a line of the lag table: a group's partition, or a copy of a task."""
+    """Return the key of a line of the lag table: a group's partition, or a copy of a task."""
     return _encode([group, first, second])
 
 
 def decode_line(key: bytes | None) -> str:
-    """Read the group that a line of the lag table is of, by its key. Raises RefusedError."""
+    """Return the group of the key of a line of the lag table. Raises RefusedError."""
     group, _, _ = _array(key, _decode_line)
     return str(group)
 

@@ -1,7 +1,6 @@
-"""caughtup-lag: the lag table, a record for each line; a tombstone for one that is gone.
+"""caughtup-lag: the lag table, one record for each line, and a tombstone for a removed one.
 
-What isn't known is absent. Nobody but people and their tools reads the values; the service takes
-back which keys there are, so that it can withdraw them.
+Unknown fields are absent. The service itself only reads the keys back, to write tombstones.
 """
 
 from __future__ import annotations
@@ -140,5 +139,5 @@ Line = PartitionLine | CopyLine
 
 
 def encode(line: Line) -> bytes:
-    """Write a value."""
+    """Return a line's value."""
     return msgspec.json.encode(line)

@@ -1,4 +1,4 @@
-"""caughtup-learned-configs: what applications' configs can be, by what their leaders decided."""
+"""caughtup-learned-configs: the possible configs of applications, by their leaders' decisions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from caughtup.models.records.fields import (
 )
 
 Strategy = Literal["none", "min_traffic", "balance_subtopology"]
-#: A family of releases, by its first one.
+#: A family of releases, named after its first release.
 Family = Literal["V2_8", "V3_0", "V3_2", "V3_3", "V3_5_2", "V3_7"]
 Assignor = Literal["high_availability", "sticky", "public_sticky", "fallback_prior"]
 Tags = Annotated[list[Name], msgspec.Meta(max_length=MOST_TAGS)]
@@ -85,7 +85,7 @@ class RangeRecord(Part, omit_defaults=True):
     costs: _TwoCosts | Absent = ABSENT
 
 
-#: Ranges of configs that are kept of an application.
+#: The most ranges that are kept of an application.
 MOST_RANGES = 256
 _Ranges = Annotated[list[RangeRecord], msgspec.Meta(max_length=MOST_RANGES)]
 
@@ -124,5 +124,5 @@ class LearnedRecord(Record, omit_defaults=True):
     without_ends: Count = 0
 
 
-#: Twice as many ranges as there may be, with five tags of the longest name that is usual.
+#: Enough for twice ``MOST_RANGES`` with five tags of a long name.
 FORMAT = RecordFormat(LearnedRecord, schemas=(1,), most_bytes=256 << 10)

@@ -1,4 +1,4 @@
-"""caughtup-movements: what becomes of what moves, tasks, partitions and connectors, by event."""
+"""caughtup-movements: the events of movements of tasks, partitions and connectors."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from caughtup.models.records.fields import (
 )
 from caughtup.models.records.keys import decode_group, decode_partition
 
-#: What tells connectors and their tasks from tasks of Kafka Streams.
+#: The kinds of movements of connectors and their tasks.
 CONNECT_KINDS = ("connector", "connector-task")
 
-#: Whose plan a movement is of: the group's own leader's, or the recommended one.
+#: The plan that a movement belongs to: the group's own leader's, or the recommended one.
 Plan = Literal["leader", "recommended"]
 LEADER: Plan = "leader"
 RECOMMENDED: Plan = "recommended"
 
-#: What became of the movement of a task, and of a partition, a connector or a task of one.
+#: The events of a task's movement, and those of a partition's, a connector's or its task's.
 TaskStep = Literal["planned", "warming", "promoted", "dropped"]
 Step = Literal["planned", "promoted", "dropped"]
 
@@ -158,14 +158,14 @@ CONNECT = RecordFormat(ConnectMovementRecord, _SCHEMAS, _MOST_BYTES)
 def read_movement(
     key: bytes | None, value: bytes | None
 ) -> TaskMovementRecord | PartitionMovementRecord | ConnectMovementRecord:
-    """Decode an event. Raises RefusedError; there are no tombstones."""
+    """Return the event of a record; raises RefusedError, also for tombstones."""
     if value is None:
         raise RefusedError(BAD_KEY, "a record without a value, of which movement nobody can tell")
     kind = _KIND.decode(value).kind
     if kind in CONNECT_KINDS:
-        given = CONNECT.decode(value)
-        require_agreement(decode_group(key), given.group)
-        return given
+        moving = CONNECT.decode(value)
+        require_agreement(decode_group(key), moving.group)
+        return moving
     if kind == "partition":
         moved = PARTITIONS.decode(value)
         require_agreement(decode_partition(key), moved.topic_partition)

@@ -1,4 +1,4 @@
-"""caughtup-pipeline-progress: how the streams on Spark get on, as they tell."""
+"""caughtup-pipeline-progress: the progress that the streams on Spark report."""
 
 from __future__ import annotations
 
@@ -53,9 +53,6 @@ FORMAT = RecordFormat(ProgressRecord, schemas=(1,), most_bytes=64 << 10)
 
 
 def read_progress(key: bytes | None, value: bytes | None) -> tuple[str, ProgressRecord | None]:
-    """Decode a record: the stream's name, and what it tells; None: it is to be forgotten.
-
-    Raises RefusedError.
-    """
+    """Return a stream's name and its progress, None for a tombstone. Raises RefusedError."""
     stream = decode_group(key)
     return stream, None if value is None else FORMAT.decode(value)

@@ -1,6 +1,6 @@
-"""A reassignment as it is shown: the line of ``/api/reassignments`` and of ``--format json``.
+"""The lines about reassignments in ``/api/reassignments``, ``--format json``, tables and the page.
 
-The same value is the row of the tables and of the page. What isn't known is absent.
+Unknown fields are absent.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import Literal
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.fields import Part
 
-#: What a verdict rests on, by name; all of it can be written as JSON.
+#: The figures behind a verdict, by name, as JSON values.
 Evidence = dict[str, int | float | str | bool | Sequence[int | str]]
 Role = Literal["added", "removed", "stays"]
 
 
 class ReplicaCopy(Part, omit_defaults=True):
-    """A replica of a reassigned partition, and how much of its leader's log it has.
+    """A replica of a reassigned partition, and the share of its leader's log that it has.
 
-    ``share``: 1 is all of it. ``missing``: the broker says that it has no such replica.
+    ``share`` is from 0 to 1. ``missing``: the broker reports that it doesn't host the replica.
     """
 
     broker: int
@@ -33,15 +33,14 @@ class ReplicaCopy(Part, omit_defaults=True):
 
 
 class Reassignment(Part, kw_only=True, omit_defaults=True, tag_field="kind", tag="partition"):
-    """A partition in movement: how it fares and why, how far its copies are.
+    """A reassigned partition: its progress, and the verdict on it with its reasons.
 
     ``at_ms``: when it was last observed; ``phase``: see ``caughtup reassignments --help``.
-    ``verdict``, ``cause``, ``evidence`` and ``advice``: as last assessed. Bytes, offsets, and the
-    same a second: what all replicas that must get in sync have yet to copy, and copy; of offsets
-    the replica that is furthest behind. ``eta_seconds``: until the last of them is there;
-    ``never``: not at this pace. ``age_seconds`` since it was first seen, ``idle_seconds`` since it
-    last got anywhere. ``why`` and ``copies`` are on the page only: the evidence in words, and
-    every replica.
+    ``verdict``, ``cause``, ``evidence`` and ``advice`` are of the last assessment. The bytes and
+    their rate are sums over the replicas that must get in sync; the offsets and their rate are of
+    the one that is furthest behind. ``eta_seconds``: until all are in sync; ``never``: not at these
+    rates. ``age_seconds`` since it was first observed, ``idle_seconds`` since its last progress.
+    Only the page has ``why``, the evidence in words, and ``copies``, every replica.
     """
 
     at_ms: int
@@ -78,12 +77,12 @@ class Reassignment(Part, kw_only=True, omit_defaults=True, tag_field="kind", tag
 
     @property
     def eta(self) -> float | None:
-        """Seconds until it ends, infinite if it never does; None where that isn't known."""
+        """Seconds until it ends, infinite = never, None = unknown."""
         return float("inf") if self.never else self.eta_seconds
 
 
 class ThrottleLine(Part, tag_field="kind", tag="throttle"):
-    """A replication throttle ``on`` a broker or a topic that no reassignment of now needs."""
+    """A replication throttle ``on`` a broker or a topic that no present reassignment needs."""
 
     at_ms: int
     on: str
@@ -103,10 +102,10 @@ Line = Reassignment | ThrottleLine | MissingLine
 
 
 class EndedReassignment(Part, kw_only=True, omit_defaults=True):
-    """A reassignment that is over, and how it ended: one of ``models/verdicts.py``'s OUTCOMES.
+    """A reassignment that ended, with its outcome, one of OUTCOMES in ``models/verdicts.py``.
 
-    ``target``: the replicas that it was to have at last. ``replicas``: those that it has, None if
-    the topic is gone. ``original``: those that it had before. ``seconds``: how long it was seen.
+    ``target``: the intended replicas. ``replicas``: those after the end, None if the topic was
+    deleted. ``original``: those before. ``seconds``: for how long it was observed.
     """
 
     topic: str

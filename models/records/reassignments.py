@@ -1,4 +1,4 @@
-"""caughtup-reassignments: what a round of observations saw of each partition, and of the cluster."""
+"""caughtup-reassignments: observations of each reassigned partition, and of the cluster."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from caughtup.models.records.fields import (
 )
 from caughtup.models.records.keys import decode_partition, encode_partition
 
-#: No partition has this key.
+#: The key of the cluster's record, which no partition has.
 CLUSTER_KEY = b"_cluster"
 
 
@@ -97,7 +97,7 @@ class ReassignmentRecord(Record, omit_defaults=True, gc=False):
 
     @property
     def has_metadata(self) -> bool:
-        """Whether a broker's metadata of it was had: it has a leader, its epoch or an ISR."""
+        """Whether a broker returned metadata of it: a leader, its epoch or an ISR."""
         return self.leader is not None or self.leader_epoch is not None or bool(self.isr)
 
     @property
@@ -106,7 +106,7 @@ class ReassignmentRecord(Record, omit_defaults=True, gc=False):
         return None if self.leader is None else self.log_ends.get(self.leader)
 
     def offsets_behind(self, replica: int) -> int | None:
-        """Return how many offsets a replica has yet to copy from its leader, None if unknown."""
+        """Return the offsets that a replica has yet to copy from its leader, None if unknown."""
         head, end = self.leader_end, self.log_ends.get(replica)
         return None if head is None or end is None else max(0, head - end)
 
@@ -173,7 +173,7 @@ CLUSTER_FORMAT = RecordFormat(ClusterRecord, schemas=(1, 2), most_bytes=16 << 20
 def read_reassignment(
     key: bytes | None, value: bytes | None
 ) -> tuple[TopicPartition, ReassignmentRecord | None]:
-    """Decode a record: which partition, and what was observed; None: its reassignment is over.
+    """Return the partition and the observation of a record, None for a tombstone.
 
     Raises RefusedError.
     """
@@ -197,7 +197,7 @@ def offsets_remaining(observation: ReassignmentRecord) -> int | None:
 def lasting_since(
     observations: Sequence[ReassignmentRecord], holds: Callable[[ReassignmentRecord], bool]
 ) -> tuple[int, int]:
-    """Return since when (ms) something has held up to the last observation, and at how many."""
+    """Return since when (ms) ``holds`` is true up to the last observation, and for how many."""
     since_ms, count = observations[-1].as_of_ms, 0
     for one in reversed(observations):
         if not holds(one):

@@ -1,7 +1,7 @@
 """caughtup-recommended-assignments: a decision with its reasons, its cost and its inputs.
 
-A ``RecommendationRecord`` is what the models compute, the record on the topic, and the object that
-the page and ``caughtup explain --format json`` show.
+A ``RecommendationRecord`` is the result of the models, the record on the topic, and the object in
+the page and in ``caughtup explain --format json``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from caughtup.models.records.fields import (
 from caughtup.models.records.scenarios import ScenarioRecord
 from caughtup.models.records.topics import MOST_RECOMMENDATION_BYTES
 
-#: What a comparison of a leader's decision with Kafka's assignor finds.
+#: The results of comparing a leader's decision with Kafka's assignor.
 Result = Literal["match", "mismatch", "undetermined"]
 RESULTS: tuple[Result, ...] = ("match", "mismatch", "undetermined")
 #: How the value of a config is known.
@@ -225,5 +225,5 @@ class RecommendationRecord(Record):
     left_out: list[Name] | Absent = ABSENT
 
 
-#: As much as followers read.
+#: The greatest size that followers read.
 FORMAT = RecordFormat(RecommendationRecord, schemas=(1,), most_bytes=MOST_RECOMMENDATION_BYTES)

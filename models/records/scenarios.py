@@ -1,4 +1,4 @@
-"""What an assignor decides from, as it stands in records: the format of ``caughtup assign``."""
+"""An assignor's inputs in records, in the format of ``caughtup assign``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from caughtup.models.records.fields import (
 
 #: A partition as a pair: ``["orders", 3]``.
 PartitionPair = tuple[Topic, Partition]
-#: A config by Kafka's name for it. Which there are, and in which bounds, ``read_configs`` knows.
+#: Configs by Kafka's names; ``read_configs`` checks names and bounds.
 ConfigValue = Long | str | list[Name] | None
 Configs = dict[Name, ConfigValue]
 

@@ -1,4 +1,4 @@
-"""caughtup-task-positions: how far applications say that their copies are, between rebalances."""
+"""caughtup-task-positions: the positions of copies that applications report between rebalances."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ FORMAT = RecordFormat(PositionRecord, schemas=(1,), most_bytes=256 << 10)
 def read_position(
     key: bytes | None, value: bytes | None
 ) -> tuple[str, CopyKey, PositionRecord | None]:
-    """Decode a record: the group, which copy, and the report; None: it is no longer there.
+    """Return the group, the copy and the report of a record, None for a tombstone.
 
     Raises RefusedError.
     """
@@ -65,9 +65,9 @@ def read_position(
     if value is None:
         return group, copy, None
     record = FORMAT.decode(value)
-    told = (record.group, record.process, record.task)
-    known = (group, copy.process, str(copy.task))
-    for named, given in zip(known, told, strict=True):
-        if given is not ABSENT:
-            require_agreement(named, given)
+    in_key = (group, copy.process, str(copy.task))
+    in_value = (record.group, record.process, record.task)
+    for expected, field in zip(in_key, in_value, strict=True):
+        if field is not ABSENT:
+            require_agreement(expected, field)
     return group, copy, record

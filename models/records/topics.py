@@ -1,4 +1,4 @@
-"""The service's own topics, by their names without the prefix that the settings give them."""
+"""The names of the service's own topics, without the prefix from the settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ APPLICATION_STATES = "application-states"
 CATCH_UP_RATES = "catch-up-rates"
 PIPELINE_PROGRESS = "pipeline-progress"
 
-#: The prefix where nobody says otherwise.
+#: The default prefix.
 DEFAULT_PREFIX = "caughtup-"
 
 #: The longest recommendation that a follower reads, in bytes.

@@ -1,4 +1,4 @@
-"""The cost until a changed group is balanced: of what was recorded, or of playing it."""
+"""The cost until a changed group is balanced, as recorded or as simulated."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def recorded_figures(episode: Episode) -> ReplayFigures:
     outcomes = []
     before = episode.before
     for one in episode.generations:
-        scenario = _as_given_before(parse_scenario(one.scenario), before)
+        scenario = _with_previous_assignment(parse_scenario(one.scenario), before)
         decision = _as_assigned(scenario, one)
         outcomes.append(play(scenario, decide=_always(decision), most_rounds=1))
         before = one
@@ -141,17 +141,17 @@ def _figures(
     )
 
 
-def _as_given_before(scenario: Scenario, before: RecordedGeneration | None) -> Scenario:
+def _with_previous_assignment(scenario: Scenario, before: RecordedGeneration | None) -> Scenario:
     """Return a scenario in which clients have standbys of all tasks that they were assigned before.
 
     A copy whose restoration has hardly begun isn't reported, and must not count as built again.
     """
     if before is None:
         return scenario
-    return replace(scenario, clients=tuple(_with_given(one, before) for one in scenario.clients))
+    return replace(scenario, clients=tuple(_with_assigned(one, before) for one in scenario.clients))
 
 
-def _with_given(client: Client, before: RecordedGeneration) -> Client:
+def _with_assigned(client: Client, before: RecordedGeneration) -> Client:
     given = {TaskId.parse(task) for task in before.held(str(client.process_id))}
     return replace(
         client, previous_standby=client.previous_standby | (given - client.previous_active)

@@ -1,4 +1,4 @@
-"""Recorded generations decided again under other settings: what happened, and what would have.
+"""Recorded generations, and the same ones decided again under other settings.
 
 Each generation is decided as ``caughtup assign`` decides its scenario. After each change of
 membership, the group is played until it is balanced; what was recorded until the next change is

@@ -34,11 +34,10 @@ class ReplaySetting(NamedTuple):
 
 
 def replay_settings(what: Sequence[str], assignors: Sequence[str]) -> tuple[ReplaySetting, ...]:
-    """Return every combination of assignors and configs, with the recorded configs first.
+    """Return every combination of assignors and configs, for each assignor the recorded ones first.
 
-    Each assignor with the recorded configs first. ``what``: texts such as
-    ``max.warmup.replicas=2,4,8``; ``assignors``: names, Kafka's default if empty. Raises
-    ScenarioError ``unsupported``, ``unknown_config``, ``bad_field``, ``duplicate`` or ``too_many``,
+    ``what``: texts such as ``max.warmup.replicas=2,4,8``; ``assignors``: names, Kafka's default if
+    empty. Raises ScenarioError ``unsupported``, ``unknown_config``, ``bad_field``, ``duplicate`` or ``too_many``,
     whose message names the cause.
     """
     for assignor in assignors:

@@ -43,7 +43,7 @@ class Summary:
 
     @property
     def recorded(self) -> bool:
-        """Whether this is what was recorded."""
+        """Whether these are the sums of what was recorded."""
         return self.setting == RECORDED
 
     def add(self, row: ReplayRow) -> None:

@@ -1,8 +1,8 @@
-"""What is shown of a cluster: each thing as one typed value.
+"""The values that the API, the terminal and the page show of a cluster.
 
 Imports the state and all below it; the shell imports it.
 
-A value here is the line of the API and of ``--format json``, and the row of the terminal's tables
-and of the page. What isn't known is absent from its JSON. Reassignments have theirs in
-``reassignments/shown.py``, since their models compute it.
+Each value is a line of the API and of ``--format json``, and a row of the terminal's tables and of
+the page. Unknown fields are absent from its JSON. The values of reassignments are in
+``reassignments/shown.py``, and those of streams on Spark in ``pipeline_progress.py``.
 """

@@ -1,9 +1,9 @@
-"""A Kafka Streams application: its last decision, its tasks, and the reasons."""
+"""The shown values of a Kafka Streams application: its last decision, tasks and configs."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from math import isfinite
 
 from caughtup.models.assignment.decision import MovementKind
@@ -11,24 +11,25 @@ from caughtup.models.copies.catch_up_rates import SOURCES
 from caughtup.models.copies.watch import CopyWatch
 from caughtup.models.decisions.application import Application, PastGeneration
 from caughtup.models.decisions.life import DecidedGeneration
-from caughtup.models.decisions.membership_change import MembershipChange
+from caughtup.models.decisions.rebalancing_cost import MembershipChange
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.faults import SetAside
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.ids import natural_order
-from caughtup.models.recent.rebalances import named
-from caughtup.models.records.config_lines import ConfigLine
+from caughtup.models.learning.provenance import known_configs
+from caughtup.models.recent.happenings import named
+from caughtup.models.records.config_lines import ChangelogsLine, ConfigLine, Line
 from caughtup.models.records.fields import ABSENT, Absent, Json, Part, as_json, changed, or_absent
 from caughtup.models.records.recommendations import (
+    KnownConfigRecord,
     LeaderRecord,
     RecommendedMovement,
 )
-from caughtup.models.shown.configs import config_lines
 from caughtup.models.shown.lag import CopyRow, copy_row
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.verdicts import DECISIONS
 
-#: Movements that are over once their destination runs the task.
+#: Movements that are complete once their destination runs the task.
 _AT_ONCE = frozenset(
     (MovementKind.ACTIVE, MovementKind.COLD, MovementKind.SWAP, MovementKind.STATELESS)
 )
@@ -54,10 +55,10 @@ class TaskLine(Part):
 
 
 class ProbingLine(Part, omit_defaults=True):
-    """The next probing rebalance: whether one is scheduled, and whether it is worth it.
+    """The next probing rebalance: whether it is scheduled, and whether it is worthwhile.
 
-    ``carried_by``: the client that asks for it. The others as in ``Probing``; times that never
-    come are absent.
+    ``carried_by``: the client that asks for it. The other fields are those of ``Probing``; infinite
+    times are absent.
     """
 
     scheduled: bool
@@ -75,10 +76,7 @@ class ProbingLine(Part, omit_defaults=True):
 
 
 class ChangeLine(Part, omit_defaults=True):
-    """The last time that instances joined or left, in words, and what it took since.
-
-    The others as in ``MembershipChange``.
-    """
+    """The last membership change, in words, and its cost (``MembershipChange``)."""
 
     at_ms: int
     text: str
@@ -90,7 +88,7 @@ class ChangeLine(Part, omit_defaults=True):
 
 
 class RatesLine(Part, omit_defaults=True):
-    """Copies by who measured their rate, and since when Spark reports none, if it doesn't."""
+    """The number of copies by the source of their rate, and since when Spark's stream is down."""
 
     spark: int | None = None
     own: int | None = None
@@ -98,12 +96,11 @@ class RatesLine(Part, omit_defaults=True):
 
 
 class ApplicationView(Part, kw_only=True):
-    """All of an application at once, for the page.
-
-    ``pending``: the recommended movements that are still to be made.
+    """A whole application, for the page.
 
     ``exact``, ``leader_movements`` and ``recommendation`` are of the last decision, the latter
-    without its assignment and scenario, which are long.
+    without its assignment and scenario, which are long. ``pending``: the recommended movements that
+    aren't complete.
     """
 
     group: str
@@ -125,27 +122,27 @@ class ApplicationView(Part, kw_only=True):
 
     @property
     def behind(self) -> int:
-        """The number of copies that are yet to catch up."""
+        """The number of copies that aren't caught up."""
         copies = (copy for task in self.tasks for copy in task.copies)
         return sum((copy.verdict or "caught_up") != "caught_up" for copy in copies)
 
     @property
     def result(self) -> str:
-        """What the comparison of the last decision found."""
+        """The result of comparing the last decision with the leader's."""
         return DECISIONS.unassessed if isinstance(self.exact, Absent) else self.exact.result
 
     @property
     def probing_due_ms(self) -> int | None:
-        """When the next probing rebalance is due."""
+        """When the next probing rebalance is due (ms)."""
         return self.probing.due_ms
 
 
 def application_view(
     state: ClusterState, group: str, application: Application, now_ms: int
 ) -> Generator[None, None, ApplicationView]:
-    """Return a Streams application: the last decided generation, its tasks and reasons.
+    """Return a Streams application as of its last decided generation.
 
-    In steps: others may have their turn between two.
+    The caller may do other work between two steps.
     """
     decided, watch = application.decided, state.watches.get(group)
     generation = decided.generation if decided else application.newest
@@ -180,10 +177,7 @@ def application_view(
 def pending_movements(
     decided: DecidedGeneration, copies: Iterable[TaskCopy]
 ) -> list[RecommendedMovement]:
-    """Return the recommended movements that are still to be made.
-
-    One that moves an active at once is over when its destination runs the task.
-    """
+    """Return the recommended movements that aren't complete."""
     runs = {(str(copy.task), copy.process) for copy in copies if copy.role == "active"}
     return [
         one
@@ -193,7 +187,7 @@ def pending_movements(
 
 
 def change_line(change: MembershipChange) -> ChangeLine:
-    """Return the last time that instances came or went, and what it took since."""
+    """Return the line of a membership change."""
     causes = named(Counter(change.joined), "joined"), named(Counter(change.left), "left")
     return ChangeLine(
         change.at_ms,
@@ -253,10 +247,58 @@ def _tasks(
 
 
 def _rates(state: ClusterState, watch: CopyWatch | None, now_ms: int) -> RatesLine:
-    """Count copies by who measured their rate, and add since when Spark is silent."""
+    """Return the line of the sources of rates."""
     counts = Counter[str]() if watch is None else watch.rate_sources()
     silent = state.rates.live(now_ms) is False
     return RatesLine(
         **{source: counts[source] for source in SOURCES if source in counts},
         silent_since_ms=state.rates.newest_ms if silent else None,
     )
+
+
+def configs_of(state: ClusterState, group: str) -> tuple[KnownConfigRecord, ...]:
+    """Return each config as the newest decision has it, else as learned until now."""
+    application = state.applications.get(group)
+    decided = None if application is None else application.decided
+    if decided is not None and decided.inputs.configs:
+        return decided.inputs.configs
+    return known_configs(state.applications.learned_of(group))
+
+
+def config_lines(state: ClusterState, group: str) -> list[ConfigLine]:
+    """Return a line for each config of an application."""
+    return [ConfigLine.of(one, group) for one in configs_of(state, group)]
+
+
+def application_lines(state: ClusterState, group: str) -> Iterator[Line]:
+    """Yield a line of an application's changelogs and one for each of its configs."""
+    yield _changelogs(state, group)
+    yield from config_lines(state, group)
+
+
+def _changelogs(state: ClusterState, group: str) -> ChangelogsLine:
+    line = ChangelogsLine(group, from_one_generation(state, group))
+    application = state.applications.get(group)
+    decided = None if application is None else application.decided
+    if decided is None:
+        return line
+    found: dict[str, set[str]] = {}
+    inputs = decided.inputs
+    for task, one in sorted(inputs.scenario.tasks.items()):
+        found.setdefault(str(task.subtopology), set()).update(p.topic for p in one.changelogs)
+    if any(found.values()):
+        line.changelogs = {number: sorted(topics) for number, topics in found.items()}
+        line.changelogs_from = inputs.changelogs_from
+        is_match = decided.exact.leader.result == "match"
+        line.changelogs_known = is_match or inputs.changelogs_from != "inferred"
+    return line
+
+
+def from_one_generation(state: ClusterState, group: str) -> bool:
+    """Return whether a group's configs were learned from its newest generation only.
+
+    That is so if no service has stored learned configs, or their topic can't be read.
+    """
+    application = state.applications.get(group)
+    since = state.applications.learned_of(group).since
+    return application is not None and since == application.newest.generation

@@ -1,187 +1,42 @@
-"""A Connect group: who runs what, what no worker has, and where sources contradict each other.
-
-Each line is a value of its own kind; the page has the same values, gathered in ``ConnectView``.
-"""
+"""Make the shown values of a Connect group, for the terminal and the page."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import TypeVar
 
 from caughtup.models.connect.generation import worker_id
 from caughtup.models.connect.watching.absences import Absence
-from caughtup.models.connect.watching.forecast import Imbalance
-from caughtup.models.connect.watching.watch import Past, Watch
+from caughtup.models.connect.watching.watch import Watch
 from caughtup.models.connect.work import Item, written
 from caughtup.models.connect_clusters.contradictions import Contradiction, configured_items
 from caughtup.models.connect_clusters.table import ConnectGroup
 from caughtup.models.connect_clusters.topic_sets import ClusterTopics
 from caughtup.models.records.fields import Part, changed
+from caughtup.models.shown.connect_lines import (
+    AbsenceLine,
+    ConnectGroupLine,
+    ConnectorLine,
+    ConnectView,
+    ContradictionLine,
+    ItemLine,
+    Line,
+    StormLine,
+    UnassignedLine,
+    WorkerLine,
+)
 from caughtup.models.shown.groups import group_line
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.wire.connect_protocol import ConnectorsAndTasks
 
-#: Absences that are shown of a group, the newest.
+#: The number of a group's newest absences that are shown.
 ABSENCES_SHOWN = 10
 
-
-class WorkerLine(Part, kw_only=True, omit_defaults=True, tag_field="kind", tag="worker"):
-    """A worker: what it has when it has done as it was told. The page names the group once."""
-
-    group: str | None = None
-    generation: int | None = None
-    protocol: str | None = None
-    worker: str
-    member: str
-    client_id: str
-    host: str
-    url: str
-    leader: bool
-    connectors: list[str]
-    tasks: list[str]
-    revoked: list[str]
-    delay_ms: int
-    reassign_at_ms: int | None = None
-
-
-class UnassignedLine(Part, kw_only=True, omit_defaults=True, tag_field="kind", tag="unassigned"):
-    """A connector or task that no worker has, since when, and where known, who gets it when."""
-
-    group: str | None = None
-    name: str
-    connector: str
-    task: int | None = None
-    since_ms: int | None = None
-    goes_to: str | None = None
-    at_ms: int | None = None
-
-
-class ContradictionLine(
-    Part, kw_only=True, omit_defaults=True, tag_field="kind", tag="contradiction"
-):
-    """A connector or task of which sources say different things; ``waits``: it may end by itself."""
-
-    group: str | None = None
-    name: str
-    connector: str
-    task: int | None = None
-    contradiction: str
-    worker: str | None = None
-    since_ms: int | None = None
-    why: str
-    waits: bool
-
-
-class ConnectorLine(Part, kw_only=True, omit_defaults=True, tag_field="kind", tag="connector"):
-    """A connector: what is configured of it, what runs, and the lag of a sink's consumer group."""
-
-    group: str | None = None
-    name: str
-    tasks: int
-    connector_class: str | None = None
-    type: str | None = None
-    tasks_max: int | None = None
-    target_state: str | None = None
-    state: str | None = None
-    offsets_at_ms: int | None = None
-    source_partitions: int | None = None
-    consumer_group: str | None = None
-    lag: int | None = None
-    lag_seconds: float | None = None
-    status: str | None = None
-    partitions: int | None = None
-
-
-class AbsenceLine(Part, omit_defaults=True):
-    """A worker that left, until when its work waited for it, and what became of it."""
-
-    worker: str
-    left_ms: int
-    waits_until_ms: int | None = None
-    back_ms: int | None = None
-    outcome: str = ""
-
-
-class StormLine(Part):
-    """A group that rebalances again and again: see ``Storm``."""
-
-    cause: str
-    culprit: str
-    joined: int
-    left: int
-    generations: int
-    since_ms: int
-    why: str
-
-
-class ConnectGroupLine(Part, kw_only=True, omit_defaults=True, tag_field="kind", tag="group"):
-    """A group as a whole: its newest generation decided again, and what comes next.
-
-    ``next_revokes``: by worker, what the next rebalance takes from it. ``topics``: those of its
-    worker cluster by what they are for, or ``topics_unknown``, why they aren't known.
-    """
-
-    group: str
-    generation: int
-    protocol: str | None = None
-    as_of_ms: int | None = None
-    result: str
-    why: str | None = None
-    empty_since_ms: int | None = None
-    delay_ms: int
-    delayed: str | None = None
-    next_rebalance_ms: int | None = None
-    next_revokes: dict[str, list[str]]
-    imbalance: Imbalance | None = None
-    imbalance_after: Imbalance | None = None
-    uneven_since_ms: int | None = None
-    storm: StormLine | None = None
-    absences: list[AbsenceLine]
-    topics: Mapping[str, str] | None = None
-    topics_unknown: str | None = None
-    shared_with: list[str] | None = None
-    history: list[Past]
-
-
-class ItemLine(Part, kw_only=True, omit_defaults=True):
-    """A connector or task with its workers, and its newest status: by whom, of which generation.
-
-    ``goes_to``: the worker that gets it, in the terminal, which has no table of unassigned work.
-    """
-
-    name: str
-    connector: str
-    task: int | None = None
-    workers: list[str]
-    state: str | None = None
-    said_by: str | None = None
-    said_generation: int | None = None
-    said_ms: int | None = None
-    error: str | None = None
-    goes_to: str | None = None
-
-
-class ConnectView(ConnectGroupLine, kw_only=True):
-    """All of a group at once, for the page."""
-
-    workers: list[WorkerLine]
-    unassigned: list[UnassignedLine]
-    contradictions: list[ContradictionLine]
-    connectors: list[ConnectorLine]
-    items: list[ItemLine]
-
-    @property
-    def tasks(self) -> int:
-        """The number of tasks."""
-        return sum(item.task is not None for item in self.items)
-
-
 G = TypeVar("G", bound=ConnectGroupLine)
-Line = WorkerLine | UnassignedLine | ContradictionLine | ConnectorLine | ConnectGroupLine
 
 
 def connect_lines(state: ClusterState, group: str, now_ms: int) -> Iterator[Line]:
-    """Yield a group's lines: workers, what no worker has, contradictions, connectors, the group."""
+    """Yield a group's lines: workers, unassigned work, contradictions, connectors, the group."""
     known = state.connect.groups.get(group)
     if known is None or known.watch is None:
         return
@@ -208,7 +63,7 @@ def connect_lines(state: ClusterState, group: str, now_ms: int) -> Iterator[Line
 def connect_view(
     state: ClusterState, group: str, now_ms: int
 ) -> Generator[None, None, ConnectView | None]:
-    """Return a group for the page, in steps; None while nothing was decided of it yet."""
+    """Return a group for the page, in steps; None before its first decision."""
     known = state.connect.groups.get(group)
     if known is None or known.watch is None:
         return None
@@ -241,7 +96,7 @@ def connect_view(
 
 
 def worker_lines(watch: Watch) -> list[WorkerLine]:
-    """Return the workers by name."""
+    """Return the workers, sorted by name."""
     generation = watch.generation
     rows = [
         WorkerLine(
@@ -263,9 +118,9 @@ def worker_lines(watch: Watch) -> list[WorkerLine]:
 
 
 def unassigned_lines(known: ConnectGroup, topics: ClusterTopics | None) -> list[UnassignedLine]:
-    """Return what is configured and no worker has.
+    """Return the configured work that no worker has.
 
-    What came into the configuration after the newest generation is there since then.
+    Its ``since_ms`` is the time of the configuration if that is later than the newest generation.
     """
     watch = known.watch
     if watch is None:
@@ -312,7 +167,7 @@ def contradiction_line(one: Contradiction) -> ContradictionLine:
 def connector_lines(
     state: ClusterState, watch: Watch, topics: ClusterTopics | None
 ) -> list[ConnectorLine]:
-    """Return the connectors by name."""
+    """Return the connectors, sorted by name."""
     configuration = None if topics is None else topics.configuration
     connectors = watch.connectors if configuration is None else configuration.connectors
     rows = []
@@ -337,7 +192,7 @@ def connector_lines(
 
 
 def _add_lag(state: ClusterState, row: ConnectorLine, group: str) -> None:
-    """Add the lag of a sink's consumer group, as far as it is known."""
+    """Add the lag of a sink's consumer group, if known, to its connector's line."""
     if state.commits.changed(group) or state.groups.membership(group) is not None:
         line = group_line(state, group)
         row.lag, row.lag_seconds = line.lag, line.lag_seconds
@@ -345,7 +200,7 @@ def _add_lag(state: ClusterState, row: ConnectorLine, group: str) -> None:
 
 
 def item_lines(watch: Watch, topics: ClusterTopics | None) -> list[ItemLine]:
-    """Return connectors and tasks with their workers, and the newest status of each."""
+    """Return the connectors and tasks, with their workers and newest statuses."""
     owned = owners(watch)
     configuration = None if topics is None else topics.configuration
     rows = []
@@ -363,7 +218,7 @@ def item_lines(watch: Watch, topics: ClusterTopics | None) -> list[ItemLine]:
 
 
 def owners(watch: Watch) -> dict[Item, list[str]]:
-    """Return the workers of each connector and task: several where they ran it twice."""
+    """Return the workers of each connector and task; more than one if it runs twice."""
     found: dict[Item, list[str]] = {}
     for member, owns in watch.owned.items():
         worker = worker_id(watch.generation.workers[member])

@@ -1,4 +1,4 @@
-"""A group in a row: what its partitions add up to."""
+"""The shown value of a group: the totals of its partitions."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from caughtup.models.state.cluster import ClusterState
 
 
 class GroupLine(Part, kw_only=True, omit_defaults=True):
-    """A group, whose lag is absent if that of any partition is unknown.
+    """A group with its total lag, which is absent if the lag of any partition is unknown.
 
-    ``lag_at_least`` (offsets) is that of the others then. ``lag_seconds``: the age of the oldest
-    unread record, and ``lag_seconds_method`` how it was found (``LagSeconds``); partitions of
-    deleted topics don't count in it, as in the verdict, ``status``. Of a Spark query: its
-    ``checkpoint``, ``batch``, the last one that was committed, ``batch_ms``, when that was, and
-    ``started_ms``, when the batch in flight began. ``since_ms``: since when it has not been ok, on
-    the page; ``since_at_least``: it was so already when the service first assessed it.
+    ``lag_at_least`` is the lag of the other partitions then, in offsets. ``lag_seconds``: the age
+    of the oldest unread record, with ``lag_seconds_method`` of ``LagSeconds``; partitions of deleted
+    topics count neither in it nor in the verdict, ``status``. For a Spark query: its
+    ``checkpoint``, its last committed ``batch`` and the time of that, ``batch_ms``, and
+    ``started_ms``, when the present batch began. ``since_ms``: since when the group hasn't been ok,
+    on the page; ``since_at_least``: it wasn't when the service first assessed it.
     """
 
     group: str
@@ -48,7 +48,7 @@ class CheckpointProblem(Part):
 
 
 def group_line(state: ClusterState, group: str) -> GroupLine:
-    """Return the sum of a group's partitions."""
+    """Return the line of a group."""
     membership = state.groups.membership(group)
     summed = group_lag(state.commits, group, membership, state.ends)
     judged = state.assessments.verdicts.get(group)
@@ -74,7 +74,7 @@ def group_line(state: ClusterState, group: str) -> GroupLine:
 
 
 def with_since(state: ClusterState, line: GroupLine) -> GroupLine:
-    """Return a group's line with since when it has not been ok."""
+    """Return a group's line with ``since_ms``."""
     since = state.recent.not_ok_since(line.group)
     if since is not None:
         line.since_ms, line.since_at_least = since.at_ms, since.at_least
@@ -90,9 +90,9 @@ def checkpoint_problems(state: ClusterState) -> list[CheckpointProblem]:
 
 
 def _oldest_unread(state: ClusterState, group: str, known: int) -> tuple[float | None, str | None]:
-    """Return the worst lag in seconds and its method, or nothing if one of them isn't known.
+    """Return the greatest lag in seconds and its method, None if that of any partition is unknown.
 
-    Of ``known`` partitions, those of the group whose log's end is known.
+    ``known`` is the number of the group's partitions with a known log end offset.
     """
     assessments = state.assessments
     if not known or not assessments.is_assessed(group):
@@ -108,7 +108,8 @@ def _oldest_unread(state: ClusterState, group: str, known: int) -> tuple[float |
     if not behind:
         return AT_THE_END.lag_seconds, AT_THE_END.method
     seconds, method = _worst([assessments.find(group, partition) for partition in behind])
-    if seconds == 0 and len(behind) < known:  # as that of those at their end: the first one's
+    # If all are 0, the method is that of the first partition.
+    if seconds == 0 and len(behind) < known:
         rows = state.partition_rows(group)
         first = next(row.partition for row in rows if row.ends is not None)
         return _worst([assessments.find(group, first)])

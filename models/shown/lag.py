@@ -1,6 +1,6 @@
 """The lag table: a line for each partition, member and copy of a group.
 
-The lines of partitions and copies are the records of caughtup-lag, too.
+The lines of partitions and copies are also the records of caughtup-lag.
 """
 
 from __future__ import annotations
@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import isfinite
 
-from caughtup.models.copies.catch_up_rates import TOLD_AS
+from caughtup.models.copies.catch_up_rates import SOURCE_BY_PACE
 from caughtup.models.copies.watch import CopyWatch
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.ids import CopyKey
-from caughtup.models.lag.partition_rows import PartitionRow
+from caughtup.models.lag.group_lag import PartitionRow
 from caughtup.models.records.fields import ABSENT, Absent, Part, or_absent
 from caughtup.models.records.lag_lines import CopyLine, GroupType, PartitionLine
 from caughtup.models.state.cluster import ClusterState
 
 
 class MemberLine(Part, kw_only=True, omit_defaults=True, tag_field="kind", tag="member"):
-    """A member of a group. ``process``: of Kafka Streams; ``assigned``: topic and partition."""
+    """A member of a group. ``process``: the id in Kafka Streams; ``assigned``: its partitions."""
 
     group: str
     group_type: str
@@ -31,9 +31,9 @@ class MemberLine(Part, kw_only=True, omit_defaults=True, tag_field="kind", tag="
 
 
 class CopyRow(Part, kw_only=True, omit_defaults=True):
-    """A copy of a task on a process, beside its task: the fields of ``CopyLine``.
+    """A copy of a task, with the fields of ``CopyLine``, for a list of the task's copies.
 
-    ``rates``: who measured its rate, ``spark`` or the service from its ``own`` positions.
+    ``rates``: the source of its rate, ``spark`` or ``own``.
     """
 
     process: str
@@ -51,7 +51,7 @@ Line = PartitionLine | MemberLine | CopyLine
 
 
 def lag_lines(state: ClusterState, group: str) -> Iterator[Line]:
-    """Yield the lines of one group: its partitions, its members, its tasks' copies."""
+    """Yield the lines of a group: its partitions, members and copies of tasks."""
     yield from partition_lines(state, group)
     yield from member_lines(state, group)
     yield from copy_lines(state, group)
@@ -60,7 +60,7 @@ def lag_lines(state: ClusterState, group: str) -> Iterator[Line]:
 def partition_lines(
     state: ClusterState, group: str, rows: Iterable[PartitionRow] | None = None
 ) -> Iterator[PartitionLine]:
-    """Yield a line for each of these rows; else for each partition that a group has."""
+    """Yield a line for each of ``rows``, by default for each partition of a group."""
     kind: GroupType | Absent = or_absent(state.group_type(group))  # type: ignore[arg-type]
     for row in state.partition_rows(group) if rows is None else rows:
         line = PartitionLine(group, *row.partition, row.committed is not None, kind)
@@ -83,7 +83,7 @@ def partition_lines(
 
 
 def member_lines(state: ClusterState, group: str) -> Iterator[MemberLine]:
-    """Yield a line for each member of a group, with the partitions that it is assigned."""
+    """Yield a line for each member of a group, with its assigned partitions."""
     membership = state.groups.membership(group)
     if membership is None:
         return
@@ -132,7 +132,7 @@ def copy_lines(state: ClusterState, group: str) -> Iterator[CopyLine]:
 
 
 def copy_row(copy: TaskCopy, watch: CopyWatch | None) -> CopyRow:
-    """Return a copy of a task as its application's row has it; ``watch`` assessed it."""
+    """Return the row of a copy, with its assessment from ``watch``."""
     row = CopyRow(
         process=copy.process,
         role=copy.role,
@@ -144,8 +144,8 @@ def copy_row(copy: TaskCopy, watch: CopyWatch | None) -> CopyRow:
     if assessed is not None:
         row.verdict, row.why = assessed.verdict, assessed.reason
         eta, pace = assessed.figures.eta, assessed.figures.pace
-        if eta and isfinite(eta.seconds):  # JSON has no number for never
+        if eta and isfinite(eta.seconds):  # JSON has no infinity
             row.eta_seconds = eta.seconds
         if pace:
-            row.rates = TOLD_AS[pace]
+            row.rates = SOURCE_BY_PACE[pace]
     return row

@@ -1,4 +1,4 @@
-"""The state of a cluster: all that the service knows of it, and the removal of what is gone.
+"""The state of a cluster, and the removal of deleted groups from it.
 
 Imports everything in models; only the shell imports it.
 """

@@ -1,12 +1,14 @@
-"""The cluster as the service knows it: events in, values out. No I/O and no clock inside."""
+"""The state of one cluster, which events change and values are read from: no I/O, no clock.
+
+It also knows the topics whose end offsets matter to any group, and those whose replicas' racks do.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from caughtup.models.commits.live import apply_live, delete
-from caughtup.models.commits.past import apply_past
+from caughtup.models.commits.applying import apply_live, apply_past, delete
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.connect_clusters.table import (
     ConnectClusters,
@@ -14,19 +16,19 @@ from caughtup.models.connect_clusters.table import (
     read_connect_groups,
 )
 from caughtup.models.copies.catch_up_rates import CatchUpRates
-from caughtup.models.copies.watches import CopyWatches
+from caughtup.models.copies.watch import CopyWatches
 from caughtup.models.decisions.applications import Applications
-from caughtup.models.decisions.generation import DecisionContext, decide_if_due
+from caughtup.models.decisions.generation import DecisionContext, decide_if_due, may_depend_on
 from caughtup.models.decisions.life import GenerationLife
-from caughtup.models.decisions.task_table import TaskCopy, brokers_task_table, task_table
+from caughtup.models.decisions.task_table import TaskCopy, coordinator_task_table, task_table
 from caughtup.models.faults import Faults, Isolation, RefusedRecords, SetAsideRecords
-from caughtup.models.groups.classic import ReadGroup, read_classic_groups
-from caughtup.models.groups.table import GroupTable
-from caughtup.models.groups.topic_names import TopicNames
+from caughtup.models.groups.generation import StreamsGeneration
+from caughtup.models.groups.membership import ReadGroup, read_classic_groups
+from caughtup.models.groups.table import GroupTable, TopicNames
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.assessment import Assessments
-from caughtup.models.lag.partition_rows import PartitionRow, partition_rows
+from caughtup.models.lag.group_lag import PartitionRow, partition_rows
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.pipeline_progress import StreamProgressTable
@@ -39,14 +41,13 @@ from caughtup.models.reassignments.watch import ReassignmentWatch
 from caughtup.models.recent.recent import Recent
 from caughtup.models.records.recommendations import RecommendationRecord
 from caughtup.models.spark_queries import SparkQueries
-from caughtup.models.state.wanted_topics import known_replicas, racked_topics, wanted_topics
 from caughtup.models.tasks.positions import TaskPositions
 from caughtup.models.watching import Watching, is_end
 from caughtup.models.wire.record_keys import RecordType
 
 
 class ClusterState:
-    """Everything known of one cluster. ``apply_*`` take events; all other methods only read.
+    """The state of one cluster, changed by ``apply_*`` with events, and by deciding and assessing.
 
     Groups and topics that ``watching`` leaves out are treated as if they didn't exist.
     """
@@ -96,8 +97,8 @@ class ClusterState:
         """Apply a poll of ``__consumer_offsets``; ``seen_ms`` is when it was read.
 
         ``read`` are its classic groups and ``connect`` its Connect groups, if another thread has
-        decoded them already. ``past``: the records are from before the service started, and it has
-        not yet read to the log's end.
+        decoded them already. ``past``: the service hasn't read to the log's end yet, so the records
+        are from before it started.
         """
         self.counts.records.update(batch.records)
         self.counts.skipped.update(batch.skipped)
@@ -156,7 +157,7 @@ class ClusterState:
         topic_id: bytes | None = None,
         now_ms: int | None = None,
     ) -> None:
-        """Apply a partition's end offsets, or None if it is gone; and its topic's id, if known."""
+        """Apply a partition's end offsets, None if it is deleted, and its topic's id, if known."""
         before = self.ends.latest(partition)
         self.ends.apply(partition, ends, now_ms)
         if ends is None:
@@ -185,7 +186,7 @@ class ClusterState:
             watch = self.watches.get(life.generation.group)
             at_ms = None if watch is None else watch.worthwhile_at_ms(now_ms)
             rates = None if watch is None else watch.rates
-            replicas = known_replicas(self.replicas, life.generation)
+            replicas = _known_replicas(self.replicas, life.generation)
             yield life, replace(known, replicas=replicas, worthwhile_at_ms=at_ms, rates=rates)
 
     def decide(self, now_ms: int) -> Iterator[RecommendationRecord]:
@@ -204,11 +205,11 @@ class ClusterState:
         The test keeps no reference to the state: another thread may call it while events are
         applied.
         """
-        return wanted_topics(set(self.commits.topics()), self.groups, self.applications)
+        return _wanted_topics(set(self.commits.topics()), self.groups, self.applications)
 
     def racked_topics(self) -> Callable[[str], bool] | None:
         """Return a test for the topics whose ``replicas`` have to be looked up now, or None."""
-        return racked_topics(self.applications)
+        return _racked_topics(self.applications)
 
     def unnamed_topics(self) -> set[str]:
         """Return the topics of groups on the new protocol whose ids are unknown.
@@ -255,9 +256,9 @@ class ClusterState:
             yield from self.watch_copies(group, now_ms)
 
     def at_rest(self, group: str) -> object | None:
-        """Return the same object as long as nothing changes that is shown of a group.
+        """Return an object that stays the same while nothing changes that is shown of a group.
 
-        None for a group that has something to read, and for a Streams application.
+        None for a group with lag, and for a Streams application.
         """
         if group in self.groups.streams or group in self.applications:
             return None
@@ -265,34 +266,81 @@ class ClusterState:
         return self.assessments.at_rest(group, self.commits, membership, self.ends)
 
     def watch_copies(self, group: str, now_ms: int) -> Iterator[None]:
-        """Assess the copies of a Streams application again, in steps between which others may work.
+        """Assess the copies of a Streams application again, in steps.
 
-        Any other group has none, nor has one without a decision.
+        Other groups, and applications without a decision, have no steps. The caller may do other
+        work between two.
         """
-        brokers = group in self.groups.streams  # the coordinator assigns its tasks, as in task_rows
-        application = None if brokers else self.applications.get(group)
+        by_coordinator = group in self.groups.streams  # it assigns the tasks, as in task_rows
+        application = None if by_coordinator else self.applications.get(group)
         decided = None if application is None else application.decided
-        if decided is None and not brokers:
+        if decided is None and not by_coordinator:
             self.watches.forget(group)
             return iter(())
         parameters = self.applications.parameters(group)
         return self.watches.watch(group, decided, self.task_rows(group), parameters, now_ms)
 
     def forget_all_but(self, groups: set[str]) -> None:
-        """Remove the assessments of groups that are gone."""
+        """Remove the assessments of all other groups."""
         self.assessments.keep_only(groups)
         self.watches.keep_only(groups)
 
     def task_rows(self, group: str) -> list[TaskCopy]:
         """Return every copy of every task of a Streams application.
 
-        If its leader assigns, only once its generation is decided.
+        If its leader assigns the tasks, there are none before a generation is decided.
         """
         positions = self.positions.of(group)
-        if (assigned_by_broker := self.groups.streams.get(group)) is not None:
-            return brokers_task_table(assigned_by_broker, positions)
+        if (by_coordinator := self.groups.streams.get(group)) is not None:
+            return coordinator_task_table(by_coordinator, positions)
         application = self.applications.get(group)
         if application is None or application.decided is None:
             return []
         decided = application.decided
         return task_table(decided.copies, decided.generation, positions, self.commits.of(group))
+
+
+def _wanted_topics(
+    committed: set[str], groups: GroupTable, applications: Applications
+) -> Callable[[str], bool]:
+    """Return a test for the topics whose end offsets matter to any group as of now.
+
+    ``committed`` are the topics with commits. The test keeps no reference to the other arguments:
+    another thread may call it while events are applied.
+    """
+    topics = set(committed)
+    for group in groups.names():
+        if (membership := groups.membership(group)) is not None:
+            topics |= membership.topics
+    for group in applications:
+        configured = applications.parameters(group).changelogs or {}
+        topics.update(topic for changelogs in configured.values() for topic in changelogs)
+    prefixes = tuple(f"{group}-" for group in applications)
+    return lambda topic: topic in topics or topic.startswith(prefixes)
+
+
+def _racked_topics(applications: Applications) -> Callable[[str], bool] | None:
+    """Return a test for the topics by whose replicas' racks a leader may have assigned.
+
+    They are those of undecided generations in which every member has a rack; None if there are
+    none. The test keeps no reference to the applications.
+    """
+    tests = [
+        may_depend_on(application.newest, applications.parameters(group))
+        for group, application in applications.items()
+        if application.pending and application.newest.is_racked
+    ]
+    return (lambda topic: any(test(topic) for test in tests)) if tests else None
+
+
+def _known_replicas(
+    replicas: Mapping[TopicPartition, Sequence[str | None]], generation: StreamsGeneration
+) -> Mapping[TopicPartition, Sequence[str | None]] | None:
+    """Return the racks of replicas by which a leader may have assigned.
+
+    None if it can't have, or if they aren't looked up yet.
+    """
+    if not generation.is_racked:
+        return None
+    known = {partition.topic for partition in replicas}
+    return replicas if generation.source_topics.keys() <= known else None

@@ -1,7 +1,7 @@
-"""Removes reports about groups and movements that are gone, or never existed.
+"""Removes reports about groups and movements that don't exist, or no longer.
 
-Applications, jobs and others write records about groups by name. Records about a group that isn't
-in the log of groups are kept for a while, since that log may be read late.
+Records about a group may arrive before ``__consumer_offsets`` is read up to that group, so they are
+kept for ``GRACE_MS``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 from caughtup.models.ids import TopicPartition
 from caughtup.models.state.cluster import ClusterState
 
-#: The time, in ms, after which an absent subject counts as gone.
+#: The time (ms) after which an absent subject is removed.
 GRACE_MS = 10 * 60_000
 
 Subject = TypeVar("Subject", bound=Hashable)
@@ -27,9 +27,9 @@ class Absences(Generic[Subject]):
     def gone(
         self, known: Collection[Subject], present: Collection[Subject], now_ms: int
     ) -> list[Subject]:
-        """Return those of the known subjects that have been absent for too long, in no order.
+        """Return the known subjects that have been absent for ``GRACE_MS``, in no order.
 
-        A time that is later than now is from before the clock was set back: it starts again.
+        If the clock was set back, the time of an absence starts again.
         """
         since_ms = self._since_ms
         self._since_ms = {
@@ -41,7 +41,7 @@ class Absences(Generic[Subject]):
 
 
 class Forgetting:
-    """Removes reports about groups, and about partitions' movements, that don't exist."""
+    """Removes reports about groups, and about movements of partitions, that don't exist."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
@@ -49,17 +49,17 @@ class Forgetting:
         self._movements = Absences[TopicPartition]()
 
     def forget(self, now_ms: int) -> list[str]:
-        """Remove what is gone by now (ms), once the log of groups was read to its end.
+        """Remove reports at ``now_ms``, after ``__consumer_offsets`` was read to its end.
 
-        Returns the groups whose recommendation has to be withdrawn, sorted.
+        Return the groups whose published records have to be removed, sorted.
         """
         state = self._state
-        told = {
+        reported = {
             *state.positions.groups(),
             *state.rates.groups(),
             *state.applications.groups_with_records(),
         }
-        gone = self._groups.gone(told, state.commits.groups() | state.groups.names(), now_ms)
+        gone = self._groups.gone(reported, state.commits.groups() | state.groups.names(), now_ms)
         for group in gone:
             state.positions.forget(group)
             state.rates.forget(group)

@@ -1,10 +1,10 @@
-"""Applies the looks at Spark's checkpoints to the state: a query is a group like any other."""
+"""Applies what was read from Spark's checkpoints to the state, in which each query is a group."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
 
-from caughtup.models.commits.live import made_commits
+from caughtup.models.commits.applying import made_commits
 from caughtup.models.faults import Isolation
 from caughtup.models.spark_queries import Look, Looks
 from caughtup.models.state.cluster import ClusterState

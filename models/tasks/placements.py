@@ -9,7 +9,7 @@ from itertools import product
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId, TopicPartition
-from caughtup.models.tasks.topology import Changelogs, widths_of
+from caughtup.models.tasks.changelogs import Changelogs, widths_of
 
 #: The most combinations that are tried; with more the changelogs stay unplaced.
 MOST_WAYS = 256
@@ -34,7 +34,7 @@ def possible_changelogs(
     if changelogs.placed and not _holds(
         changelogs, {*changelogs.placed.values()}, ends, reported, before_ms, after_ms
     ):
-        changelogs = _taken_back(changelogs)
+        changelogs = _without_placed(changelogs)
     if not changelogs.unplaced:
         return (changelogs,)
     counts = ends.partition_counts()
@@ -79,7 +79,7 @@ def widest_bounds(
     return found
 
 
-def _taken_back(changelogs: Changelogs) -> Changelogs:
+def _without_placed(changelogs: Changelogs) -> Changelogs:
     """Return changelogs without the placements that the copies' positions had determined."""
     of = {
         subtopology: left

@@ -9,8 +9,8 @@ from caughtup.models.assignment.catch_up import RUNNING
 from caughtup.models.assignment.compact import CompactScenario
 from caughtup.models.assignment.scenario import Client
 from caughtup.models.assignors.registry import decide
-from caughtup.models.decisions.exact.generation import KAFKAS
-from caughtup.models.decisions.plan_cost import plan_cost
+from caughtup.models.decisions.exact.comparison import KAFKAS
+from caughtup.models.decisions.rebalancing_cost import plan_cost
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.records.fields import Part
 from caughtup.models.records.recommendations import CostRecord
@@ -24,7 +24,7 @@ class CostOfAdding(Part):
     """The cost until a group is balanced with ``add`` more instances: the answer of the API.
 
     ``generation`` is the group's; ``instances`` is its present number. ``cost``: as recommended,
-    ``kafka_cost``: by Kafka's assignor. Movements that are under way already are included in both.
+    ``kafka_cost``: by Kafka's assignor. Both include the movements that have begun already.
     """
 
     group: str

@@ -14,8 +14,8 @@ from caughtup.models.simulation.streams.run import RunningInstance
 from caughtup.models.what_if.question import ask
 from caughtup.models.what_if.setting import Playable, WhatIfSetting
 
-#: How long a task may stand still, in ms, where no limit is given and no service has seen how long
-#: the application's tasks do: a session timeout and a rebalance.
+#: The default of the longest acceptable standstill of a task (ms), if no service has a record of the
+#: application's standstills: a session timeout and a rebalance.
 WITHIN_MS = 60_000
 _AS_IT_IS = WhatIfSetting()
 _NO_ETAS: Mapping[tuple[str, TaskId], int | None] = MappingProxyType({})
@@ -29,8 +29,8 @@ class Safety(Part):
     restored and no restore rate is known: then stopping isn't safe. ``safe_in_ms``: the time until
     the missing copies are caught up, by their ETAs; None if unknown, or never. ``within_ms`` is the
     longest acceptable standstill. ``open_configs``: the configs of which other values are possible.
-    ``within_from``: where a service has ``within_ms`` from; ``record``: the longest standstill of
-    the last hours.
+    ``within_from``: the source of ``within_ms`` in a service; ``record`` is the longest standstill
+    of the last hours.
     """
 
     safe: bool
@@ -75,7 +75,7 @@ def safe_to_stop(
         longer = f" for longer than {_in_words(still_ms)}" if still_ms else ""
         reason = f"no task stands still{longer}"
         return Safety(True, True, reason, still_ms, worst, 0, within_ms, group.open_configs)
-    lacking, waits_ms = _lacking(group, client, setting, etas_ms)
+    lacking, waits_ms = _missing_copy(group, client, setting, etas_ms)
     if lacking:
         reason = lacking
     elif not known:
@@ -85,13 +85,13 @@ def safe_to_stop(
     return Safety(False, known, reason, still_ms, worst, waits_ms, within_ms, group.open_configs)
 
 
-def _lacking(
+def _missing_copy(
     group: Playable,
     client: str,
     setting: WhatIfSetting,
     etas_ms: Mapping[tuple[str, TaskId], int | None],
 ) -> tuple[str | None, int | None]:
-    """Return why a task would lack a caught-up copy, and in how many ms another one has it."""
+    """Return why a task would lack a caught-up copy, and in how many ms one is caught up."""
     slowest = group.speeds.restore[0] if group.speeds.restore else 0.0
     application = group.application(setting, slowest)
     instances = group.running(application)

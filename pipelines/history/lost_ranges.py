@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.decoding import RefusedError
-from caughtup.models.records.spark.checkpoint_files import decode_batch_end
+from caughtup.models.records.spark_checkpoint_files import decode_batch_end
 from caughtup.pipelines.spark.session import Files, one_line
 
 _Offsets = dict[TopicPartition, int]

@@ -31,8 +31,11 @@ from caughtup.models.decisions.inputs.application_state import (
 )
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.decisions.life import LEADER_STATE_WAIT_MS, GenerationLife, State
-from caughtup.models.groups.assignments import FOLLOWERS_PROTOCOL
-from caughtup.models.groups.generation import StreamsGeneration, read_streams_generation
+from caughtup.models.groups.generation import (
+    FOLLOWERS_PROTOCOL,
+    StreamsGeneration,
+    read_streams_generation,
+)
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.learning.learned import Learned, learn

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from caughtup.models.groups.topic_names import TopicNames
+from caughtup.models.groups.table import TopicNames
 from caughtup.models.histories import offset_sums
 from caughtup.models.wire import user_data
 from tests.fuzz.applications import Applications

@@ -17,7 +17,7 @@ from caughtup.agents.web.metrics.families import ExpositionSettings
 from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.metrics.group_lines import Detail
 from caughtup.agents.web.metrics.service import process_families
-from caughtup.models.lag.objectives import Objectives
+from caughtup.models.watching import Objectives
 from tests.agents.web.metrics.test_spark import looked
 from tests.observability.repository import (
     OPERATING,

@@ -38,14 +38,14 @@ from caughtup.agents.columns import (
 from caughtup.agents.errors import UserError
 from caughtup.agents.looks import ClusterLooks
 from caughtup.agents.progress import Progress
-from caughtup.models.shown.connect import (
+from caughtup.models.shown.connect import connect_lines
+from caughtup.models.shown.connect_lines import (
     ConnectGroupLine,
     ConnectorLine,
     ContradictionLine,
     Line,
     UnassignedLine,
     WorkerLine,
-    connect_lines,
 )
 
 _CLEAR = "\x1b[H\x1b[2J\x1b[3J"

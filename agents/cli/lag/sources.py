@@ -11,7 +11,7 @@ from caughtup.agents.looks import ClusterLooks
 from caughtup.agents.progress import Progress
 from caughtup.models.records.config_lines import ConfigLine
 from caughtup.models.records.fields import changed
-from caughtup.models.shown.configs import config_lines
+from caughtup.models.shown.applications import config_lines
 from caughtup.models.shown.groups import (
     CheckpointProblem,
     GroupLine,

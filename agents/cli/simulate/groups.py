@@ -22,8 +22,7 @@ from caughtup.models.simulation.streams.topology import AssignmentProtocol
 from caughtup.models.what_if.beginning import Speeds
 from caughtup.models.what_if.consumer_group import consumer_group_of
 from caughtup.models.what_if.question import application_of_group
-from caughtup.models.what_if.recorded import RecordedGroup
-from caughtup.models.what_if.setting import Playable
+from caughtup.models.what_if.setting import Playable, RecordedGroup
 
 _WHOLE = re.compile(r"-?[0-9]{1,19}")
 

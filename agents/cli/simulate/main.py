@@ -32,9 +32,8 @@ from caughtup.models.assignors.registry import ASSIGNORS
 from caughtup.models.errors import CaughtupError
 from caughtup.models.simulation.streams.plan import PlannedActions
 from caughtup.models.simulation.streams.topology import AssignmentProtocol
-from caughtup.models.what_if.best import best_plans
 from caughtup.models.what_if.consumer_group import ASSIGNORS as CONSUMER_ASSIGNORS
-from caughtup.models.what_if.question import WhatIfAnswer, ask
+from caughtup.models.what_if.question import WhatIfAnswer, ask, best_plans
 from caughtup.models.what_if.setting import Playable, WhatIfSetting
 
 _ROLLING = "rolling"

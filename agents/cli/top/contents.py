@@ -25,7 +25,7 @@ from caughtup.models.durations import duration
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.fields import Absent, changed
 from caughtup.models.shown.applications import ApplicationView
-from caughtup.models.shown.connect import ConnectView
+from caughtup.models.shown.connect_lines import ConnectView
 from caughtup.models.shown.groups import GroupLine
 from caughtup.models.shown.lag import Line as LagLine
 from caughtup.models.verdicts import LAG, REASSIGNMENTS

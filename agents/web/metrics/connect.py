@@ -14,7 +14,8 @@ from caughtup.models.connect.watching.comparison import RESULTS
 from caughtup.models.connect.watching.watch import Watch
 from caughtup.models.connect_clusters.contradictions import ContradictionKind, configured_items
 from caughtup.models.ids import ConnectorTaskId
-from caughtup.models.shown.connect import ConnectorLine, connector_lines, owners
+from caughtup.models.shown.connect import connector_lines, owners
+from caughtup.models.shown.connect_lines import ConnectorLine
 
 _GROUP = ("cluster", "group")
 _CONNECTOR = (*_GROUP, "connector")

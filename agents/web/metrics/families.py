@@ -18,8 +18,8 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.metrics.group_lines import escaped
 from caughtup.models.faults import Isolation
-from caughtup.models.lag.objectives import Objectives
 from caughtup.models.state.cluster import ClusterState
+from caughtup.models.watching import Objectives
 
 #: The part of the service under which failures here are counted.
 PART = "metrics"

@@ -20,7 +20,7 @@ from caughtup.agents.web.metrics.group_lines import (
     fill,
 )
 from caughtup.models.histories.end_columns import NEVER_MS
-from caughtup.models.lag.lag_columns import lag_columns, retention_columns
+from caughtup.models.lag.partition_lag import lag_columns, retention_columns
 from caughtup.models.polls.column_reader import Rows
 from caughtup.models.polls.commit_columns import NO_OFFSET
 from caughtup.models.state.cluster import ClusterState

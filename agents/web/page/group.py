@@ -7,14 +7,15 @@ from itertools import islice
 
 from caughtup.agents.process.health import Health
 from caughtup.agents.web.page.head import Head, encoded, view_with_head
-from caughtup.models.commits.group_commits import LastCommits
+from caughtup.models.commits.table import LastCommits
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.partition_rows import PartitionRow, partition_rows
+from caughtup.models.lag.group_lag import PartitionRow, partition_rows
 from caughtup.models.recent.happenings import Happening
 from caughtup.models.records.fields import ABSENT, Absent, extended, or_none
 from caughtup.models.records.lag_lines import PartitionLine
 from caughtup.models.shown.applications import ApplicationView, application_view
-from caughtup.models.shown.connect import ConnectView, connect_view
+from caughtup.models.shown.connect import connect_view
+from caughtup.models.shown.connect_lines import ConnectView
 from caughtup.models.shown.groups import GroupLine, group_line, with_since
 from caughtup.models.shown.lag import partition_lines
 from caughtup.models.state.cluster import ClusterState

@@ -13,12 +13,12 @@ from caughtup.agents.web.page.head import (
     reassignment_fields,
     view_with_head,
 )
+from caughtup.models.pipeline_progress import StreamLine, stream_lines
 from caughtup.models.recent.happenings import Happening
 from caughtup.models.records.fields import Part, extended
 from caughtup.models.shown.applications import ChangeLine, change_line, pending_movements
 from caughtup.models.shown.connect import connector_lines, unassigned_lines
 from caughtup.models.shown.groups import GroupLine, group_line, with_since
-from caughtup.models.shown.streams import StreamLine, stream_lines
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.verdicts import LAG
 

@@ -16,13 +16,14 @@ from caughtup.agents.web.page.head import (
     view_with_head,
 )
 from caughtup.models.faults import Fault, SetAside
+from caughtup.models.pipeline_progress import StreamLine, stream_lines
 from caughtup.models.recent.happenings import Happening, Kind
 from caughtup.models.recent.rings import Series
 from caughtup.models.records.fields import Part
 from caughtup.models.shown.applications import ApplicationView, application_view
-from caughtup.models.shown.connect import ConnectView, connect_view
+from caughtup.models.shown.connect import connect_view
+from caughtup.models.shown.connect_lines import ConnectView
 from caughtup.models.shown.groups import CheckpointProblem, GroupLine, group_line
-from caughtup.models.shown.streams import StreamLine, stream_lines
 from caughtup.models.state.cluster import ClusterState
 
 _FEED_SHOWN = 100

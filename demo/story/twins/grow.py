@@ -14,7 +14,7 @@ from caughtup.demo.cluster.topics import read_topic
 from caughtup.demo.story.growing import FIRST, LAST, actives, is_balanced, now_ms
 from caughtup.demo.story.truth import recommendations_in_log
 from caughtup.demo.story.twins.stage import FOLLOWS, TASKS, TwinStage
-from caughtup.models.decisions.membership_change import waited_ms
+from caughtup.models.decisions.rebalancing_cost import waited_ms
 from caughtup.models.groups.generation import StreamsGeneration, read_streams_generation
 from caughtup.models.polls.batch import decode_batch
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS, RecordType

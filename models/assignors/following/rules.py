@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from caughtup.models.assignment.active_bound import most_actives
+from caughtup.models.assignment.client_state import most_actives
 from caughtup.models.assignment.configs import Configs
 from caughtup.models.assignors.following.placement import UNKNOWN, ClientStates, Placement
 from caughtup.models.assignors.following.recommendation import FollowedRecommendation, Objection

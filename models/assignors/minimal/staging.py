@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from caughtup.models.assignment.active_bound import most_actives
+from caughtup.models.assignment.client_state import most_actives
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.minimal.copies import NO_CLIENT, ExistingCopies
 from caughtup.models.assignors.minimal.plan import Plan, find_plan, spread_of, worth_in

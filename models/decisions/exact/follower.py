@@ -1,4 +1,4 @@
-"""Exact mode where a follower decides: did it do what it says, and what its rules say?"""
+"""Exact mode for a follower: its decision compared with its rules and with the assignment."""
 
 from __future__ import annotations
 
@@ -14,8 +14,13 @@ from caughtup.models.assignors.following.recommendation import (
     Objection,
     read_followed,
 )
-from caughtup.models.decisions.exact.generation import FOLLOWER, ExactResult, compared, in_words
-from caughtup.models.decisions.exact.members import compare_members
+from caughtup.models.decisions.exact.comparison import (
+    FOLLOWER,
+    ExactResult,
+    compare_members,
+    compared,
+    listed,
+)
 from caughtup.models.decisions.inputs.application_state import ApplicationState
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.errors import CaughtupError, ScenarioError
@@ -23,7 +28,7 @@ from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.records.fields import changed, json_values, or_none
 from caughtup.models.records.recommendations import RecommendationRecord, Result
 
-#: Outcomes of a follower that had no recommendation it could read.
+#: Outcomes of a follower that had no readable recommendation.
 _UNREAD = frozenset(
     {
         "reading",
@@ -35,13 +40,13 @@ _UNREAD = frozenset(
         "no_signing_key",
     }
 )
-_MOST_TOLD = 500
+_MOST_CHARACTERS = 500
 
 
 class PublishedRecommendation(NamedTuple):
-    """A recommendation as a follower reads it, None if it refuses to.
+    """A recommendation as a follower reads it; ``followed`` is None if it refuses it.
 
-    ``warm_ups``: those of each process, ids as their text.
+    ``warm_ups``: the warm-ups of each process, ids as text.
     """
 
     decision_id: str
@@ -50,7 +55,7 @@ class PublishedRecommendation(NamedTuple):
 
 
 def read_published(record: RecommendationRecord, group: str) -> PublishedRecommendation:
-    """Read a recommendation as a follower of the group does, by its own rules."""
+    """Return a recommendation as a follower of the group reads it."""
     followed = None
     with suppress(CaughtupError):
         followed = read_followed(json_values(record), group)
@@ -67,15 +72,15 @@ def recompute_follower(
     state: ApplicationState,
     published: Sequence[PublishedRecommendation],
 ) -> ExactResult:
-    """Decide a generation again as the follower in its leader does, and compare.
+    """Return the comparison of a follower's decision with its rules and with the assignment.
 
-    Its rules are applied to what it saw, and to the recommendation that it says it followed if
-    that is among the ``published``; then what every member was given is compared with what it
-    decided. The result's decision is the follower's, its movements are the recommendation's.
+    The rules are applied to the state that it published, and to the recommendation that it says it
+    followed, if that is among ``published``. Then every member's assignment is compared with the
+    follower's decision, which is the result's; its movements are the recommendation's.
     """
     outcome = state.outcome
     found = _compare(generation, inputs, state, published)
-    told = f"{outcome.reason}: {or_none(outcome.message) or ''}"[:_MOST_TOLD]
+    told = f"{outcome.reason}: {or_none(outcome.message) or ''}"[:_MOST_CHARACTERS]
     return found._replace(leader=changed(found.leader, told=told))
 
 
@@ -112,7 +117,7 @@ def _compare(
         return _result("undetermined", error.message, decision)
     if not differences:
         return _result("match", "", decision)
-    texts = in_words([one.text for one in differences])
+    texts = listed([one.text for one in differences])
     result: Result = "mismatch" if any(one.certain for one in differences) else "undetermined"
     return _result("undetermined" if inputs.unknown else result, texts, decision)
 
@@ -130,7 +135,7 @@ def _find(
 def _newest(
     state: ApplicationState, published: Sequence[PublishedRecommendation]
 ) -> FollowedRecommendation | Objection:
-    """Return what the follower had read, as far as it is known here; else why it says it had none."""
+    """Return the recommendation that the follower had read, else its reason for having none."""
     name = or_none(state.outcome.followed)
     if state.follower is not None and state.outcome.reason not in _UNREAD:
         name = or_none(state.follower.newest)
@@ -143,9 +148,9 @@ def _newest(
 def _differs_from_rules(
     state: ApplicationState, scenario: Scenario, newest: FollowedRecommendation | Objection
 ) -> str:
-    """Describe where the follower's decision isn't what its rules give, "" where it is.
+    """Return where the follower's decision differs from its rules, "" if it doesn't.
 
-    One that doesn't tell how long it had waited is taken at its word that it had waited enough.
+    If it doesn't publish how long it had waited, its outcome ``given_up`` is taken as true.
     """
     outcome, basis = state.outcome, state.follower
     follow_up_ms = or_none(outcome.follow_up_ms)
@@ -180,7 +185,7 @@ def _differs_from_rules(
 
 
 def _decision(state: ApplicationState, warm_ups: Mapping[str, frozenset[str]]) -> Decision:
-    """Return what the follower decided; which of its standbys are warm-ups the record tells."""
+    """Return the follower's decision; the recommendation shows which standbys are warm-ups."""
     clients = {}
     for process, active in sorted(state.active.items()):
         standby = state.standby[process]

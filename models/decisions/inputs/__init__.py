@@ -1,4 +1,4 @@
-"""A generation's inputs: gathered from the wire, or told by its leader.
+"""A generation's inputs: gathered from the group's records, or published by its leader.
 
 Imports groups, tasks and assignors; learning and the rest of decisions import it.
 """

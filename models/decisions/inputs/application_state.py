@@ -1,17 +1,22 @@
-"""What an application's leader published of a rebalance: all that it decided from.
+"""The inputs of a rebalance as the application's leader published them (``application_state``).
 
-A follower inside the application publishes it (followers/); nothing of it has to be inferred.
+A follower inside the application publishes them (followers/), so nothing has to be inferred.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from caughtup.models.assignment.compact import CompactScenario, read_compact
-from caughtup.models.decisions.inputs.gathering import CLOCK_ALLOWANCE_MS, RECOMMENDED
+from caughtup.models.decisions.inputs.gathering import (
+    CLOCK_ALLOWANCE_MS,
+    RECOMMENDED,
+    GenerationInputs,
+)
 from caughtup.models.errors import ScenarioError
 from caughtup.models.groups.generation import StreamsGeneration
+from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.records.application_states import (
     FORMAT,
@@ -22,18 +27,19 @@ from caughtup.models.records.application_states import (
 from caughtup.models.records.decoding import BAD_TYPE, RefusedError, require_agreement
 from caughtup.models.records.fields import ABSENT, json_values, or_none
 from caughtup.models.records.keys import decode_group
+from caughtup.models.records.recommendations import KnownConfigRecord
 
 _STRATEGY = "rack.aware.assignment.strategy"
 
 
 @dataclass(frozen=True, slots=True)
 class ApplicationState:
-    """One rebalance as its leader saw it.
+    """A rebalance as its leader published it.
 
-    ``at_ms`` is the record's timestamp by the broker. ``outcome`` is what the follower did, and
-    ``active`` and ``standby`` what it assigned to each process. ``follower`` has the other inputs
-    of its decision, None where it did not publish them. ``left_out`` names inputs that the leader
-    may have decided by and did not publish.
+    ``at_ms`` is the record's timestamp by the broker. ``outcome`` is the follower's, ``active`` and
+    ``standby`` are the tasks that it assigned to each process. ``follower`` has the other inputs of
+    its decision, None if it didn't publish them. ``left_out`` names inputs that the leader may have
+    decided by and didn't publish.
     """
 
     state_id: str
@@ -46,14 +52,14 @@ class ApplicationState:
     left_out: tuple[str, ...]
 
     def recommendations(self) -> frozenset[str | None]:
-        """Name the recommendations that it was decided with, by their decision ids."""
+        """Return the decision ids of the recommendations that it was decided with."""
         newest = None if self.follower is None else or_none(self.follower.newest)
         return frozenset((or_none(self.outcome.followed), newest))
 
     def is_of(self, generation: StreamsGeneration) -> bool:
-        """Return whether it speaks of the rebalance that completed with a generation.
+        """Return whether it is of the rebalance that completed with a generation.
 
-        The processes are the same, and so is what each of them ran before.
+        The processes and the tasks that each ran before must be the same.
         """
         clients = self.scenario.clients
         return clients.keys() == generation.clients.keys() and all(
@@ -66,10 +72,10 @@ class ApplicationState:
 def find_state(
     generation: StreamsGeneration, states: Sequence[ApplicationState]
 ) -> ApplicationState | None:
-    """Find what the leader told of the rebalance that completed with a generation.
+    """Return the state that the leader published of the rebalance that completed with a generation.
 
-    Of several that fit, the first since the members had joined: follow-ups in which nothing
-    changed look alike. ``states`` are in the order in which they were published.
+    If several match, as in follow-up rebalances without a change, it is the first one since the
+    members joined. ``states`` are in the order of publication.
     """
     since_ms = generation.as_of_ms - CLOCK_ALLOWANCE_MS
     return next((one for one in states if one.at_ms >= since_ms and one.is_of(generation)), None)
@@ -78,7 +84,7 @@ def find_state(
 def read_state(
     key: bytes | None, value: bytes | None, at_ms: int
 ) -> tuple[str, ApplicationState | None]:
-    """Decode a record: the group, and its leader's state; None: it is to be forgotten.
+    """Return the group and the leader's state of a record, None for a tombstone.
 
     ``at_ms`` is the record's timestamp. Raises RefusedError.
     """
@@ -95,7 +101,7 @@ def read_state(
 
 
 def application_state(record: ApplicationStateRecord, at_ms: int) -> ApplicationState:
-    """Return what a record says, with typed ids; ``at_ms`` is its timestamp.
+    """Return a record with typed ids; ``at_ms`` is its timestamp.
 
     Raises ScenarioError, whose message names the field.
     """
@@ -137,3 +143,73 @@ def application_state(record: ApplicationStateRecord, at_ms: int) -> Application
 
 def _tasks(texts: Sequence[str] | None) -> frozenset[TaskId]:
     return frozenset(map(TaskId.parse, texts or ()))
+
+
+APPLICATION = "application"
+
+
+def leader_inputs(
+    generation: StreamsGeneration, state: ApplicationState, gathered: GenerationInputs
+) -> GenerationInputs:
+    """Return the inputs that the leader published in place of the gathered ones.
+
+    Nothing is inferred or assumed then; unknown are those that it left out, and members whose
+    subscriptions can't be read.
+    """
+    name = f"{generation.group}/{generation.generation}"
+    skipped = [doubt for doubt in gathered.unknown if doubt.startswith("member left out")]
+    ends = {
+        task: _end_offset_sum(generation, state, task) or gathered.ends.get(task)
+        for task, one in state.scenario.tasks.items()
+        if one.stateful
+    }
+    return replace(
+        gathered,
+        scenario=replace(state.scenario, name=name),
+        ends=ends,
+        unknown=(*skipped, *state.left_out),
+        inferred=(),
+        assumed=(),
+        changelogs_from=APPLICATION,
+        tentative=False,
+        contradicted=tuple(_contradicted(state, gathered)),
+        configs=tuple(
+            KnownConfigRecord(
+                name, _text(value), _text(value) if isinstance(value, list) else value, "read"
+            )
+            for name, value in sorted(state.scenario.config.items())
+            if value is not None
+        ),
+    )
+
+
+def _text(value: int | str | list[str]) -> str:
+    return (",".join(value) or "none") if isinstance(value, list) else str(value)
+
+
+def _contradicted(state: ApplicationState, gathered: GenerationInputs) -> Iterator[str]:
+    """Yield the configs that differ between the settings and the application."""
+    runs = state.scenario.config
+    for name, value in sorted(gathered.scenario.config.items()):
+        if name not in gathered.assumed and name in runs and runs[name] != value:
+            yield f"{name}: {value} in the settings, {runs[name]} in the application"
+
+
+def _end_offset_sum(
+    generation: StreamsGeneration, state: ApplicationState, task: TaskId
+) -> EndOffsetSum | None:
+    """Return a task's end offset sum by clients' lags and offset sums; None if none is usable.
+
+    A client that reported nothing lags by the whole log; another by what follows its offset sum,
+    unless that lies beyond the end.
+    """
+    found: int | None = None
+    for process in state.scenario.clients:
+        lag = state.scenario.lag_of(process, task)
+        offset_sum = generation.clients[process].offset_sums.get(task, 0)
+        if lag is None or lag < 0 or offset_sum < 0:
+            continue
+        if offset_sum == 0:
+            return EndOffsetSum(lag, lag)
+        found = max(found or 0, offset_sum + lag)
+    return None if found is None else EndOffsetSum(found, found)

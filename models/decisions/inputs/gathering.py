@@ -1,7 +1,7 @@
-"""What an assignor decides from, gathered from one generation on the wire.
+"""The inputs of an assignor, gathered from the records of one generation.
 
-The result is a scenario, from whose record any decision can be made again, together with what
-about it was inferred, assumed or could not be known.
+The result is a scenario, by which any decision can be made again, and which parts of it were
+inferred, assumed, or are unknown.
 """
 
 from __future__ import annotations
@@ -20,36 +20,33 @@ from caughtup.models.offsets import LATEST_OFFSET, LONG_MAX, UNKNOWN_OFFSET_SUM,
 from caughtup.models.parameters import DEFAULTS, TAGS, ApplicationParameters
 from caughtup.models.partition_assignor.rebalance import MemberSubscription, clients_of
 from caughtup.models.records.recommendations import KnownConfigRecord
-from caughtup.models.tasks.end_offset_sums import (
+from caughtup.models.tasks.changelogs import (
     SourceCommits,
     changelog_partitions,
     end_offset_sums,
+    find_changelogs,
 )
 from caughtup.models.tasks.placements import possible_changelogs, widest_bounds
-from caughtup.models.tasks.topology import find_changelogs
 
 #: The assignor whose decisions are recommended.
 RECOMMENDED = "minimal_movement"
-#: How far a broker's clock may be ahead of ours when end offsets are matched to a moment, in ms.
+#: How far (ms) a broker's clock may be ahead of ours when end offsets at a time are looked up.
 CLOCK_ALLOWANCE_MS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class GenerationInputs:
-    """A scenario, and what is not certain about it.
+    """A scenario, and what is uncertain about it.
 
-    ``scenario`` names the assignor that recommends, and has each task's lag of who has nothing of
-    it as the greatest. ``unknown`` says why the leader may have
-    decided from something else; empty when every input that matters is known. ``inferred``
-    and ``assumed`` name what was not read from the wire or the settings. ``ends`` holds each
-    stateful task's end offset sum, None where it could not be bounded. ``tentative`` as long as a
-    topic that nobody has looked at yet may be a changelog. ``projected`` if the scenario is not
-    what the generation was decided from, but what the next one would be. ``contradicted`` says
-    which configs the settings give otherwise than the application, whose word counts, or than its
-    leaders decide. ``configs`` is what is known of each config, empty where nobody asked yet.
-    ``placed`` as for ``Changelogs``.
-    ``replicas`` has the rack of each partition's replicas, None of one without; None where nobody
-    looked them up.
+    ``scenario`` names the recommending assignor, and its greatest lags are those of clients without
+    state. ``ends``: each stateful task's end offset sum, None if it has no bounds. ``unknown``: why
+    the leader may have decided by other inputs; empty when all that matter are known. ``inferred``
+    and ``assumed`` name inputs that weren't read from records or settings. ``tentative``: a topic
+    whose partitions aren't known yet may be a changelog. ``projected``: the scenario is the next
+    rebalance's. ``contradicted``: configs that differ in the settings and in the application or in
+    its leaders' decisions, both of which count more. ``configs``: what is known of each config,
+    empty before they are looked up. ``placed``: see ``Changelogs``. ``replicas``: the rack of each
+    replica by partition, None for one without; None before they are looked up.
     """
 
     scenario: CompactScenario
@@ -74,12 +71,12 @@ def gather_inputs(
     seen_ms: int,
     placed: Mapping[str, int] | None = None,
 ) -> GenerationInputs:
-    """Gather what the leader decided a generation from.
+    """Return the inputs by which the leader decided a generation.
 
-    ``commits`` are the application's own, ``seen_ms`` is when the generation's record was read:
-    the leader listed end offsets before that and after the group's state changed. ``placed`` as
-    for ``find_changelogs``. The scenario's
-    lags use the upper bound of each end offset sum. Source: StreamsPartitionAssignor.assign.
+    ``commits`` are the application's; ``seen_ms`` is when the generation's record was read: the
+    leader listed end offsets before that and after the group's state changed. ``placed`` as for
+    ``find_changelogs``. The scenario's lags use the upper bound of each end offset sum.
+    Source: StreamsPartitionAssignor.assign.
     """
     tasks = sorted(generation.all_tasks())
     counts = ends.partition_counts()
@@ -122,7 +119,7 @@ def gather_inputs(
             for low, high in unsettled_limits(by_task.get(task, ()), len(sums), bound)
         ):
             unknown.append(unsettled(task, bound))
-    # Whoever reported nothing of a task lags by all there is.
+    # A client that reported nothing of a task lags by its whole state.
     nothing = {
         task: bound.high if bound else greatest.get(task, 0) for task, bound in bounds.items()
     }
@@ -180,7 +177,7 @@ def gather_inputs(
 
 
 def members_of(generation: StreamsGeneration) -> tuple[MemberSubscription, ...]:
-    """Return the members as the leader read them, in the order in which it was told of them."""
+    """Return the members as the leader read them, in the order in which it received them."""
     by_id = {member.member_id: member for member in generation.members()}
     return tuple(
         MemberSubscription(
@@ -198,13 +195,13 @@ def members_of(generation: StreamsGeneration) -> tuple[MemberSubscription, ...]:
 def unsettled_limits(
     reported: Iterable[int], clients: int, bound: EndOffsetSum
 ) -> list[tuple[int, int]]:
-    """List the ``acceptable.recovery.lag`` for which end offset sums within the bound may differ.
+    """Return the spans of ``acceptable.recovery.lag`` for which the decision depends on the end.
 
-    That is, lead to different decisions: from a least to a greatest each, in offsets. ``reported``
-    are the offset sums of those of so many ``clients`` that have any. Between clients
-    only the order of their sums matters, and that doesn't depend on the end. The end decides who is
-    caught up; where all clients stand alike, it decides nothing. A sum beyond the end, of a
-    recreated changelog, counts as nothing restored.
+    Within a span, from a least to a greatest in offsets, two end offset sums within ``bound`` can
+    lead to different decisions. ``reported`` are the offset sums of those ``clients`` that have
+    any. The end decides which clients are caught up; their order by lag doesn't depend on it. If
+    all have the same sum, the end decides nothing. A sum beyond the end, of a recreated changelog,
+    counts as nothing restored.
     """
     offset_sums = [*reported]
     if len(offset_sums) < clients:
@@ -219,7 +216,7 @@ def unsettled_limits(
 
 
 def unsettled(task: TaskId, bound: EndOffsetSum) -> str:
-    """State that a task's end offset sum isn't known well enough."""
+    """Return the doubt that a task's end offset sum isn't known well enough."""
     return (
         f"task {task}: its end offset sum when the leader decided, "
         f"between {bound.low} and {bound.high}"
@@ -229,7 +226,7 @@ def unsettled(task: TaskId, bound: EndOffsetSum) -> str:
 def _without_state(
     generation: StreamsGeneration, bounds: Mapping[TaskId, EndOffsetSum | None]
 ) -> list[str]:
-    """Name tasks that somebody reports state of, but for which no changelog is known."""
+    """Return a doubt for each task of which a client reports state, but no changelog is known."""
     reported = {t for c in generation.clients.values() for t in c.offset_sums}
     missing = sorted((reported & generation.all_tasks()) - bounds.keys())
     return [f"task {task}: it has state, but no changelog is known" for task in missing]

@@ -30,7 +30,7 @@ from caughtup.agents.web.page.parts import whole_steps
 from caughtup.demo.fleet.large_group import CHANGELOG, END_OFFSET, GROUP, LargeGroup
 from caughtup.models.decisions import generation as deciding
 from caughtup.models.decisions.life import State
-from caughtup.models.groups import classic
+from caughtup.models.groups import membership
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.polls.batch import Record, decode_batch
@@ -165,14 +165,14 @@ async def test_what_takes_long_is_on_other_threads(monkeypatch: pytest.MonkeyPat
 
         monkeypatch.setattr(module, name, watched)
 
-    watch(classic, "read_streams_generation")
-    watch(classic, "classic_membership")
+    watch(membership, "read_streams_generation")
+    watch(membership, "classic_membership")
     watch(deciding, "gather_inputs")
     watch(deciding, "learn")
     watch(deciding, "recommendation")
     watch(deciding, "read_back")
     watch(deciding, "project")
-    watch(deciding, "given_copies")
+    watch(deciding, "assigned_copies")
     watch(recommender, "encode_recommendation")
     await story(FEW)
     assert len(threads) == 9

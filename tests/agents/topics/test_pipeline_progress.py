@@ -9,10 +9,9 @@ import pytest
 
 from caughtup.agents.topics.reports import pipeline_progress
 from caughtup.agents.web.metrics.spark import PIPELINE_FAMILIES
-from caughtup.models.pipeline_progress import StreamProgress, StreamProgressTable
+from caughtup.models.pipeline_progress import StreamProgress, StreamProgressTable, stream_lines
 from caughtup.models.records.fields import json_values
 from caughtup.models.records.pipeline_progress import ProgressRecord
-from caughtup.models.shown.streams import stream_lines
 from tests.support.observability.scraping import samples_of
 from tests.support.own_topics.malformed import malformed
 from tests.support.states import cluster_state

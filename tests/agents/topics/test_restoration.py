@@ -19,7 +19,7 @@ from caughtup.agents.topics import restoration
 from caughtup.agents.topics.consumer import ConsumerRecord
 from caughtup.agents.topics.read_to_end import Accepts
 from caughtup.agents.topics.restoration import movements, recommendations, restore_published
-from caughtup.models.decisions import last_by_group
+from caughtup.models.decisions import applications
 from caughtup.models.decisions.learned_configs import learned_record
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.records.learned_configs import FORMAT as LEARNED
@@ -185,7 +185,7 @@ def test_events_of_partitions_movements_are_read_back_and_malformed_ones_refused
 
 
 def test_of_too_many_groups_no_recommendation_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(last_by_group, "MOST_GROUPS", 1)
+    monkeypatch.setattr(applications, "MOST_GROUPS", 1)
     record = recommended_record(*WARMING)
     state = cluster_state()
     for group in (GROUP, "others", GROUP):

@@ -24,8 +24,7 @@ from caughtup.agents.settings import Settings
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.topics import create_topics
 from caughtup.demo.fleet.offset_commits import make_offsets_topic
-from caughtup.models.commits.live import apply_live
-from caughtup.models.commits.past import apply_past
+from caughtup.models.commits.applying import apply_live, apply_past
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from tests.support.service import wait_for

@@ -22,7 +22,7 @@ from caughtup.demo.story.connect.play import SixCases
 from caughtup.demo.story.connect.rows import CaseRow
 from caughtup.models.connect.decision import owned_after
 from caughtup.models.connect.work import written
-from caughtup.models.records.connect.status import Status, decode_status
+from caughtup.models.records.connect import Status, decode_status
 from caughtup.models.simulation.connect import ConnectRun
 from caughtup.models.simulation.time_line import Activity, standing_still
 from caughtup.models.wire.connect_protocol import NOTHING, ConnectorsAndTasks

@@ -7,8 +7,7 @@ import tracemalloc
 
 import pytest
 
-from caughtup.models.commits.live import apply_live
-from caughtup.models.commits.past import apply_past
+from caughtup.models.commits.applying import apply_live, apply_past
 from caughtup.models.commits.steps import STEPS_UP_TO, StepBlocks
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.histories.end_offsets import EndOffsetTable

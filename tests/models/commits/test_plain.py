@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.commits.live import apply_live
-from caughtup.models.commits.past import apply_past
+from caughtup.models.commits.applying import apply_live, apply_past
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.ids import TopicPartition

@@ -12,8 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.commits import table as table_module
-from caughtup.models.commits.live import apply_live
-from caughtup.models.commits.past import apply_past
+from caughtup.models.commits.applying import apply_live, apply_past
 from caughtup.models.commits.steps import StepBlocks
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.histories.commits import CommitHistory

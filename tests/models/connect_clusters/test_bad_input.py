@@ -8,8 +8,7 @@ import pytest
 
 from caughtup.models.connect.work import written
 from caughtup.models.connect_clusters.topic_sets import TopicSet
-from caughtup.models.records.connect.config import decode_config
-from caughtup.models.records.connect.status import decode_status
+from caughtup.models.records.connect import decode_config, decode_status
 from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata, decode_group_metadata
 from tests.support import wire
 from tests.support.connect.clusters import WorkerCluster, settled

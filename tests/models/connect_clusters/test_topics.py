@@ -6,7 +6,7 @@ from caughtup.models.connect_clusters.configuration import Configuration
 from caughtup.models.connect_clusters.topic_sets import TopicSet, find_topic_sets
 from caughtup.models.ids import ConnectorTaskId
 from caughtup.models.polls.batch import decode_batch
-from caughtup.models.records.connect.config import (
+from caughtup.models.records.connect import (
     ConnectorConfig,
     TaskConfigured,
     TasksCommitted,

@@ -198,7 +198,7 @@ def test_a_store_that_is_wiped_again_and_again_is_flapping() -> None:
     flapping = service.assess(30)[WARMUP]
     assert flapping.verdict == "flapping"
     assert flapping.figures.set_back is not None
-    assert (flapping.figures.set_back.had, flapping.figures.set_back.has) == (40_000, 0)
+    assert (flapping.figures.set_back.before, flapping.figures.set_back.after) == (40_000, 0)
 
 
 def test_an_unknown_offset_sum_says_nothing_of_a_copy() -> None:

@@ -172,7 +172,7 @@ def test_a_copy_waits_while_its_thread_restores_actives() -> None:
 def test_a_copy_that_waited_is_not_stalled_when_its_turn_comes() -> None:
     copy = SimulatedCopy()
     copy.run(PROBING_INTERVAL_MS + MINUTE)
-    copy.history.excuse(copy.now_ms)
+    copy.history.record_waited_until(copy.now_ms)
     assert copy.verdict()[0] == "unknown"
 
 

@@ -6,11 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from caughtup.models.groups import assignments
-from caughtup.models.groups.assignments import decode_assignments
-from caughtup.models.groups.classic import ClassicGroup, read_classic_groups
-from caughtup.models.groups.generation import StreamsGeneration, group_type, read_streams_generation
-from caughtup.models.groups.membership import classic_membership
+from caughtup.models.groups import generation as generation_module
+from caughtup.models.groups.generation import (
+    StreamsGeneration,
+    decode_assignments,
+    group_type,
+    read_streams_generation,
+)
+from caughtup.models.groups.membership import ClassicGroup, classic_membership, read_classic_groups
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.polls.batch import Record
 from caughtup.models.wire.group_metadata import (
@@ -196,7 +199,7 @@ def test_what_members_were_assigned_is_decoded_once(monkeypatch: pytest.MonkeyPa
         decoded.append(data)
         return decode_assignment(data)
 
-    monkeypatch.setattr(assignments, "decode_assignment", counted)
+    monkeypatch.setattr(generation_module, "decode_assignment", counted)
     found = read_classic_groups({GROUP: metadata(generation(1, *WARMING))})[GROUP]
     assert isinstance(found, ClassicGroup)
     assert found.generation is not None

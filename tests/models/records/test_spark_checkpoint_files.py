@@ -8,9 +8,9 @@ import random
 import pytest
 
 from caughtup.models.ids import TopicPartition
+from caughtup.models.records import spark_checkpoint_files as checkpoint_files
 from caughtup.models.records.decoding import RefusedError
-from caughtup.models.records.spark import checkpoint_files
-from caughtup.models.records.spark.checkpoint_files import (
+from caughtup.models.records.spark_checkpoint_files import (
     decode_batch_end,
     decode_first_offsets,
     decode_query_id,

@@ -8,8 +8,8 @@ from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.offsets import EndOffsets
+from caughtup.models.tasks.changelogs import Changelogs, find_changelogs
 from caughtup.models.tasks.placements import possible_changelogs, widest_bounds
-from caughtup.models.tasks.topology import Changelogs, find_changelogs
 
 SOURCES = {"in": 0, "app-by-customer-repartition": 1}
 A, B = "app-a-changelog", "app-b-changelog"

@@ -7,14 +7,19 @@ from dataclasses import replace
 import pytest
 
 from caughtup.models.assignors.following.follower import Patience
-from caughtup.models.decisions.exact.generation import FOLLOWER
+from caughtup.models.decisions.exact.comparison import FOLLOWER
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import TaskId
 from caughtup.models.records.fields import changed
 from caughtup.models.simulation.streams.plan import PlannedActions
 from caughtup.models.simulation.streams.run import RunningInstance
-from caughtup.models.what_if.best import best_plans
-from caughtup.models.what_if.question import LeaderAssignedGroup, UnknownClientError, ask, group_of
+from caughtup.models.what_if.question import (
+    LeaderAssignedGroup,
+    UnknownClientError,
+    ask,
+    best_plans,
+    group_of,
+)
 from caughtup.models.what_if.safety import safe_to_stop
 from caughtup.models.what_if.setting import AS_IT_IS, WhatIfSetting
 from tests.support.groups.records import GROUP

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from caughtup.models.copies.figures import CopyFigures
-from caughtup.models.copies.probing import Probing, assess_probing
-from caughtup.models.copies.probing_history import ProbingHistory
+from caughtup.models.copies.probing import Probing, ProbingHistory, assess_probing
 from caughtup.models.copies.warmups import CopyAssessment
 from caughtup.models.histories.trend import Eta, Trend
 from caughtup.models.ids import CopyKey, TaskId

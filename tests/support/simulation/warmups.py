@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from caughtup.models.copies.history import Observation
-from caughtup.models.copies.probing_history import ProbingHistory
+from caughtup.models.copies.probing import ProbingHistory
 from caughtup.models.copies.warmup_table import WarmupTable
 from caughtup.models.copies.warmups import CopyAssessment
 from caughtup.models.histories.offset_sums import EndOffsetSum

@@ -9,7 +9,8 @@ import pytest
 
 from caughtup.agents.cli.connect import main
 from caughtup.models.connect.work import written
-from caughtup.models.shown.connect import Line, connect_lines
+from caughtup.models.shown.connect import connect_lines
+from caughtup.models.shown.connect_lines import Line
 from tests.support.connect.clusters import WorkerCluster, settled
 from tests.support.connect.playing import GROUP
 

@@ -15,7 +15,7 @@ from caughtup.agents.cli.top.view import Screenful, TopView, status_line, tab_la
 from caughtup.agents.web.page.parts import WholeView
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.fields import changed, json_values
-from caughtup.models.shown.connect import (
+from caughtup.models.shown.connect_lines import (
     ConnectorLine,
     ConnectView,
     ContradictionLine,

@@ -21,11 +21,10 @@ from caughtup.agents.web.metrics.partitions import PARTITION_FAMILIES
 from caughtup.agents.web.metrics.reassignments import REASSIGNMENT_FAMILIES
 from caughtup.agents.web.metrics.service import process_families
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.objectives import Objectives
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.verdicts import LAG
-from caughtup.models.watching import Watching, WatchPatterns
+from caughtup.models.watching import Objectives, Watching, WatchPatterns
 from tests.support.groups.records import GROUP, START_MS, commit, group_tombstone
 from tests.support.groups.streams import WARMING, Member, generation, process
 from tests.support.observability.scraping import COMPATIBLE, Labels, scrape, text

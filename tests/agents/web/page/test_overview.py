@@ -13,7 +13,7 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import done_at_once
 from caughtup.agents.web.page import overview
 from caughtup.agents.web.page.overview import overview_steps
-from caughtup.models.decisions.membership_change import MembershipChange
+from caughtup.models.decisions.rebalancing_cost import MembershipChange
 from caughtup.models.lag.group_lag import Positions
 from caughtup.models.recent.happenings import Happening
 from caughtup.models.records.fields import Part

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.assignment.active_bound import most_actives
+from caughtup.models.assignment.client_state import most_actives
 from caughtup.models.assignment.decision import Decision
 from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.following.placement import RUNNING, ClientStates

@@ -1,18 +1,27 @@
-"""What followed since an instance came or went: rebalances, waits, copies, until all is at rest."""
+"""The cost of a membership change: rebalances, waits and copies, until the application is at rest."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
-from caughtup.models.decisions.membership_change import MembershipChange, begun, followed
+from caughtup.models.assignment.scenario import Scenario, parse_scenario
+from caughtup.models.assignors.registry import decide
+from caughtup.models.decisions.rebalancing_cost import (
+    MembershipChange,
+    add_generation,
+    count_new_copies,
+    plan_cost,
+)
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.groups.generation import StreamsGeneration, read_streams_generation
 from caughtup.models.ids import TaskId
 from caughtup.models.lag.partition_lag import CLOCK_ALLOWANCE_MS
 from caughtup.models.polls.batch import decode_batch
+from caughtup.models.records.fields import json_values
 from tests.support.groups.records import GROUP, START_MS
 from tests.support.groups.streams import (
     HANDED_OVER,
@@ -119,7 +128,7 @@ def test_an_instance_that_leaves_begins_another_change() -> None:
         ("restoring", 0, 50_000, True),
         ("warmup", 0, None, True),  # the end isn't known
         ("warmup", 0, 0, False),  # a copy of nothing
-        ("warmup", 7, 50_000, False),  # begun before
+        ("warmup", 7, 50_000, False),  # count_new_copies before
         ("restoring", None, 50_000, False),  # it ran, or nobody knows what it has
         ("none", 0, 50_000, False),
         ("active", 0, 50_000, False),
@@ -128,11 +137,11 @@ def test_an_instance_that_leaves_begins_another_change() -> None:
 def test_copies_that_are_built_from_nothing_are_named(
     role: str, offset_sum: int | None, end: int | None, counts: bool
 ) -> None:
-    assert begun(generation_of(ALONE), [copy_of(role, offset_sum, end)]) == counts
+    assert count_new_copies(generation_of(ALONE), [copy_of(role, offset_sum, end)]) == counts
 
 
 def test_a_copy_that_is_being_built_already_does_not_begin() -> None:
-    assert begun(generation_of(WAITING), [copy_of("warmup", 0, 50_000)]) == 0
+    assert count_new_copies(generation_of(WAITING), [copy_of("warmup", 0, 50_000)]) == 0
 
 
 def test_a_copy_that_was_dropped_and_begins_again_counts_twice() -> None:
@@ -145,6 +154,56 @@ def test_a_copy_that_was_dropped_and_begins_again_counts_twice() -> None:
     ]
     for before, now in pairwise(seen):
         copies = [building] if now.clients[process(2)].standby() else []
-        change = followed(change, before, now, copies)
+        change = add_generation(change, before, now, copies)
     assert change is not None
     assert (change.copies, change.at_rest_ms) == (2, None)
+
+
+RUNNING, NOTHING = -2, 1_000
+
+
+def joining(tasks: int, clients: int = 2, assignor: str = "high_availability") -> Scenario:
+    """All tasks on the first clients, and one more that has nothing."""
+    names = [f"0_{number}" for number in range(tasks)]
+    owner = {name: number % (clients - 1) for number, name in enumerate(names)}
+    data: dict[str, Any] = {
+        "assignor": assignor,
+        "config": {"acceptable.recovery.lag": 10, "max.warmup.replicas": 2},
+        "tasks": {name: {"stateful": True} for name in names},
+        "clients": {
+            f"00000000-0000-0000-0000-{client:012d}": {
+                "capacity": 1,
+                "previous_active": [name for name in names if owner[name] == client],
+                "previous_standby": [],
+                "lags": {name: RUNNING if owner[name] == client else NOTHING for name in names},
+            }
+            for client in range(clients)
+        },
+    }
+    return parse_scenario(data)
+
+
+def cost(scenario: Scenario) -> dict[str, Any]:
+    return json_values(plan_cost(scenario, decide(scenario)))
+
+
+def test_every_copy_and_every_probing_rebalance_until_balanced_counts() -> None:
+    assert cost(joining(8)) == {
+        "copies": 4,
+        "offsets": 4_000,
+        "rebalances": 2,
+        "seconds": 1_200.0,
+        "estimated": False,
+    }
+
+
+def test_a_balanced_group_costs_nothing() -> None:
+    assert cost(joining(1, clients=2))["copies"] == 0
+
+
+def test_what_is_too_large_to_be_played_is_told_from_the_first_decision() -> None:
+    large = cost(joining(600, clients=4))
+    assert large["estimated"] is True
+    assert large["copies"] == large["offsets"] / NOTHING
+    assert large["rebalances"] == -(-large["copies"] // 2)
+    assert large["seconds"] == large["rebalances"] * 600

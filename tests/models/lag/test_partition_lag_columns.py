@@ -9,8 +9,12 @@ from hypothesis import strategies as st
 from caughtup.models.histories.end_columns import UNKNOWN_ROW
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.ids import NUMBER_MAX, TopicPartition
-from caughtup.models.lag.lag_columns import lag_columns, retention_columns
-from caughtup.models.lag.partition_lag import CLOCK_ALLOWANCE_MS, partition_lag
+from caughtup.models.lag.partition_lag import (
+    CLOCK_ALLOWANCE_MS,
+    lag_columns,
+    partition_lag,
+    retention_columns,
+)
 from caughtup.models.lag.rates import retention_used
 from caughtup.models.offsets import LONG_MAX, EndOffsets
 from caughtup.models.polls.commit_columns import NO_OFFSET

@@ -1,7 +1,7 @@
-"""A checkpoint's files: which query's it is, where each batch ends, and where the first one began.
+"""Files in the checkpoint of a Spark query: its id, each batch's end offsets, the first offsets.
 
-Spark promises none of these formats. They are as 4.0 writes them, and as its sources' next release
-does; what is otherwise is refused.
+Spark doesn't specify these formats. Decoded are those of Spark 4.0 and of the next release by its
+sources; others are refused.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from caughtup.models.records.decoding import (
 )
 from caughtup.models.records.fields import Offset, TimeMs, Topic
 
-#: How large files may be: 100,000 partitions take two megabytes.
+#: The greatest size of a file: 100,000 partitions take two megabytes.
 MOST_BYTES = 16 << 20
 MOST_ID_BYTES = 4 << 10
-#: Partitions and sources of one query: nobody has as many.
+#: The most partitions and sources of one query.
 MOST_PARTITIONS = 200_000
 MOST_SOURCES = 1_000
-#: What stands for a source that has no offset yet.
+#: The line of a source that has no offset yet.
 _NO_OFFSET = b"-"
 _INDEXED, _NAMED = b"v1", b"v2"
 
@@ -52,10 +52,10 @@ _query = msgspec.json.Decoder(_Query)
 
 
 class BatchEnd(NamedTuple):
-    """Where a batch ends: the next offset to be read of each of its partitions.
+    """The end of a batch: the next offset to read of each of its partitions.
 
-    ``at_ms`` is when it was begun, None where that isn't written. ``sources`` counts the sources
-    that read Kafka, of which some may have no offset yet.
+    ``at_ms`` is when the batch began, None if it isn't in the file. ``sources`` is the number of
+    Kafka sources with offsets.
     """
 
     at_ms: int | None
@@ -64,17 +64,17 @@ class BatchEnd(NamedTuple):
 
 
 def decode_query_id(value: bytes) -> str:
-    """Read ``metadata``: the id of the query, the same after each restart. Raises RefusedError."""
+    """Return the query's id, the same after each restart, from ``metadata``. Raises RefusedError."""
     require_bounded(value, MOST_ID_BYTES)
     found: _Query = _decoded(_query, value)
     return found.id
 
 
 def decode_batch_end(value: bytes) -> BatchEnd:
-    """Read ``offsets/N``. Raises RefusedError.
+    """Return the end of a batch from ``offsets/N``. Raises RefusedError.
 
-    The lines of other sources than Kafka are passed over, and of a partition that two sources of
-    the query read the lower offset counts.
+    Other sources than Kafka are ignored. The lower offset counts of a partition that two sources
+    read.
     """
     version, *lines = _lines(value)
     if version not in (_INDEXED, _NAMED):
@@ -96,19 +96,19 @@ def decode_batch_end(value: bytes) -> BatchEnd:
 
 
 def decode_first_offsets(value: bytes) -> Mapping[TopicPartition, int] | None:
-    """Read ``sources/N/0``: where a source of Kafka began; None of another one's.
+    """Return the first offsets of a Kafka source from ``sources/N/0``; None for another source.
 
     Raises RefusedError.
     """
     if not value.startswith(b"\0"):
-        return None  # the others write no such byte
+        return None  # other sources don't write this byte
     lines = _lines(value[1:])
     offsets = _kafka_offsets(b"\n".join(lines[1:] if lines[0] == _INDEXED else lines))
     return None if offsets is None else _lowest([offsets])
 
 
 def is_commit(value: bytes) -> bool:
-    """Return whether ``commits/N`` is one: whatever it says, it begins with its version."""
+    """Return whether a file ``commits/N`` is complete: then it begins with its version."""
     return value.startswith(b"v")
 
 
@@ -128,7 +128,7 @@ def _unnamed(source: bytes) -> bytes:
 
 
 def _kafka_offsets(line: bytes) -> dict[str, dict[int, int]] | None:
-    """Read the line of a source; None if it isn't Kafka's. Raises RefusedError."""
+    """Return the offsets in the line of a source; None if it isn't Kafka's. Raises RefusedError."""
     require_bounded(line, MOST_BYTES)
     try:
         found: dict[str, dict[int, int]] = _kafka.decode(line)
@@ -142,7 +142,7 @@ def _kafka_offsets(line: bytes) -> dict[str, dict[int, int]] | None:
 
 
 def _is_kafka_like(line: bytes) -> bool:
-    """Return whether a line has numbers by topic and number, as only Kafka's source writes them."""
+    """Return whether a line has numbers by topic and partition, as only Kafka's source writes."""
     try:
         topics = _any_numbers.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError):

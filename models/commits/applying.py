@@ -1,4 +1,9 @@
-"""Applies commits as they arrive: repeated ones all at once, others one by one."""
+"""Applies commits: those from before the service started, and new ones as they arrive.
+
+Past commits are applied a whole poll at once, by vector operations. Only the last commit of each key
+and its time are kept, so that a group's interval is known only after further commits. Of new
+commits, those that repeat an offset are applied all at once, the others one by one.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +13,7 @@ from typing import NoReturn
 import numpy as np
 
 from caughtup.models.clocks import AHEAD_MS
+from caughtup.models.commits.columns import NO_SLOT, NO_WAIT
 from caughtup.models.commits.row_index import NO_HEAD, NO_ROW, PARTITION_BITS, head_of, names_of
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.histories.commits import CommitHistory
@@ -16,6 +22,63 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.polls.column_reader import Ints, Rows
 from caughtup.models.polls.commit_columns import NO_OFFSET, NO_TOPIC_ID, CommitColumns
 from caughtup.models.polls.records import ListedRecords
+
+
+def apply_past(table: CommitTable, commits: CommitColumns) -> None:
+    """Apply commits in the order of their log, as long as nothing beyond them was ever read.
+
+    Reading a log again from its start ends in the same state.
+    """
+    rows, heads = table.row_index.rows(commits, np.flatnonzero(commits.offset != NO_OFFSET))
+    last = _last_in_each_row(table, rows)
+    deleted = commits.offset[last] == NO_OFFSET
+    _delete_rows(table, rows[last[deleted]], heads[last[deleted]])
+    last = last[~deleted]
+    rows, of_head = rows[last], heads[last]
+    columns, ids = table.columns, table.topic_ids
+    offset, time_ms = commits.offset[last], commits.time_ms[last]
+    numbers = np.full(len(commits.topic_ids) + 1, NO_TOPIC_ID, np.int32)
+    named = np.zeros(len(numbers), np.bool_)  # the last is NO_TOPIC_ID's
+    named[commits.topic_id[last]] = True
+    for index in np.flatnonzero(named[:-1]).tolist():
+        numbers[index] = ids.number(commits.topic_ids[index])
+    topic_id = numbers[commits.topic_id[last]]
+
+    before, known_id = columns.offset[rows], columns.topic_id[rows]
+    is_new = before == NO_OFFSET
+    other_topic = (topic_id != NO_TOPIC_ID) & (known_id != NO_TOPIC_ID) & (topic_id != known_id)
+    stays = (before == offset) & ~other_topic
+    moved = rows[~stays]
+    if (columns.slot[moved] != NO_SLOT).any() or columns.is_rewound[moved].any():
+        table.forget_steps(moved)
+    waits = np.maximum(columns.wait_ms[rows], time_ms - columns.commit_ms[rows])
+    columns.wait_ms[rows] = np.where(stays, waits, NO_WAIT)
+    columns.step_ms[rows] = np.where(stays, columns.step_ms[rows], time_ms)
+    columns.offset[rows] = offset
+    columns.commit_ms[rows] = time_ms
+    columns.topic_id[rows] = np.where(is_new | (topic_id != NO_TOPIC_ID), topic_id, known_id)
+    np.add.at(table.row_index.counts, of_head[is_new], 1)
+    if deleted.any():
+        table.sweep(commits.heads)
+
+
+def _last_in_each_row(table: CommitTable, rows: Ints) -> Ints:
+    """Return the index of the last commit in each row, ascending."""
+    found = np.flatnonzero(rows != NO_ROW)
+    stamp, found_rows = table.columns.stamp, rows[found]
+    # numpy keeps the last of several values that are assigned to one row.
+    stamp[found_rows] = found
+    last: Ints = found[stamp[found_rows] == found]
+    return last
+
+
+def _delete_rows(table: CommitTable, rows: Ints, heads: Ints) -> None:
+    there = table.columns.offset[rows] != NO_OFFSET
+    rows = rows[there]
+    table.forget_steps(rows)
+    table.columns.offset[rows] = NO_OFFSET
+    np.subtract.at(table.row_index.counts, heads[there], 1)
+
 
 #: Called with the group and partition of a commit that failed, before the next one.
 OnError = Callable[[str, TopicPartition, Exception], object]
@@ -63,7 +126,7 @@ def apply_live(
             known = None if of_topic == NO_TOPIC_ID else commits.topic_ids[of_topic]
             history = ends.history(partition)
             _apply(table, head, partition, made, time_ms.item(at), known, history, now_ms)
-        except Exception as error:  # noqa: BLE001 - a commit that fails costs itself
+        except Exception as error:  # noqa: BLE001 - a failure must affect this commit only
             on_error(group, partition, error)
     table.sweep(commits.heads)
     table.note(changed)

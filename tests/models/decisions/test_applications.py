@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from caughtup.models.decisions import last_by_group
-from caughtup.models.decisions.last_by_group import LastByGroup
+from caughtup.models.decisions import applications
+from caughtup.models.decisions.applications import LastByGroup
 
 
 def test_the_last_values_of_each_group_are_kept_in_their_order() -> None:
@@ -22,7 +22,7 @@ def test_the_last_values_of_each_group_are_kept_in_their_order() -> None:
 
 
 def test_of_too_many_groups_no_more_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(last_by_group, "MOST_GROUPS", 1)
+    monkeypatch.setattr(applications, "MOST_GROUPS", 1)
     kept = LastByGroup[int]()
     assert kept.add("a", 1)
     assert not kept.add("b", 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from caughtup.models.groups.topic_names import TopicNames
+from caughtup.models.groups.table import TopicNames
 
 OLD, NEW = b"o" * 16, b"n" * 16
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.histories.end_offsets import EndOffsetHistory
-from caughtup.models.lag.seconds import LagSeconds, lag_seconds
+from caughtup.models.lag.figures import LagSeconds, lag_seconds
 from caughtup.models.offsets import EndOffsets
 
 

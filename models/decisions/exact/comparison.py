@@ -1,10 +1,11 @@
-"""Exact mode, member by member: what each should have been given, and where the wire differs."""
+"""Exact mode: a leader's decision made again, and compared with every member's assignment."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Literal, NamedTuple
 
 from caughtup.models.assignment.compact import CompactTask
 from caughtup.models.assignment.decision import ClientDecision, Decision
@@ -16,17 +17,64 @@ from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment, assign_group
 from caughtup.models.partition_assignor.rebalance import ClientMetadata, clients_of
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
+from caughtup.models.records.fields import ABSENT
+from caughtup.models.records.recommendations import LeaderRecord, Result
 
-#: What stands for the probing rebalance's time: any but 0. When it is due, the leader's clock says.
+#: Kafka's default assignor: its name in scenarios, and its class.
+KAFKAS = "high_availability"
+ASSIGNOR = "HighAvailabilityTaskAssignor"
+#: The classes in Kafka 4.3 of the assignors that a leader may have, by their names in scenarios.
+CLASSES: Mapping[str, str] = {
+    KAFKAS: ASSIGNOR,
+    "sticky": "LegacyStickyTaskAssignor",
+    "public_sticky": "StickyTaskAssignor",
+    "fallback_prior": "FallbackPriorTaskAssignor",
+}
+#: The name of followers' assignor.
+FOLLOWER = "FollowingTaskAssignor"
+#: The most doubts or differences that are listed; the others are counted.
+_MOST_LISTED = 20
+
+
+class ExactResult(NamedTuple):
+    """The result of comparing a leader's decision, and that decision if it is known."""
+
+    leader: LeaderRecord
+    decision: Decision | None
+
+    @property
+    def plans(self) -> bool:
+        """Whether the decision's movements are the leader's plan; a follower's is its recommendation."""
+        return self.leader.result == "match" and self.leader.assignor != FOLLOWER
+
+
+def compared(result: Result, why: str, assignor: str = ASSIGNOR, told: str = "") -> LeaderRecord:
+    """Return the record of a comparison with a leader's decision.
+
+    ``told``: the outcome that the application's follower reported, "" without one.
+    """
+    identical: bool | Literal["unknown"] = (
+        "unknown" if result == "undetermined" else result == "match"
+    )
+    return LeaderRecord(assignor, identical, result, why, told or ABSENT)
+
+
+def listed(texts: Sequence[str]) -> str:
+    """Return the texts joined, after the first ``_MOST_LISTED`` only their number."""
+    more = len(texts) - _MOST_LISTED
+    return "; ".join([*texts[:_MOST_LISTED], *([f"and {more:,} more"] if more > 0 else [])])
+
+
+#: A placeholder for the time of a probing rebalance, which is by the leader's clock: any but 0.
 _PROBING_MS = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where a member's assignment differs from what the leader should have given it.
+    """A difference between a member's assignment and the expected one.
 
-    ``certain`` is false where it may come from lags that aren't known exactly: tasks change places
-    between the threads of one process only.
+    ``certain`` is false if inexact lags may cause it: then tasks differ between the threads of one
+    process only.
     """
 
     text: str
@@ -42,11 +90,11 @@ def compare_members(
     *,
     from_hash_map: bool = False,
 ) -> list[Difference]:
-    """List where members were given something else than the decision means for them.
+    """Return the differences between members' assignments and those that follow from a decision.
 
-    ``tasks`` are the scenario's with their partitions, and ``ends`` the end offset sums that its lags
-    were made of. ``from_hash_map`` as for ``assign_group``: a public assignor decided. Raises
-    ScenarioError where the sources of the members' tasks aren't known.
+    ``tasks`` are the scenario's with their partitions; ``ends`` are the end offset sums of its lags.
+    ``from_hash_map`` as for ``assign_group``: a public assignor decided. Raises ScenarioError if
+    the source partitions of the members' tasks are unknown.
     Source: StreamsPartitionAssignor.computeNewAssignment.
     """
     clients = clients_of(members_of(generation))
@@ -62,10 +110,10 @@ def compare_members(
     owned = {task for one in generation.members() for task in generation.tasks_of(one.owned)}
     differences: list[Difference] = []
     for process, client in generation.clients.items():
-        within_process = client.capacity > 1 and not differs_as_a_whole(
+        within_process = client.capacity > 1 and not process_differs(
             client, decision.clients[process], owned
         )
-        certain = not (within_process and _lags_may_tie(clients[process], ends))
+        certain = not (within_process and _is_order_unknown(clients[process], ends))
         differences += [
             Difference(text, certain)
             for member in client.members
@@ -82,17 +130,17 @@ def _task_partitions(tasks: Mapping[TaskId, CompactTask]) -> TaskPartitions:
 
 
 def _leading_process(generation: StreamsGeneration) -> ProcessId | None:
-    """Name the leader's process; None where the leader couldn't be read."""
+    """Return the leader's process; None if the leader couldn't be read."""
     leaders = (one.process for one in generation.members() if one.member_id == generation.leader)
     return next(leaders, None)
 
 
-def differs_as_a_whole(
+def process_differs(
     client: StreamsClient, decided: ClientDecision, owned: Iterable[TaskId]
 ) -> bool:
-    """Return whether a process has other tasks than were decided, whatever its threads have.
+    """Return whether a process as a whole has other tasks than were decided.
 
-    An active may be missing that somebody owned yet, and may be followed meanwhile.
+    An active that another member has yet to revoke may be missing, or be a standby meanwhile.
     """
     active, standby = set(decided.active), set(decided.standby)
     missing = active - client.active()
@@ -104,10 +152,10 @@ def differs_as_a_whole(
     )
 
 
-def _lags_may_tie(client: ClientMetadata, ends: Mapping[TaskId, EndOffsetSum | None]) -> bool:
-    """Return whether it isn't known in which order a thread's tasks lag.
+def _is_order_unknown(client: ClientMetadata, ends: Mapping[TaskId, EndOffsetSum | None]) -> bool:
+    """Return whether the order of a thread's tasks by lag is unknown.
 
-    A thread with too many tasks keeps those that lag least.
+    A thread with too many tasks keeps those with the least lag.
     """
     for reported in client.reported.values():
         bounds: list[tuple[int, int]] = []
@@ -125,7 +173,7 @@ def _lags_may_tie(client: ClientMetadata, ends: Mapping[TaskId, EndOffsetSum | N
 
 
 def _differences(member: StreamsMember, wanted: MemberAssignment) -> list[str]:
-    """Describe where a member's assignment differs, in one line each."""
+    """Return the differences of a member's assignment, in one line each."""
     given = member.assignment
     if given is None:
         return [f"{member.client_id} should have an assignment"]
@@ -145,7 +193,7 @@ def _differences(member: StreamsMember, wanted: MemberAssignment) -> list[str]:
 
 
 def _asks(next_rebalance_ms: int | None) -> str:
-    """Describe what a member asks for at that time."""
+    """Return the rebalance that a member asks for, in words."""
     if next_rebalance_ms is None:
         return "no rebalance"
     return "a probing rebalance" if next_rebalance_ms else "a rebalance at once"

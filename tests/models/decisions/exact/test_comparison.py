@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from caughtup.models.decisions.exact.generation import ASSIGNOR, ExactResult, compared
+from caughtup.models.decisions.exact.comparison import ASSIGNOR, ExactResult, compared
 from caughtup.models.decisions.life import LEADER_STATE_WAIT_MS
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
 from tests.support.decisions import decided_generation, decided_state
