@@ -14,21 +14,19 @@ from faust.app.base import BootStrategy
 from mode import Service
 
 from caughtup.agents.assessor import Assessor
-from caughtup.agents.checkpoints.committer import CheckpointCommitter
-from caughtup.agents.checkpoints.reader import CheckpointReader
+from caughtup.agents.checkpoints.services import CheckpointCommitter, CheckpointReader
 from caughtup.agents.configuration.secret_files import SecretFiles
 from caughtup.agents.connect.reader import ConnectReader
 from caughtup.agents.connect.watcher import ConnectWatcher
 from caughtup.agents.election.agent import Election
 from caughtup.agents.end_offsets import EndOffsetsProbe, end_offsets
 from caughtup.agents.kafka.tokens.keeper import TokenKeeper
-from caughtup.agents.kept_channel import kept_channel
+from caughtup.agents.kept_channel import Wakeup, kept_channel
 from caughtup.agents.lag_topic import LagTopic
 from caughtup.agents.offsets.agent import offsets
 from caughtup.agents.offsets.reader import OffsetsReader
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.supervisor import AgentSupervisor
-from caughtup.agents.process.wakeups import Wakeup
 from caughtup.agents.reassignments.agent import reassignments
 from caughtup.agents.reassignments.probe import ReassignmentsProbe
 from caughtup.agents.recent.sampler import Sampler
@@ -36,8 +34,7 @@ from caughtup.agents.recommendations.agent import recommend
 from caughtup.agents.recommendations.signing import Signer
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import AppliedTopic, apply_topic
-from caughtup.agents.topics.forgetting import Forgetter
-from caughtup.agents.topics.keeper import TopicKeeper
+from caughtup.agents.topics.keeper import Forgetter, TopicKeeper
 from caughtup.agents.topics.publisher import Publisher
 from caughtup.agents.topics.reader import TopicsReader
 from caughtup.agents.topics.reports import (

@@ -9,9 +9,8 @@ from collections.abc import Generator, Iterable
 from mode import Service
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.process.garbage import FreezeOnGrowth
 from caughtup.agents.process.health import Health
-from caughtup.agents.process.turns import done_in_turns
+from caughtup.agents.process.turns import FreezeOnGrowth, done_in_turns
 from caughtup.models.reassignments.watch import shares_of
 from caughtup.models.state.cluster import ClusterState
 

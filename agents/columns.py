@@ -1,7 +1,6 @@
-"""Columns, each declared once: what of a row is in it, how that is written, how it is drawn.
+"""The columns of tables on the terminal and on the page: their fields, units and layout.
 
-The terminal's tables draw them, and the page, which gets those of its tables with each view. A
-figure is written by its unit; ``web/static/shell/format.js`` has those of the page.
+The page gets those of its tables with each view; ``web/static/shell/format.js`` formats its figures.
 """
 
 from __future__ import annotations
@@ -14,11 +13,13 @@ import msgspec
 from caughtup.models.durations import counted, duration, size
 from caughtup.models.records.fields import or_none
 from caughtup.models.verdicts import (
+    CONTRADICTIONS,
     COPIES,
     DECISIONS,
     LAG,
+    OUTCOMES,
     REASSIGNMENTS,
-    Colour,
+    STREAMS,
     Vocabulary,
 )
 
@@ -48,27 +49,17 @@ Unit = Literal[
     "broker is",
 ]
 
-#: What stands for a figure that isn't known, and before one that may be greater.
+#: Stands for an unknown figure, and before a lower bound.
 UNKNOWN = "unknown"
 AT_LEAST = "≥"
 
-#: How bad contradictions of Connect are.
-CONTRADICTIONS: Mapping[str, Colour] = {
-    "failed": "red",
-    "zombie": "red",
-    "unassigned": "red",
-    "not_running": "yellow",
-    "fewer_tasks": "yellow",
-}
-
 
 class Column(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A column: its heading, and how it gives way where there is no room for it.
+    """A column, which shows the attributes ``of`` a row in a ``unit``.
 
-    ``name``: what is in it may be cut in its middle. ``order``: of several columns the one with
-    the smallest is left out first; None: never. ``colours``: of cells, by what is in them.
-    ``of``: the attributes of a row that are in it, written by ``unit``. ``page``: the heading on
-    the page of a column that a table there shows beside those that it draws itself.
+    ``name`` is whether its cells may be shortened. If the columns don't fit, those with the
+    smallest ``order`` are left out first, those with None never. ``colours`` are by the text of a
+    cell. ``page`` is the heading of an additional column on the page.
     """
 
     heading: str
@@ -81,25 +72,25 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
     page: str = ""
 
     def cell(self, row: object, now_ms: int = 0) -> str:
-        """Return what a row has in it at a moment (ms); nothing where that isn't known."""
+        """Return the text of a row's cell at ``now_ms``, empty if unknown."""
         values = [or_none(getattr(row, name)) for name in self.of]
         if self.unit in _TIMES:
             return _TIMES[self.unit](*values, now_ms)
-        return written(self.unit, *values)
+        return formatted(self.unit, *values)
 
 
 def cells(columns: Sequence[Column], row: object, now_ms: int = 0) -> tuple[str, ...]:
-    """Return a row's cells."""
+    """Return the texts of a row's cells."""
     return tuple(column.cell(row, now_ms) for column in columns)
 
 
-def written(unit: Unit, *values: Any) -> str:
-    """Return figures as people read them, in their unit; nothing where they aren't known.
+def formatted(unit: Unit, *values: Any) -> str:
+    """Return values formatted in a unit, empty if unknown.
 
-    ``lag`` takes the lag and the least that it is, in offsets; ``age`` the age of the oldest
-    unread record in seconds and how that was found; ``log end`` the end, the committed offset and
-    the verdict. ``left`` takes bytes, and offsets where those aren't known; ``of`` takes some and
-    all; ``time to go`` takes seconds, and whether that is never.
+    ``lag`` takes the lag and its lower bound, in offsets; ``age`` the age of the oldest unread
+    record in seconds and the method of its estimate; ``log end`` the end, the committed offset and
+    the verdict; ``left`` bytes, and offsets in case bytes are unknown; ``of`` a part and the whole;
+    ``time to go`` seconds, and whether it never ends.
     """
     return _UNITS[unit](*values)
 
@@ -117,10 +108,10 @@ def _age(seconds: float | None, method: str | None) -> str:
 
 
 def _log_end(end: int | None, committed: int | None, verdict: str | None) -> str:
-    """Return the log's end; where a commit is newer than the look at it, what the commit says."""
+    """Return the log end, or a newer committed offset as its lower bound."""
     if end is None:
         return UNKNOWN
-    # A group that has rewound committed in a log that was recreated: its end is right.
+    # A rewound group committed in a log that was recreated since: its end is right.
     if committed is not None and committed > end and verdict != "rewound":
         return f"{AT_LEAST}{committed}"
     return str(end)
@@ -152,12 +143,12 @@ def _broker_is(away: bool, missing: bool, unanswered: bool) -> str:
 
 
 def seconds_since(at_ms: int | None, now_ms: int) -> str:
-    """Return how long ago a moment (ms) was, in whole seconds."""
+    """Return how long ago a time (ms) was, in whole seconds."""
     return "" if at_ms is None else f"{max(0, round((now_ms - at_ms) / 1000))} s"
 
 
 def seconds_until(at_ms: int | None, now_ms: int) -> str:
-    """Return in how long a moment (ms) will be, in whole seconds."""
+    """Return the time until ``at_ms``, in whole seconds."""
     return "" if at_ms is None else f"{max(0, round((at_ms - now_ms) / 1000))} s"
 
 
@@ -165,7 +156,7 @@ def _seconds_to_go(at_ms: int | None, now_ms: int) -> str:
     return "" if at_ms is None else duration(max(0, at_ms - now_ms) / 1000)
 
 
-#: The units of moments, which are written against now.
+#: The units of times, which are relative to now.
 _TIMES: dict[Unit, Callable[..., str]] = {
     "since": seconds_since,
     "until": seconds_until,
@@ -218,7 +209,7 @@ PARTITION_COLUMNS = (
     Column("STATE", colours=LAG.colours, of=("verdict",), unit="state"),
     Column("CLIENT", name=True, order=2, of=("client_id",)),
 )
-#: Of a ``CopyLine``: those that a look at a cluster knows, and those that a service adds.
+#: Of a ``CopyLine``: those of a snapshot, and those that a service adds.
 COPY_COLUMNS = (
     Column("GROUP", name=True, of=("group",)),
     Column("TASK", of=("task",)),
@@ -239,7 +230,7 @@ CONFIG_COLUMNS = (
     Column("KNOWN", of=("known",)),
     Column("WOULD TELL MORE", order=0, of=("would_tell",)),
 )
-#: What --wide adds to groups and partitions, last since it has spaces in it.
+#: Added by --wide to groups and partitions, last since it contains spaces.
 WHY = Column("WHY", of=("why",))
 #: Of an ``ApplicationView``.
 APPLICATION_COLUMNS = (
@@ -292,7 +283,7 @@ ITEM_COLUMNS = (
 )
 #: Of a ``ContradictionLine``, an ``UnassignedLine``, a ``WorkerLine`` and a ``ConnectorLine``.
 CONTRADICTION_COLUMNS = (
-    Column("CONTRADICTION", colours=CONTRADICTIONS, of=("contradiction",)),
+    Column("CONTRADICTION", colours=CONTRADICTIONS.colours, of=("contradiction",)),
     Column("OF", name=True, of=("name",)),
     Column("WORKER", name=True, of=("worker",)),
     Column("FOR", right=True, of=("since_ms",), unit="since"),
@@ -323,15 +314,24 @@ CONNECTOR_COLUMNS = (
 
 
 def _declared(vocabulary: Vocabulary) -> dict[str, Any]:
+    shown = ("word", "colour", "sign", "meaning")
     terms = [
-        {"word": term.word, "colour": term.colour, "sign": term.sign} for term in vocabulary.terms
+        {name: value for name in shown if (value := getattr(term, name))}
+        for term in vocabulary.terms
     ]
     return {"unassessed": vocabulary.unassessed, "terms": terms}
 
 
-#: What the page gets with each view: verdicts, the best first, and the columns of its tables.
+#: Sent to the page with each view: verdicts, the best first, and the columns of its tables.
 DECLARED = {
-    "verdicts": {"lag": _declared(LAG), "reassignments": _declared(REASSIGNMENTS)},
+    "verdicts": {
+        "lag": _declared(LAG),
+        "reassignments": _declared(REASSIGNMENTS),
+        "outcomes": _declared(OUTCOMES),
+        "decisions": _declared(DECISIONS),
+        "contradictions": _declared(CONTRADICTIONS),
+        "streams": _declared(STREAMS),
+    },
     "columns": {
         "reassignments": REASSIGNMENT_COLUMNS,
         "groups": [column for column in GROUP_COLUMNS if column.page],

@@ -14,11 +14,10 @@ from mode import Service
 from caughtup.agents.clock import now_ms
 from caughtup.agents.election.agent import until_active
 from caughtup.agents.kafka.clients import admin_client
-from caughtup.agents.kafka.end_offset_listing import EndOffsetLister, EndOffsetListing
-from caughtup.agents.kafka.readable_ends import ReadableEnds
-from caughtup.agents.kept_channel import KeptChannel
+from caughtup.agents.kafka.end_offset_listing import EndOffsetListing
+from caughtup.agents.kept_channel import KeptChannel, Wakeup
+from caughtup.agents.probes.end_offsets import PROBE, EndOffsetObserver
 from caughtup.agents.process.health import Health
-from caughtup.agents.process.wakeups import Wakeup
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import isolated_record
 from caughtup.agents.topics.publisher import TopicWriter
@@ -33,7 +32,6 @@ from caughtup.models.state.cluster import ClusterState
 
 log = logging.getLogger(__name__)
 
-PROBE = "end_offsets"
 #: Unchanged end offsets are published again this often, so that readers know that they are current.
 _REFRESH_MS = 60_000
 #: Published end offsets that are not in the state after this time are published again: a recreated
@@ -96,10 +94,11 @@ class EndOffsetsProbe(Service):
         super().__init__()
         self._interval = settings.end_offsets_interval
         self._prefix = settings.topic_prefix
-        self._lister = EndOffsetLister(lambda: admin_client(settings, **CLIENT))
+        self._observer = EndOffsetObserver(
+            settings, state, lambda: admin_client(settings, **CLIENT)
+        )
         self._health = health
         self._state = state
-        self._readable = ReadableEnds(settings, state)
         self._topic = topic
         self._hurry = hurry
         self._published: dict[TopicPartition, EndOffsets] = {}
@@ -146,21 +145,10 @@ class EndOffsetsProbe(Service):
         Returns None if the published records have not come back into the state yet.
         """
         self._note_what_was_read()
-        wants = self._wants()
-        listing = await asyncio.to_thread(self._lister.list_ends, wants)
+        listing, found, named = await self._observer.observe(self._wants())
         self._note(listing.given_up)
         self._health.leaderless_partitions = listing.leaderless
-        listed, present = listing.found, listing.present
-        found, faults, now = listed, self._state.faults, now_ms()
-        with faults.isolated(PROBE, "readable ends", now):
-            suspects = self._readable.suspects(listed)
-            await asyncio.to_thread(self._readable.read, suspects, listed)
-            found = self._readable.complete(listed)
-        with faults.isolated(PROBE, "racks of replicas", now):
-            racked = self._state.racked_topics()
-            if racked is not None:
-                self._state.replicas = await asyncio.to_thread(self._lister.replica_racks, racked)
-        named = await asyncio.to_thread(self._lister.topic_ids, self._state.unnamed_topics())
+        present, faults, now = listing.present, self._state.faults, now_ms()
         self._topic_ids |= named
         awaited = self._state.applications.awaited()
         for partition, ends in sorted(found.items()):

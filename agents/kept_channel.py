@@ -1,4 +1,4 @@
-"""A channel between services and agents that loses nothing.
+"""A channel between services and agents that loses nothing, and the wake-ups of the deciding agent.
 
 Faust stops its own channels while its consumer has no partitions, and empties them at a rebalance.
 That suits records that will be read again. We read without Faust's consumer, and only once.
@@ -6,6 +6,7 @@ That suits records that will be read again. We read without Faust's consumer, an
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any
 
 import faust
@@ -42,3 +43,18 @@ class KeptChannel(Channel[Any]):
 def kept_channel(app: faust.App, maxsize: int = 0) -> KeptChannel:
     """Make a KeptChannel."""
     return KeptChannel(app, maxsize=maxsize)
+
+
+class Wakeup(Enum):
+    """The reason why a decision may be due.
+
+    ``GROUPS``: a new generation. ``POSITIONS``: reported positions, by which copies may have caught
+    up. ``END_OFFSETS``: end offsets for which a generation waits. ``RECREATED``: the topic of
+    recommendations was recreated.
+    """
+
+    GROUPS = "groups"
+    POSITIONS = "positions"
+    END_OFFSETS = "end_offsets"
+    TIME = "time"
+    RECREATED = "recreated"

@@ -141,7 +141,7 @@ class LagTopic(Service):
         """Write a group's changed lines, unless it has been at rest since they were written."""
         by, before = self._state.at_rest(group), self._health.probe_errors[PROBE]
         if by is not None and self._at_rest.get(group) is by:
-            await self._others_turn(producer)
+            await self._yield_turn(producer)
             return
         self._at_rest.pop(group, None)
         there = await self._write(producer, group)
@@ -150,7 +150,7 @@ class LagTopic(Service):
         if by is not None and self._health.probe_errors[PROBE] == before and there:
             self._at_rest[group] = by
 
-    async def _others_turn(self, producer: Producer) -> None:
+    async def _yield_turn(self, producer: Producer) -> None:
         """Pause, if this turn of the event loop has taken 5 ms."""
         if time.monotonic() - self._turn > _TURN_SECONDS:
             producer.poll(0)
@@ -165,7 +165,7 @@ class LagTopic(Service):
                 there.add(key)
                 if self._written.get(group, {}).get(key) != hash(value):
                     await self._send(producer, group, key, value)
-                await self._others_turn(producer)
+                await self._yield_turn(producer)
         return there
 
     async def _send(self, producer: Producer, group: str, key: bytes, value: bytes | None) -> None:

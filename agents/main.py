@@ -8,9 +8,7 @@ import click
 from click.shell_completion import get_completion_class
 
 import caughtup
-from caughtup.agents.cli.checkout import CheckoutCommand
-from caughtup.agents.cli.examples import examples
-from caughtup.agents.cli.lazy import LazyCommand, LazyGroup
+from caughtup.agents.cli.commands import CheckoutCommand, LazyCommand, LazyGroup, examples
 from caughtup.agents.process.exiting import exit_process
 
 # Commands import numpy, whose threads would take the signals before the supervisor blocks them.
@@ -51,13 +49,13 @@ for origin, short_help in (
         "caughtup.agents.cli.top.main:top",
         "Watch groups, tasks and reassignments on the whole terminal.",
     ),
-    ("caughtup.agents.cli.explain.main:explain", "Explain an application's last assignment."),
+    ("caughtup.agents.cli.explain:explain", "Explain an application's last assignment."),
     (
         "caughtup.agents.cli.history.main:history",
         "Query the history's tables: what happened, when, and who caused it.",
     ),
     (
-        "caughtup.agents.cli.configs.main:configs",
+        "caughtup.agents.cli.configs:configs",
         "Show the configs of applications, and how each is known.",
     ),
     (
@@ -66,7 +64,6 @@ for origin, short_help in (
     ),
     ("caughtup.agents.cli.check:check", "Check connection and permissions."),
     ("caughtup.agents.cli.rules.main:rules", "Print the alert rules."),
-    ("caughtup.agents.cli.pipeline.main:pipeline", "Run the jobs on Spark."),
     (
         "caughtup.agents.cli.simulate.main:simulate",
         "Play a change to a group in virtual time: what would it cost?",
@@ -82,6 +79,30 @@ for origin, short_help in (
     ),
 ):
     main.add_command(LazyCommand(origin, short_help))
+
+
+@main.group(cls=LazyGroup, short_help="Run the jobs on Spark.")
+def pipeline() -> None:
+    """Run jobs on Spark: record the history of a cluster, and use it."""
+
+
+for origin, short_help in (
+    ("caughtup.agents.cli.pipeline_tables:compact", "Make few files of many in the history."),
+    (
+        "caughtup.agents.cli.pipeline_tables:convert",
+        "Make Delta Lake tables of the history of 0.1.",
+    ),
+    (
+        "caughtup.agents.cli.pipeline_jobs:generations",
+        "Record the generations of Kafka Streams groups.",
+    ),
+    (
+        "caughtup.agents.cli.pipeline_jobs:history",
+        "Write what happens on the cluster to Delta Lake tables.",
+    ),
+    ("caughtup.agents.cli.pipeline_jobs:rates", "Measure how fast copies catch up."),
+):
+    pipeline.add_command(LazyCommand(origin, short_help))
 for origin, short_help, instead in (
     (
         "caughtup.demo.command:demo",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import (
+    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -17,11 +18,60 @@ from pydantic import (
 )
 
 from caughtup.agents.application_settings import ApplicationConfig, parameters_of
-from caughtup.agents.store_settings import StoreSettings
 from caughtup.agents.watching_settings import WatchingSettings, separated
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.records.topics import DEFAULT_PREFIX
 from caughtup.models.watching import WatchPatterns
+
+#: Without a path, and without a user name, which could come with a password.
+_ENDPOINT = re.compile(r"https?://[^\s/@?#]+/?", re.ASCII)
+
+
+class StoreSettings(BaseModel):
+    """The settings for S3, for checkpoints of Spark's queries and the history's tables."""
+
+    s3_endpoint: str | None = Field(
+        default=None,
+        description="The address of an S3 that isn't Amazon's, for checkpoints and the history's "
+        "tables. What is not set of an S3 is what AWS_ENDPOINT_URL, AWS_REGION and the like say.",
+        examples=["https://s3.example.com:9000"],
+    )
+    s3_region: str | None = Field(
+        default=None, min_length=1, description="Its region.", examples=["eu-central-1"]
+    )
+    s3_access_key: str | None = Field(
+        default=None,
+        min_length=1,
+        description="The id of the access key.",
+        examples=["AKIAEXAMPLE"],
+    )
+    s3_secret_key_file: Path | None = Field(
+        default=None,
+        description="A file with the secret of the access key. It is read again when it changes.",
+        examples=["/etc/caughtup/s3.secret"],
+    )
+    s3_session_token_file: Path | None = Field(
+        default=None,
+        description="A file with the session's token, where the access key is one for a while. It "
+        "is read again when it changes.",
+        examples=["/etc/caughtup/s3.token"],
+    )
+
+    @field_validator("s3_endpoint")
+    @classmethod
+    def _is_an_endpoint(cls, given: str | None) -> str | None:
+        if given is not None and not _ENDPOINT.fullmatch(given):
+            raise ValueError("http://HOST:PORT or https://HOST:PORT is expected")
+        return given
+
+    @model_validator(mode="after")
+    def _has_both_keys(self) -> Self:
+        if (self.s3_access_key is None) != (self.s3_secret_key_file is None):
+            raise ValueError("s3_access_key and s3_secret_key_file need each other")
+        if self.s3_session_token_file is not None and self.s3_access_key is None:
+            raise ValueError("s3_session_token_file needs s3_access_key")
+        return self
+
 
 #: A host name or an IPv4 address, or an IPv6 address in brackets, with a port if that is not 9092.
 _ADDRESS = re.compile(r"(?:[^\s:/\[\],]+|\[[0-9A-Fa-f:.%\w]+\])(?::([0-9]{1,5}))?")

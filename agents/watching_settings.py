@@ -8,8 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
 
-from caughtup.models.spark_queries.entries import read_entry
-from caughtup.models.spark_queries.look import GROUP_PREFIX
+from caughtup.models.spark_queries import GROUP_PREFIX, read_entry
 from caughtup.models.watching import SPARK_DRIVERS, Objectives, WatchPatterns
 
 Granularity = Literal["partition", "topic", "group"]

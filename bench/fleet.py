@@ -16,8 +16,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from caughtup.agents.cli.checkout import not_in_checkout
-from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.commands import examples, not_in_checkout
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.agents.progress import Progress
@@ -213,9 +212,9 @@ def _kept(files: RawRecordFiles, batches: Iterable[list[RawRecord]]) -> Iterator
 
 def _write(cluster: EmbeddedCluster, settings: FleetSettings, way: str, sample_ms: int) -> None:
     from caughtup.demo.cluster.topics import create_topics
-    from caughtup.demo.fleet.end_offsets import write_end_offsets
     from caughtup.demo.fleet.offset_commits import make_offsets_topic, write_records
     from caughtup.demo.fleet.protocol import play_fleet
+    from caughtup.demo.fleet.records import write_end_offsets
     from caughtup.demo.fleet.timeline import fleet_events, fleet_topics
 
     create_topics(cluster, fleet_topics(settings))

@@ -16,10 +16,9 @@ from confluent_kafka import Producer
 from rich.console import Console
 from rich.table import Table
 
-from caughtup.agents.cli.checkout import not_in_checkout
-from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.commands import examples, not_in_checkout
 from caughtup.agents.cli.options import format_option
-from caughtup.agents.cli.pipeline.spark import running_spark
+from caughtup.agents.cli.pipeline_jobs import running_spark
 from caughtup.agents.errors import UserError
 from caughtup.agents.progress import Progress
 from caughtup.bench.offsets.command import OFFSETS_PARTITIONS

@@ -20,17 +20,15 @@ from rich.console import Console
 from rich.table import Table
 
 from caughtup.agents.app import create_app
-from caughtup.agents.cli.checkout import not_in_checkout
-from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.commands import examples, not_in_checkout
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.cli.run import prepare
 from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
-from caughtup.agents.process.garbage import collect_seldom
+from caughtup.agents.process.turns import collect_seldom
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
-from caughtup.bench.loop.turns import LoopTurns
-from caughtup.bench.loop.waiting import until
+from caughtup.bench.loop.turns import LoopTurns, until
 from caughtup.bench.offsets.readers import process_figures
 from caughtup.bench.options import partitions_option
 from caughtup.models.errors import CaughtupError

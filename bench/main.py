@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from caughtup.agents.cli.lazy import LazyCommand, LazyGroup
+from caughtup.agents.cli.commands import LazyCommand, LazyGroup
 
 
 @click.group(cls=LazyGroup, short_help="Measure caughtup on this machine.")

@@ -15,8 +15,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from caughtup.agents.cli.checkout import not_in_checkout
-from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.commands import examples, not_in_checkout
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.models.errors import CaughtupError
@@ -35,7 +34,7 @@ class _ServiceProcess:
     """A process of ``caughtup run``; several have the same settings except the ports."""
 
     def __init__(self, cluster: EmbeddedCluster) -> None:
-        from caughtup.demo.processes.ports import free_ports
+        from caughtup.demo.processes.children import free_ports
 
         self._cluster = cluster
         self._port = free_ports(1)[0]

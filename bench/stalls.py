@@ -15,17 +15,16 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from caughtup.agents.cli.checkout import not_in_checkout
-from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.commands import examples, not_in_checkout
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
-from caughtup.agents.kafka.alter_reassignments import quorum_leader, reassigner
+from caughtup.agents.kafka.protocol.client import quorum_leader, reassigner
 from caughtup.agents.progress import Progress
 from caughtup.models.errors import CaughtupError
 
 if TYPE_CHECKING:
     from caughtup.demo.reassignments.churn import ChurnedReassignment, EtaError
-    from caughtup.demo.reassignments.staged import StagedReassignment
+    from caughtup.demo.reassignments.stage import StagedReassignment
     from caughtup.demo.story.stage import DemoStage
 
 #: An ETA is right if its error is at most this share of the time left.

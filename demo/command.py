@@ -15,12 +15,11 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from caughtup.agents.cli.checkout import not_in_checkout
-from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.commands import examples, not_in_checkout
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.cli.run import require_free_port
 from caughtup.agents.errors import UserError
-from caughtup.agents.kafka.alter_reassignments import reassigner
+from caughtup.agents.kafka.protocol.client import reassigner
 from caughtup.agents.settings import Settings
 from caughtup.models.errors import CaughtupError
 
@@ -156,7 +155,7 @@ def _scripted(play: Callable[..., object], console: Console, output: str) -> int
 
 
 def _connect(max_delay: int, web_port: int, console: Console, output: str) -> int:
-    from caughtup.demo.story.connect import printed
+    from caughtup.demo.story.connect import show
     from caughtup.demo.story.connect.show import play
     from caughtup.demo.story.connect.stage import ConnectStage
     from caughtup.demo.story.show import narrator
@@ -165,12 +164,12 @@ def _connect(max_delay: int, web_port: int, console: Console, output: str) -> in
     with ConnectStage(max_delay_ms=1000 * max_delay, web_port=web_port) as stage:
         played = play(stage, narrator(console))
     if output == "json":
-        for line in printed.lines(played):
+        for line in show.lines(played):
             click.echo(msgspec.json.encode(line).decode())
         seconds = round(time.monotonic() - started, 1)
         click.echo(msgspec.json.encode({"ok": played.ok, "seconds": seconds}).decode())
     else:
-        printed.print_played(played, 1000 * max_delay, console)
+        show.print_played(played, 1000 * max_delay, console)
     return 0 if played.ok else 1
 
 

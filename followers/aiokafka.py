@@ -22,16 +22,15 @@ from aiokafka.coordinator.protocol import (
     ConsumerProtocolMemberMetadata,
 )
 
-from caughtup.followers.python.copies import Copies
-from caughtup.followers.python.kafka.connection import Connection
+from caughtup.followers.python.group_snapshot import FollowerSubscription
+from caughtup.followers.python.kafka.log_ends import Connection
 from caughtup.followers.python.member import FollowingMember
-from caughtup.followers.python.members import FollowerSubscription
 from caughtup.followers.python.settings import FollowerSettings
-from caughtup.followers.python.topology import Topology
+from caughtup.followers.python.topology import Copies, Topology
 from caughtup.models.groups.generation import FOLLOWERS_PROTOCOL
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
-from caughtup.models.wire.user_data_encoding import encode_assignment_info
+from caughtup.models.wire.user_data import encode_assignment_info
 
 log = logging.getLogger("caughtup.followers")
 

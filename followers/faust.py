@@ -28,18 +28,22 @@ from faust.types import AppT
 from faust.types.enums import ProcessingGuarantee
 
 from caughtup.followers.aiokafka import rejoin
-from caughtup.followers.python.faust.tables import FaustCopies
-from caughtup.followers.python.faust.topology import CountedTopology
-from caughtup.followers.python.faust.user_data import join_user_data, read_worker, split_user_data
-from caughtup.followers.python.kafka.connection import Connection
+from caughtup.followers.python.faust.worker import (
+    CountedTopology,
+    FaustCopies,
+    join_user_data,
+    read_worker,
+    split_user_data,
+)
+from caughtup.followers.python.group_snapshot import FollowerSubscription
+from caughtup.followers.python.kafka.log_ends import Connection
 from caughtup.followers.python.member import FollowingMember
-from caughtup.followers.python.members import FollowerSubscription
 from caughtup.followers.python.settings import FollowerSettings
 from caughtup.models.assignment.configs import read_configs
 from caughtup.models.groups.generation import FOLLOWERS_PROTOCOL
 from caughtup.models.ids import ProcessId
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
-from caughtup.models.wire.user_data_encoding import encode_assignment_info
+from caughtup.models.wire.user_data import encode_assignment_info
 
 # Registers the store for tables with store="caughtup-memory://".
 STORES.aliases["caughtup-memory"] = "caughtup.followers.python.faust.memory:MemoryStore"

@@ -1,4 +1,4 @@
-"""The verdicts on lag, copies, reassignments and decisions: their words, order and colours.
+"""Verdicts, on lag, copies, reassignments, decisions and more: their words, order and colours.
 
 The terminal, the page, metrics and dashboards use these; the verdicts are decided in
 ``lag/verdict.py``, ``copies/warmups.py``, ``reassignments/verdict.py`` and ``learning/``.
@@ -13,12 +13,16 @@ Colour = Literal["green", "yellow", "red"]
 
 
 class Term(NamedTuple):
-    """A verdict's word, its colour and sign for people, and its colour in Grafana's charts."""
+    """A verdict's word, its colour and sign for people, and its colour in Grafana's charts.
+
+    ``meaning``: what the page says instead of the word, where it says more than that.
+    """
 
     word: str
     colour: Colour
     sign: str
-    chart: str
+    chart: str = "text"
+    meaning: str = ""
 
 
 class Vocabulary:
@@ -50,24 +54,50 @@ LAG = Vocabulary(
     Term("stalled", "red", "◆", "semi-dark-red"),
     Term("stopped", "red", "■", "red"),
 )
-#: The verdicts on copies that restore; charts of copies don't use their colours.
+#: The verdicts on copies that restore.
 COPIES = Vocabulary(
     "unknown",
     Term("caught_up", "green", "✓", "green"),
     Term("warming", "yellow", "→", "blue"),
-    Term("waiting", "yellow", "…", "text"),
+    Term("waiting", "yellow", "…", "yellow"),
     Term("unknown", "yellow", "?", "text"),
-    Term("stranded", "red", "■", "orange"),
-    Term("flapping", "red", "↺", "purple"),
-    Term("stalled", "red", "◆", "semi-dark-red"),
-    Term("chasing", "red", "▲", "red"),
+    Term("stranded", "red", "■", "purple"),
+    Term("flapping", "red", "↺", "orange"),
+    Term("stalled", "red", "◆", "red"),
+    Term("chasing", "red", "▲", "semi-dark-red"),
 )
 #: The results of comparing a leader's decision with Kafka's assignor.
 DECISIONS = Vocabulary(
     "not yet",
-    Term("match", "green", "✓", "green"),
-    Term("undetermined", "yellow", "?", "text"),
-    Term("mismatch", "red", "✗", "red"),
+    Term("match", "green", "✓", "green", "the same as Kafka's own assignor"),
+    Term("undetermined", "yellow", "?", "text", "not known: an input is missing"),
+    Term("mismatch", "red", "✗", "red", "differently from Kafka's own assignor"),
+)
+#: How a reassignment ended.
+OUTCOMES = Vocabulary(
+    "",
+    Term("completed", "green", "✓"),
+    Term("cancelled", "yellow", "↺"),
+    Term("superseded", "yellow", "→"),
+    Term("reverted-partial", "red", "✖"),
+    Term("vanished", "red", "∅"),
+)
+#: How a status of Connect contradicts the assignment or the configuration.
+CONTRADICTIONS = Vocabulary(
+    "",
+    Term("fewer_tasks", "yellow", "△", meaning="no tasks"),
+    Term("not_running", "yellow", "◌", meaning="does not run"),
+    Term("unassigned", "red", "∅"),
+    Term("zombie", "red", "☠"),
+    Term("failed", "red", "✖"),
+)
+#: Of a stream of the data pipeline on Spark.
+STREAMS = Vocabulary(
+    "",
+    Term("running", "green", "✓"),
+    Term("stopped", "yellow", "■"),
+    Term("late", "red", "▲"),
+    Term("failed", "red", "✖"),
 )
 REASSIGNMENTS = Vocabulary(
     "measuring",

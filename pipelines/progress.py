@@ -22,8 +22,7 @@ from pyspark.sql.streaming.listener import (
 from caughtup.models.errors import CaughtupError
 from caughtup.models.records.keys import encode_group
 from caughtup.models.records.pipeline_progress import FORMAT, ProgressRecord, State
-from caughtup.pipelines.spark.jvm import UNANSWERED, how_jvm_ended
-from caughtup.pipelines.spark.session import one_line
+from caughtup.pipelines.spark.session import UNANSWERED, how_jvm_ended, one_line
 from caughtup.pipelines.spark.sources import missing_topics
 
 #: How long the end of a stream waits for reports of its last batches.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from caughtup.demo.processes.ports import free_ports
+from caughtup.demo.processes.children import free_ports
 from caughtup.followers.kafka_streams.jar import build_jar
 
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(900)]

@@ -41,6 +41,17 @@ def test_a_change_of_the_page_is_noticed_and_one_beside_it_is_not(tmp_path: Path
     assert made_from.digest("page", tmp_path) != before
 
 
+def test_a_comment_makes_no_picture_old_and_a_word_on_the_page_does(tmp_path: Path) -> None:
+    view = tmp_path / "agents" / "web" / "page" / "head.py"
+    view.parent.mkdir(parents=True)
+    view.write_text('"""Draw."""\nWORD = "lag"\n')
+    before = made_from.digest("page", tmp_path)
+    view.write_text('"""Draw the head."""\n\n# As Kafka calls it.\nWORD = "lag"\n')
+    assert made_from.digest("page", tmp_path) == before
+    view.write_text('"""Draw."""\nWORD = "delay"\n')
+    assert made_from.digest("page", tmp_path) != before
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", TERMINALS)
 def test_a_picture_of_the_terminal_is_what_the_commands_print_now(name: str) -> None:

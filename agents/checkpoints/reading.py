@@ -21,11 +21,11 @@ from caughtup.models.records.spark_checkpoint_files import (
     decode_query_id,
     is_commit,
 )
-from caughtup.models.spark_queries.entries import Entry, read_entry
-from caughtup.models.spark_queries.look import (
+from caughtup.models.spark_queries import (
     BEGINNING,
     GROUP_PREFIX,
     CommittedBatch,
+    Entry,
     KnownCheckpoint,
     Look,
     Looks,
@@ -34,6 +34,7 @@ from caughtup.models.spark_queries.look import (
     batches_to_read,
     commit_ms,
     last_committed,
+    read_entry,
 )
 
 #: How deep below a folder checkpoints are searched for, and in how many folders.

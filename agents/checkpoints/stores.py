@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from caughtup.models.errors import CaughtupError
-from caughtup.models.spark_queries.entries import Entry
+from caughtup.models.spark_queries import Entry
 
 #: The most names in one folder. By default Spark keeps the last 100 batches of a log.
 _MOST_ENTRIES = 100_000

@@ -1,4 +1,4 @@
-"""``caughtup assign``: assignment decisions from JSON lines, one a line, without Kafka."""
+"""``caughtup assign``: assignment decisions for scenarios in JSON lines, without Kafka."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import click
 import msgspec
 
-from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.strict_json import decode, nested_too_deeply
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
@@ -45,7 +45,7 @@ def assign(repeats: int | None) -> None:
     that cannot be decided gives an error on its line, as do an empty line and one
     longer than 64 MiB; the next line is served all the same, and the exit status is then 1.
     """
-    gc.freeze()  # What was imported is here to stay: no garbage collection has to look through it.
+    gc.freeze()  # imported modules stay: keeps garbage collections short
     failed = False
     out = click.get_binary_stream("stdout")
     for line in _lines(click.get_binary_stream("stdin")):
@@ -58,7 +58,7 @@ def assign(repeats: int | None) -> None:
 
 
 def answer_line(line: bytes, repeats: int | None) -> dict[str, Any]:
-    """Decide one scenario, ``repeats`` times if given, and answer with the decision or an error."""
+    """Return the decision for one scenario, or its error; decide it ``repeats`` times if given."""
     name = None
     try:
         if not line.strip():
@@ -68,7 +68,7 @@ def answer_line(line: bytes, repeats: int | None) -> dict[str, Any]:
             name = _printable(data["name"])
         if fault:
             raise fault
-        decide_once = _decide_rounds if _is_story(data) else _decide_scenario
+        decide_once = _decide_rounds if _has_rounds(data) else _decide_scenario
         milliseconds = []
         for _ in range(repeats or 1):
             decision, nanoseconds = decide_once(data)
@@ -83,12 +83,12 @@ def answer_line(line: bytes, repeats: int | None) -> dict[str, Any]:
     return _error(name, problem.code, problem.message)
 
 
-def _is_story(data: Any) -> bool:
+def _has_rounds(data: Any) -> bool:
     return isinstance(data, dict) and data.get("assignor") in CONNECT_ASSIGNORS
 
 
 def _decide_scenario(data: Any) -> tuple[dict[str, Any], int]:
-    """Decide a scenario of Kafka Streams; return the decision as printed, and its nanoseconds."""
+    """Return a Kafka Streams scenario's decision as printed, and its duration in ns."""
     scenario = parse_scenario(data)
     start = time.perf_counter_ns()
     decision = decide(scenario)
@@ -97,7 +97,7 @@ def _decide_scenario(data: Any) -> tuple[dict[str, Any], int]:
 
 
 def _decide_rounds(data: Any) -> tuple[dict[str, Any], int]:
-    """Decide the rounds of a Connect group; return the same of all of them."""
+    """Return the decisions of a Connect group's rounds as printed, and their duration in ns."""
     group = parse_rounds(data)
     start = time.perf_counter_ns()
     decisions = decide_rounds(group)
@@ -114,12 +114,12 @@ def _too_long() -> dict[str, Any]:
 
 
 def _printable(name: str) -> str | None:
-    """Return the name if it can be printed as UTF-8."""
+    """Return the name if it can be encoded as UTF-8, else None."""
     return name if name.encode(errors="replace").decode() == name else None
 
 
 def _lines(stream: BinaryIO) -> Iterator[bytes | None]:
-    """Yield each line; None for one that is too long, which is passed over in small pieces."""
+    """Yield each line, None for one that is too long, which is skipped in pieces."""
     while piece := stream.readline(_PIECE):
         pieces, length = [piece], len(piece)
         while not piece.endswith(b"\n") and (piece := stream.readline(_PIECE)):

@@ -1,4 +1,4 @@
-"""``caughtup check``: can it connect, what may it do, what can it see."""
+"""``caughtup check``: connection, permissions, and what is visible of the cluster."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from rich.console import Console
 from rich.table import Table
 
 from caughtup.agents.checkpoints.reading import CheckpointLooks
-from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.options import connection_options, format_option, loaded_from
 from caughtup.agents.clock import now_ms
 from caughtup.agents.configuration.s3_access import s3_variables
 from caughtup.agents.configuration.text import printed
 from caughtup.agents.election.instances import list_instances
 from caughtup.agents.errors import UserError
-from caughtup.agents.kafka.admin_results import result_of
+from caughtup.agents.kafka.clients import result_of
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.first_contact import broker_troubles, connect
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
@@ -39,11 +39,11 @@ from caughtup.agents.topics.permissions import READ_OFFSETS, Requirement, missin
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 _TIMEOUT_SECONDS = 10.0
-_UNSEEN = "not known without DESCRIBE and DESCRIBE_CONFIGS on them, which are optional"
+_HIDDEN = "not known without DESCRIBE and DESCRIBE_CONFIGS on them, which are optional"
 
 
 class Finding(NamedTuple):
-    """One thing that was checked: what, whether it holds, and what to do or know about it."""
+    """The result of one check, with its detail or what to do."""
 
     check: str
     ok: bool
@@ -77,7 +77,7 @@ def check(output: str, print_config: bool, **connection: Any) -> None:
         for finding in findings:
             click.echo(msgspec.json.encode(finding._asdict()).decode())
     else:
-        # Names and messages are the cluster's: no markup in them, and none of them cut short.
+        # Names and messages come from the cluster: without markup, and never cut.
         table = Table("check", "")
         table.add_column("detail", overflow="fold")
         for finding in findings:
@@ -91,7 +91,7 @@ def check(output: str, print_config: bool, **connection: Any) -> None:
 
 
 def run_checks(settings: Settings) -> Iterator[Finding]:
-    """Run every check in turn; those that need a connection only once there is one."""
+    """Run the checks, and yield the result of each; without a connection, only some."""
     try:
         admin, cluster = connect(settings)
     except UserError as error:
@@ -99,25 +99,25 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
         yield from _checkpoints(settings)
         return
     yield Finding("connect", True, f"cluster {cluster} at {settings.bootstrap_servers}")
-    yield _guarded(f"read {CONSUMER_OFFSETS}", lambda: _readable_offsets(admin, settings))
-    yield _guarded("describe the cluster", lambda: _describe_cluster(admin))
-    yield _guarded("reach the brokers", lambda: _reach_brokers(admin, settings))
-    yield _guarded("list reassignments", lambda: _list_moves(settings))
+    yield _checked(f"read {CONSUMER_OFFSETS}", lambda: _readable_offsets(admin, settings))
+    yield _checked("describe the cluster", lambda: _describe_cluster(admin))
+    yield _checked("reach the brokers", lambda: _reach_brokers(admin, settings))
+    yield _checked("list reassignments", lambda: _list_reassignments(settings))
     existing = admin.list_topics(timeout=_TIMEOUT_SECONDS).topics
     for wanted in requirements(settings):
         if wanted == READ_OFFSETS:
             continue
         absent = wanted.kind == "topic" and wanted.name not in existing
-        yield _guarded(
+        yield _checked(
             f"{wanted.kind} {wanted.name}", partial(_granted, admin, settings, wanted, absent)
         )
     yield from _topic_problems(admin, settings)
-    yield _guarded("instances", partial(_instances, settings))
+    yield _checked("instances", partial(_instances, settings))
     yield from _checkpoints(settings)
 
 
 def _checkpoints(settings: Settings) -> Iterator[Finding]:
-    """Read the checkpoints of Spark's queries once: those that can be, and what is wrong with others."""
+    """Read the checkpoints of Spark's queries once, and yield their problems."""
     if not settings.spark_checkpoints:
         return
     looks = CheckpointLooks(settings.spark_checkpoints, partial(s3_variables, settings))
@@ -130,7 +130,7 @@ def _checkpoints(settings: Settings) -> Iterator[Finding]:
 
 
 def _topic_problems(admin: AdminClient, settings: Settings) -> Iterator[Finding]:
-    """Describe what is wrong with own topics that exist, or that we may not see it."""
+    """Yield the problems of caughtup's own topics, or that their configs are hidden."""
     try:
         described = describe_topics(admin, settings)
         found = check_topics(admin, settings, described)
@@ -141,9 +141,9 @@ def _topic_problems(admin: AdminClient, settings: Settings) -> Iterator[Finding]
         for problem, why in sorted((problems or {}).items()):
             yield Finding(f"{problem} of {topic}", False, why)
     if not any(found.values()):
-        unseen = described.hidden or None in found.values()
-        seen = "configured as they have to be" if found else "not there yet"
-        yield Finding("own topics", True, _UNSEEN if unseen else seen)
+        hidden = described.hidden or None in found.values()
+        visible = "configured as they have to be" if found else "not there yet"
+        yield Finding("own topics", True, _HIDDEN if hidden else visible)
 
 
 def _instances(settings: Settings) -> str:
@@ -190,7 +190,7 @@ def _granted(admin: AdminClient, settings: Settings, wanted: Requirement, absent
     return f"{operations} allowed"
 
 
-def _list_moves(settings: Settings) -> str:
+def _list_reassignments(settings: Settings) -> str:
     async def count() -> int:
         async with ClusterProtocol(aiokafka_config(settings)) as protocol:
             return len(await protocol.list_reassignments())
@@ -198,12 +198,12 @@ def _list_moves(settings: Settings) -> str:
     return f"{asyncio.run(count())} partitions in movement"
 
 
-def _guarded(name: str, check: Callable[[], str]) -> Finding:
+def _checked(name: str, check: Callable[[], str]) -> Finding:
     try:
         return Finding(name, True, check())
     except KafkaException as error:
         return Finding(name, False, error.args[0].str())
-    except ClusterAuthorizationFailedError:  # its own words hold the broker's whole request
+    except ClusterAuthorizationFailedError:  # its message has the broker's whole request
         return Finding(name, False, "missing: DESCRIBE on the cluster")
     except (KafkaError, UserError, OSError, TimeoutError) as error:
         return Finding(name, False, str(error) or type(error).__name__)

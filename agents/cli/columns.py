@@ -1,6 +1,6 @@
-"""Rows in plain columns: whole names in a pipe, and on a terminal as much of them as it has room for.
+"""Plain columns of text: full names in a pipe, shortened to fit on a terminal.
 
-A row is a line, whatever is in a name, so that grep, head and awk find what they look for.
+Each row is one line, whatever is in its names, for grep, head and awk.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from rich.cells import cell_len
 from caughtup.agents.columns import Column
 
 GAP = "  "
-#: What stands for an empty cell, so that every row has as many words.
+#: Stands for an empty cell, so that all rows have the same number of words.
 NOTHING = "-"
 _ELLIPSIS = "…"
-#: Names are cut in their middle, but to no less than this; rather, columns are left out.
+#: The least widths of shortened names: before columns are left out, and after.
 _SHORTEST, _SHORTEST_OF_ALL = 16, 8
 
 
 class Output(NamedTuple):
-    """Where rows go: ``width`` of the terminal, None where nothing is to be cut; with colours?"""
+    """The terminal's ``width``, None if nothing is cut, and whether it gets colours."""
 
     width: int | None
     colours: bool
 
     @classmethod
     def of_stdout(cls, *, wide: bool) -> Output:
-        """Return what standard output is; the environment has a say in colours."""
+        """Return the properties of standard output; NO_COLOR and TERM=dumb disable colours."""
         terminal = sys.stdout.isatty()
         plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
         return cls(
@@ -42,7 +42,7 @@ class Output(NamedTuple):
 
 
 def printable(text: str) -> str:
-    """Return a text of which every character is printed as it is: the others are escaped."""
+    """Return a text with its unprintable characters escaped."""
     if text.isprintable():
         return text
     return "".join(
@@ -54,7 +54,7 @@ def printable(text: str) -> str:
 def lines(
     columns: Sequence[Column], rows: Sequence[Sequence[str]], output: Output
 ) -> Iterator[str]:
-    """Yield the headings and the rows."""
+    """Yield the heading and the rows as lines."""
     cells = [[printable(cell) or NOTHING for cell in row] for row in rows]
     shown, widths = fitted(columns, cells, output.width)
     heading = _line([columns[at].heading for at in shown], columns, shown, widths, painted=False)
@@ -66,7 +66,7 @@ def lines(
 def fitted(
     columns: Sequence[Column], cells: Sequence[Sequence[str]], room: int | None
 ) -> tuple[list[int], list[int]]:
-    """Return which columns there is room for (None: for all), and how wide each column is then."""
+    """Return the indexes of the columns that fit into ``room`` cells (None: all), and the widths."""
     widths = [
         max(len(column.heading), *(cell_len(row[at]) for row in cells), 0)
         for at, column in enumerate(columns)
@@ -121,7 +121,7 @@ def _line(
 
 
 def elided(text: str, width: int) -> str:
-    """Return a text that takes no more than so many cells: its middle is left out."""
+    """Return a text of at most ``width`` cells, shortened in its middle."""
     if cell_len(text) <= width:
         return text
     left = (width - 1) // 2 + (width - 1) % 2

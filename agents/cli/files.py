@@ -1,4 +1,4 @@
-"""``caughtup files``: what an installation has for others: rules, dashboards, docs, the follower."""
+"""``caughtup files``: the installation's files: rules, dashboards, docs, the follower."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 import click
 
 import caughtup
-from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.commands import examples
 from caughtup.agents.errors import UserError
 
 JAR = "caughtup-follower.jar"
@@ -42,10 +42,10 @@ def files(patterns: tuple[str, ...], directory: Path | None, listing: bool, forc
     if listing == (directory is not None):
         raise click.UsageError("either --to DIR or --list is needed")
     found = shared_files(_PACKAGE)
-    chosen = {name: path for name, path in found.items() if _is_meant(name, patterns)}
+    chosen = {name: path for name, path in found.items() if _matches(name, patterns)}
     for pattern in patterns:
-        if not any(_is_meant(name, [pattern]) for name in found):
-            if _is_meant(JAR, [pattern]):
+        if not any(_matches(name, [pattern]) for name in found):
+            if _matches(JAR, [pattern]):
                 raise UserError(_NO_JAR)
             raise UserError(f"there is no file {pattern}; `caughtup files --list` has their names")
     if directory is None:
@@ -58,10 +58,10 @@ def files(patterns: tuple[str, ...], directory: Path | None, listing: bool, forc
 
 
 def shared_files(package: Path) -> Mapping[str, Path]:
-    """Return the files that a package has for others, by the names under which they are written.
+    """Return the files to share of a package, by the names under which they are written.
 
-    A wheel has them in ``share``; a checkout where pyproject.toml says, and the jar once it is made.
-    Raises UserError where it has neither, as in a wheel that nobody unpacked.
+    A wheel has them in ``share``, a checkout where pyproject.toml says, and the jar once it is
+    built. Raises UserError if it has neither, as in a wheel that isn't unpacked.
     """
     if (share := package / "share").is_dir():
         return dict(sorted(_below(share, share)))
@@ -84,19 +84,19 @@ def _below(root: Path, path: Path) -> Iterator[tuple[str, Path]]:
             yield file.relative_to(root).as_posix(), file
 
 
-def _is_meant(name: str, patterns: tuple[str, ...] | list[str]) -> bool:
+def _matches(name: str, patterns: tuple[str, ...] | list[str]) -> bool:
     paths = (name, *map(str, PurePosixPath(name).parents))
     wanted = [pattern.rstrip("/") for pattern in patterns]
     return not wanted or any(fnmatchcase(path, one) for path in paths for one in wanted)
 
 
 def _write_all(chosen: Mapping[str, Path], directory: Path, force: bool) -> None:
-    """Write files, or none of them where one would be overwritten. Raises UserError."""
+    """Write all files, or none if one would be overwritten. Raises UserError."""
     try:
         contents = {directory / name: path.read_bytes() for name, path in chosen.items()}
-        there = {path for path in contents if path.exists() or path.is_symlink()}
-        same = {path for path in there if path.is_file() and path.read_bytes() == contents[path]}
-        if (differing := sorted(there - same)) and not force:
+        existing = {path for path in contents if path.exists() or path.is_symlink()}
+        same = {path for path in existing if path.is_file() and path.read_bytes() == contents[path]}
+        if (differing := sorted(existing - same)) and not force:
             more = f" and {len(differing) - 1} more" if len(differing) > 1 else ""
             raise UserError(
                 f"{differing[0]}{more}: there already, with another content; nothing was written; "

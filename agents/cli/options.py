@@ -1,11 +1,12 @@
-"""Options that commands share: how to reach the cluster, and what to print."""
+"""Options that commands share: how to reach the cluster or a service, and what to print."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -14,6 +15,11 @@ from caughtup.agents.settings import Settings
 from caughtup.models.security.kafka import SERVICE, KafkaClient, exposures
 from caughtup.models.security.kafka_names import is_secret
 
+if TYPE_CHECKING:
+    from caughtup.agents.cli.service_client import ServiceClient
+
+#: Exit status if no group matched.
+NOTHING_MATCHED = 3
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -25,7 +31,7 @@ class Span(click.ParamType):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return the seconds. Refuses what is none, and what is longer than a day."""
+        """Return the seconds, at most a day."""
         if isinstance(value, float):
             return value
         found = _SPAN.fullmatch(str(value).strip())
@@ -80,7 +86,7 @@ def connection_options(command: Command) -> Command:
 
 
 def watch_options(seconds: float) -> Callable[[Command], Command]:
-    """Return what adds ``--watch`` and ``--every``, by default so many seconds, to a command."""
+    """Return a decorator that adds ``--watch`` and ``--every``, with a default in seconds."""
 
     def add(command: Command) -> Command:
         every = click.option(
@@ -100,10 +106,10 @@ def watch_options(seconds: float) -> Callable[[Command], Command]:
 def settings_of(
     connection: dict[str, Any], clients: Iterable[KafkaClient] = SERVICE, **more: Any
 ) -> Settings:
-    """Make the settings of a command's options; UserError when they don't hold together.
+    """Return the settings from a command's options. Raises UserError if they are invalid.
 
-    ``clients`` are those that the command connects with: what one of them can't honour is refused
-    before any of them does. What is set but not safe is said on standard error.
+    ``clients`` are the Kafka clients that the command uses: a property that one of them does not
+    support is refused. Unsafe settings get a warning on standard error.
     """
     return loaded_from(connection, clients, **more).settings
 
@@ -111,13 +117,13 @@ def settings_of(
 def loaded_from(
     connection: dict[str, Any], clients: Iterable[KafkaClient] = SERVICE, **more: Any
 ) -> Loaded:
-    """Make the settings, and where each was given; otherwise as ``settings_of``."""
+    """Return the settings, and where each was given; otherwise as ``settings_of``."""
     given: dict[str, Any] = {"bootstrap_servers": connection["bootstrap_servers"], **more}
     properties = {}
     for entry in connection["properties"]:
         name, equals, value = entry.partition("=")
         if not equals:
-            # What stands there may be a secret whose name was forgotten.
+            # Not repeated: it may be a secret without its name.
             raise click.BadParameter("NAME=VALUE is expected", param_hint="--kafka")
         properties[name.strip()] = value
     loaded = read_settings(connection["config"], clients=clients, kafka=properties, **given)
@@ -134,3 +140,67 @@ def loaded_from(
 
 def _warn(message: str) -> None:
     click.echo(f"caughtup: warning: {message}", err=True)
+
+
+#: Options to connect to the cluster, which a service doesn't need.
+_OF_THE_CLUSTER = {
+    "bootstrap_servers": "--bootstrap-servers",
+    "config": "--config",
+    "properties": "--kafka",
+}
+_OF_THE_SERVICE = {"token_file": "--token-file", "service_ca": "--service-ca"}
+
+
+def service_options(command: Command) -> Command:
+    """Add ``--service``, ``--token-file`` and ``--service-ca`` to a command."""
+    for option in (
+        click.option(
+            "--service-ca",
+            type=click.Path(path_type=Path, dir_okay=False),
+            metavar="FILE",
+            help="Who signs the service's certificate (PEM). [default: whom this system trusts]",
+        ),
+        click.option(
+            "--token-file",
+            type=click.Path(path_type=Path, dir_okay=False),
+            metavar="FILE",
+            help="The token that the service wants: a file with what its web_token_file has.",
+        ),
+        click.option(
+            "--service",
+            metavar="URL",
+            help="Ask the service that runs there, such as http://127.0.0.1:8080, and not the "
+            "cluster: it knows the past, one look does not.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def service_of(connection: dict[str, Any]) -> ServiceClient | None:
+    """Return a client of the service in the options, None without ``--service``.
+
+    Removes the options from ``connection``. Raises UsageError for contradictory options, UserError
+    for a bad address, token or certificate.
+    """
+    url, token_file, ca = (connection.pop(name) for name in ("service", *_OF_THE_SERVICE))
+    if url is None:
+        given = dict(zip(_OF_THE_SERVICE.values(), (token_file, ca), strict=True))
+        for option in (option for option, value in given.items() if value is not None):
+            raise click.UsageError(f"{option} needs a service: name it with --service URL")
+        return None
+    for name, option in _OF_THE_CLUSTER.items():
+        if connection[name]:
+            raise click.UsageError(
+                f"--service asks a service instead of the cluster: leave {option} out"
+            )
+    from caughtup.agents.cli.service_client import ServiceClient
+
+    return ServiceClient(url, token_file, ca)
+
+
+def matching_groups(groups: Iterable[str], wanted: Sequence[str]) -> list[str]:
+    """Return the groups that match a name or a pattern such as ``orders-*``; all for none."""
+    if not wanted:
+        return list(groups)
+    return [g for g in groups if any(g == name or fnmatchcase(g, name) for name in wanted)]

@@ -18,19 +18,18 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from caughtup.agents.app import Wired, create_app
-from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.options import connection_options, settings_of
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.first_contact import connect, unreachable
 from caughtup.agents.process.fault_log import FaultLog
-from caughtup.agents.process.garbage import collect_seldom
 from caughtup.agents.process.supervisor import Supervisor, describe
-from caughtup.agents.process.turns import switch_often
+from caughtup.agents.process.turns import collect_seldom, switch_often
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.checks import describe_topics
 from caughtup.agents.topics.definitions import create_topics
 from caughtup.agents.topics.permissions import missing, requirements
-from caughtup.agents.web.hosts import authority
+from caughtup.agents.web.access import authority
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.watching import Watching
 

@@ -1,4 +1,4 @@
-"""Decode JSON, and refuse what decoders let pass: keys given twice, NaN, half characters."""
+"""Decode JSON strictly: without duplicate keys, NaN, or unpaired surrogates."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from caughtup.models.errors import CaughtupError
 
-#: Half of a surrogate pair, escaped; most lines have no such thing and need no closer look.
+#: An escaped surrogate, which may be unpaired; most lines have none.
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class Decoded(NamedTuple):
-    """A decoded line. If it has a fault, the value is only good for the scenario's name."""
+    """A decoded line. With a fault, only the scenario's name in the value is used."""
 
     value: Any
     fault: CaughtupError | None
@@ -24,16 +24,16 @@ class _Object(list[tuple[str, Any]]):
 
 
 class _Odd(NamedTuple):
-    """A number that isn't one that Kafka could have; ``reason`` says why."""
+    """A number that is refused, and the reason."""
 
     reason: str
 
 
 def decode(line: bytes) -> Decoded:
-    """Decode a line of UTF-8, and say where it is at fault if it is.
+    """Return a decoded line of UTF-8, with its first fault if it has one.
 
-    Faults have the code ``bad_json``, or ``duplicate`` for a key given twice in one object. An
-    object with a key twice is valid JSON, but which of the two was meant nobody can know.
+    Faults have the code ``bad_json``, or ``duplicate`` for a key given twice in one object, which
+    is valid JSON but ambiguous.
     """
     suspicions: list[str] = []
 
@@ -57,12 +57,12 @@ def decode(line: bytes) -> Decoded:
 
 
 def nested_too_deeply() -> CaughtupError:
-    """Make the error of a line with arrays in arrays, some hundreds of them."""
+    """Return the error of a line with some hundreds of nested arrays."""
     return CaughtupError("bad_json", "the line is nested too deeply")
 
 
 def _look_closely(line: bytes) -> Decoded:
-    """Decode once more, slowly, to say where the fault is."""
+    """Decode again, slowly, to locate the fault."""
     text = line.decode(errors="surrogateescape")
     try:
         value = json.loads(
@@ -87,12 +87,12 @@ def _integer(digits: str) -> int | _Odd:
     try:
         return int(digits)
     except ValueError:
-        # Python reads 4,300 digits and no more, because of the time that they take.
+        # Python converts at most 4,300 digits.
         return _Odd(f"a number of {len(digits):,} digits is too long")
 
 
 def _search(value: Any, place: str) -> CaughtupError | None:
-    """Find the first fault in the order of the line."""
+    """Return the first fault in a value, in the order of the line."""
     if isinstance(value, _Object):
         return _search_object(value, place)
     if isinstance(value, list):
@@ -121,7 +121,7 @@ def _search_object(pairs: _Object, place: str) -> CaughtupError | None:
 
 
 def _is_whole(text: str) -> bool:
-    """Return whether text can be written as UTF-8."""
+    """Return whether text can be encoded as UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:

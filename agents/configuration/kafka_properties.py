@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from caughtup.agents.kafka.property_names import OTHER_PROPERTIES
+from caughtup.agents.kafka.property_problems import OTHER_PROPERTIES
 from caughtup.models.security.kafka_names import SECRETS, is_secret
 
 PREFIX = "CAUGHTUP_KAFKA_"

@@ -45,11 +45,11 @@ def problems(error: ValidationError, origins: Mapping[str, str]) -> Iterator[str
 
     ``origins``: where each setting was given.
     """
-    told: set[str] = set()
+    reported: set[str] = set()
     for found in error.errors(include_url=False, include_input=False):
         name = _name(found["loc"])
-        if name not in told:
-            told.add(name)
+        if name not in reported:
+            reported.add(name)
             yield _problem(name, found["loc"], found["type"], found, origins)
 
 

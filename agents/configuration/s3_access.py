@@ -9,7 +9,7 @@ from pathlib import Path
 from caughtup.agents.configuration.kafka_properties import SecretError, read_secret
 from caughtup.agents.configuration.loading import load_settings
 from caughtup.agents.errors import UserError
-from caughtup.agents.store_settings import StoreSettings
+from caughtup.agents.settings import StoreSettings
 
 _PLAIN = {
     "AWS_ENDPOINT_URL": "s3_endpoint",

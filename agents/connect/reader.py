@@ -15,11 +15,10 @@ from confluent_kafka import KafkaException
 from mode import Service
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.process.health import Health
-from caughtup.agents.process.pulses import CONNECT_READER
+from caughtup.agents.process.health import CONNECT_READER, Health
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import isolated_record
-from caughtup.agents.topics.standalone_consumer import ConsumerRecord, Poll, StandaloneConsumer
+from caughtup.agents.topics.consumer import ConsumerRecord, Poll, StandaloneConsumer
 from caughtup.models.connect_clusters.configuration import Configuration
 from caughtup.models.connect_clusters.topic_sets import ClusterTopics, TopicSet, find_topic_sets
 from caughtup.models.records.connect import decode_config, decode_source_offset, decode_status
@@ -69,6 +68,20 @@ class ConnectTopics:
     def poll(self, seconds: float) -> Poll:
         """Wait up to ``seconds`` for records, and return those that have arrived."""
         return self._consumer.poll(seconds)
+
+    def read_to_end(self, state: ClusterState, patience_seconds: float) -> None:
+        """Read to the present end, for a command's look. Waits up to ``patience_seconds``."""
+        state.connect.unreadable = self.look(state)
+        until = time.monotonic() + patience_seconds
+        while time.monotonic() < until:
+            poll = self.poll(_POLL_SECONDS)
+            for topic, records in poll.records.items():
+                apply_records(state, topic, records)
+            self.note_read(state)
+            unreadable = {topic: error.str() for topic, error in poll.refused.items()}
+            state.connect.unreadable.update(unreadable)
+            if not poll.records and (state.connect.looked or unreadable):
+                return
 
     def note_read(self, state: ClusterState) -> None:
         """Tell the state which topics were read to the end that they had when opened."""

@@ -53,7 +53,8 @@ class Election(Service):
     ``take_over`` is awaited after this instance is elected, before it counts as active; it is
     repeated if it raises UserError. ``before_leaving`` is awaited when the service stops: sent
     records have to be on their topics before another instance reads them back. ``instance``: this
-    process if None; tests give another.
+    process if None; tests give another. ``reported_caught_up``: whether the group knows that this
+    instance has read the topics.
     """
 
     logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
@@ -80,8 +81,8 @@ class Election(Service):
         self._belongs = self._leaving = False
         #: Whether this instance is elected, as far as it knows; and whether it ever was.
         self._elected = self._was_elected = False
-        #: Whether its subscription said that it has read ``__consumer_offsets`` to the end.
-        self._said_caught_up = False
+        #: Whether its subscription reported that it has read ``__consumer_offsets`` to the end.
+        self.reported_caught_up = False
         self._result: Assignment | None = None
         #: The time (of ``clock``) until which no other instance can be elected.
         self._sure_until = 0.0
@@ -133,8 +134,8 @@ class Election(Service):
         if not self._member.member_id:
             await self._others.find()
         caught_up = self._health.ready
-        said = Subscription(self._instance, self._elected, caught_up, self._since_ms)
-        joining_group = asyncio.ensure_future(self._member.join(msgspec.json.encode(said)))
+        subscription = Subscription(self._instance, self._elected, caught_up, self._since_ms)
+        joining_group = asyncio.ensure_future(self._member.join(msgspec.json.encode(subscription)))
         try:
             # Dead members are removed only after joining: an empty group would wait for members.
             while not (await asyncio.wait({joining_group}, timeout=_WAITS_SECONDS))[0]:
@@ -149,21 +150,21 @@ class Election(Service):
             active = elect({member: each.candidate() for member, each in subscriptions.items()})
             agreed = msgspec.json.encode(Assignment(active, subscriptions[active].instance))
             assignments = dict.fromkeys(joined.members, agreed)
-        asked = self._clock()
+        sent_at = self._clock()
         assignment = read_assignment(await self._member.sync(assignments))
         if assignment is None:
             raise KafkaError("the leader of the group sent an assignment that cannot be read")
-        self._belongs, self._said_caught_up = True, caught_up
-        self._sure_until = asked + self._member.session_seconds
+        self._belongs, self.reported_caught_up = True, caught_up
+        self._sure_until = sent_at + self._member.session_seconds
         self._apply_result(assignment)
 
     async def _beat(self) -> None:
         """Send a heartbeat; then join again if a member was removed, or to report being ready."""
-        asked = self._clock()
+        sent_at = self._clock()
         await self._member.beat()
-        self._sure_until = asked + self._member.session_seconds
-        has_to_say = self._health.ready and not self._said_caught_up and not self._elected
-        if await self._others.remove_dead() or has_to_say:
+        self._sure_until = sent_at + self._member.session_seconds
+        must_report = self._health.ready and not self.reported_caught_up and not self._elected
+        if await self._others.remove_dead() or must_report:
             self._belongs = False
 
     def _apply_result(self, result: Assignment) -> None:

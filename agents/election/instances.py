@@ -58,8 +58,8 @@ class ServiceInstance(msgspec.Struct, frozen=True):
     @classmethod
     def current(cls) -> Self:
         """Describe this process."""
-        seen = _look(os.getpid())
-        return cls(socket.gethostname(), os.getpid(), _place(), seen[1] if seen else None)
+        stat = _process_stat(os.getpid())
+        return cls(socket.gethostname(), os.getpid(), _place(), stat[1] if stat else None)
 
     @property
     def name(self) -> str:
@@ -76,10 +76,10 @@ class ServiceInstance(msgspec.Struct, frozen=True):
             return True
         except (OSError, OverflowError):
             return False  # it exists, and belongs to another user
-        seen = _look(self.pid)
-        if seen is None or self.started is None:
+        stat = _process_stat(self.pid)
+        if stat is None or self.started is None:
             return False
-        state, started = seen
+        state, started = stat
         return state in _ENDED or started != self.started
 
 
@@ -90,7 +90,7 @@ def _place() -> str | None:
         return None
 
 
-def _look(pid: int) -> tuple[str, int] | None:
+def _process_stat(pid: int) -> tuple[str, int] | None:
     """Return a process's state and start in clock ticks; None if they cannot be read."""
     try:
         # The program's name, in parentheses, may hold any bytes.
@@ -172,7 +172,9 @@ def instances_of(members: Iterable[DescribedMember]) -> InstanceNames:
     subscriptions = read_subscriptions({m.member_id: m.subscription for m in described})
     assignments = {read_assignment(member.assignment) for member in described} - {None}
     active = {assignment.member_id for assignment in assignments if assignment is not None}
-    names = {member_id: said.instance.name for member_id, said in subscriptions.items()}
+    names = {
+        member_id: subscription.instance.name for member_id, subscription in subscriptions.items()
+    }
     standby = sorted(name for member_id, name in names.items() if member_id not in active)
     return InstanceNames(
         next((names[member_id] for member_id in sorted(active & names.keys())), None),
@@ -215,9 +217,9 @@ class OtherInstances:
     def take(self, subscriptions: Mapping[str, Subscription]) -> None:
         """Replace the known members by those with these subscriptions, by member id."""
         self._others = {
-            member_id: said.instance
-            for member_id, said in subscriptions.items()
-            if said.instance != self._own
+            member_id: subscription.instance
+            for member_id, subscription in subscriptions.items()
+            if subscription.instance != self._own
         }
 
     def note(self, member_id: str, instance: ServiceInstance) -> None:

@@ -1,4 +1,4 @@
-"""librdkafka's clients that live as long as the service, and get new credentials after a rotation.
+"""librdkafka's clients, which get new credentials after a rotation, and results of admin requests.
 
 librdkafka takes credentials when a client is made, and logs in with these at each connection until
 it is given others.
@@ -6,16 +6,36 @@ it is given others.
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from contextlib import suppress
 from threading import Lock
 from typing import Any, TypeVar
 from weakref import WeakSet
 
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from caughtup.agents.kafka.config import rdkafka_config
 from caughtup.agents.settings import Settings
+
+#: The client's time-out for a request, with the time to connect.
+REQUEST_SECONDS = 10.0
+#: A client that has not ended a request after this time never will.
+WEDGED_SECONDS = REQUEST_SECONDS + 5.0
+
+_T = TypeVar("_T")
+
+
+def result_of(future: Future[_T], within_seconds: float = WEDGED_SECONDS) -> _T:
+    """Return the result of a request.
+
+    Raises KafkaException, also when the client itself does not end the request in time.
+    """
+    try:
+        return future.result(within_seconds)
+    except TimeoutError:
+        wedged = KafkaError(KafkaError._TIMED_OUT, "the client itself doesn't answer")
+        raise KafkaException(wedged) from None
 
 
 class _Consumer(Consumer):

@@ -1,4 +1,4 @@
-"""List start, last stable and log end offsets of partitions; all leaders are asked at once."""
+"""List partitions' start, last stable and log end offsets, and the racks of their replicas."""
 
 from __future__ import annotations
 
@@ -19,15 +19,32 @@ from confluent_kafka.admin import (
 )
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.kafka.admin_results import REQUEST_SECONDS, WEDGED_SECONDS, result_of
-from caughtup.agents.kafka.replica_racks import replica_racks
+from caughtup.agents.kafka.clients import REQUEST_SECONDS, WEDGED_SECONDS, result_of
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 
+
+def replica_racks(
+    admin: AdminClient, metadata: ClusterMetadata, wants: Callable[[str], bool]
+) -> dict[TopicPartition, tuple[str | None, ...]]:
+    """Return the rack of each replica of every partition of the topics that ``wants`` names.
+
+    Kafka Streams may use racks to assign tasks (KIP-925). A rack is None if the replica's broker has
+    none or is down. Blocks. Raises KafkaException when
+    no broker answers.
+    """
+    described = result_of(admin.describe_cluster(request_timeout=REQUEST_SECONDS))
+    racks = {node.id: node.rack or None for node in described.nodes}
+    return {
+        TopicPartition(name, number): tuple(racks.get(broker) for broker in partition.replicas)
+        for name, topic in metadata.topics.items()
+        if wants(name)
+        for number, partition in topic.partitions.items()
+    }
+
+
 log = logging.getLogger(__name__)
 
-#: How long a listing waits for brokers that answered the last one in time.
-_PATIENCE_SECONDS = 3.0
 #: Start, last stable and log end offsets.
 _SPECS = (
     (OffsetSpec.earliest(), IsolationLevel.READ_UNCOMMITTED),
@@ -60,7 +77,7 @@ class _PendingRequests(NamedTuple):
     """The pending requests to one broker, and when they were sent (ms, and monotonic seconds)."""
 
     as_of_ms: int
-    asked: float
+    sent_at: float
     futures: tuple[_Futures, ...]
 
     def is_answered(self, until: float) -> bool:
@@ -114,12 +131,10 @@ class EndOffsetLister:
         """Return the racks of replicas as of the last listing: see ``replica_racks``."""
         return {} if self._known is None else replica_racks(self._client, self._known, wants)
 
-    def list_ends(
-        self, wants: Callable[[str], bool], patience_seconds: float = _PATIENCE_SECONDS
-    ) -> EndOffsetListing:
+    def list_ends(self, wants: Callable[[str], bool], patience_seconds: float) -> EndOffsetListing:
         """List start, last stable and log end offsets of every topic that ``wants(topic)`` names.
 
-        Blocks. Raises KafkaException when the cluster cannot be reached.
+        Waits up to ``patience_seconds`` for brokers that answered the last listing in time. Raises KafkaException when the cluster cannot be reached.
         """
         metadata, failure = self._metadata(patience_seconds)
         by_leader: dict[int, list[ClientTopicPartition]] = {}
@@ -193,7 +208,9 @@ class EndOffsetLister:
     def _give_up(self) -> tuple[int, ...]:
         """Replace a client that no longer ends its requests; return the brokers it waits for."""
         now = time.monotonic()
-        wedged = [b for b, pending in self._pending.items() if now > pending.asked + WEDGED_SECONDS]
+        wedged = [
+            b for b, pending in self._pending.items() if now > pending.sent_at + WEDGED_SECONDS
+        ]
         if not wedged:
             return ()
         self._pending.clear()
@@ -203,11 +220,6 @@ class EndOffsetLister:
         # Destroying such a client may never return either.
         threading.Thread(target=former.clear, name="wedged-client", daemon=True).start()
         return tuple(sorted(wedged))
-
-
-def list_end_offsets(admin: AdminClient, wants: Callable[[str], bool]) -> EndOffsetListing:
-    """List end offsets once, and wait for every broker: see ``EndOffsetLister.list_ends``."""
-    return EndOffsetLister(lambda: admin).list_ends(wants, WEDGED_SECONDS)
 
 
 def topic_ids(admin: AdminClient, topics: set[str]) -> dict[str, bytes]:

@@ -77,8 +77,8 @@ def connect(settings: Settings, *, keep_trying: bool = False) -> ConnectedCluste
         admin = AdminClient(rdkafka_config(settings, error_cb=reasons.append))
     except (KafkaException, TypeError, ValueError) as error:
         raise bad_property(error) from None
-    asked = _BackgroundCall(lambda: admin.list_topics(timeout=_PATIENCE_SECONDS))
-    found = _answer(settings, admin, asked, reasons)
+    call = _BackgroundCall(lambda: admin.list_topics(timeout=_PATIENCE_SECONDS))
+    found = _answer(settings, admin, call, reasons)
     return ConnectedCluster(admin, str(found.cluster_id))
 
 
@@ -93,7 +93,7 @@ def require_token(settings: Settings, *, keep_trying: bool = False) -> None:
         return
     if not isinstance(login_of(kafka), Bearer):
         return
-    began, said = time.monotonic(), False
+    began, reported = time.monotonic(), False
     while True:
         try:
             token_source(kafka).token()
@@ -101,9 +101,9 @@ def require_token(settings: Settings, *, keep_trying: bool = False) -> None:
             over = time.monotonic() - began > _TOKEN_SECONDS
             if not error.passing or (over and not keep_trying):
                 raise UserError(str(error)) from None
-            if over and not said:
+            if over and not reported:
                 log.warning("%s; trying until a broker answers", error)
-                said = True
+                reported = True
             time.sleep(_POLL_SECONDS)
         else:
             return
@@ -112,13 +112,13 @@ def require_token(settings: Settings, *, keep_trying: bool = False) -> None:
 def _answer(
     settings: Settings,
     admin: AdminClient,
-    asked: _BackgroundCall[ClusterMetadata],
+    call: _BackgroundCall[ClusterMetadata],
     reasons: list[KafkaError],
 ) -> ClusterMetadata:
     began = time.monotonic()
     looking: _BackgroundCall[Trouble | None] | None = None
     trouble: Trouble | None = None
-    while not asked.done:
+    while not call.done:
         admin.poll(_POLL_SECONDS)  # serves error_cb; the call itself only reports a time-out
         waited = time.monotonic() - began
         if looking is None:
@@ -134,9 +134,9 @@ def _answer(
                 looking = None
         if trouble is not None and waited >= trouble.passes_within:
             raise UserError(trouble.line)
-    if asked.result is not None:
-        return asked.result
-    failure = asked.error.args[0] if isinstance(asked.error, KafkaException) else None
+    if call.result is not None:
+        return call.result
+    failure = call.error.args[0] if isinstance(call.error, KafkaException) else None
     raise unreachable(settings, next(reversed(reasons), failure))
 
 

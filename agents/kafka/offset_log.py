@@ -47,7 +47,7 @@ _TIMEOUT_SECONDS = 10.0
 #: the broker had no more, since each small answer has a fixed cost.
 _WAIT_MS = 500
 _PAUSE_SECONDS = 0.1
-#: How long after a failure the partitions' leaders are asked for again; and how often otherwise.
+#: How long after a failure the partitions' leaders are asked for again, and how often otherwise.
 _RETRY_SECONDS, _REFRESH_SECONDS = 0.5, 30.0
 #: A fetch with its decoding that takes longer than this counts as stuck.
 _STUCK_SECONDS = 30.0
@@ -193,12 +193,12 @@ class OffsetLog:
         self, broker: int, decode: Decode[Changes], take: Take[Changes], size: _FetchSizes
     ) -> None:
         """Read the partitions that a broker leads, until nothing is left or a fetch fails."""
-        while asked := self._ask_for(broker, size):
+        while positions := self._ask_for(broker, size):
             started = time.monotonic()
             turn = self._turn
             self._began[turn] = started
             try:
-                is_full = await self._fetch(broker, asked, decode, take, size)
+                is_full = await self._fetch(broker, positions, decode, take, size)
             except TopicAuthorizationFailedError:
                 raise
             except (KafkaError, DecodeError) as error:
@@ -207,7 +207,7 @@ class OffsetLog:
                 return
             finally:
                 self._began.pop(turn, None)
-                for number in asked:
+                for number in positions:
                     self.partitions[number].is_asked = False
             if size is _LIVE and not is_full:
                 await asyncio.sleep(max(0.0, started + _PAUSE_SECONDS - time.monotonic()))
@@ -235,7 +235,7 @@ class OffsetLog:
     async def _fetch(
         self,
         broker: int,
-        asked: Mapping[int, int],
+        positions: Mapping[int, int],
         decode: Decode[Changes],
         take: Take[Changes],
         size: _FetchSizes,
@@ -243,31 +243,31 @@ class OffsetLog:
         """Fetch and apply the next records of some partitions; return whether there may be more."""
         call = requests.fetch_call(
             CONSUMER_OFFSETS,
-            asked,
+            positions,
             wait_ms=_WAIT_MS,
             most_bytes=size.most_bytes,
             partition_bytes=size.partition_bytes,
         )
         if size is _LIVE:
             data = await self._protocol.connections.ask(broker, call, purpose=Purpose.FETCH)
-            return await self._apply(data, asked, decode, take, size)
+            return await self._apply(data, positions, decode, take, size)
         async with self._slots:
             data = await self._protocol.connections.ask(broker, call, purpose=Purpose.FETCH)
-            return await self._apply(data, asked, decode, take, size)
+            return await self._apply(data, positions, decode, take, size)
 
     async def _apply(
         self,
         data: bytes,
-        asked: Mapping[int, int],
+        positions: Mapping[int, int],
         decode: Decode[Changes],
         take: Take[Changes],
         size: _FetchSizes,
     ) -> bool:
-        fetched = {n: one for n, one in decode_fetch(data).items() if n in asked}
+        fetched = {n: one for n, one in decode_fetch(data).items() if n in positions}
         sections = {
-            number: Section(one.start, one.end, asked[number], self.partitions[number].pending)
+            number: Section(one.start, one.end, positions[number], self.partitions[number].pending)
             for number, one in fetched.items()
-            if not one.error_code and self.partitions[number].position == asked[number]
+            if not one.error_code and self.partitions[number].position == positions[number]
         }
         dropped = sum(section.pending.dropped for section in sections.values())
         problems: list[str] = []
@@ -277,14 +277,14 @@ class OffsetLog:
             changes = decode(found.records)
             return found.positions, found.leader_epochs, changes, len(found.records)
 
-        positions, epochs, changes, count = await asyncio.to_thread(read)
+        next_positions, epochs, changes, count = await asyncio.to_thread(read)
         dropped = sum(section.pending.dropped for section in sections.values()) - dropped
         if dropped:
             problems.append(f"too many open transactions: {dropped} of their commits are given up")
         for problem in problems:
             self._on_error(problem)
         now = now_ms()
-        for number, position, epoch in zip(sections, positions, epochs, strict=True):
+        for number, position, epoch in zip(sections, next_positions, epochs, strict=True):
             partition = self.partitions[number]
             partition.position, partition.answered_ms = position, now
             partition.high_watermark = fetched[number].high_watermark

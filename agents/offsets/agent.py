@@ -13,10 +13,9 @@ from typing import NamedTuple
 import faust
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.kept_channel import KeptChannel
+from caughtup.agents.kept_channel import KeptChannel, Wakeup
 from caughtup.agents.process.fault_log import RateLimit
 from caughtup.agents.process.health import Health
-from caughtup.agents.process.wakeups import Wakeup
 from caughtup.models.connect_clusters.table import ReadGeneration, read_connect_groups
 from caughtup.models.groups.membership import ReadGroup, read_classic_groups
 from caughtup.models.polls.batch import Batch, decode_records, split_generations

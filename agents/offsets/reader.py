@@ -16,8 +16,7 @@ from caughtup.agents.kafka.partition_leaders import LogPartition
 from caughtup.agents.kept_channel import KeptChannel
 from caughtup.agents.offsets.agent import CaughtUp, Changes, decode_live, decode_past
 from caughtup.agents.process.fault_log import RateLimit
-from caughtup.agents.process.health import Health
-from caughtup.agents.process.pulses import OFFSETS
+from caughtup.agents.process.health import OFFSETS, Health
 from caughtup.agents.settings import Settings
 from caughtup.models.reading import ReadingProgress
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS

@@ -1,9 +1,9 @@
-"""Observe reassignments: one round asks the controller and every broker."""
+"""Observe reassignments: one round asks the controller and every broker; and the pause between rounds."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from types import TracebackType
@@ -18,9 +18,10 @@ from caughtup.agents.kafka.protocol.cluster_answers import (
     Broker,
     DescribedPartitions,
     PartitionInfo,
+    oldest_release,
+    zookeeper_decides,
 )
 from caughtup.agents.kafka.protocol.decoding import explain_failure
-from caughtup.agents.kafka.protocol.releases import oldest_release, zookeeper_decides
 from caughtup.agents.probes.replicas import BrokerReplicas, observe_replicas
 from caughtup.agents.probes.throttles import ThrottleObserver, ThrottleRates
 from caughtup.models.ids import TopicPartition
@@ -30,7 +31,60 @@ from caughtup.models.records.reassignments import (
     BrokerRecord,
     ClusterRecord,
     ReassignmentRecord,
+    offsets_remaining,
 )
+
+#: Rounds take at most one tenth of the time. But a slow round may only have waited for brokers, so
+#: the pause need not be longer than this rate of partitions asks for.
+_SHARE = 10
+_PARTITIONS_A_SECOND = 150
+#: A reassignment that ends within this time is observed as often as the setting allows.
+_NEAR_SECONDS = 60.0
+#: The factors of the pause while no reassignment is near its end, and while there is none at all.
+_FAR, _IDLE = 2.0, 2.5
+
+
+class Pace:
+    """Computes the pause after each round. ``floor_seconds``: the shortest pause."""
+
+    def __init__(self, floor_seconds: float) -> None:
+        self._floor = floor_seconds
+        self._before: Mapping[TopicPartition, tuple[int, int]] = {}
+
+    def pause_seconds(self, moving: Sequence[ReassignmentRecord], round_seconds: float) -> float:
+        """Return the pause in seconds after a round that took ``round_seconds``."""
+        remaining = {
+            observation.topic_partition: (observation.as_of_ms, left)
+            for observation in moving
+            if (left := offsets_remaining(observation)) is not None
+        }
+        soonest = min(
+            (
+                _seconds_left(self._before[partition], now)
+                for partition, now in remaining.items()
+                if partition in self._before
+            ),
+            default=0.0,
+        )
+        self._before = remaining
+        factor = 1.0
+        if not moving:
+            factor = _IDLE
+        elif soonest > _NEAR_SECONDS:
+            factor = _FAR
+        rest = min(round_seconds * (_SHARE - 1), len(moving) / _PARTITIONS_A_SECOND)
+        return max(self._floor * factor, rest)
+
+
+def _seconds_left(before: tuple[int, int], now: tuple[int, int]) -> float:
+    """Return the seconds to the end of a copy at its rate between two points (ms, offsets left)."""
+    if now[1] == 0:
+        return 0.0
+    copied = before[1] - now[1]
+    if copied <= 0:
+        return float("inf")
+    return now[1] * (now[0] - before[0]) / 1000 / copied
+
 
 #: The time-out of each request in a round.
 TIMEOUT_SECONDS = 3.0
@@ -221,7 +275,7 @@ def _partition_observations(
 
 
 def _additional_partitions(
-    asked: Collection[TopicPartition], described: DescribedPartitions | None
+    wanted: Collection[TopicPartition], described: DescribedPartitions | None
 ) -> dict[TopicPartition, PartitionInfo | None]:
     """Return the metadata of the additional partitions; None for one that does not exist."""
     if described is None:
@@ -229,6 +283,6 @@ def _additional_partitions(
     gone = UnknownTopicOrPartitionError.errno
     return {
         partition: described.partitions.get(partition)
-        for partition in sorted(asked)
+        for partition in sorted(wanted)
         if described.errors.get(partition.topic, gone) == gone
     }

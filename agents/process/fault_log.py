@@ -5,9 +5,7 @@ from __future__ import annotations
 import logging
 
 from caughtup.agents.clock import now_ms
-from caughtup.models.faults.isolation import Fault
-from caughtup.models.faults.refused_records import Refusal
-from caughtup.models.faults.set_aside import SetAside
+from caughtup.models.faults import Fault, Refusal, SetAside
 from caughtup.models.state.cluster import ClusterState
 
 log = logging.getLogger(__name__)

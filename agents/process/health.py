@@ -1,12 +1,76 @@
-"""The health of the service itself: ready or why not, how far behind, which probes failed."""
+"""The health of the service: ready or why not, failed probes, and parts that stand still."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from caughtup.agents.process.pulses import Pulses
+EVENT_LOOP, OFFSETS = "event loop", "reader of __consumer_offsets"
+TOPICS_READER, PUBLISHER = "reader of own topics", "publisher"
+CONNECT_READER = "reader of Connect's topics"
+#: How often the watchdog ticks.
+TICK_SECONDS = 0.25
+#: The seconds after which a part without a beat is unhealthy. A turn of the event loop takes
+#: milliseconds; a reader's calls to brokers take up to ten seconds, sometimes several in a row.
+HEALTHY_SECONDS: Mapping[str, float] = {
+    EVENT_LOOP: 5.0,
+    OFFSETS: 60.0,
+    TOPICS_READER: 60.0,
+    PUBLISHER: 15.0,
+    CONNECT_READER: 60.0,
+}
+
+
+class Pulses:
+    """Counts the beats of each part, from its first one until it rests.
+
+    Standing still is measured in the watchdog's own ticks, not in time: a process that was
+    suspended and continues has not stood still. Each part beats on its own thread, the watchdog
+    ticks on another.
+    """
+
+    def __init__(self) -> None:
+        self._beats: dict[str, int] = {}
+        #: By part: the number of beats at the last tick, and the ticks since the last new beat.
+        self._counted: dict[str, tuple[int, int]] = {}
+
+    def beat(self, part: str) -> None:
+        """Count a beat of a part."""
+        self._beats[part] = self._beats.get(part, 0) + 1
+
+    def rest(self, part: str) -> None:
+        """Stop watching a part until it beats again."""
+        self._beats.pop(part, None)
+
+    def tick(self) -> dict[str, int]:
+        """Count a tick; return the ticks since the last beat of each part."""
+        beats = self._beats.copy()
+        self._counted = {
+            part: (count, ticks + 1 if count == before else 0)
+            for part, count in beats.items()
+            for before, ticks in (self._counted.get(part, (None, 0)),)
+        }
+        return {part: ticks for part, (_, ticks) in self._counted.items()}
+
+    def still_seconds(self) -> dict[str, float]:
+        """Return for each part the seconds without a beat, as of the last tick."""
+        ticks_by_part = self._counted
+        return {part: ticks * TICK_SECONDS for part, (_, ticks) in sorted(ticks_by_part.items())}
+
+    def last_turns(self) -> list[str]:
+        """Describe how long ago each part last made progress."""
+        still = self.still_seconds().items()
+        return [f"{part}: last turn {seconds:.2f} s ago" for part, seconds in still]
+
+    def unhealthy(self) -> list[str]:
+        """List in sentences the parts that have stood still for too long."""
+        return [
+            f"the {part} has stood still for {seconds:.0f} s"
+            for part, seconds in self.still_seconds().items()
+            if seconds >= HEALTHY_SECONDS.get(part, 0.0)
+        ]
+
 
 #: The parts that send requests to Kafka by themselves, and can fail.
 PROBES = (
@@ -159,6 +223,6 @@ class Health:
         The data of its last success stay, and get old.
         """
         self.probe_errors[probe] += 1
-        news = probe not in self._failing
+        is_first = probe not in self._failing
         self._failing.add(probe)
-        return news
+        return is_first

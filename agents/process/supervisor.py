@@ -24,13 +24,13 @@ from typing import NoReturn, Self
 from mode.supervisors import OneForOneSupervisor
 from mode.types import ServiceT
 
-from caughtup.agents.process.health import Health
-from caughtup.agents.process.pulses import (
+from caughtup.agents.process.health import (
     EVENT_LOOP,
     OFFSETS,
     PUBLISHER,
     TICK_SECONDS,
     TOPICS_READER,
+    Health,
 )
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)

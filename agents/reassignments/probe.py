@@ -16,8 +16,7 @@ from caughtup.agents.election.agent import until_active
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.protocol.decoding import explain_failure
-from caughtup.agents.probes.pace import Pace
-from caughtup.agents.probes.reassignments import ReassignmentObserver, ReassignmentRound
+from caughtup.agents.probes.reassignments import Pace, ReassignmentObserver, ReassignmentRound
 from caughtup.agents.process.health import Health
 from caughtup.agents.progress import Progress
 from caughtup.agents.reassignments.agent import read_back

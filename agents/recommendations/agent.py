@@ -10,10 +10,9 @@ from functools import partial
 import faust
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.kept_channel import KeptChannel
+from caughtup.agents.kept_channel import KeptChannel, Wakeup
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import done_in_turns
-from caughtup.agents.process.wakeups import Wakeup
 from caughtup.agents.recent.words import task_movements
 from caughtup.agents.recommendations.signing import Signer
 from caughtup.agents.topics.outbox import Outbox

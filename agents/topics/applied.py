@@ -12,8 +12,8 @@ import faust
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.kept_channel import KeptChannel
+from caughtup.agents.topics.consumer import ConsumerRecord
 from caughtup.agents.topics.reader import Slice
-from caughtup.agents.topics.standalone_consumer import ConsumerRecord
 from caughtup.models.records.decoding import TOO_MANY, RefusedError
 from caughtup.models.state.cluster import ClusterState
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
-from caughtup.agents.kafka.admin_results import result_of
+from caughtup.agents.kafka.clients import result_of
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.definitions import SERVICE_TOPICS, ServiceTopic, topic_name
 
@@ -37,9 +37,9 @@ class DescribedTopics(NamedTuple):
 def describe_topics(admin: AdminClient, settings: Settings) -> DescribedTopics:
     """Describe all own topics. Blocks. Raises KafkaException when no broker answers."""
     names = [topic_name(settings, own.name) for own in SERVICE_TOPICS]
-    asked = admin.describe_topics(TopicCollection(names), request_timeout=_TIMEOUT_SECONDS)
+    requests = admin.describe_topics(TopicCollection(names), request_timeout=_TIMEOUT_SECONDS)
     existing, missing, hidden = {}, [], {}
-    for name, future in asked.items():
+    for name, future in requests.items():
         try:
             described = result_of(future)
         except KafkaException as error:

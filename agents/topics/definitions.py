@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from caughtup.agents.errors import UserError
-from caughtup.agents.kafka.admin_results import result_of
+from caughtup.agents.kafka.clients import result_of
 from caughtup.agents.kafka.config import rdkafka_config
 from caughtup.agents.settings import Settings
 from caughtup.models.records.topics import (
@@ -110,8 +110,8 @@ def creation_problem(admin: AdminClient, settings: Settings, name: str) -> str |
 
     Nothing is created.
     """
-    asked = admin.create_topics(_new_topics(settings, [name]), validate_only=True)
-    for future in asked.values():
+    requests = admin.create_topics(_new_topics(settings, [name]), validate_only=True)
+    for future in requests.values():
         try:
             result_of(future)
         except KafkaException as error:

@@ -14,7 +14,7 @@ from confluent_kafka import KafkaError, KafkaException
 from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
 from caughtup.agents.topics.publisher import TopicWriter
-from caughtup.models.faults.set_aside import SetAsideRecords
+from caughtup.models.faults import SetAsideRecords
 
 log = logging.getLogger(__name__)
 

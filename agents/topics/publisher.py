@@ -14,8 +14,7 @@ from confluent_kafka import KafkaError, KafkaException, Message
 from mode import Service
 
 from caughtup.agents.kafka.clients import producer
-from caughtup.agents.process.health import Health
-from caughtup.agents.process.pulses import PUBLISHER
+from caughtup.agents.process.health import PUBLISHER, Health
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.definitions import MAX_RECORD_BYTES, topic_name
@@ -139,9 +138,7 @@ class Publisher(Service):
             await asyncio.sleep(_PAUSE_SECONDS)
 
     def _written(self, topic: str, sought: Container[Record], since_ms: int) -> frozenset[Record]:
-        records = read_topic(
-            self._settings, topic, Progress(), since_ms, unreadable=lambda offset, why: None
-        )
+        records = read_topic(self._settings, topic, Progress(), since_ms)
         return frozenset(record for record in records if record in sought)
 
     def _answered(self, topic: str, acknowledged: Acknowledged, error: KafkaError | None) -> None:

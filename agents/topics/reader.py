@@ -15,11 +15,10 @@ from mode import Service
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.kept_channel import KeptChannel
-from caughtup.agents.process.health import Health
-from caughtup.agents.process.pulses import TOPICS_READER
+from caughtup.agents.process.health import TOPICS_READER, Health
 from caughtup.agents.settings import Settings
+from caughtup.agents.topics.consumer import ConsumerRecord, Poll, StandaloneConsumer
 from caughtup.agents.topics.definitions import topic_name
-from caughtup.agents.topics.standalone_consumer import ConsumerRecord, Poll, StandaloneConsumer
 from caughtup.models.records.decoding import BAD_COMPRESSION
 from caughtup.models.state.cluster import ClusterState
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
 from functools import partial
-
-from confluent_kafka import Message
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applied import AppliedTopic
-from caughtup.agents.topics.read_to_end import read_service_topic
+from caughtup.agents.topics.consumer import ConsumerRecord
+from caughtup.agents.topics.read_to_end import Accepts, read_service_topic
 from caughtup.models.decisions.applications import MOST_VALUES
 from caughtup.models.decisions.learned_configs import LearnedUntil, read_learned
 from caughtup.models.decisions.recommendation import read_recommendation
@@ -120,20 +118,20 @@ def _all(settings: Settings, state: ClusterState, name: str) -> list[_Record]:
     return list(read_service_topic(settings, state, name, Progress()))
 
 
-def _is_genuine(state: ClusterState, find_forgery: FindForgery, message: Message) -> bool:
+def _is_genuine(state: ClusterState, find_forgery: FindForgery, record: ConsumerRecord) -> bool:
     """Return whether a recommendation has a valid signature; count it as refused if not.
 
     A record whose key is no group is left to the decoder. So is a tombstone: it needs no signature,
     since it causes a decision instead of replacing one.
     """
-    key, value = message.key(), message.value()
+    key, value = record.key, record.value
     try:
         group = decode_group(key)
     except RefusedError:
         return True
     if value is None:
         return True
-    signature = dict(message.headers() or ()).get(HEADER)
+    signature = record.headers.get(HEADER)
     signed = signature if isinstance(signature, bytes) else None
     objection = find_forgery(group, value, signed)
     if objection is not None:
@@ -142,7 +140,7 @@ def _is_genuine(state: ClusterState, find_forgery: FindForgery, message: Message
 
 
 def _last_of_each(
-    settings: Settings, state: ClusterState, name: str, accepts: Callable[[Message], bool] | None
+    settings: Settings, state: ClusterState, name: str, accepts: Accepts | None
 ) -> list[_Record]:
     last: dict[bytes | None, deque[bytes | None]] = {}
     for key, value in read_service_topic(settings, state, name, Progress(), accepts):

@@ -1,4 +1,4 @@
-"""The web side: server, page, access, and what they answer from.
+"""The web port: server, access, the page's views, the JSON endpoints and ``/metrics``.
 
 Imports views and process; only ``app`` imports it.
 """

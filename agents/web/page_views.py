@@ -1,4 +1,4 @@
-"""The page's addresses, and what each shows: pushed as it changes, or answered once."""
+"""The page's addresses, and the view of each: pushed as events, or answered once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aiohttp import web
 from caughtup.agents.columns import DECLARED
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import done_in_turns
-from caughtup.agents.web.answer import refused, send_made
+from caughtup.agents.web.answer import error_response, send_chunks
 from caughtup.agents.web.door.questions import Questions, Slots
 from caughtup.agents.web.door.refusals import Refusals
 from caughtup.agents.web.page.group import group_steps
@@ -23,21 +23,22 @@ from caughtup.agents.web.page.parts import (
     connect_steps,
     health_steps,
     reassignments_steps,
+    recent_of_cluster,
+    recent_of_group,
     streams_steps,
+    whole_steps,
 )
-from caughtup.agents.web.page.recent import recent_of_cluster, recent_of_group
-from caughtup.agents.web.page.whole import whole_steps
 from caughtup.models.records.fields import ABSENT
 from caughtup.models.state.cluster import ClusterState
 
 SCHEMA = 2
-#: Who listens to a view gets one that is not older than this: it is made once for all of them.
+#: A view is shared by its listeners for this long.
 _SHARED_SECONDS = 0.5
-#: Views that are kept to be shared; there are at most as many listeners.
+#: The most views that are kept; there are no more listeners.
 _KEPT = 64
-#: Views are made one after the other. Whoever waits for longer (s) is told to come back.
+#: Views are made one after the other; a request that waits longer than this gets 503.
 _WAIT_SECONDS = 10.0
-#: Answers with the whole state that are sent at once: each holds it until its reader has it.
+#: The most answers with the whole state at once: each is held until its client has read it.
 _STATES = 8
 _MOST_CHARACTERS = 1_000
 _JSON = "application/json"
@@ -48,7 +49,7 @@ _PARTS: dict[str, Callable[[ClusterState, Health, int], Generator[None, None, He
     "streams": streams_steps,
     "health": health_steps,
 }
-#: Where the page is, and how many folders deep: what it loads is named from its base.
+#: The page's addresses, and how many folders deep each is, for the page's relative links.
 ADDRESSES = {
     "/": 0,
     r"/groups/{name:[\s\S]+}": 1,
@@ -57,21 +58,21 @@ ADDRESSES = {
 
 
 class View(NamedTuple):
-    """What somebody looks at: a part of the page, a group, or the groups whose names hold a text."""
+    """A part of the page, a group, or the groups whose names contain ``find``."""
 
     view: str
     group: str = ""
     find: str = ""
 
 
-#: The whole cluster at once: what was there before there were views.
+#: The whole cluster in one answer, as before there were views.
 WHOLE = View("state")
 
 
 class PageViews:
-    """Answers with views of the state: ``links`` are addresses that each of them names.
+    """Serves views of the state, each with ``links``, addresses of other pages.
 
-    ``has_history``: whether the page may ask for more than the last hours.
+    ``has_history`` is whether there are charts of more than the last hours.
     """
 
     def __init__(
@@ -98,28 +99,28 @@ class PageViews:
         self._kept: dict[View, tuple[float, bytes]] = {}
 
     def add_routes(self, app: web.Application) -> None:
-        """Add what it answers to an application, but for events."""
+        """Register the endpoints, except that of events."""
         app.router.add_get("/api/state", self._view)
         app.router.add_get("/api/view", self._view)
         app.router.add_get("/api/recent", self._recent)
         app.router.add_get(r"/api/groups/{group:[\s\S]+}/recent", self._recent)
 
     async def event(self, view: View) -> bytes:
-        """Return a view as an event, the same for all who listen to it at about the same time."""
+        """Return a view as a server-sent event, shared by its listeners for 0.5 s."""
         until, made = self._kept.get(view, (0.0, b""))
         if time.monotonic() > until:
-            made = b"event: state\ndata: %s\n\n" % await self._now(view)
+            made = b"event: state\ndata: %s\n\n" % await self._view_json(view)
             self._kept.pop(view, None)
             while len(self._kept) >= _KEPT:
                 del self._kept[next(iter(self._kept))]
             self._kept[view] = (time.monotonic() + _SHARED_SECONDS, made)
         return made
 
-    async def _now(self, view: View) -> bytes:
-        """Return a view as it is, made once for all who ask for it at the same time."""
-        return await self._making.answer(view, partial(self._made, view))
+    async def _view_json(self, view: View) -> bytes:
+        """Return a view as JSON, made once for simultaneous requests."""
+        return await self._making.answer(view, partial(self._make, view))
 
-    async def _made(self, view: View) -> bytes:
+    async def _make(self, view: View) -> bytes:
         shown = await done_in_turns(self._steps(view))
         if view != WHOLE:
             shown.schema, shown.view, shown.links = SCHEMA, view.view, self._links
@@ -137,17 +138,17 @@ class PageViews:
         return _PARTS[view.view](state, health, now)
 
     async def _view(self, request: web.Request) -> web.StreamResponse:
-        view = asked(request)
+        view = requested_view(request)
         if view is None:
-            return refused(
+            return error_response(
                 400,
                 "say what: ?view=overview, reassignments, connect, streams or health, or ?group=NAME",
             )
         headers = {"Content-Type": f"{_JSON}; charset=utf-8"}
         if view != WHOLE:
-            return await send_made(request, headers, [await self._now(view)])
+            return await send_chunks(request, headers, [await self._view_json(view)])
         with self._states.taken(request):
-            return await send_made(request, headers, [await self._now(view)])
+            return await send_chunks(request, headers, [await self._view_json(view)])
 
     async def _recent(self, request: web.Request) -> web.Response:
         group = request.match_info.get("group")
@@ -160,8 +161,8 @@ class PageViews:
         return web.Response(body=msgspec.json.encode(described), content_type=_JSON)
 
 
-def asked(request: web.Request) -> View | None:
-    """Return the view that a request asks for, the whole state if none; None: there is no such."""
+def requested_view(request: web.Request) -> View | None:
+    """Return the view in a request's query, WHOLE without a query, None if there is no such view."""
     if not request.query:
         return WHOLE
     view, group = request.query.get("view"), request.query.get("group")
@@ -173,8 +174,8 @@ def asked(request: web.Request) -> View | None:
     return View(view) if view in _PARTS and group is None else None
 
 
-def page_at(body: bytes, depth: int) -> Callable[[web.Request], Awaitable[web.Response]]:
-    """Return what serves the page at an address so many folders deep."""
+def page_handler(body: bytes, depth: int) -> Callable[[web.Request], Awaitable[web.Response]]:
+    """Return the handler of the page at an address ``depth`` folders deep."""
     base = b'<head>\n<base href="%s">' % (b"../" * depth)
     based = body.replace(b"<head>", base, 1) if depth else body
 

@@ -1,37 +1,48 @@
-"""``/metrics``: made as it is sent, so many at once, and not for a scraper that gives up before."""
+"""``/metrics``: made while it is sent, for a few scrapers at once, within their time-outs."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import aclosing
 from itertools import chain
 
 from aiohttp import web
 from prometheus_client.exposition import choose_encoder, gzip_accepted
 
-from caughtup.agents.process.garbage import FreezeOnGrowth
 from caughtup.agents.process.health import Health
-from caughtup.agents.process.turns import gzipped, in_turns
+from caughtup.agents.process.turns import FreezeOnGrowth, gzipped, in_turns
 from caughtup.agents.settings import Settings
-from caughtup.agents.web.answer import send_whole
+from caughtup.agents.watching_settings import Exporter
+from caughtup.agents.web.answer import send_stream
 from caughtup.agents.web.door.questions import Slots
 from caughtup.agents.web.door.refusals import Refusals
-from caughtup.agents.web.metrics.compatible.registry import compatible_families
+from caughtup.agents.web.metrics.compatible.burrow_exporter import BURROW_EXPORTER_FAMILIES
+from caughtup.agents.web.metrics.compatible.kafka_exporter import KAFKA_EXPORTER_FAMILIES
+from caughtup.agents.web.metrics.compatible.kafka_lag_exporter import KAFKA_LAG_EXPORTER_FAMILIES
+from caughtup.agents.web.metrics.compatible.kminion import KMINION_FAMILIES
 from caughtup.agents.web.metrics.exposition import exposition
-from caughtup.agents.web.metrics.families import Telling
+from caughtup.agents.web.metrics.families import ExpositionSettings, Family
 from caughtup.agents.web.metrics.group_labels import GroupLabels
-from caughtup.agents.web.metrics.process import process_families
+from caughtup.agents.web.metrics.service import process_families
 from caughtup.models.state.cluster import ClusterState
 
 _OPENMETRICS = "application/openmetrics-text"
 _SCRAPES = 8
-#: Prometheus says by this header how long it waits, in seconds.
+#: The header in which Prometheus sends its time-out, in seconds.
 _TIME_OUT = "X-Prometheus-Scrape-Timeout-Seconds"
-#: For so long the next scrapers that wait no longer are refused; then one is tried again.
+#: After a scrape timed out, others with no longer time-out are refused for this long.
 _REFUSED_SECONDS = 60.0
 _FINER = {"partition": 'metrics_granularity = "topic"', "topic": 'metrics_granularity = "group"'}
+
+#: The metrics under other exporters' names.
+EXPORTERS: Mapping[Exporter, tuple[Family, ...]] = {
+    "kafka_exporter": KAFKA_EXPORTER_FAMILIES,
+    "kminion": KMINION_FAMILIES,
+    "burrow_exporter": BURROW_EXPORTER_FAMILIES,
+    "kafka_lag_exporter": KAFKA_LAG_EXPORTER_FAMILIES,
+}
 
 
 class Scrapes:
@@ -51,67 +62,69 @@ class Scrapes:
         self._labels = labels
         self._clock = clock
         self._refusals = refusals
-        self._telling = Telling(settings.legacy_status_values, settings.objectives())
+        self._exposition_settings = ExpositionSettings(
+            settings.legacy_status_values, settings.objectives()
+        )
         self._compatible = compatible_families(settings.compat_metrics)
         self._freeze = FreezeOnGrowth()
         self._slots = Slots("scrapes", refusals, _SCRAPES, retry_seconds=5)
-        #: The longest that a scraper waited in vain (s), and until when that counts (monotonic).
+        #: The longest time-out that was too short (s), and until when that counts (monotonic).
         self._too_short, self._until = 0.0, 0.0
 
     def add_routes(self, app: web.Application) -> None:
-        """Add what it answers to an application."""
+        """Register ``/metrics``."""
         app.router.add_get("/metrics", self._metrics)
 
     async def _metrics(self, request: web.Request) -> web.StreamResponse:
-        """Write the metrics as they are made, letting others have their turn in between."""
-        waits = _seconds(request.headers.get(_TIME_OUT))
-        if waits <= self._too_short and time.monotonic() < self._until:
-            raise self._too_slow(waits)
+        """Send the metrics as they are made; other tasks of the event loop run in between."""
+        time_out = _seconds(request.headers.get(_TIME_OUT))
+        if time_out <= self._too_short and time.monotonic() < self._until:
+            raise self._too_slow(time_out)
         with self._slots.taken(request):
             _, content_type = choose_encoder(request.headers.get("Accept", ""))
             headers = {"Content-Type": content_type, "Vary": "Accept, Accept-Encoding"}
             openmetrics = content_type.startswith(_OPENMETRICS)
-            chunks = self._exposed(waits, openmetrics=openmetrics)
+            chunks = self._chunks(time_out, openmetrics=openmetrics)
             if gzip_accepted(request.headers.get("Accept-Encoding", "")):
                 headers["Content-Encoding"] = "gzip"
                 chunks = gzipped(chunks)
             async with aclosing(chunks):
-                return await send_whole(request, headers, chunks, self._failed)
+                return await send_stream(request, headers, chunks, self._failed)
 
-    async def _exposed(self, waits: float, *, openmetrics: bool) -> AsyncGenerator[bytes, None]:
-        """Make the metrics. Raises HTTPServiceUnavailable when that takes longer than one waits.
+    async def _chunks(self, time_out: float, *, openmetrics: bool) -> AsyncGenerator[bytes, None]:
+        """Yield the metrics. Raises HTTPServiceUnavailable if making them exceeds the time-out.
 
-        What counts is the time in which it is made, not that in which its reader takes it.
+        The time in which the client reads doesn't count.
         """
         pieces = exposition(
             self._state,
             self._health,
             self._labels,
             openmetrics=openmetrics,
-            telling=self._telling,
+            settings=self._exposition_settings,
             others=chain(self._compatible, process_families()),
         )
         made, began = 0.0, time.monotonic()
         try:
             async for chunk in in_turns(pieces):
                 made += time.monotonic() - began
-                if made > waits:
-                    raise self._too_slow(waits)
+                if made > time_out:
+                    raise self._too_slow(time_out)
                 yield chunk
                 began = time.monotonic()
                 self._freeze.reached(len(self._labels))
         finally:
-            # Whoever waits in vain leaves at about the same moment.
+            # A scraper that times out closes the connection at about this moment.
             now = time.monotonic()
-            if made > 0.9 * waits and (waits > self._too_short or now > self._until):
-                self._too_short, self._until = waits, now + _REFUSED_SECONDS
+            if made > 0.9 * time_out and (time_out > self._too_short or now > self._until):
+                self._too_short, self._until = time_out, now + _REFUSED_SECONDS
 
-    def _too_slow(self, waits: float) -> web.HTTPServiceUnavailable:
+    def _too_slow(self, time_out: float) -> web.HTTPServiceUnavailable:
         finer = _FINER.get(self._labels.detail.granularity)
         helps = "metrics_group_limit" if finer is None else f"{finer} or metrics_group_limit"
         refusal = self._refusals.unavailable("series", retry_seconds=round(_REFUSED_SECONDS))
         refusal.text = (
-            f"too many series to make within this scraper's time-out of {waits:g} s: "
+            f"too many series to make within this scraper's time-out of {time_out:g} s: "
             f"set {helps}, or scrape with a longer one\n"
         )
         return refusal
@@ -121,9 +134,16 @@ class Scrapes:
 
 
 def _seconds(text: str | None) -> float:
-    """Return for how long a scraper waits (s); for ever where it doesn't say."""
+    """Return a scraper's time-out in seconds, infinity if it sends none."""
     try:
         seconds = float(text or "inf")
     except ValueError:
         return math.inf
     return seconds if seconds > 0 else math.inf
+
+
+def compatible_families(exporters: Collection[Exporter]) -> tuple[Family, ...]:
+    """Return the metrics under the names of these exporters."""
+    return tuple(
+        family for name, families in EXPORTERS.items() if name in exporters for family in families
+    )

@@ -1,4 +1,4 @@
-"""The web side: the page, its state, ``/metrics``, ``/ready``, ``/healthz``. Reads the state only."""
+"""The web server: the page, its views, the JSON endpoints, ``/metrics``, ``/ready``, ``/healthz``."""
 
 from __future__ import annotations
 
@@ -17,23 +17,19 @@ from mode import Service
 from caughtup.agents.clock import now_ms
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
-from caughtup.agents.web.adding import Adding
+from caughtup.agents.web.access import AllowedHosts, Token, authority, is_loopback, web_tls
 from caughtup.agents.web.answer import write_pieces
-from caughtup.agents.web.door.limits import IDLE_SECONDS, Connections
-from caughtup.agents.web.door.listener import Listener
+from caughtup.agents.web.door.connections import IDLE_SECONDS, Connections, Listener
 from caughtup.agents.web.door.questions import Questions, Slots
 from caughtup.agents.web.door.refusals import Malformed, Refusals
 from caughtup.agents.web.history import HistoryCharts
-from caughtup.agents.web.hosts import AllowedHosts, authority, is_loopback
 from caughtup.agents.web.lines import Lines
-from caughtup.agents.web.metrics.granularity import Detail
 from caughtup.agents.web.metrics.group_labels import GroupLabels
-from caughtup.agents.web.page_views import ADDRESSES, PageViews, asked, page_at
-from caughtup.agents.web.safety import SafeToStop
+from caughtup.agents.web.metrics.group_lines import Detail
+from caughtup.agents.web.page_views import ADDRESSES, PageViews, page_handler, requested_view
 from caughtup.agents.web.scrapes import Scrapes
 from caughtup.agents.web.stand_in import StandIn
-from caughtup.agents.web.tls import web_tls
-from caughtup.agents.web.token import Token
+from caughtup.agents.web.what_if import WhatIfEndpoints
 from caughtup.models.state.cluster import ClusterState
 
 log = logging.getLogger(__name__)
@@ -41,11 +37,11 @@ log = logging.getLogger(__name__)
 _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 _PUSH_SECONDS = 1.0
 _STREAMS = 50
-#: Questions that a thread plays, one after the other: so many, each of which waits so long (s).
+#: The most what-if requests under way, of which one is simulated, and how long one waits (s).
 _PLAYED, _PLAYED_SECONDS = 5, 1.0
-#: Asked by orchestrators, which have no token, and in need of an answer above all.
+#: Requested by orchestrators, which have no token; always answered.
 _PROBES = frozenset({"/ready", "/healthz"})
-#: Every answer has these.
+#: The headers of every answer.
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "connect-src 'self'; img-src 'self' data:; base-uri 'self'; frame-ancestors 'none'",
@@ -58,7 +54,7 @@ HEADERS = {
 class WebServer(Service):
     """Serves the page and the metrics on ``web_host:web_port``."""
 
-    logger = logging.getLogger("mode.caughtup")  # its own comings and goings
+    logger = logging.getLogger("mode.caughtup")  # of starts and stops
 
     def __init__(
         self,
@@ -92,7 +88,7 @@ class WebServer(Service):
         self._runner: web.AppRunner | None = None
         self._listener: Listener | None = None
         self._stand_in: StandIn | None = None
-        #: The port that is really listened on, which matters where 0 was asked for.
+        #: The actual port, also if the setting is 0.
         self.port = settings.web_port
 
     async def on_start(self) -> None:
@@ -107,7 +103,7 @@ class WebServer(Service):
             self._application(checks),
             access_log=None,
             logger=Malformed.logger(self._refusals),
-            handler_cancellation=True,  # who has gone waits for no answer
+            handler_cancellation=True,  # no work for clients that left
             shutdown_timeout=1.0,
             keepalive_timeout=IDLE_SECONDS,
         )
@@ -120,16 +116,16 @@ class WebServer(Service):
         scheme = "http" if self._tls is None else "https"
         place = authority(settings.web_host, self.port)
         log.info("the page: %s://%s/", scheme, place)
-        if lacking := self._lacking():
+        if missing := self._missing_protection():
             log.warning(
                 "anybody who reaches %s %s: set %s",
                 place,
                 "can read everything about groups and hosts",
-                " and ".join(lacking),
+                " and ".join(missing),
             )
 
     async def on_stop(self) -> None:
-        """Close the listener and what is connected to it."""
+        """Close the listener and its connections."""
         if self._stand_in is not None:
             await asyncio.to_thread(self._stand_in.stop)
         if self._listener is not None:
@@ -144,8 +140,8 @@ class WebServer(Service):
                 app.router.add_get(f"/{name}", _serve(body, kind))
                 continue
             for address, depth in ADDRESSES.items():
-                app.router.add_get(address, page_at(body, depth))
-        # Without a body to write, nobody would notice that the reader has left.
+                app.router.add_get(address, page_handler(body, depth))
+        # A HEAD request has no body whose write would fail once the client has left.
         app.router.add_get("/api/events", self._events, allow_head=False)
         self._views.add_routes(app)
         state, clock, refusals = self._state, self._clock, self._refusals
@@ -153,8 +149,7 @@ class WebServer(Service):
             "questions", refusals, most=_PLAYED, wait_seconds=_PLAYED_SECONDS, retry_seconds=5
         )
         Lines(state, clock, refusals).add_routes(app)
-        SafeToStop(state, clock, questions).add_routes(app)
-        Adding(state, clock, questions).add_routes(app)
+        WhatIfEndpoints(state, clock, questions).add_routes(app)
         HistoryCharts(self._settings, clock, refusals).add_routes(app)
         Scrapes(self._settings, state, self._health, self._labels, clock, refusals).add_routes(app)
         app.router.add_get("/ready", self._ready)
@@ -162,16 +157,16 @@ class WebServer(Service):
         app.on_response_prepare.append(_add_headers)
         return app
 
-    def _lacking(self) -> list[str]:
-        """List the settings without which a network isn't a place to listen on."""
+    def _missing_protection(self) -> list[str]:
+        """Return the missing settings that listening on a network needs."""
         if is_loopback(self._settings.web_host):
             return []
         settings = {"web_tls_certificate": self._tls, "web_token_file": self._token}
         return [name for name, set_ in settings.items() if set_ is None]
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
-        """Push the state, or the view that is asked for, as server-sent events, once a second."""
-        view = asked(request)
+        """Push the requested view as server-sent events, once a second."""
+        view = requested_view(request)
         if view is None:
             raise web.HTTPBadRequest(text="there is no such view\n")
         with self._streams.taken(request):
@@ -183,26 +178,26 @@ class WebServer(Service):
                         await write_pieces(response, await self._views.event(view))
                     await self.sleep(_PUSH_SECONDS)  # or until the server stops
             except (ConnectionError, asyncio.CancelledError):
-                pass  # the reader went away, or the server stops
+                pass  # the client left, or the server stops
             return response
 
     async def _ready(self, request: web.Request) -> web.Response:
-        """Answer whether this is the active instance and has read; asked ?standby, whether it has."""
+        """Answer 200 on the active instance once it has read its topics; with ?standby, on any."""
         reasons = self._health.unready(may_stand_by="standby" in request.query)
         lines = reasons or self._health.unready() or ["ready"]
-        said = "".join(f"{line}\n" for line in (*lines, *self._health.notices()))
-        return web.Response(status=503 if reasons else 200, text=said)
+        text = "".join(f"{line}\n" for line in (*lines, *self._health.notices()))
+        return web.Response(status=503 if reasons else 200, text=text)
 
     async def _healthz(self, request: web.Request) -> web.Response:
-        """Answer whether the process is worth keeping: one that only catches up is."""
+        """Answer 200 unless the process should be restarted; reading its topics is no reason."""
         reasons = self._health.unhealthy()
         lines = *(reasons or ["ok"]), *self._health.pulses.last_turns()
-        said = "".join(f"{line}\n" for line in lines)
-        return web.Response(status=503 if reasons else 200, text=said)
+        text = "".join(f"{line}\n" for line in lines)
+        return web.Response(status=503 if reasons else 200, text=text)
 
 
 def static_files() -> Iterator[tuple[str, bytes, str]]:
-    """Yield the page's files, those of its folders too: name, content, content type."""
+    """Yield the page's files, with folders: name, content, content type."""
     yield from _files_of(files("caughtup.agents.web").joinpath("static"), "")
 
 

@@ -1,4 +1,4 @@
-"""Answers on the web port for an event loop that stands still, from a thread of its own."""
+"""A thread that answers on the web port while the event loop is blocked."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 
-from caughtup.agents.process.pulses import EVENT_LOOP, HEALTHY_SECONDS, TICK_SECONDS, Pulses
+from caughtup.agents.process.health import EVENT_LOOP, HEALTHY_SECONDS, TICK_SECONDS, Pulses
 
 log = logging.getLogger(__name__)
 
-#: How long one who asks has for what is asked, and for taking the answer.
+#: How long a client may take to send its request, and to read the answer.
 _SECONDS = 2.0
-#: Enough for a probe's request. It is read, since what is closed with something unread is reset.
+#: Enough for a probe's request, which is read because closing with unread data resets.
 _REQUEST_BYTES = 1 << 14
 _ANSWER = (
     "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\n"
@@ -25,10 +25,9 @@ _ANSWER = (
 
 
 class StandIn:
-    """Accepts the connections that the event loop doesn't accept, and answers 503 with the reason.
+    """Accepts connections while the event loop is blocked, and answers 503 with that reason.
 
-    Whatever is asked: nothing is told but that the loop stands still. While the loop gets on it
-    takes none. ``listeners`` are the loop's.
+    It accepts none while the loop runs. ``listeners`` are the loop's.
     """
 
     def __init__(
@@ -42,7 +41,7 @@ class StandIn:
         self._thread.start()
 
     def stop(self) -> None:
-        """Answer nobody any more."""
+        """End the thread, and close its copies of the listeners."""
         self._stopped.set()
         self._thread.join(_SECONDS)
         for listener in self._listeners:
@@ -50,21 +49,21 @@ class StandIn:
 
     def _run(self) -> None:
         while not self._stopped.wait(TICK_SECONDS):
-            while not self._stopped.is_set() and self._still() is not None:
-                # Who asked has left, the loop was quicker, or the server stops.
+            while not self._stopped.is_set() and self._blocked_seconds() is not None:
+                # The client left, the loop accepted first, or the server stops.
                 with suppress(OSError, ValueError):
                     readable, _, _ = select.select(self._listeners, [], [], TICK_SECONDS)
                     for listener in readable:
                         self._answer(listener)
 
-    def _still(self) -> float | None:
-        """Return for how long the event loop has stood still (s); None if that is not too long."""
+    def _blocked_seconds(self) -> float | None:
+        """Return how long the event loop has been blocked, in seconds, None if not too long."""
         seconds = self._pulses.still_seconds().get(EVENT_LOOP, 0.0)
         return seconds if seconds >= HEALTHY_SECONDS[EVENT_LOOP] else None
 
     def _answer(self, listener: socket.socket) -> None:
-        seconds = self._still()
-        if seconds is None:  # it gets on, and takes who comes itself
+        seconds = self._blocked_seconds()
+        if seconds is None:  # it runs again, and accepts by itself
             return
         connection, _ = listener.accept()
         connection.settimeout(_SECONDS)

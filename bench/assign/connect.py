@@ -13,10 +13,15 @@ from rich.table import Table
 from caughtup.agents.progress import Progress
 from caughtup.bench.assign.pairs import Timing, figure, pairs_table
 from caughtup.models.connect.assign_line import INCREMENTAL
-from caughtup.models.connect.decision import ConnectDecision, owned_after
-from caughtup.models.connect.incremental import decide_incremental
-from caughtup.models.connect.names import written
-from caughtup.models.connect.round import MAX_DELAY_MS, NO_MEMORY, Round
+from caughtup.models.connect.assignors import decide_incremental
+from caughtup.models.connect.decision import (
+    MAX_DELAY_MS,
+    NO_MEMORY,
+    ConnectDecision,
+    Round,
+    owned_after,
+)
+from caughtup.models.connect.work import written
 from caughtup.models.wire.connect_protocol import NOTHING, ConnectorsAndTasks
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from caughtup.agents.cli.checkout import not_in_checkout
-from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.commands import examples, not_in_checkout
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.bench.door.abuses import ABUSES, abused

@@ -18,16 +18,14 @@ from rich.console import Console
 from rich.table import Table
 
 from caughtup.agents.app import create_app
-from caughtup.agents.cli.checkout import not_in_checkout
-from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.commands import examples, not_in_checkout
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.cli.run import prepare
 from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
-from caughtup.agents.process.garbage import collect_seldom
+from caughtup.agents.process.turns import collect_seldom
 from caughtup.agents.settings import Settings
-from caughtup.bench.loop.turns import LoopTurns
-from caughtup.bench.loop.waiting import WAIT_SECONDS, until
+from caughtup.bench.loop.turns import WAIT_SECONDS, LoopTurns, until
 from caughtup.models.decisions.life import DecidedGeneration
 from caughtup.models.decisions.recommendation import encode_recommendation, recommendation
 from caughtup.models.errors import CaughtupError

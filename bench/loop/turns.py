@@ -10,6 +10,21 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
+from caughtup.models.errors import CaughtupError
+
+WAIT_SECONDS = 300.0
+_LOOK_SECONDS = 0.05
+
+
+async def until(is_done: Callable[[], object], what: str) -> None:
+    """Wait until a condition holds. Raises CaughtupError ``timed_out`` with ``what``."""
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not is_done():
+        if time.monotonic() > deadline:
+            raise CaughtupError("timed_out", f"after {WAIT_SECONDS:.0f} s still not: {what}")
+        await asyncio.sleep(_LOOK_SECONDS)
+
+
 #: The coroutines that wrap every coroutine of a service or an agent.
 _WRAPPERS = frozenset({"Service._execute_task", "Agent._execute_actor"})
 

@@ -3,25 +3,84 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from caughtup.agents.cli.checkout import not_in_checkout
-from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.commands import examples, not_in_checkout
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.agents.progress import Progress
 from caughtup.bench.movement.changes import CHANGES, VARIETIES, Change, Variety, changed_group
 from caughtup.bench.movement.fewest import fewest_copies
-from caughtup.bench.movement.kafka_assignor import kafka_assignor
+from caughtup.models.assignment.decision import ClientDecision, Decision
+from caughtup.models.assignment.scenario import Scenario
+from caughtup.models.assignors.registry import decide
 from caughtup.models.errors import CaughtupError
+from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.simulation.rounds import PlayedRounds, play
+
+if TYPE_CHECKING:
+    from caughtup.demo.apps.published_assignor import PublishedAssignor
+
+#: With racks and more tasks, Kafka's search takes seconds for each of hundreds of decisions.
+_MOST_TASKS_WITH_RACKS = 100
+
+
+def kafka_assignor(
+    published: PublishedAssignor, change: Change, variety: Variety
+) -> tuple[str, Callable[[Scenario], Decision]] | None:
+    """Return a name and a function that decides like Kafka; None if that takes too long."""
+    if variety.racks and change.tasks > _MOST_TASKS_WITH_RACKS:
+        return None
+    if variety.racks or variety.tags:
+        return "our reproduction", decide
+    return "the published jar", lambda scenario: _by_the_jar(published, scenario)
+
+
+def _by_the_jar(published: PublishedAssignor, scenario: Scenario) -> Decision:
+    """Return the published jar's decision, which does not show which standbys are warm-ups."""
+    configs = scenario.configs
+    published.load(
+        {
+            "assignor": "high_availability",
+            "config": {
+                "acceptable.recovery.lag": configs.acceptable_recovery_lag,
+                "max.warmup.replicas": configs.max_warmup_replicas,
+                "num.standby.replicas": configs.num_standby_replicas,
+                "probing.rebalance.interval.ms": configs.probing_rebalance_interval_ms,
+            },
+            "tasks": {str(task): {"stateful": True} for task in scenario.stateful},
+            "clients": {
+                str(client.process_id): {
+                    "capacity": client.capacity,
+                    "previous_active": [str(task) for task in client.previous_active],
+                    "previous_standby": [str(task) for task in client.previous_standby],
+                    "lags": {str(task): lag for task, lag in client.lags.items()},
+                }
+                for client in scenario.clients
+            },
+        }
+    )
+    decided = published.decide().decision
+    return Decision(
+        decided["probing_rebalance_needed"],
+        {
+            ProcessId.parse(process): ClientDecision(
+                tuple(map(TaskId.parse, given["active"])),
+                tuple(map(TaskId.parse, given["standby"])),
+                (),
+            )
+            for process, given in decided["clients"].items()
+        },
+        tuple,
+    )
+
 
 #: The promises: at most this times the fewest possible copies, and this many rebalances more.
 MOST_COPIES_RATIO = 1.1

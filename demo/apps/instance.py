@@ -26,7 +26,7 @@ from caughtup.demo.processes.children import Process, Processes
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.pipelines.java.command_lines import java_command
-from caughtup.pipelines.java.ivy import pyspark_jars
+from caughtup.pipelines.java.jars import pyspark_jars
 
 HEAP_MEGABYTES = 256
 _GATEWAY_SECONDS = 60.0

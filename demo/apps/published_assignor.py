@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from caughtup.demo.processes.closing import ClosedOnExit
+from caughtup.demo.processes.children import ClosedOnExit
 from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.java.command_lines import compiler_command
 from caughtup.pipelines.java.find import find_java

@@ -11,7 +11,7 @@ from caughtup.demo.apps.instance import StoreLag, StreamsFailed, StreamsInstance
 from caughtup.demo.apps.restore_listener import RestoredCopy
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.topics import create_topics
-from caughtup.demo.processes.closing import ClosedOnExit
+from caughtup.demo.processes.children import ClosedOnExit
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import ProcessId, TaskId
 

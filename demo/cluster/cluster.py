@@ -22,9 +22,7 @@ from caughtup.demo.cluster.broker_config import (
     properties_text,
     server_properties,
 )
-from caughtup.demo.processes.children import Process, Processes
-from caughtup.demo.processes.closing import ClosedOnExit
-from caughtup.demo.processes.ports import free_ports
+from caughtup.demo.processes.children import ClosedOnExit, Process, Processes, free_ports
 from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.java.command_lines import java_command
 

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from caughtup.demo.connect.group_log import LoggedGeneration
-from caughtup.models.connect.decision import ConnectDecision
+from caughtup.models.connect.assignors import decide_incremental
+from caughtup.models.connect.decision import NO_MEMORY, ConnectDecision, Memory
 from caughtup.models.connect.generation import ConnectGeneration
-from caughtup.models.connect.incremental import decide_incremental
-from caughtup.models.connect.names import written
-from caughtup.models.connect.round import NO_MEMORY, Memory
+from caughtup.models.connect.work import written
 from caughtup.models.wire.connect_protocol import ConnectorsAndTasks
 
 #: Returns the number of tasks of each connector, for a reader of the config topic up to an offset.

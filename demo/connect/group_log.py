@@ -10,8 +10,8 @@ from typing import NamedTuple
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.demo.cluster.log import LoggedRecord, read_topic
-from caughtup.demo.processes.closing import ClosedOnExit
+from caughtup.demo.cluster.topics import LoggedRecord, read_topic
+from caughtup.demo.processes.children import ClosedOnExit
 from caughtup.models.connect.generation import ConnectGeneration, read_connect_generation
 from caughtup.models.errors import CaughtupError
 from caughtup.models.polls.batch import decode_batch

@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from caughtup.demo.fleet.encoding import array, byte_string, int16, int32, string
-from caughtup.demo.processes.closing import ClosedOnExit
+from caughtup.demo.processes.children import ClosedOnExit
 from caughtup.models.errors import CaughtupError
 from caughtup.models.wire.reader import Reader
 

@@ -23,7 +23,7 @@ from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
 from caughtup.models.ids import ProcessId, TopicPartition
 from caughtup.models.parameters import DEFAULTS
-from caughtup.models.wire.user_data_encoding import encode_assignment_info, encode_subscription_info
+from caughtup.models.wire.user_data import encode_assignment_info, encode_subscription_info
 
 GROUP = "generated-large"
 SOURCE = "generated-large-in"

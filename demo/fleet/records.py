@@ -1,4 +1,4 @@
-"""Encode a generated fleet as records of ``__consumer_offsets``, like those that brokers write."""
+"""Encode a generated fleet as the records of brokers and, for its end offsets, of the service."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import struct
 import uuid
 from collections.abc import Iterable, Iterator
 
+from confluent_kafka import Producer
+
+from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.demo.cluster.topics import create_topics
 from caughtup.demo.fleet.encoding import (
     EncodedMember,
     encode_assignment,
@@ -15,9 +19,22 @@ from caughtup.demo.fleet.encoding import (
 )
 from caughtup.demo.fleet.group import StoryMember
 from caughtup.demo.fleet.offset_commits import RawRecord, commit_key_prefix, offsets_partition
-from caughtup.demo.fleet.timeline import Committed, Deleted, Event, FleetGroup, Generation
+from caughtup.demo.fleet.timeline import (
+    Committed,
+    Deleted,
+    Event,
+    FleetGroup,
+    FleetSettings,
+    Generation,
+    fleet_topics,
+    log_end,
+)
+from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TaskId, TopicPartition
-from caughtup.models.wire.user_data_encoding import encode_assignment_info, encode_subscription_info
+from caughtup.models.offsets import EndOffsets
+from caughtup.models.records.end_offsets import FORMAT, EndOffsetsRecord
+from caughtup.models.records.topics import END_OFFSETS, with_prefix
+from caughtup.models.wire.user_data import encode_assignment_info, encode_subscription_info
 
 #: Whether it is Kafka Streams' → the name of the group's protocol.
 PROTOCOLS = {True: "stream", False: "range"}
@@ -122,3 +139,30 @@ def _member(event: Generation, member: StoryMember) -> EncodedMember:
 
 def _member_id(group: FleetGroup, client_id: str) -> str:
     return f"{client_id}-{uuid.uuid5(uuid.NAMESPACE_URL, group.name + client_id)}"
+
+
+_TOPIC = with_prefix(END_OFFSETS)
+_SECONDS = 120
+
+
+def write_end_offsets(cluster: EmbeddedCluster, settings: FleetSettings, every_ms: int) -> None:
+    """Write each partition's end offsets every ``every_ms`` of the fleet's time, up to its span.
+
+    Raises CaughtupError ``topic_failed`` or ``produce_failed``.
+    """
+    create_topics(cluster, {_TOPIC: 1}, {"cleanup.policy": "compact"})
+    producer = Producer({**cluster.client_config(), "linger.ms": 50})
+    for after_ms in range(every_ms, settings.span_ms + 1, every_ms):
+        for topic, partitions in fleet_topics(settings).items():
+            for partition in range(partitions):
+                end, at_ms = (
+                    log_end(settings, topic, partition, after_ms),
+                    settings.start_ms + after_ms,
+                )
+                record = EndOffsetsRecord.from_ends(
+                    TopicPartition(topic, partition), EndOffsets(0, end, end, at_ms)
+                )
+                value = FORMAT.encode(record)
+                producer.produce(_TOPIC, value, record.key, timestamp=at_ms)
+        if left := producer.flush(_SECONDS):
+            raise CaughtupError("produce_failed", f"{left} records of ends were not delivered")

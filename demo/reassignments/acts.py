@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from caughtup.demo.reassignments.stage import ReassignmentStage
-from caughtup.demo.reassignments.staged import ORPHANED, StagedReassignment
+from caughtup.demo.reassignments.stage import ORPHANED, ReassignmentStage, StagedReassignment
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
 

@@ -14,8 +14,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.throttle import clear_throttle, set_throttle
-from caughtup.demo.reassignments.stage import Reassign
-from caughtup.demo.reassignments.staged import ALARMS
+from caughtup.demo.reassignments.stage import ALARMS, Reassign
 from caughtup.models.ids import TopicPartition
 
 

@@ -13,9 +13,7 @@ from typing import Any, TypeVar
 
 from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.demo.processes.children import Process, Processes
-from caughtup.demo.processes.closing import ClosedOnExit
-from caughtup.demo.processes.ports import free_ports
+from caughtup.demo.processes.children import ClosedOnExit, Process, Processes, free_ports
 from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.java.command_lines import QUICK_START
 

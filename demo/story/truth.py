@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.demo.cluster.log import read_topic
+from caughtup.demo.cluster.topics import read_topic
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.polls.batch import decode_batch
 from caughtup.models.records.topics import RECOMMENDATIONS, with_prefix

@@ -1,20 +1,54 @@
-"""A snapshot of the group, from which its leader decides a rebalance."""
+"""A group's members, decoded by their leader, and the snapshot from which it decides a rebalance."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import logging
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from caughtup.followers.python.members import Members, process_of
 from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.following.placement import ClientStates
+from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.offsets import UNKNOWN_OFFSET_SUM, sum_offsets
-from caughtup.models.partition_assignor.clients import ClientMetadata, clients_of
-from caughtup.models.partition_assignor.rebalance import MemberSubscription
+from caughtup.models.partition_assignor.rebalance import (
+    ClientMetadata,
+    MemberSubscription,
+    clients_of,
+)
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
-from caughtup.models.wire.subscription_info import SubscriptionInfo
+from caughtup.models.wire.user_data import SubscriptionInfo, decode_subscription_info
+
+log = logging.getLogger("caughtup.followers")
+
+#: Members' decoded user data, by member id; None if they could not be decoded.
+Members = Mapping[str, SubscriptionInfo | None]
+
+
+class FollowerSubscription(NamedTuple):
+    """A member's subscription: its topics and its user data."""
+
+    topics: Collection[str]
+    user_data: bytes | None
+
+
+def read_member(member_id: str, user_data: bytes | None) -> SubscriptionInfo | None:
+    """Decode a member's user data; log a warning and return None if no follower wrote them."""
+    try:
+        return decode_subscription_info(user_data or b"")
+    except CaughtupError as error:
+        log.warning("member %s takes part as a new one: %s", member_id, error)
+        return None
+
+
+def process_of(member_id: str, info: SubscriptionInfo | None) -> ProcessId:
+    """Return a member's process id; without user data, an id derived from its member id."""
+    if info is not None:
+        return info.process_id
+    digest = hashlib.sha256(member_id.encode("utf-8", "surrogatepass")).digest()
+    return ProcessId.of(int.from_bytes(digest[:16], "big"))
 
 
 @dataclass(frozen=True, slots=True)

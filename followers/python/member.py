@@ -12,20 +12,21 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from caughtup.followers.python.copies import Copies, Resume
-from caughtup.followers.python.group_snapshot import read_group
-from caughtup.followers.python.kafka.connection import Connection
-from caughtup.followers.python.kafka.log_ends import LogEnds
+from caughtup.followers.python.group_snapshot import (
+    FollowerSubscription,
+    Members,
+    read_group,
+    read_member,
+)
+from caughtup.followers.python.kafka.log_ends import Connection, LogEnds
 from caughtup.followers.python.kafka.publisher import RecordPublisher
 from caughtup.followers.python.kafka.recommendations import RecommendationReader
-from caughtup.followers.python.members import FollowerSubscription, Members, read_member
-from caughtup.followers.python.positions import PositionReports
 from caughtup.followers.python.rebalance import decide_rebalance, keep_in_place
+from caughtup.followers.python.reports import PositionReports
 from caughtup.followers.python.settings import FollowerSettings
-from caughtup.followers.python.topology import Topology
+from caughtup.followers.python.topology import Copies, Resume, Topology
 from caughtup.models.assignment.configs import read_configs
-from caughtup.models.assignors.following.follow_ups import FollowerInputs, FollowUpCounter
-from caughtup.models.assignors.following.follower import backoff_ms
+from caughtup.models.assignors.following.follower import FollowerInputs, FollowUpCounter, backoff_ms
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.offsets import LATEST_OFFSET, sum_offsets
@@ -34,8 +35,7 @@ from caughtup.models.partition_assignor.task_partitions import TaskPartitions
 from caughtup.models.records.application_states import FORMAT
 from caughtup.models.records.keys import encode_group
 from caughtup.models.records.topics import APPLICATION_STATES, RECOMMENDATIONS, TASK_POSITIONS
-from caughtup.models.wire.assignment_info import decode_assignment_info
-from caughtup.models.wire.user_data_encoding import encode_subscription_info
+from caughtup.models.wire.user_data import decode_assignment_info, encode_subscription_info
 
 log = logging.getLogger("caughtup.followers")
 

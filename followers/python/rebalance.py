@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from caughtup.followers.python.group_snapshot import GroupSnapshot
-from caughtup.followers.python.members import Members, process_of
-from caughtup.followers.python.state_record import application_state, decided_with
+from caughtup.followers.python.group_snapshot import GroupSnapshot, Members, process_of
+from caughtup.followers.python.reports import application_state, decided_with
 from caughtup.followers.python.topology import Topology
 from caughtup.models.assignment.decision import ClientDecision, Decision
 from caughtup.models.assignment.scenario import Scenario
-from caughtup.models.assignors.following.follow_ups import FollowerInputs
 from caughtup.models.assignors.following.follower import (
     FOLLOWED,
     GIVEN_UP,
     FollowerDecision,
+    FollowerInputs,
     Patience,
     follow,
 )

@@ -11,9 +11,8 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import KafkaError
 
-from caughtup.followers.python.copies import Resume
-from caughtup.followers.python.kafka.connection import Connection, RepeatedProblem
-from caughtup.followers.python.topology import Topology
+from caughtup.followers.python.kafka.log_ends import Connection, RepeatedProblem
+from caughtup.followers.python.topology import Resume, Topology
 from caughtup.models.ids import TaskId, TopicPartition
 
 _POLL_MS = 200

@@ -8,7 +8,7 @@ from caughtup.models.assignment.decision import Decision
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.kafka.high_availability.assignor import decide_high_availability
 from caughtup.models.assignors.kafka.public_sticky.assignor import decide_public_sticky
-from caughtup.models.assignors.kafka.sticky.assignor import decide_fallback_prior, decide_sticky
+from caughtup.models.assignors.kafka.sticky import decide_fallback_prior, decide_sticky
 from caughtup.models.assignors.minimal.assignor import decide_minimal_movement
 from caughtup.models.errors import ScenarioError
 

@@ -7,11 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from caughtup.models.assignment import fields
-from caughtup.models.connect.decision import ConnectDecision, WorkerDecision, owned_after
-from caughtup.models.connect.eager import decide_eager
-from caughtup.models.connect.incremental import decide_incremental
-from caughtup.models.connect.names import Names, written
-from caughtup.models.connect.round import MAX_DELAY_MS, NO_MEMORY, Round
+from caughtup.models.connect.assignors import decide_eager, decide_incremental
+from caughtup.models.connect.decision import (
+    MAX_DELAY_MS,
+    NO_MEMORY,
+    ConnectDecision,
+    Round,
+    WorkerDecision,
+    owned_after,
+)
+from caughtup.models.connect.work import Names, written
 from caughtup.models.errors import ScenarioError
 from caughtup.models.wire.bounds import LATEST_MS
 from caughtup.models.wire.connect_protocol import NOTHING

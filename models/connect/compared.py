@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from caughtup.models.connect.decision import Revoked
-from caughtup.models.connect.round import Memory, Round
+from caughtup.models.connect.decision import Memory, Revoked, Round
 from caughtup.models.connect.work import NO_WORK, Configured, Item, Work
 from caughtup.models.ids import ConnectorTaskId
 from caughtup.models.wire.connect_protocol import ConnectorsAndTasks

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from caughtup.models.connect.decision import WorkerDecision, owned_after
-from caughtup.models.connect.round import Round
+from caughtup.models.connect.decision import Round, WorkerDecision, owned_after
 from caughtup.models.connect.work import Configured, Work
 from caughtup.models.errors import DecodeError
 from caughtup.models.wire.connect_protocol import (

@@ -13,7 +13,7 @@ from caughtup.models.decisions.inputs.application_state import ApplicationState
 from caughtup.models.decisions.learned_configs import MOST_GROUPS, LearnedConfigs
 from caughtup.models.decisions.life import GenerationLife
 from caughtup.models.decisions.movements import MovementLog
-from caughtup.models.faults.isolation import Faults, Isolation
+from caughtup.models.faults import Faults, Isolation
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.learning.learned import Learned

@@ -8,15 +8,20 @@ from dataclasses import dataclass, field, replace
 from caughtup.models.errors import CaughtupError, DecodeError
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.offsets import LATEST_OFFSET
-from caughtup.models.wire.assignment_info import AssignmentInfo, decode_assignment_info
 from caughtup.models.wire.connect_protocol import PROTOCOL_TYPE
-from caughtup.models.wire.consumer_protocol import (
+from caughtup.models.wire.group_metadata import (
     ConsumerAssignment,
+    GroupMember,
+    GroupMetadata,
     decode_assignment,
     decode_subscription,
 )
-from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata
-from caughtup.models.wire.subscription_info import VERSIONS, decode_subscription_info
+from caughtup.models.wire.user_data import (
+    VERSIONS,
+    AssignmentInfo,
+    decode_assignment_info,
+    decode_subscription_info,
+)
 
 #: The protocol name under which Kafka Streams joins a classic group.
 STREAMS_PROTOCOL = "stream"

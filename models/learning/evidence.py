@@ -12,8 +12,11 @@ from caughtup.models.assignment.racks import TaskReplicas, find_racks
 from caughtup.models.assignment.releases import NEWEST, Release
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.kafka.public_sticky.assignor import decide_public_sticky
-from caughtup.models.assignors.kafka.sticky.assignor import decide_fallback_prior, decide_sticky
-from caughtup.models.assignors.kafka.sticky.orders import LeaderOrders
+from caughtup.models.assignors.kafka.sticky import (
+    LeaderOrders,
+    decide_fallback_prior,
+    decide_sticky,
+)
 from caughtup.models.assignors.registry import decide
 from caughtup.models.decisions.exact.comparison import Difference, compare_members, process_differs
 from caughtup.models.decisions.inputs.gathering import GenerationInputs, members_of, unsettled
@@ -23,9 +26,8 @@ from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.learning.ranges import Algorithm, ConfigRange, IntSpan, united
 from caughtup.models.learning.target import Target, target_of
 from caughtup.models.learning.unknown_ends import limits_by_task, without_ends
-from caughtup.models.partition_assignor.clients import ClientMetadata, clients_of
-from caughtup.models.partition_assignor.task_orders import leader_orders
-from caughtup.models.partition_assignor.task_partitions import TaskPartitions
+from caughtup.models.partition_assignor.rebalance import ClientMetadata, clients_of
+from caughtup.models.partition_assignor.task_partitions import TaskPartitions, leader_orders
 
 #: Assignors that depend on the iteration orders of a leader's collections.
 _STICKY = {"sticky": decide_sticky, "fallback_prior": decide_fallback_prior}

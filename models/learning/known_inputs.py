@@ -16,7 +16,7 @@ from caughtup.models.learning.ranges import LAG, STANDBYS, Algorithm, agreeing
 from caughtup.models.learning.told import consistent_hypotheses, possible_hypotheses
 from caughtup.models.learning.unknown_ends import limits_by_task
 from caughtup.models.parameters import DEFAULTS, STRATEGY, TAGS
-from caughtup.models.partition_assignor.clients import clients_of
+from caughtup.models.partition_assignor.rebalance import clients_of
 from caughtup.models.records.recommendations import KnownConfigRecord
 from caughtup.models.records.scenarios import ConfigValue
 

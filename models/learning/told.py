@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from caughtup.models.assignors.kafka import sticky
 from caughtup.models.assignors.kafka.high_availability import assignor as high_availability
 from caughtup.models.assignors.kafka.racks.rack_aware import STRATEGIES, Costs
-from caughtup.models.assignors.kafka.sticky import assignor as sticky
 from caughtup.models.learning.ranges import (
     ANY,
     ASSIGNORS,

@@ -10,7 +10,7 @@ from caughtup.models.decisions.inputs.gathering import unsettled_limits
 from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId
 from caughtup.models.offsets import LATEST_OFFSET, UNKNOWN_OFFSET_SUM
-from caughtup.models.partition_assignor.clients import ClientMetadata
+from caughtup.models.partition_assignor.rebalance import ClientMetadata
 
 
 def limits_by_task(

@@ -12,17 +12,22 @@ from caughtup.models.assignment.decision import Decision
 from caughtup.models.assignment.racks import TaskReplicas, find_racks
 from caughtup.models.assignment.scenario import Client, Scenario
 from caughtup.models.assignors.kafka.public_sticky.assignor import decide_public_sticky
-from caughtup.models.assignors.kafka.sticky.assignor import decide_fallback_prior, decide_sticky
+from caughtup.models.assignors.kafka.sticky import decide_fallback_prior, decide_sticky
 from caughtup.models.assignors.registry import decide
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.offsets import UNKNOWN_OFFSET_SUM, sum_offsets
-from caughtup.models.partition_assignor.clients import ClientMetadata, clients_of
-from caughtup.models.partition_assignor.hosts import partitions_by_host
-from caughtup.models.partition_assignor.member_assignment import MemberAssignment, assign_group
-from caughtup.models.partition_assignor.rebalance import Rebalance
-from caughtup.models.partition_assignor.task_orders import leader_orders
-from caughtup.models.partition_assignor.task_partitions import TaskPartitions, group_partitions
+from caughtup.models.partition_assignor.member_assignment import (
+    MemberAssignment,
+    assign_group,
+    partitions_by_host,
+)
+from caughtup.models.partition_assignor.rebalance import ClientMetadata, Rebalance, clients_of
+from caughtup.models.partition_assignor.task_partitions import (
+    TaskPartitions,
+    group_partitions,
+    leader_orders,
+)
 
 _LONG, _LONG_SIGN, _LONG_MAX = 1 << 64, 1 << 63, (1 << 63) - 1
 #: The first versions of assignments with these fields.

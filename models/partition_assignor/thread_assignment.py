@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain, cycle
 
 from caughtup.models.ids import TaskId
-from caughtup.models.partition_assignor.clients import ClientMetadata
+from caughtup.models.partition_assignor.rebalance import ClientMetadata
 
 #: Consumer → its tasks.
 ThreadTasks = dict[str, list[TaskId]]

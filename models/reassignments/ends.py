@@ -10,8 +10,6 @@ from caughtup.models.records.fields import changed
 from caughtup.models.records.reassignment_lines import EndedReassignment
 from caughtup.models.records.reassignments import ClusterRecord, ReassignmentRecord
 
-OUTCOMES = ("completed", "cancelled", "superseded", "reverted-partial", "vanished")
-
 
 def outcome(last: ReassignmentRecord, original: tuple[int, ...], replicas: tuple[int, ...]) -> str:
     """Return the outcome from the last observation, the original replicas and those now.

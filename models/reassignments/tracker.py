@@ -165,8 +165,11 @@ class ReassignmentTracker:
         ):
             base = controllers.reverted(observation)
             reached = set(base) == set(controllers.target(tracked.latest))
+            # Without a replica that is gone, the same is seen of one that completed before the next
+            # began, and of one whose target was changed before the added replicas got in sync.
+            unclear = reached and set(observation.replicas) >= set(tracked.latest.replicas)
             left = controllers.target(tracked.latest) if reached else base
-            ended = self._ended(tracked, left or None, observation.as_of_ms)
+            ended = self._ended(tracked, left or None, observation.as_of_ms, unclear=unclear)
             tracked = None
         if tracked is None:
             at_ms, since_ms, original = (
@@ -230,9 +233,16 @@ class ReassignmentTracker:
         return self._ended(tracked, replicas, at_ms)
 
     def _ended(
-        self, tracked: TrackedReassignment, replicas: tuple[int, ...] | None, at_ms: int
+        self,
+        tracked: TrackedReassignment,
+        replicas: tuple[int, ...] | None,
+        at_ms: int,
+        *,
+        unclear: bool = False,
     ) -> EndedReassignment:
         ended = ends.ended(tracked.latest, tracked.original, replicas, tracked.since_ms, at_ms)
+        if unclear and ended.outcome == "completed":
+            ended = changed(ended, outcome="superseded")
         self.ended = [*self.ended, ended][-self.kept :]
         self.ended_counts[ended.outcome] += 1
         return ended

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from caughtup.models.faults.isolation import Faults
+from caughtup.models.faults import Faults
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.advice import in_words
 from caughtup.models.reassignments.orphaned_throttles import (

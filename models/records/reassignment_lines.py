@@ -102,7 +102,7 @@ Line = Reassignment | ThrottleLine | MissingLine
 
 
 class EndedReassignment(Part, kw_only=True, omit_defaults=True):
-    """A reassignment that ended, with its outcome, one of OUTCOMES in ``reassignments/ends.py``.
+    """A reassignment that ended, with its outcome, one of OUTCOMES in ``models/verdicts.py``.
 
     ``target``: the intended replicas. ``replicas``: those after the end, None if the topic was
     deleted. ``original``: those before. ``seconds``: for how long it was observed.

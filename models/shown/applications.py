@@ -13,7 +13,7 @@ from caughtup.models.decisions.application import Application, PastGeneration
 from caughtup.models.decisions.life import DecidedGeneration
 from caughtup.models.decisions.rebalancing_cost import MembershipChange
 from caughtup.models.decisions.task_table import TaskCopy
-from caughtup.models.faults.set_aside import SetAside
+from caughtup.models.faults import SetAside
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.ids import natural_order
 from caughtup.models.learning.provenance import known_configs

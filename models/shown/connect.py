@@ -6,10 +6,9 @@ from collections.abc import Generator, Iterator, Sequence
 from typing import TypeVar
 
 from caughtup.models.connect.generation import worker_id
-from caughtup.models.connect.names import written
 from caughtup.models.connect.watching.absences import Absence
 from caughtup.models.connect.watching.watch import Watch
-from caughtup.models.connect.work import Item
+from caughtup.models.connect.work import Item, written
 from caughtup.models.connect_clusters.contradictions import Contradiction, configured_items
 from caughtup.models.connect_clusters.table import ConnectGroup
 from caughtup.models.connect_clusters.topic_sets import ClusterTopics

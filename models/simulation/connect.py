@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from caughtup.models.connect.decision import ConnectDecision, owned_after
-from caughtup.models.connect.eager import decide_eager
-from caughtup.models.connect.incremental import decide_incremental
-from caughtup.models.connect.round import MAX_DELAY_MS, NO_MEMORY, Round
+from caughtup.models.connect.assignors import decide_eager, decide_incremental
+from caughtup.models.connect.decision import (
+    MAX_DELAY_MS,
+    NO_MEMORY,
+    ConnectDecision,
+    Round,
+    owned_after,
+)
 from caughtup.models.ids import ConnectorTaskId
 from caughtup.models.simulation.coordinator import ClassicCoordinator
 from caughtup.models.simulation.membership import Timings

@@ -21,9 +21,7 @@ from caughtup.models.decisions.applications import Applications
 from caughtup.models.decisions.generation import DecisionContext, decide_if_due, may_depend_on
 from caughtup.models.decisions.life import GenerationLife
 from caughtup.models.decisions.task_table import TaskCopy, coordinator_task_table, task_table
-from caughtup.models.faults.isolation import Faults, Isolation
-from caughtup.models.faults.refused_records import RefusedRecords
-from caughtup.models.faults.set_aside import SetAsideRecords
+from caughtup.models.faults import Faults, Isolation, RefusedRecords, SetAsideRecords
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.groups.membership import ReadGroup, read_classic_groups
 from caughtup.models.groups.table import GroupTable, TopicNames
@@ -42,7 +40,7 @@ from caughtup.models.reassignments.tracker import ReassignmentTracker
 from caughtup.models.reassignments.watch import ReassignmentWatch
 from caughtup.models.recent.recent import Recent
 from caughtup.models.records.recommendations import RecommendationRecord
-from caughtup.models.spark_queries.table import SparkQueries
+from caughtup.models.spark_queries import SparkQueries
 from caughtup.models.tasks.positions import TaskPositions
 from caughtup.models.watching import Watching, is_end
 from caughtup.models.wire.record_keys import RecordType

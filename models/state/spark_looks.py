@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from caughtup.models.commits.applying import made_commits
-from caughtup.models.faults.isolation import Isolation
-from caughtup.models.spark_queries.look import Look, Looks
+from caughtup.models.faults import Isolation
+from caughtup.models.spark_queries import Look, Looks
 from caughtup.models.state.cluster import ClusterState
 
 #: The name of checkpoints among refused records.

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from caughtup.models.wire.bounds import bounded, epoch, known_time_ms, partitions
-from caughtup.models.wire.flexible_reader import FlexibleReader, open_value, tagged_field
 from caughtup.models.wire.partition_metadata import (
     ConsumerGroupPartitionMetadata,
     decode_consumer_group_partition_metadata,
 )
+from caughtup.models.wire.reader import FlexibleReader, open_value, tagged_field
 from caughtup.models.wire.record_keys import RecordType
 
 _METADATA_HASH_TAG = 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from caughtup.models.wire.bounds import bounded, partition
-from caughtup.models.wire.flexible_reader import FlexibleReader, open_value
+from caughtup.models.wire.reader import FlexibleReader, open_value
 
 _TOPIC_BYTES = 23  # a UUID, a name's length, a partition count, a count and tagged fields
 _PARTITION_BYTES = 6  # a number, a count and tagged fields

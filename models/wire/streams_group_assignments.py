@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from caughtup.models.wire.bounds import epoch, known_time_ms, partitions
-from caughtup.models.wire.flexible_reader import FlexibleReader, open_value, tagged_field
+from caughtup.models.wire.reader import FlexibleReader, open_value, tagged_field
 
 _ASSIGNMENT_TIMESTAMP_TAG = 0
 _ASSIGNMENT_EPOCHS_TAG = 0

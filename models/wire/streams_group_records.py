@@ -12,11 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from caughtup.models.wire.bounds import epoch
-from caughtup.models.wire.flexible_reader import FlexibleReader, open_value, tagged_field
 from caughtup.models.wire.partition_metadata import (
     StreamsGroupPartitionMetadata,
     decode_streams_group_partition_metadata,
 )
+from caughtup.models.wire.reader import FlexibleReader, open_value, tagged_field
 from caughtup.models.wire.record_keys import RecordType
 from caughtup.models.wire.streams_group_assignments import (
     StreamsGroupCurrentMemberAssignment,

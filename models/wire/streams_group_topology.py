@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from caughtup.models.wire.bounds import bounded, epoch
-from caughtup.models.wire.flexible_reader import FlexibleReader, open_value
+from caughtup.models.wire.reader import FlexibleReader, open_value
 
 _SUBTOPOLOGY_BYTES = 8  # a name's length, six counts and tagged fields
 _TOPIC_BYTES = 9  # a name's length, two numbers, a count and tagged fields

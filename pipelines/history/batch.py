@@ -36,8 +36,14 @@ from caughtup.pipelines.history.buckets.tables import (
 from caughtup.pipelines.history.buckets.tables import (
     LAST_ENDS as ENDS,
 )
-from caughtup.pipelines.history.decoding.batches import RECORD_COLUMNS, packed, quarantine
-from caughtup.pipelines.history.decoding.packs import PACKED, by_bucket, pack
+from caughtup.pipelines.history.decoding.batches import (
+    PACKED,
+    RECORD_COLUMNS,
+    by_bucket,
+    pack,
+    packed,
+    quarantine,
+)
 from caughtup.pipelines.history.decoding.topic_columns import END_OFFSETS, own_table
 from caughtup.pipelines.history.generations import (
     GROUP_RECORDS,

@@ -19,7 +19,7 @@ from caughtup.pipelines.history.tables import (
     complete_tables,
     open_tables,
 )
-from caughtup.pipelines.spark.files import Files
+from caughtup.pipelines.spark.session import Files
 from caughtup.pipelines.tables import SCHEMA
 
 MARK = "_caughtup.json"

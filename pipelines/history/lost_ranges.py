@@ -16,8 +16,7 @@ from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.decoding import RefusedError
 from caughtup.models.records.spark_checkpoint_files import decode_batch_end
-from caughtup.pipelines.spark.files import Files
-from caughtup.pipelines.spark.session import one_line
+from caughtup.pipelines.spark.session import Files, one_line
 
 _Offsets = dict[TopicPartition, int]
 

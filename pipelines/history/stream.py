@@ -2,17 +2,18 @@
 
 So a batch has all topics up to about the same time. Transactional records count once they are
 committed. A job that was stopped or killed continues with its checkpoint; no row is lost or written
-twice.
+twice. After a batch, once a day (UTC), the tables are maintained; the day of the last upkeep is in
+the state's table.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
@@ -24,20 +25,48 @@ from caughtup.models.records.topics import PIPELINE_PROGRESS, with_prefix
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from caughtup.pipelines import schema
 from caughtup.pipelines.delta.store import store_for
+from caughtup.pipelines.delta.upkeep import UpkeepOptions, keep_up
 from caughtup.pipelines.history.batch import HistoryBatches
 from caughtup.pipelines.history.identity import own_tables
 from caughtup.pipelines.history.lost_ranges import FirstOffsets, batch_offsets, lost_ranges
-from caughtup.pipelines.history.state import offsets_digest
-from caughtup.pipelines.history.upkeep import DailyUpkeep
+from caughtup.pipelines.history.tables import LAYOUTS, HistoryTables, offsets_digest
 from caughtup.pipelines.progress import report_progress
-from caughtup.pipelines.spark.files import Files
-from caughtup.pipelines.spark.jvm import UNANSWERED
 from caughtup.pipelines.spark.kafka_options import source_options
-from caughtup.pipelines.spark.session import one_line
+from caughtup.pipelines.spark.session import UNANSWERED, Files, one_line
 from caughtup.pipelines.spark.sources import missing_topics, record_stream, stopped_at_end
 
-_POLL_SECONDS = 1
 _log = logging.getLogger(__name__)
+
+
+@contextmanager
+def _unseen(_what: str, _steps: int) -> Iterator[Callable[[int], None]]:
+    yield lambda _: None
+
+
+class DailyUpkeep:
+    """Compacts a history's tables, and deletes rows of days more than ``keep`` days ago."""
+
+    def __init__(self, tables: HistoryTables, keep: int | None) -> None:
+        self._tables = tables
+        self._keep = keep
+
+    def keep_up(self, today: date) -> None:
+        """Do the upkeep, unless it was done today."""
+        state = self._tables.state
+        try:
+            if (state.kept_up() or 0) >= today.toordinal():
+                return
+            options = UpkeepOptions(today, keep=self._keep)
+            names = [layout.name for layout in LAYOUTS]
+            problems = keep_up(self._tables.root, names, options, _unseen).problems
+            state.keep_up_done(today.toordinal())
+        except CaughtupError as error:
+            problems = [error.message]
+        for problem in problems:
+            _log.warning("maintaining the tables: %s", problem)
+
+
+_POLL_SECONDS = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,15 @@ from pyspark.sql.types import (
 
 from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.events import KafkaRecord
-from caughtup.pipelines.rates.records import Event, decode
-from caughtup.pipelines.rates.slots import FORGOTTEN_MS, OutputRecord, Slot, SlotState, slot_of
+from caughtup.pipelines.rates.slots import (
+    FORGOTTEN_MS,
+    Event,
+    OutputRecord,
+    Slot,
+    SlotState,
+    decode,
+    slot_of,
+)
 
 #: Packed events of one slot, with the newest time of one; or counts of malformed records.
 _PACK = StructType(

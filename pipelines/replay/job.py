@@ -28,8 +28,7 @@ from caughtup.pipelines.delta.table import find_table
 from caughtup.pipelines.generations.schema import GROUP_GENERATIONS, REPLAY_ROW
 from caughtup.pipelines.replay.rows import read_flat_row, replay_rows
 from caughtup.pipelines.schema import bucket
-from caughtup.pipelines.spark.files import Files
-from caughtup.pipelines.spark.session import one_line
+from caughtup.pipelines.spark.session import Files, one_line
 
 #: Slots for each of Spark's threads; several even out wrong estimates of the work.
 _SLOTS_A_THREAD = 4

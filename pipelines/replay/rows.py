@@ -1,4 +1,4 @@
-"""Replay rows of the table of generations, and convert a replay's rows to columns and back."""
+"""Replay recorded rows of the table of generations, and convert a replay's rows to columns and back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,44 @@ from caughtup.models.replay.figures import ReplayFigures
 from caughtup.models.replay.outcome import RECORDED, ReplayRow, replay_group
 from caughtup.models.replay.recorded import RecordedGeneration
 from caughtup.models.replay.settings import ReplaySetting
-from caughtup.pipelines.generations.recorded import read_recorded
+
+
+def read_recorded(row: Mapping[str, Any]) -> RecordedGeneration:
+    """Read a row back. Raises CaughtupError for a row with an error, or a malformed one.
+
+    ``row`` has the table's columns, with maps as pairs, and ``as_of_ms``.
+    """
+    if row["error"] is not None or row["scenario"] is None:
+        raise CaughtupError("unread", row["error"] or "no scenario was recorded")
+    try:
+        scenario = msgspec.json.decode(row["scenario"], type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise CaughtupError("bad_json", f"scenario: {error}") from None
+    clients: dict[str, dict[str, list[str]]] = {}
+    sums: dict[str, dict[str, int]] = {}
+    for member in row["members"]:
+        process = member["process_id"]
+        given = clients.setdefault(process, {"active": [], "standby": [], "warmup": []})
+        for kind in ("active", "standby"):
+            given[kind] = sorted({*given[kind], *member[kind]}, key=_task_order)
+        sums.setdefault(process, {}).update(dict(member["offset_sums"]))
+    return RecordedGeneration(
+        group=row["group"],
+        generation=row["generation"],
+        as_of_ms=row["as_of_ms"],
+        scenario=scenario,
+        assigned={
+            "probing_rebalance_needed": row["next_rebalance_ms"] is not None,
+            "clients": clients,
+        },
+        offset_sums=sums,
+        doubts=tuple(row["doubts"]),
+    )
+
+
+def _task_order(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split("_")))
+
 
 _FIGURES = tuple(field.name for field in fields(ReplayFigures))
 

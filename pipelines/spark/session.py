@@ -1,18 +1,151 @@
-"""Start the Spark session of a job: local by default, the cluster's under spark-submit."""
+"""Start the Spark session of a job, and use its JVM, a process of its own.
+
+The session is local by default, the cluster's under spark-submit. Files at any URI that Hadoop
+supports (file, hdfs, s3a …) are read through the JVM; its end before the job's is reported.
+"""
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
+import signal
+import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from py4j.protocol import Py4JError
+from pyspark import accumulators
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from caughtup.models.errors import CaughtupError
-from caughtup.pipelines.spark.jvm import silence_py4j
+
+#: The exceptions of calls to a JVM that has ended; they have other causes too.
+UNANSWERED = (Py4JError, OSError)
+#: How long a JVM may take to end after its last connection.
+_ENDING_SECONDS = 5.0
+#: The message that py4j logs, with a stack trace, for each call without an answer.
+_SAID_BY_PY4J = "Exception while sending command."
+
+
+@contextmanager
+def report_dead_jvm(spark: SparkSession) -> Iterator[None]:
+    """Raise CaughtupError ``spark_failed`` if Spark's JVM ends inside the context."""
+    try:
+        yield
+    except UNANSWERED as error:
+        how = how_jvm_ended(spark)
+        if how is None:
+            raise
+        raise CaughtupError("spark_failed", f"Spark's JVM {how}") from error
+
+
+def how_jvm_ended(spark: SparkSession) -> str | None:
+    """Return how Spark's JVM ended; None if it runs, or if another process started it.
+
+    Call it after one of UNANSWERED: it waits up to 5 s for a JVM that is ending.
+    """
+    # A JVM that spark-submit started is our parent, and ends us with it.
+    process: subprocess.Popen[bytes] | None = getattr(spark.sparkContext._gateway, "proc", None)
+    if process is None:
+        return None
+    try:
+        status = process.wait(_ENDING_SECONDS)
+    except subprocess.TimeoutExpired:
+        return None
+    if status == -signal.SIGKILL:
+        return "was killed (SIGKILL), as by a machine or a container without memory left"
+    if status == -signal.SIGABRT:
+        return f"crashed; if it could, it wrote hs_err_pid{process.pid}.log"
+    if status < 0:
+        return f"was ended by {signal.Signals(-status).name}"
+    return f"ended with the exit status {status}"
+
+
+def stop(spark: SparkSession) -> None:
+    """Stop Spark; do nothing if its JVM has ended."""
+    with suppress(*UNANSWERED):
+        spark.stop()
+
+
+def silence_py4j() -> None:
+    """Suppress py4j's log lines about a JVM that ended: callers report it in one line."""
+    logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_is_not_py4js)
+    # Also the stack trace of the accumulators' thread when its connection ends.
+    accumulators.AccumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
+
+
+def _is_not_py4js(record: logging.LogRecord) -> bool:
+    return record.msg != _SAID_BY_PY4J
+
+
+class Files:
+    """The file operations of the jobs. Paths are URIs or plain paths."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        jvm = spark._jvm
+        assert jvm is not None
+        self._path = jvm.org.apache.hadoop.fs.Path
+        self._io = jvm.org.apache.hadoop.io.IOUtils
+        self._bytes = jvm.java.io.ByteArrayOutputStream
+        self._conf = spark._jsparkSession.sessionState().newHadoopConf()
+
+    def exists(self, path: str) -> bool:
+        """Return whether a file or directory exists."""
+        system, at = self._at(path)
+        return bool(system.exists(at))
+
+    def names(self, path: str) -> list[str]:
+        """Return the sorted names in a directory; empty if it does not exist."""
+        system, at = self._at(path)
+        if not system.exists(at):
+            return []
+        return sorted(str(status.getPath().getName()) for status in system.listStatus(at))
+
+    def read(self, path: str) -> bytes:
+        """Read a small file."""
+        system, at = self._at(path)
+        source, copy = system.open(at), self._bytes()
+        self._io.copyBytes(source, copy, 4096, True)
+        return bytes(copy.toByteArray())
+
+    def write(self, path: str, content: bytes) -> None:
+        """Write a small file atomically, unless it exists already.
+
+        Raises CaughtupError ``output_unwritable``.
+        """
+        system, at = self._at(path)
+        aside = self._path(at.getParent(), f"_{at.getName()}.new")
+        stream = system.create(aside, True)
+        stream.write(content)
+        stream.close()
+        if not system.exists(at) and not system.rename(aside, at):
+            raise CaughtupError("output_unwritable", f"can't write {path}")
+
+    def check_writable(self, path: str) -> None:
+        """Check now that a directory can be written; Spark would fail only after the first batch.
+
+        Raises CaughtupError ``output_unwritable``.
+        """
+        try:
+            system, at = self._at(path)
+            probe = self._path(at, "_caughtup_probe")
+            system.create(probe, True).close()
+            system.delete(probe, False)
+        except Py4JError as error:
+            raise CaughtupError(
+                "output_unwritable", f"can't write {path}: {one_line(error)}"
+            ) from error
+
+    def _at(self, path: str) -> tuple[Any, Any]:
+        at = self._path(path)
+        return at.getFileSystem(self._conf), at
+
 
 #: The master for Spark on all processors of this machine.
 LOCAL = "local[*]"

@@ -11,8 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from caughtup.models.errors import CaughtupError
-from caughtup.pipelines.spark.jvm import UNANSWERED
-from caughtup.pipelines.spark.session import one_line
+from caughtup.pipelines.spark.session import UNANSWERED, one_line
 
 _CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 #: How long the brokers may take to answer when a job starts, in ms.

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from caughtup.models.verdicts import COPIES
 from scripts.dashboards.links import OVERVIEW_PAGE, STREAMS
 from scripts.dashboards.panels import LIMIT, RIGHT_SECONDS, lines, table
 
 _ROLES = {"standby": "blue", "warmup": "orange", "restoring": "purple", "none": "text"}
-_STATUSES = {
-    "caught_up": "green",
-    "warming": "blue",
-    "waiting": "yellow",
-    "unknown": "text",
-    "stranded": "purple",
-    "flapping": "orange",
-    "chasing": "semi-dark-red",
-    "stalled": "red",
-}
+_STATUSES = {term.word: term.chart for term in COPIES.terms}
 _ACCEPTABLE = ("min(caughtup_acceptable_recovery_lag_records{GROUP})", "acceptable")
 
 

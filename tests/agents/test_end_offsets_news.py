@@ -9,8 +9,9 @@ from typing import Any, cast
 import pytest
 
 from caughtup.agents import end_offsets
-from caughtup.agents.end_offsets import PROBE, EndOffsetsProbe, apply_record
+from caughtup.agents.end_offsets import EndOffsetsProbe, apply_record
 from caughtup.agents.kafka.end_offset_listing import EndOffsetLister, EndOffsetListing
+from caughtup.agents.probes.end_offsets import PROBE
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.models.ids import TopicPartition
@@ -108,8 +109,8 @@ async def test_what_was_listed_counts_as_seen_once_readers_have_it(
         if is_read:
             asyncio.get_running_loop().call_later(0.02, apply_record, probe._state, key, value)
 
-    lister = SimpleNamespace(list_ends=lambda _: listing, topic_ids=lambda _: {})
-    monkeypatch.setattr(probe, "_lister", cast("EndOffsetLister", lister))
+    lister = SimpleNamespace(list_ends=lambda *_: listing, topic_ids=lambda _: {})
+    monkeypatch.setattr(probe._observer, "_lister", cast("EndOffsetLister", lister))
     monkeypatch.setattr(probe, "_topic", SimpleNamespace(send=send))
     monkeypatch.setattr(end_offsets, "_ROUND_TRIP_SECONDS", 0.2)
     assert await probe._round() == (later_ms if is_read else None)
@@ -131,7 +132,7 @@ async def test_what_no_reader_has_yet_is_not_seen_because_nothing_changed_since(
         return EndOffsetListing(at_ms, {PARTITION: seen(12, at_ms)}, {PARTITION}, set())
 
     lister = SimpleNamespace(list_ends=list_ends, topic_ids=lambda _: {})
-    monkeypatch.setattr(probe, "_lister", cast("EndOffsetLister", lister))
+    monkeypatch.setattr(probe._observer, "_lister", cast("EndOffsetLister", lister))
     monkeypatch.setattr(probe, "_topic", SimpleNamespace(send=send))
     assert await probe._round() is None
     assert await probe._round() is None

@@ -17,8 +17,8 @@ from caughtup.agents.reassignments.agent import event_records
 from caughtup.agents.settings import Settings
 from caughtup.agents.web.metrics import exposition, groups
 from caughtup.agents.web.metrics.group_labels import GroupLabels
-from caughtup.agents.web.page import whole as page_state
-from caughtup.agents.web.page.whole import whole_steps
+from caughtup.agents.web.page import parts as page_state
+from caughtup.agents.web.page.parts import whole_steps
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.assessment import Assessments
 from caughtup.models.offsets import LONG_MAX, EndOffsets

@@ -12,7 +12,7 @@ import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
-from caughtup.agents.cli.lazy import LazyCommand
+from caughtup.agents.cli.commands import LazyCommand
 from caughtup.agents.main import main
 
 #: What takes long to import, or starts threads.

@@ -9,7 +9,7 @@ from typing import Any
 from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
-from caughtup.demo.processes.closing import ClosedOnExit
+from caughtup.demo.processes.children import ClosedOnExit
 from caughtup.models.errors import CaughtupError
 
 NAME, SOURCE, SOURCE_PARTITIONS = "orders", "orders-placed", 2

@@ -11,7 +11,7 @@ from random import Random
 
 from confluent_kafka.admin import AdminClient
 
-from caughtup.agents.kafka.alter_reassignments import reassigner
+from caughtup.agents.kafka.protocol.client import reassigner
 from caughtup.demo.cluster.throttle import clear_throttle, set_throttle
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition

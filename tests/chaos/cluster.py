@@ -10,8 +10,7 @@ from confluent_kafka.admin import AdminClient
 from caughtup.demo.cluster.broker_config import Security, server_properties
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.fleet.offset_commits import offsets_partition
-from caughtup.demo.processes.children import Process, Processes
-from caughtup.demo.processes.ports import free_ports
+from caughtup.demo.processes.children import Process, Processes, free_ports
 from caughtup.models.errors import CaughtupError
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from tests.chaos.proxy import Proxy

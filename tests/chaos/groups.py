@@ -14,7 +14,7 @@ from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.topics import create_topics
 from caughtup.demo.fleet.connection import GroupConnection
 from caughtup.demo.fleet.offset_commits import offsets_partition
-from caughtup.demo.processes.closing import ClosedOnExit
+from caughtup.demo.processes.children import ClosedOnExit
 from caughtup.models.errors import CaughtupError
 from tests.chaos.application import NAME, SOURCE, SOURCE_PARTITIONS
 from tests.chaos.cluster import OFFSETS_PARTITIONS, coordinator

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from caughtup.demo.processes.closing import ClosedOnExit
+from caughtup.demo.processes.children import ClosedOnExit
 from tests.chaos import rules
 from tests.chaos.application import NAME
 from tests.chaos.groups import CANARIES, GROUPS, STEADY

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 
-from caughtup.demo.processes.closing import ClosedOnExit
+from caughtup.demo.processes.children import ClosedOnExit
 
 _CHUNK = 1 << 16
 Connected = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[None, None, None]]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.demo.processes.closing import ClosedOnExit
+from caughtup.demo.processes.children import ClosedOnExit
 from tests.chaos.application import NAME, ComingAndGoing
 from tests.chaos.cluster import ChaosCluster
 from tests.chaos.groups import Groups

@@ -20,8 +20,8 @@ from caughtup.models.records.topics import (
     REASSIGNMENTS,
     RECOMMENDATIONS,
 )
-from caughtup.models.wire.consumer_protocol import ConsumerSubscription
-from caughtup.models.wire.user_data_encoding import encode_subscription_info
+from caughtup.models.wire.group_metadata import ConsumerSubscription
+from caughtup.models.wire.user_data import encode_subscription_info
 from tests.chaos.cluster import coordinator
 from tests.chaos.groups import WORDS
 from tests.chaos.scene import Scene

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
-from caughtup.bench.svg import add, line, svg, text, written
+from caughtup.bench.assign.plot import add, line, svg, text, written
 from tests.chaos.flat import MEASURES, Measure
 
 _WIDTH, _HEIGHT, _MARGIN, _TOP = 760, 120, 70, 40

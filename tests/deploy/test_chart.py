@@ -13,7 +13,7 @@ import pytest
 from caughtup.agents.configuration.loading import read_settings
 from caughtup.agents.main import main
 from caughtup.agents.settings import Settings
-from caughtup.agents.web.hosts import AllowedHosts
+from caughtup.agents.web.access import AllowedHosts
 from tests.observability.repository import DASHBOARDS, ROOT, RULES, read_yaml
 from tests.support.charts.manifests import refused, rendered
 from tests.support.charts.values_schema import CHART, SCHEMA, encoded, values_schema

@@ -18,15 +18,13 @@ from aiokafka.protocol.metadata import MetadataResponse_v1
 
 from caughtup.followers.aiokafka import Follower
 from caughtup.followers.python import member as member_module
-from caughtup.followers.python.copies import Resume
-from caughtup.followers.python.positions import PositionReports
+from caughtup.followers.python.reports import PositionReports
 from caughtup.followers.python.settings import FollowerSettings
-from caughtup.followers.python.topology import TopicGroup, Topology
+from caughtup.followers.python.topology import Resume, TopicGroup, Topology
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
-from caughtup.models.wire.assignment_info import decode_assignment_info
-from caughtup.models.wire.consumer_protocol import decode_assignment, decode_subscription
-from caughtup.models.wire.subscription_info import decode_subscription_info
+from caughtup.models.wire.group_metadata import decode_assignment, decode_subscription
+from caughtup.models.wire.user_data import decode_assignment_info, decode_subscription_info
 
 TOPOLOGY = Topology([TopicGroup(("placed",), {"latest": "log"}), TopicGroup(("pings",))])
 CONNECTION = {"bootstrap_servers": "127.0.0.1:1"}

@@ -11,13 +11,16 @@ import msgspec
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from caughtup.followers.python.group_snapshot import read_group
-from caughtup.followers.python.members import Members
+from caughtup.followers.python.group_snapshot import Members, read_group
 from caughtup.followers.python.rebalance import RebalanceDecision, decide_rebalance, keep_in_place
 from caughtup.followers.python.topology import TopicGroup, Topology
 from caughtup.models.assignment.compact import CompactScenario, scenario_record
-from caughtup.models.assignors.following.follow_ups import FollowerInputs
-from caughtup.models.assignors.following.follower import FOLLOWED, GIVEN_UP, Patience
+from caughtup.models.assignors.following.follower import (
+    FOLLOWED,
+    GIVEN_UP,
+    FollowerInputs,
+    Patience,
+)
 from caughtup.models.assignors.following.recommendation import Objection, read_followed
 from caughtup.models.decisions.exact.follower import PublishedRecommendation, recompute_follower
 from caughtup.models.decisions.generation import DecisionContext, decide_if_due
@@ -42,10 +45,17 @@ from caughtup.models.partition_assignor.member_assignment import MemberAssignmen
 from caughtup.models.records.application_states import FORMAT
 from caughtup.models.records.fields import json_values
 from caughtup.models.records.keys import encode_group
-from caughtup.models.wire.consumer_protocol import ConsumerAssignment, ConsumerSubscription
-from caughtup.models.wire.group_metadata import GroupMetadata
-from caughtup.models.wire.subscription_info import SubscriptionInfo, decode_subscription_info
-from caughtup.models.wire.user_data_encoding import encode_assignment_info, encode_subscription_info
+from caughtup.models.wire.group_metadata import (
+    ConsumerAssignment,
+    ConsumerSubscription,
+    GroupMetadata,
+)
+from caughtup.models.wire.user_data import (
+    SubscriptionInfo,
+    decode_subscription_info,
+    encode_assignment_info,
+    encode_subscription_info,
+)
 from tests.followers.generated_questions import recommend
 from tests.support.groups.records import group_member
 

@@ -23,12 +23,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.followers.faust import FollowingAssignor, following
-from caughtup.followers.python.faust.user_data import join_user_data, split_user_data
+from caughtup.followers.python.faust.worker import join_user_data, split_user_data
 from caughtup.models.errors import DecodeError, ScenarioError
 from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.wire.consumer_protocol import decode_subscription
-from caughtup.models.wire.subscription_info import decode_subscription_info
-from caughtup.models.wire.user_data_encoding import encode_subscription_info
+from caughtup.models.wire.group_metadata import decode_subscription
+from caughtup.models.wire.user_data import decode_subscription_info, encode_subscription_info
 from tests.support.followers.faust_workers import (
     COUNTS,
     GLOBAL,

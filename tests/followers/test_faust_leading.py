@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.followers.faust import FollowingAssignor, following
-from caughtup.followers.python.faust.user_data import join_user_data
+from caughtup.followers.python.faust.worker import join_user_data
 from caughtup.followers.python.settings import FollowerSettings
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
-from caughtup.models.wire.user_data_encoding import encode_subscription_info
+from caughtup.models.wire.user_data import encode_subscription_info
 from tests.support.followers.faust_workers import (
     ALONE,
     COUNTS,

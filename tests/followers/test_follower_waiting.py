@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from caughtup.models.assignment.scenario import parse_scenario
-from caughtup.models.assignors.following.follow_ups import FollowUpCounter
 from caughtup.models.assignors.following.follower import (
     FollowerDecision,
+    FollowUpCounter,
     Patience,
     backoff_ms,
     follow,

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 from aiokafka.errors import KafkaConnectionError, KafkaError
 
 from caughtup.agents.kafka.protocol.brokers import Purpose
-from caughtup.agents.kafka.protocol.cluster_answers import ApiVersions, Broker
-from caughtup.agents.kafka.protocol.releases import FEATURE
+from caughtup.agents.kafka.protocol.cluster_answers import FEATURE, ApiVersions, Broker
 from caughtup.agents.kafka.protocol.requests import Call, Key
 from tests.fuzz.values import Values
 from tests.support.damage import damaged

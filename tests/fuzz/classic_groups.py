@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from caughtup.models.ids import ConnectorTaskId, ProcessId, TaskId, TopicPartition
 from caughtup.models.polls.batch import Record
-from caughtup.models.wire.assignment_info import AssignmentInfo, HostInfo
 from caughtup.models.wire.connect_protocol import ConnectorsAndTasks, WorkerAssignment, WorkerState
-from caughtup.models.wire.consumer_protocol import ConsumerAssignment, ConsumerSubscription
-from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata
-from caughtup.models.wire.subscription_info import SubscriptionInfo
+from caughtup.models.wire.group_metadata import (
+    ConsumerAssignment,
+    ConsumerSubscription,
+    GroupMember,
+    GroupMetadata,
+)
+from caughtup.models.wire.user_data import AssignmentInfo, HostInfo, SubscriptionInfo
 from tests.fuzz.values import Values
 from tests.models.wire.connect_encoders import worker_assignment, worker_state
 from tests.models.wire.streams_encoders import assignment_info, subscription_info

@@ -6,10 +6,9 @@ from random import Random
 
 import pytest
 
-from caughtup.models.connect.eager import decide_eager
+from caughtup.models.connect.assignors import decide_eager, decide_incremental
+from caughtup.models.connect.decision import NO_MEMORY
 from caughtup.models.connect.generation import read_connect_generation
-from caughtup.models.connect.incremental import decide_incremental
-from caughtup.models.connect.round import NO_MEMORY
 from caughtup.models.errors import DecodeError
 from caughtup.models.wire.connect_protocol import PROTOCOL_TYPE
 from caughtup.models.wire.group_metadata import GroupMetadata, decode_group_metadata

@@ -14,7 +14,7 @@ import pytest
 
 from caughtup.models.groups.table import TopicNames
 from caughtup.models.histories import offset_sums
-from caughtup.models.wire import subscription_info
+from caughtup.models.wire import user_data
 from tests.fuzz.applications import Applications
 from tests.fuzz.offset_records import OffsetRecords
 from tests.fuzz.service_topics import ServiceTopics
@@ -65,7 +65,7 @@ def test_hostile_records_harm_no_group_but_their_own() -> None:
 
 def test_the_fuzzing_finds_what_brought_the_service_down(monkeypatch: pytest.MonkeyPatch) -> None:
     """An offset sum that fits nowhere, with which one member of one group killed everything."""
-    monkeypatch.setattr(subscription_info, "_sum", lambda number: number)
+    monkeypatch.setattr(user_data, "_sum", lambda number: number)
     monkeypatch.setattr(offset_sums, "_in_long", lambda number: number)
     with pytest.raises(FaultsError, match="OverflowError"):
         fuzz(3, 20_000)  # not every seed comes to one within so few records

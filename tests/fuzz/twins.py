@@ -13,8 +13,8 @@ import msgspec
 from caughtup.agents.process.health import Health
 from caughtup.agents.web.metrics.exposition import exposition
 from caughtup.agents.web.metrics.group_labels import GroupLabels
-from caughtup.agents.web.page.whole import whole_steps
-from caughtup.models.faults.isolation import Fault
+from caughtup.agents.web.page.parts import whole_steps
+from caughtup.models.faults import Fault
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.polls.batch import Record, decode_records, split_generations

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from caughtup.agents.web.page_views import page_at
+from caughtup.agents.web.page_views import page_handler
 from caughtup.agents.web.server import HEADERS
 from tests.observability.browser import TEXT, Page
 from tests.observability.page_views import view
@@ -84,7 +84,7 @@ class PageServer:
 
     async def _index(self, request: web.Request) -> web.Response:
         depth = request.rel_url.raw_path.removeprefix(self.prefix).count("/") - 1
-        answer = await page_at((STATIC / "index.html").read_bytes(), depth)(request)
+        answer = await page_handler((STATIC / "index.html").read_bytes(), depth)(request)
         answer.headers.update(HEADERS)
         return answer
 

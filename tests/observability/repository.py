@@ -17,6 +17,7 @@ RULES = ROOT / "prometheus" / "caughtup.rules.yml"
 DASHBOARDS = ROOT / "grafana" / "dashboards"
 OVERVIEW = DASHBOARDS / "caughtup.json"
 OPERATING = ROOT / "docs" / "operating.md"
+METRICS = ROOT / "docs" / "reference" / "metrics.md"
 
 _METRIC = re.compile(r"\bcaughtup_[a-z0-9_]+\b")
 

@@ -15,7 +15,7 @@ import pytest
 from caughtup.agents.cli.files import shared_files
 from caughtup.agents.main import main
 from caughtup.agents.settings import Settings
-from caughtup.agents.web.hosts import AllowedHosts
+from caughtup.agents.web.access import AllowedHosts
 from tests.observability.repository import ROOT, read_yaml
 
 COMPOSE: dict[str, Any] = read_yaml(ROOT / "docker-compose.yml")

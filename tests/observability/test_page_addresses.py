@@ -140,6 +140,18 @@ async def test_the_keyboard_alone_finds_a_group_opens_it_and_reads_what_a_word_m
         assert page.errors == []
 
 
+async def test_a_word_leads_to_its_text_in_the_documentation(page: Page) -> None:
+    async with serving({**STATE, "links": {"docs": "https://docs.example/caughtup"}}) as server:
+        await page.open(server.url)
+        await page.until(f"{NAMES}.length === 3")
+        await page.press("?")
+        more = "[...document.querySelectorAll('#glossary dd a')].map((each) => each.href)"
+        found = await page.evaluate(more)
+        assert "https://docs.example/caughtup/glossary/#:~:text=warm%2Dup" in found
+        assert len(found) == await page.evaluate("document.querySelectorAll('#glossary dt').length")
+        assert page.errors == []
+
+
 async def test_a_group_has_its_partitions_its_hours_and_what_happened_with_reasons(
     page: Page,
 ) -> None:

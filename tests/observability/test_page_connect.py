@@ -8,8 +8,8 @@ from typing import Any
 
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import done_at_once
-from caughtup.agents.web.page.whole import whole_steps
-from caughtup.models.connect.names import written
+from caughtup.agents.web.page.parts import whole_steps
+from caughtup.models.connect.work import written
 from tests.observability.browser import TEXT, Page
 from tests.observability.page_server import serving
 from tests.observability.page_states import now_ms, state

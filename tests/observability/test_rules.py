@@ -10,14 +10,13 @@ from urllib.parse import quote
 
 import pytest
 
-from caughtup.agents.cli.rules.template import rules, thresholds
-from caughtup.agents.process.health import Health
-from caughtup.agents.process.pulses import EVENT_LOOP, OFFSETS, PUBLISHER, TOPICS_READER
+from caughtup.agents.cli.rules.main import render_rules, thresholds
+from caughtup.agents.process.health import EVENT_LOOP, OFFSETS, PUBLISHER, TOPICS_READER, Health
 from caughtup.agents.web.metrics.exposition import exposition
-from caughtup.agents.web.metrics.families import Telling
-from caughtup.agents.web.metrics.granularity import Detail
+from caughtup.agents.web.metrics.families import ExpositionSettings
 from caughtup.agents.web.metrics.group_labels import GroupLabels
-from caughtup.agents.web.metrics.process import process_families
+from caughtup.agents.web.metrics.group_lines import Detail
+from caughtup.agents.web.metrics.service import process_families
 from caughtup.models.watching import Objectives
 from tests.agents.web.metrics.test_spark import looked
 from tests.observability.repository import (
@@ -48,14 +47,14 @@ def test_promtool_accepts_the_rules_and_the_configuration() -> None:
 
 
 def test_the_rules_are_what_the_command_makes_of_its_defaults() -> None:
-    assert RULES.read_text() == rules({}), "run `make rules`"
+    assert RULES.read_text() == render_rules({}), "run `make rules`"
 
 
 def test_promtool_accepts_rules_with_other_thresholds_and_runbooks(tmp_path: Path) -> None:
     others = {"for": "1h30m", "severity": "ticket", "threshold": "0.5"}
     values = {each.name: others[each.name.rpartition(".")[2]] for each in thresholds()}
     made = tmp_path / "made.yml"
-    made.write_text(rules(values, "https://example.com/caughtup/"))
+    made.write_text(render_rules(values, "https://example.com/caughtup/"))
     checked = promtool("check", "rules", made)
     assert checked.returncode == 0, checked.stdout + checked.stderr
     alerts = {rule["alert"]: rule for group in read_yaml(made)["groups"] for rule in group["rules"]}
@@ -69,7 +68,7 @@ def test_promtool_accepts_rules_with_other_thresholds_and_runbooks(tmp_path: Pat
 
 def test_an_alert_leads_to_its_groups_address_whatever_the_group_is_called(tmp_path: Path) -> None:
     group = "a b/c+d?e#f%2F&é"
-    (tmp_path / "made.yml").write_text(rules({}, page_base="https://example.com/"))
+    (tmp_path / "made.yml").write_text(render_rules({}, page_base="https://example.com/"))
     series = f"caughtup_group_status{{cluster='c', group='{group}', status='stopped'}}"
     told = {
         "cluster_name": "c",
@@ -96,7 +95,7 @@ def test_an_alert_leads_to_its_groups_address_whatever_the_group_is_called(tmp_p
 
 def test_every_alert_of_a_group_leads_to_that_group(tmp_path: Path) -> None:
     path = tmp_path / "made.yml"
-    path.write_text(rules({}, page_base="https://example.com"))
+    path.write_text(render_rules({}, page_base="https://example.com"))
     for alert in (rule for group in read_yaml(path)["groups"] for rule in group["rules"]):
         told = alert["annotations"]
         of_group = "$labels.group " in told["summary"] + told["description"]
@@ -114,13 +113,13 @@ def test_promtool_accepts_the_metrics(tmp_path: Path) -> None:
     health.pulses.tick()
     health.topic_problems = {("caughtup-lag", "partitions"): "2 partitions"}
     health.leaderless_partitions = 3
-    telling = Telling(objectives=Objectives([(".*", 60)]))
+    settings = ExpositionSettings(objectives=Objectives([(".*", 60)]))
     seen = set()
     connect = stormy(NOW_MS - 1_000).state
     for state in (everything(), judged(), reassigning(), connect, looked(tmp_path)):
         for granularity in ("partition", "topic", "group"):
             labels = GroupLabels(Detail(granularity))
-            pieces = exposition(state, health, labels, telling=telling, others=process_families())
+            pieces = exposition(state, health, labels, settings=settings, others=process_families())
             written = b"".join(pieces).decode()
             seen |= metrics_named_in(written)
             checked = promtool("check", "metrics", text=written)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from caughtup.models.assignors.kafka.stickiness.task_pairs import TaskPairs
+from caughtup.models.assignors.kafka.stickiness import TaskPairs
 from tests.oracle.comparison import assert_same_decisions
 from tests.oracle.generated.scenarios import generate
 from tests.oracle.generated.sticky import generate_sticky

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from caughtup.pipelines.generations.schema import GENERATIONS
-from caughtup.pipelines.history.decoding.packs import buckets_of, by_bucket
+from caughtup.pipelines.history.decoding.batches import buckets_of, by_bucket
 from caughtup.pipelines.history.decoding.topic_columns import own_table
 from caughtup.pipelines.history.decoding.topic_schema import TOPIC_TABLES
 from caughtup.pipelines.schema import BUCKETS, LATEST_MS, SERVICE_TOPICS, bucket, buckets_for

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from confluent_kafka.admin import AclOperation, ResourceType
 
-from caughtup.demo.processes.ports import free_ports
+from caughtup.demo.processes.children import free_ports
 from tests.support.kafka.acls import DESCRIBE, Allowed, allow, topic
 from tests.support.kafka.keystores import broker_files
 from tests.support.kafka.logins import PASSWORD, Guarded, Login

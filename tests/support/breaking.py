@@ -24,12 +24,11 @@ from caughtup.agents.kafka import offset_log
 from caughtup.agents.lag_topic import LagTopic
 from caughtup.agents.main import main
 from caughtup.agents.offsets.reader import OffsetsReader
-from caughtup.agents.process import pulses, supervisor
-from caughtup.agents.process.pulses import PUBLISHER
+from caughtup.agents.process import health, supervisor
+from caughtup.agents.process.health import PUBLISHER
 from caughtup.agents.reassignments.probe import ReassignmentsProbe
-from caughtup.agents.topics import standalone_consumer
-from caughtup.agents.topics.forgetting import Forgetter
-from caughtup.agents.topics.keeper import TopicKeeper
+from caughtup.agents.topics import consumer as topics_consumer
+from caughtup.agents.topics.keeper import Forgetter, TopicKeeper
 from caughtup.agents.topics.publisher import Publisher
 from caughtup.agents.topics.reader import TopicsReader
 from caughtup.models.polls.record_batches import FetchedRecords
@@ -91,8 +90,8 @@ def main_with(part: str, trigger: Path, arguments: list[str]) -> None:
     elif part in (READING, HANGING, STANDING):
         _break_polls(part, trigger)
     elif part == OWN_HANGING:
-        poll = standalone_consumer.StandaloneConsumer.poll
-        standalone_consumer.StandaloneConsumer.poll = lambda *args: (
+        poll = topics_consumer.StandaloneConsumer.poll
+        topics_consumer.StandaloneConsumer.poll = lambda *args: (
             time.sleep(_FOR_EVER) if trigger.exists() else poll(*args)
         )
     elif part == ANSWERING:
@@ -114,8 +113,8 @@ def main_with(part: str, trigger: Path, arguments: list[str]) -> None:
     if part in (LOOP, HANGING, STANDING, OWN_HANGING, ANSWERING):
         patience = dict.fromkeys(supervisor.PATIENCE_SECONDS, PATIENCE_SECONDS)
         supervisor.Supervisor.__init__.__defaults__ = (patience,)
-        healthy = dict.fromkeys(pulses.HEALTHY_SECONDS, HEALTHY_SECONDS)
-        pulses.HEALTHY_SECONDS.update(healthy)  # type: ignore[attr-defined]
+        healthy = dict.fromkeys(health.HEALTHY_SECONDS, HEALTHY_SECONDS)
+        health.HEALTHY_SECONDS.update(healthy)  # type: ignore[attr-defined]
     main(arguments)
 
 

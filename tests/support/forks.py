@@ -91,7 +91,7 @@ def _started() -> str:
 
 
 def _import_commands() -> None:
-    from caughtup.agents.cli.lazy import LazyCommand
+    from caughtup.agents.cli.commands import LazyCommand
     from caughtup.agents.main import main
 
     for name, command in main.commands.items():

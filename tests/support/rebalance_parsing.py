@@ -11,7 +11,7 @@ from caughtup.models.assignment.racks import read_replicas
 from caughtup.models.assignors.registry import ASSIGNORS
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
-from caughtup.models.partition_assignor.hosts import parse_end_point
+from caughtup.models.partition_assignor.member_assignment import parse_end_point
 from caughtup.models.partition_assignor.rebalance import (
     LATEST_VERSION,
     MemberSubscription,

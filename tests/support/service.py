@@ -17,8 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.demo.processes.children import Process
-from caughtup.demo.processes.ports import free_ports
+from caughtup.demo.processes.children import Process, free_ports
 from caughtup.demo.story.stage import caughtup_command
 from tests.support import forks
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from caughtup.models.errors import ScenarioError
-from caughtup.models.partition_assignor.hosts import parse_end_point
+from caughtup.models.partition_assignor.member_assignment import parse_end_point
 from tests.models.partition_assignor.building import member, rebalance
 from tests.support.rebalance_parsing import parse_rebalance
 

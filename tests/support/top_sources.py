@@ -9,7 +9,7 @@ import msgspec
 
 from caughtup.agents.errors import UserError
 from caughtup.agents.process.health import Health
-from caughtup.agents.web.page.whole import WholeView, whole_steps
+from caughtup.agents.web.page.parts import WholeView, whole_steps
 from caughtup.models.records.fields import changed
 from caughtup.models.shown.groups import GroupLine
 from caughtup.models.shown.lag import Line, lag_lines

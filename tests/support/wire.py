@@ -7,11 +7,13 @@ from collections.abc import Iterable
 
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.offsets import LONG_MAX
-from caughtup.models.wire.assignment_info import AssignmentInfo, HostInfo
 from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
-from caughtup.models.wire.consumer_protocol import ConsumerAssignment, ConsumerSubscription
-from caughtup.models.wire.group_metadata import GroupMetadata
-from caughtup.models.wire.subscription_info import SubscriptionInfo
+from caughtup.models.wire.group_metadata import (
+    ConsumerAssignment,
+    ConsumerSubscription,
+    GroupMetadata,
+)
+from caughtup.models.wire.user_data import AssignmentInfo, HostInfo, SubscriptionInfo
 
 NO_TAGS: dict[int, bytes] = {}
 

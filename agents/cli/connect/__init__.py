@@ -1,4 +1,4 @@
-"""``caughtup connect``: who runs which connector and task, what nobody runs, and what comes next.
+"""``caughtup connect``: which worker runs which connector and task, and what is unassigned.
 
 Only ``main`` imports it, when it is called.
 """

@@ -1,34 +1,52 @@
-"""``caughtup connect``: Connect groups, straight from a cluster, no service needed."""
+"""``caughtup connect``: Connect groups, read from a cluster or asked of a service."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from shutil import get_terminal_size
 from typing import Any
 
 import click
 import msgspec
 
-from caughtup.agents.cli.columns import Output, printable
-from caughtup.agents.cli.connect.look import ConnectLooks
-from caughtup.agents.cli.connect.tables import group_lines
-from caughtup.agents.cli.examples import examples
-from caughtup.agents.cli.lag.main import NOTHING_MATCHED
-from caughtup.agents.cli.lag.rows import named
+from caughtup.agents.cli.columns import Output, lines, printable
+from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.options import (
+    NOTHING_MATCHED,
     connection_options,
     format_option,
+    matching_groups,
+    service_of,
+    service_options,
     settings_of,
     watch_options,
 )
-from caughtup.agents.cli.service.options import service_of, service_options
 from caughtup.agents.clock import now_ms
+from caughtup.agents.columns import (
+    CONNECTOR_COLUMNS,
+    CONTRADICTION_COLUMNS,
+    UNASSIGNED_COLUMNS,
+    WORKER_COLUMNS,
+    Column,
+    cells,
+    seconds_since,
+    seconds_until,
+)
 from caughtup.agents.errors import UserError
+from caughtup.agents.looks import ClusterLooks
+from caughtup.agents.progress import Progress
 from caughtup.models.shown.connect import connect_lines
-from caughtup.models.shown.connect_lines import Line
+from caughtup.models.shown.connect_lines import (
+    ConnectGroupLine,
+    ConnectorLine,
+    ContradictionLine,
+    Line,
+    UnassignedLine,
+    WorkerLine,
+)
 
 _CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 
@@ -66,20 +84,20 @@ def connect(
     has seen more generations than the log still has.
     """
     service = service_of(connection)
-    look = _lines_of_looks(connection) if service is None else service.connect
-    if hasattr(sys.stdout, "reconfigure"):  # a terminal may not have every character
+    look = _cluster_reader(connection) if service is None else service.connect
+    if hasattr(sys.stdout, "reconfigure"):  # a terminal may lack characters
         sys.stdout.reconfigure(errors="backslashreplace")
     json = as_json or output == "json"
     lines = look()
     known = _groups(lines)
     for name in groups:
-        if not named(known, [name]):
+        if not matching_groups(known, [name]):
             click.echo(f"caughtup: no Connect group {printable(name)} on this cluster", err=True)
     if watch:
         _watch(look, lines, groups, every, json=json, wide=wide)
         return
     printed = False
-    for line in shown(lines, groups, json=json, wide=wide):
+    for line in output_lines(lines, groups, json=json, wide=wide):
         click.echo(line)
         printed = True
     if not printed:
@@ -88,24 +106,24 @@ def connect(
         sys.exit(NOTHING_MATCHED)
 
 
-def _lines_of_looks(connection: dict[str, Any]) -> Callable[[], list[Line]]:
-    """Return what looks at the cluster and tells of its Connect groups."""
-    looks = ConnectLooks(settings_of(connection))
+def _cluster_reader(connection: dict[str, Any]) -> Callable[[], list[Line]]:
+    """Return a function that reads the lines of the cluster's Connect groups."""
+    looks = ClusterLooks(settings_of(connection), connect=True)
 
     def look() -> list[Line]:
-        state, at_ms = looks.look(), now_ms()
+        state, at_ms = looks.look(Progress()), now_ms()
         groups = sorted(state.connect.groups)
         return [line for group in groups for line in connect_lines(state, group, at_ms)]
 
     return look
 
 
-def shown(
+def output_lines(
     lines: Sequence[Line], groups: Sequence[str], *, json: bool, wide: bool = False
 ) -> Iterator[str]:
-    """Yield what is printed of the groups that are asked for, all without names."""
+    """Yield the output for the groups that match, without names for all."""
     at_ms, first = now_ms(), True
-    for group in named(_groups(lines), groups):
+    for group in matching_groups(_groups(lines), groups):
         of_group = [line for line in lines if line.group == group]
         if json:
             for line in of_group:
@@ -130,11 +148,11 @@ def _watch(
     json: bool,
     wide: bool,
 ) -> None:
-    """Show the groups again and again, on a terminal in their place, until Ctrl-C."""
+    """Print the groups repeatedly, on a terminal in place, until Ctrl-C."""
     terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not json
     try:
         while True:
-            text = list(shown(lines, groups, json=json, wide=wide))
+            text = list(output_lines(lines, groups, json=json, wide=wide))
             if terminal:
                 room = max(1, get_terminal_size().lines - 1)
                 click.echo(_CLEAR + "\n".join(text[:room]))
@@ -144,7 +162,58 @@ def _watch(
             time.sleep(seconds)
             try:
                 lines = look()
-            except UserError as error:  # it may be over at the next look
+            except UserError as error:  # the next attempt may succeed
                 error.show()
     except KeyboardInterrupt:
         return
+
+
+#: The type of lines of each table, and its columns, in order.
+_TABLES: tuple[tuple[type[Line], tuple[Column, ...]], ...] = (
+    (ContradictionLine, CONTRADICTION_COLUMNS),
+    (UnassignedLine, UNASSIGNED_COLUMNS),
+    (WorkerLine, WORKER_COLUMNS),
+    (ConnectorLine, CONNECTOR_COLUMNS),
+)
+
+
+def group_lines(group: str, found: Iterable[Line], output: Output, now_ms: int) -> Iterator[str]:
+    """Yield the output for a group, from its lines."""
+    of_group = list(found)
+    for line in of_group:
+        if isinstance(line, ConnectGroupLine):
+            yield from _about(group, line, now_ms)
+    for kind, columns in _TABLES:
+        rows = [cells(columns, line, now_ms) for line in of_group if isinstance(line, kind)]
+        if rows:
+            yield ""
+            yield from lines(columns, rows, output)
+
+
+def _about(group: str, about: ConnectGroupLine, now_ms: int) -> Iterator[str]:
+    """Yield the sentences about a group as a whole."""
+    why = "" if about.why is None else f": {about.why}"
+    yield printable(
+        f"{group}, generation {about.generation} ({about.protocol}), "
+        f"compared with Kafka's assignor: {about.result}{why}"
+    )
+    if about.empty_since_ms is not None:
+        yield f"the group has had no workers for {seconds_since(about.empty_since_ms, now_ms)}"
+    if about.delay_ms:
+        due = seconds_until(about.next_rebalance_ms, now_ms)
+        why = about.delayed or "its cause is not known"
+        yield f"a delay runs ({why}); the next rebalance is due in {due}"
+    for worker, revoked in sorted(about.next_revokes.items()):
+        yield printable(f"the next rebalance revokes from {worker}: {' '.join(revoked)}")
+    if about.storm is not None:
+        yield printable(f"the group rebalances again and again: {about.storm.why}")
+    for one in about.absences:
+        since = seconds_since(one.left_ms, now_ms)
+        yield printable(f"{one.worker} left {since} ago: {one.outcome}")
+    if about.topics_unknown is not None:
+        yield printable(f"the topics of its worker cluster are not known: {about.topics_unknown}")
+    if about.shared_with is not None:
+        others = ", ".join(about.shared_with)
+        yield printable(
+            f"it shares its topics with {others}: nobody can tell which group a status belongs to"
+        )

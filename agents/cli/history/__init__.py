@@ -1,4 +1,4 @@
-"""``caughtup history``: questions to the history's tables, answered on this machine without Spark.
+"""``caughtup history``: queries of the history's tables, on this machine and without Spark.
 
 Imports DuckDB and deltalake where it is called; ``main`` names it.
 """

@@ -1,4 +1,4 @@
-"""An answer as a table for people, JSON lines, CSV, or bars drawn in the terminal."""
+"""A query's answer as a table, JSON lines, CSV, or bars in the terminal."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from caughtup.agents.errors import UserError
 
 _NUMBERS = (int, float, Decimal)
 _BAR_CELLS, _LABEL_CELLS = 60, 48
-#: Eighths of a cell, as the Unicode standard has them.
+#: Unicode's eighths of a cell.
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
-def written(answer: Answer, form: str, plotted: str, *, wide: bool) -> Iterator[str]:
-    """Yield the lines of an answer. ``plotted``: the column that bars are drawn of, if it is there.
+def formatted(answer: Answer, form: str, plotted: str, *, wide: bool) -> Iterator[str]:
+    """Yield the lines of an answer; ``plotted`` is the column for bars, if the answer has it.
 
-    Raises UserError where nothing of it can be drawn.
+    Raises UserError if no column can be plotted.
     """
     names = answer.names
     if form == "json":
@@ -59,7 +59,7 @@ def _column(name: str, values: Sequence[Any]) -> Column:
 
 
 def _bars(names: Sequence[str], rows: Sequence[Sequence[Any]], plotted: str) -> Iterator[str]:
-    """Draw a bar for each row: of the column that is asked for, else of the last with numbers."""
+    """Yield a bar for each row, of the column ``plotted``, else of the last with numbers."""
     numbers = [
         at
         for at in range(len(names))
@@ -92,7 +92,7 @@ def _bars(names: Sequence[str], rows: Sequence[Sequence[Any]], plotted: str) -> 
 
 
 def bar(share: float, cells: int) -> str:
-    """Draw a bar that takes a share of so many cells, to an eighth of one."""
+    """Return a bar over a share of ``cells``, to an eighth of a cell."""
     eighths = round(share * cells * 8)
     whole, rest = divmod(eighths, 8)
     return "█" * whole + (_EIGHTHS[rest] if rest else "")
@@ -116,7 +116,7 @@ def _text(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON can have it: bytes in hexadecimal, moments in UTC."""
+    """Return a value for JSON: bytes in hexadecimal, times in UTC."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     if isinstance(value, date):

@@ -1,7 +1,6 @@
-"""A group's lag and rates over days, with its rebalances, for the page: ``python -m`` of this, as JSON.
+"""A group's lag and rates over days, with its rebalances, as JSON for the page.
 
-The service reads the tables in a process of its own: what that takes of memory goes when it ends,
-and it can be ended.
+The service runs this module in a process of its own, which frees its memory and can be killed.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from caughtup.agents.cli.history.questions import CLIENTS
 from caughtup.agents.errors import UserError
 from caughtup.models.errors import CaughtupError
 
-#: Samples of a chart, rebalances on it, and seconds of the processor that reading them may take.
+#: Samples of a chart, the most rebalances on it, and the limit of CPU time in seconds.
 SAMPLES, _MARKS, _CPU_SECONDS = 240, 200, 60
 _DAYS = "date BETWEEN CAST($since AS DATE) AND CAST($until AS DATE)"
 
-#: As the question lag: a row holds until the next one of its partition.
+#: As in the question lag, a row is valid until the next one of its partition.
 _FIGURES = f"""
 WITH moments AS (
     SELECT unnest(generate_series($since, $until, ($until - $since) / {SAMPLES})) AS moment
@@ -53,19 +52,19 @@ FROM changes ORDER BY as_of DESC LIMIT {_MARKS}
 
 
 def charts(uri: str, group: str, since: datetime, until: datetime) -> dict[str, Any]:
-    """Read what the page draws of a group between two moments.
+    """Return the charts of a group between two times.
 
-    Raises UserError for tables that can't be read.
+    Raises UserError if the tables can't be read.
     """
     from caughtup.agents.cli.history.tables import History
     from caughtup.pipelines.delta.store import store_of
 
     tables = History(store_of(uri))
-    asked = {"since": since, "until": until, "group": group}
-    rows = list(tables.ask(_FIGURES, asked).rows)
+    parameters = {"since": since, "until": until, "group": group}
+    rows = list(tables.ask(_FIGURES, parameters).rows)
     try:
-        marks = list(tables.ask(_REBALANCES, asked).rows)
-    except UserError:  # a history of consumers alone has no such table
+        marks = list(tables.ask(_REBALANCES, parameters).rows)
+    except UserError:  # without Streams groups there is no such table
         marks = []
     return {
         "now_ms": round(until.timestamp() * 1000),
@@ -76,7 +75,7 @@ def charts(uri: str, group: str, since: datetime, until: datetime) -> dict[str, 
 
 
 def series(rows: Sequence[Sequence[Any]]) -> dict[str, list[float | None]]:
-    """Make figures over time of sums; a rate where both moments know the same partitions."""
+    """Return lag and rates over time; a rate needs the same partitions at both samples."""
     found: dict[str, list[float | None]] = {
         "lag": [_number(row[1]) for row in rows],
         "produced_per_second": _rates(rows, 4),
@@ -86,7 +85,7 @@ def series(rows: Sequence[Sequence[Any]]) -> dict[str, list[float | None]]:
 
 
 def _rates(rows: Sequence[Sequence[Any]], count: int) -> list[float | None]:
-    """Compute how fast a sum grows, in records a second; ``count``: where its partitions stand."""
+    """Return the growth of a sum, records a second; ``count`` is the column of its partitions."""
     found: list[float | None] = [None] * min(1, len(rows))
     for before, now in pairwise(rows):
         seconds = (now[0] - before[0]) / 1000
@@ -108,25 +107,25 @@ def _mark(
         for names, what in ((list(joined or ()), "joined"), (list(left or ()), "left"))
         if names
     ]
-    said = {"at_ms": at_ms, "kind": "rebalance", "text": f"generation {generation}"}
-    return said | ({"why": ", ".join(causes)} if causes else {})
+    mark = {"at_ms": at_ms, "kind": "rebalance", "text": f"generation {generation}"}
+    return mark | ({"why": ", ".join(causes)} if causes else {})
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Print the charts of URI GROUP DAYS NOW_MS; ends with 1 and a line where they can't be read."""
+    """Print the charts for URI GROUP DAYS NOW_MS; exit with 1 and a line if they can't be read."""
     uri, group, days, now_ms = arguments
-    with suppress(OSError, ValueError):  # systemd's filter refuses it, or there is a lower one
+    with suppress(OSError, ValueError):  # systemd's filter refuses it, or the limit is lower
         resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
     until = datetime.fromtimestamp(int(now_ms) / 1000, UTC)
     try:
-        told = charts(uri, group, until - timedelta(days=int(days)), until)
+        found = charts(uri, group, until - timedelta(days=int(days)), until)
     except ImportError as error:
-        from caughtup.agents.cli.extras import missing_extra
+        from caughtup.agents.cli.commands import missing_extra
 
         sys.exit(missing_extra("history", error).message)
     except (UserError, CaughtupError) as error:
         sys.exit(error.message)
-    sys.stdout.buffer.write(msgspec.json.encode(told))
+    sys.stdout.buffer.write(msgspec.json.encode(found))
 
 
 if __name__ == "__main__":

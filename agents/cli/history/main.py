@@ -1,4 +1,4 @@
-"""``caughtup history``: ask the history's tables, on this machine and without Spark."""
+"""``caughtup history``: query the history's tables, on this machine and without Spark."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from caughtup.agents.cli.columns import Output, lines
-from caughtup.agents.cli.examples import examples
-from caughtup.agents.cli.extras import missing_extra
+from caughtup.agents.cli.commands import examples, missing_extra
 from caughtup.agents.cli.history.questions import QUESTIONS
 from caughtup.agents.cli.options import config_option
 from caughtup.agents.columns import Column
@@ -23,7 +22,7 @@ from caughtup.models.errors import CaughtupError
 if TYPE_CHECKING:
     from caughtup.agents.cli.history.tables import History
 
-#: Exit status when nothing answers the question.
+#: Exit status if the answer has no row.
 NOTHING_FOUND = 3
 _AGO = re.compile(r"([0-9]{1,6})([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -37,15 +36,15 @@ _ABOUT = (
 )
 
 
-class Moment(click.ParamType):
-    """A moment: ``2026-11-17``, ``2026-11-17T08:00``, or how long ago, such as ``90m`` or ``7d``."""
+class Time(click.ParamType):
+    """A time: ``2026-11-17``, ``2026-11-17T08:00``, or how long ago, such as ``90m`` or ``7d``."""
 
     name = "time"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> datetime:
-        """Return the moment, in UTC. Refuses what is none."""
+        """Return the time in UTC."""
         if isinstance(value, datetime):
             return value
         text = str(value).strip()
@@ -84,12 +83,12 @@ class Moment(click.ParamType):
 @click.option("--group", metavar="GROUP", help="Only of this group.")
 @click.option(
     "--since",
-    type=Moment(),
+    type=Time(),
     default="24h",
     show_default=True,
     help="The earliest time (UTC), or how long ago.",
 )
-@click.option("--until", type=Moment(), default="0s", help="The latest time (UTC). [default: now]")
+@click.option("--until", type=Time(), default="0s", help="The latest time (UTC). [default: now]")
 @click.option(
     "--at",
     metavar="VERSION|TIME",
@@ -127,7 +126,7 @@ def history(
             "the tables' place is missing: --tables URI, or CAUGHTUP_HISTORY=URI"
         )
     try:
-        from caughtup.agents.cli.history.answers import written
+        from caughtup.agents.cli.history.answers import formatted
         from caughtup.agents.cli.history.tables import History
         from caughtup.pipelines.delta.store import store_of
     except ImportError as error:
@@ -137,7 +136,7 @@ def history(
         tables = History(store, _version(at))
     except CaughtupError as error:
         raise UserError(error.message) from None
-    if hasattr(sys.stdout, "reconfigure"):  # a terminal may not have every character
+    if hasattr(sys.stdout, "reconfigure"):  # a terminal may lack characters
         sys.stdout.reconfigure(errors="backslashreplace")
     if question is None:
         _print_about(tables)
@@ -153,9 +152,11 @@ def history(
         raise click.UsageError(f"{question} is about one group: name it with --group")
     sql = question if known is None else known.sql
     values = {"since": since, "until": until, "group": group}
-    asked = {name: value for name, value in values.items() if re.search(rf"\${name}\b", sql)}
+    parameters = {name: value for name, value in values.items() if re.search(rf"\${name}\b", sql)}
     printed = -1 if form in {"table", "csv", "plot"} else 0  # for the heading
-    for line in written(tables.ask(sql, asked), form, known.plotted if known else "", wide=wide):
+    for line in formatted(
+        tables.ask(sql, parameters), form, known.plotted if known else "", wide=wide
+    ):
         click.echo(line)
         printed += 1
     if printed <= 0:
@@ -165,7 +166,7 @@ def history(
 def _version(at: str | None) -> datetime | int | None:
     if at is None:
         return None
-    return int(at) if at.isdecimal() else Moment().convert(at, None, None)
+    return int(at) if at.isdecimal() else Time().convert(at, None, None)
 
 
 def _print_about(tables: History) -> None:

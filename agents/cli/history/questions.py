@@ -1,7 +1,7 @@
-"""Questions to the history that people ask again and again, as SQL over its tables.
+"""Frequent questions to the history, as SQL over its tables.
 
-``$since`` and ``$until`` bound the time, ``$group`` is the group's name or NULL: all groups. Each
-query names the day beside the moment, so that a reader opens the files of those days only.
+``$since`` and ``$until`` bound the time, ``$group`` is a group's name or NULL for all groups. Each
+query names the day too, so that only the files of those days are opened.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 
 class Question(NamedTuple):
-    """A question: what it is called, what it asks, by which tables, and the query that answers it.
+    """A question with its tables and its query.
 
-    ``plotted``: the column that a plot draws. ``needs_group``: it is of one group.
+    ``plotted`` is the column that a plot draws, ``needs_group`` whether it is about one group.
     """
 
     name: str
@@ -26,8 +26,8 @@ class Question(NamedTuple):
 _DAYS = "date BETWEEN CAST($since AS DATE) AND CAST($until AS DATE)"
 _OF_GROUP = '($group IS NULL OR "group" = $group)'
 
-#: A row of lag holds until the next one of its partition. One from before the first day counts as
-#: far back as a week: a partition at rest has no rows.
+#: A row of lag is valid until the next one of its partition; an idle partition has none, so rows of
+#: the week before count.
 _LAG = f"""
 WITH moments AS (
     SELECT unnest(generate_series($since, $until, greatest(($until - $since) / 48, INTERVAL 1 SECOND))) AS moment
@@ -61,10 +61,10 @@ WHERE {_DAYS} AND commit_timestamp BETWEEN $since AND $until AND present AND {_O
 GROUP BY "group" ORDER BY commits DESC, "group" LIMIT 50
 """
 
-#: The names of a generation's clients: Kafka Streams adds the thread to each.
+#: The names of a generation's clients, without the thread that Kafka Streams appends.
 CLIENTS = """list_distinct(list_transform(members, lambda m:
                regexp_replace(m.client_id, '-StreamThread-.*', '')))"""
-#: A generation is compared with the one before: who is in one of them only caused it.
+#: A client that is in only one of two consecutive generations caused the rebalance.
 _REBALANCES = f"""
 WITH generations AS (
     SELECT as_of, "group", generation,
@@ -90,7 +90,7 @@ SELECT "group", cause.client AS client, count(*) AS rebalances,
 FROM causes GROUP BY ALL ORDER BY rebalances DESC, "group", client LIMIT 50
 """
 
-#: From when a movement was planned to when it was carried out.
+#: Each promotion, with the time since its warm-up began.
 _WARM_UPS = f"""
 WITH steps AS (
     SELECT as_of, event, "group", plan, task, from_process, to_process, lag, reason,

@@ -1,4 +1,4 @@
-"""The history's tables for DuckDB: each a Delta table, opened once a query names it."""
+"""The history's Delta tables for DuckDB, opened if a query names them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAMES = (
     "quarantine",
     "reassignments",
 )
-#: DuckDB fetches nothing, reads no file and sees no variable of ours: only tables that it is given.
+#: Queries can load no extension, read no file and see no Python variable, only given tables.
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -38,8 +38,8 @@ SET enable_external_access = false; SET lock_configuration = true
 _BATCH_ROWS = 1_000
 
 
-class Opened(NamedTuple):
-    """A table as it is at a version: how many rows and files, and when its last commit was (ms)."""
+class TableInfo(NamedTuple):
+    """A table at a version: its rows, files, bytes, and its last commit (ms)."""
 
     name: str
     version: int
@@ -50,30 +50,30 @@ class Opened(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a query found: the names of its columns, and its rows as they are read."""
+    """A query's result: the names of its columns, and its rows, read lazily."""
 
     names: list[str]
     rows: Iterator[tuple[Any, ...]]
 
 
 class History:
-    """The tables of one history. ``at``: as they were then; None: as they are."""
+    """The tables of one history, at a version or time ``at``, None for the newest version."""
 
     def __init__(self, store: Store, at: datetime | int | None = None) -> None:
         self._store = store
         self._at = at
 
-    def about(self) -> Iterator[Opened]:
-        """Yield what there is. Raises UserError where no table is."""
+    def about(self) -> Iterator[TableInfo]:
+        """Yield the existing tables. Raises UserError if there is none."""
         found = False
         for name in NAMES:
             try:
-                with self._said_in_a_line(name):
-                    opened = _opened(name, self._open(name))
+                with self._readable(name):
+                    info = _table_info(name, self._open(name))
             except TableNotFoundError:
                 continue
             found = True
-            yield opened
+            yield info
         if not found:
             raise UserError(
                 f"no table of a history at {self._store.uri}: caughtup pipeline history writes "
@@ -81,13 +81,13 @@ class History:
             )
 
     def ask(self, sql: str, values: Mapping[str, Any]) -> Answer:
-        """Run a query. Raises UserError for one that is wrong, and for tables that aren't there."""
+        """Return the answer to a query. Raises UserError for bad SQL, and for missing tables."""
         connection = duckdb.connect(config=_CONFIG)
         missing = []
         for name in NAMES:
             if re.search(rf"\b{name}\b", sql):
                 try:
-                    with self._said_in_a_line(name):
+                    with self._readable(name):
                         connection.register(name, self._open(name).to_pyarrow_dataset())
                 except TableNotFoundError:
                     missing.append(name)
@@ -97,20 +97,20 @@ class History:
         except duckdb.Error as error:
             if missing and isinstance(error, duckdb.CatalogException):
                 raise UserError(f"no table {missing[0]} at {self._store.uri}") from None
-            raise UserError(_said(error)) from None
+            raise UserError(_first_line(error)) from None
         return Answer(reader.schema.names, _rows(reader))
 
     def _open(self, name: str) -> DeltaTable:
         place = self._store.at(name)
-        with self._said_in_a_line(name):
+        with self._readable(name):
             table = DeltaTable(place.uri, storage_options=dict(place.options))
             if self._at is not None:
                 table.load_as_version(self._at)
         return table
 
     @contextmanager
-    def _said_in_a_line(self, name: str) -> Iterator[None]:
-        """Raise UserError for what the library says of a store or a table that is there."""
+    def _readable(self, name: str) -> Iterator[None]:
+        """Turn errors of the store or of an existing table into a UserError."""
         place = self._store.at(name)
         try:
             yield
@@ -120,12 +120,12 @@ class History:
             raise UserError(f"can't read {place.uri}: {place.describe(error)}") from None
 
 
-def _opened(name: str, table: DeltaTable) -> Opened:
+def _table_info(name: str, table: DeltaTable) -> TableInfo:
     actions = table.get_add_actions(flatten=True)
     sizes = actions.column("size_bytes").to_pylist()
     rows = actions.column("num_records").to_pylist()
     (last,) = table.history(1)
-    return Opened(
+    return TableInfo(
         name,
         table.version(),
         None if None in rows else sum(rows),
@@ -140,9 +140,9 @@ def _rows(reader: pa.RecordBatchReader) -> Iterator[tuple[Any, ...]]:
         for batch in reader:
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
     except (duckdb.Error, OSError, pa.ArrowException) as error:
-        raise UserError(_said(error)) from None
+        raise UserError(_first_line(error)) from None
 
 
-def _said(error: Exception) -> str:
-    """Return DuckDB's first line, which says what is wrong."""
+def _first_line(error: Exception) -> str:
+    """Return the first line of an error, which has its cause."""
     return str(error).splitlines()[0]

@@ -1,4 +1,4 @@
-"""``caughtup lag``: the lag of groups and tasks, from one look or from a running service.
+"""``caughtup lag``: the lag of groups and tasks, from a snapshot or from a running service.
 
 Only ``main`` imports it, when it is called.
 """

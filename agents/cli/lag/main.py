@@ -1,4 +1,4 @@
-"""``caughtup lag``: the lag of groups, straight from a cluster, or from a service that runs."""
+"""``caughtup lag``: the lag of groups, read from a cluster or asked of a service."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ import click
 import msgspec
 
 from caughtup.agents.cli.columns import Output, lines, printable
-from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.lag.rows import (
     ORDERS,
     Choice,
     Row,
     group_rows,
-    named,
     partition_rows,
 )
 from caughtup.agents.cli.lag.sources import Lag, Look, asking, looking
 from caughtup.agents.cli.options import (
+    NOTHING_MATCHED,
     connection_options,
     format_option,
+    matching_groups,
+    service_of,
+    service_options,
     settings_of,
     watch_options,
 )
-from caughtup.agents.cli.service.options import service_of, service_options
-from caughtup.agents.cli.snapshot import ClusterLooks
 from caughtup.agents.columns import (
     CONFIG_COLUMNS,
     COPY_COLUMNS,
@@ -42,12 +43,11 @@ from caughtup.agents.columns import (
     cells,
 )
 from caughtup.agents.errors import UserError
+from caughtup.agents.looks import ClusterLooks
 from caughtup.models.records.lag_lines import CopyLine, PartitionLine
 from caughtup.models.shown.lag import Line
 from caughtup.models.verdicts import LAG
 
-#: Exit status when no group matched.
-NOTHING_MATCHED = 3
 _CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 
 
@@ -59,7 +59,7 @@ class States(click.ParamType):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> frozenset[str]:
-        """Return the states. Refuses what is none."""
+        """Return the states."""
         given = [state.strip().lower() for state in str(value).split(",") if state]
         for state in given:
             if state not in LAG.words:
@@ -132,33 +132,34 @@ def lag(
         if service is None
         else asking(service)
     )
-    asked = _LagOptions(
+    options = _LagOptions(
         groups, partitions, Choice(lagging, states, sort, top), output == "json", wide
     )
-    if hasattr(sys.stdout, "reconfigure"):  # a terminal may not have every character
+    if hasattr(sys.stdout, "reconfigure"):  # a terminal may lack characters
         sys.stdout.reconfigure(errors="backslashreplace")
-    seen = look()
-    for name in _unmatched(seen, groups):
+    lag_now = look()
+    for name in _unmatched(lag_now, groups):
         click.echo(
-            f"caughtup: no group {printable(name)} {seen.where}{_meant(seen, name)}", err=True
+            f"caughtup: no group {printable(name)} {lag_now.where}{_suggestion(lag_now, name)}",
+            err=True,
         )
-    for why in seen.unready:
-        click.echo(f"caughtup: incomplete {seen.where}: {why}", err=True)
+    for why in lag_now.unready:
+        click.echo(f"caughtup: incomplete {lag_now.where}: {why}", err=True)
     if watch:
-        _watch(look, seen, asked, every)
+        _watch(look, lag_now, options, every)
         return
     printed = False
-    for line in asked.lines(seen):
+    for line in options.lines(lag_now):
         click.echo(line)
         printed = True
     if not printed:
-        if not groups or named(seen.groups(), groups):
-            click.echo(_nothing(seen, asked.choice), err=True)
+        if not groups or matching_groups(lag_now.groups(), groups):
+            click.echo(_nothing(lag_now, options.choice), err=True)
         sys.exit(NOTHING_MATCHED)
 
 
 class _LagOptions(NamedTuple):
-    """What is to be shown of a cluster, and how."""
+    """The options that select and format the output."""
 
     groups: tuple[str, ...]
     partitions: bool
@@ -166,28 +167,28 @@ class _LagOptions(NamedTuple):
     json: bool
     wide: bool
 
-    def lines(self, seen: Lag) -> Iterator[str]:
-        """Yield what is to be printed; nothing where there is nothing that is asked for."""
-        known = seen.groups()
-        groups = named(known, self.groups)
+    def lines(self, lag_now: Lag) -> Iterator[str]:
+        """Yield the output, empty if nothing matches."""
+        known = lag_now.groups()
+        groups = matching_groups(known, self.groups)
         partitions = self.partitions or not set(known).isdisjoint(self.groups)
         if self.json:
-            yield from self._json(seen, groups, partitions)
+            yield from self._json(lag_now, groups, partitions)
             return
         output = Output.of_stdout(wide=self.wide)
         if not partitions:
-            found = self.choice.of(group_rows(seen.group_lines(groups)), "state")
+            found = self.choice.of(group_rows(lag_now.group_lines(groups)), "state")
             yield from self._table(GROUP_COLUMNS, found, output)
             return
-        lines_of = list(seen.lines(groups))
+        lines_of = list(lag_now.lines(groups))
         found = self.choice.of(partition_rows(lines_of), "name")
         yield from self._table(PARTITION_COLUMNS, found, output)
         copies = [cells(COPY_COLUMNS, line) for line in lines_of if isinstance(line, CopyLine)]
         if self.choice.is_all and copies:
             yield ""
             yield from lines(COPY_COLUMNS, copies, output)
-        told = [group for group in groups if group in self.groups]
-        configs = [cells(CONFIG_COLUMNS, line) for line in seen.configs(told)]
+        named_groups = [group for group in groups if group in self.groups]
+        configs = [cells(CONFIG_COLUMNS, line) for line in lag_now.configs(named_groups)]
         if self.choice.is_all and configs:
             yield ""
             yield from lines(CONFIG_COLUMNS, configs, output)
@@ -201,21 +202,21 @@ class _LagOptions(NamedTuple):
             columns = (*columns, WHY)
         yield from lines(columns, [cells(columns, row.line) for row in rows], output)
 
-    def _json(self, seen: Lag, groups: list[str], partitions: bool) -> Iterator[str]:
-        """Yield the lines of groups; those of partitions only as far as they are asked for."""
+    def _json(self, lag_now: Lag, groups: list[str], partitions: bool) -> Iterator[str]:
+        """Yield the JSON lines of groups, without the partitions that don't match."""
         shown: set[tuple[str, str, int]] | None = None
         lines_of: Iterable[Line]
         if self.choice.is_all:
-            lines_of = seen.lines(groups)
+            lines_of = lag_now.lines(groups)
         elif partitions:
             every = self.choice._replace(order=None, top=None)
-            lines_of = list(seen.lines(groups))
+            lines_of = list(lag_now.lines(groups))
             shown = {row.name for row in every.of(partition_rows(lines_of), "name")}
             chosen = {name[0] for name in shown}
             lines_of = (line for line in lines_of if line.group in chosen)
         else:
-            rows = self.choice.of(group_rows(seen.group_lines(groups)), "state")
-            lines_of = seen.lines([row.name[0] for row in rows])
+            rows = self.choice.of(group_rows(lag_now.group_lines(groups)), "state")
+            lines_of = lag_now.lines([row.name[0] for row in rows])
         for line in lines_of:
             if (
                 shown is None
@@ -225,37 +226,37 @@ class _LagOptions(NamedTuple):
                 yield msgspec.json.encode(line).decode()
 
 
-def _watch(look: Look, seen: Lag, asked: _LagOptions, seconds: float) -> None:
-    """Show the cluster again and again, on a terminal in its place, until Ctrl-C."""
-    terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not asked.json
+def _watch(look: Look, lag_now: Lag, options: _LagOptions, seconds: float) -> None:
+    """Print the lag repeatedly, on a terminal in place, until Ctrl-C."""
+    terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not options.json
     try:
         while True:
-            shown = list(asked.lines(seen)) or ([] if asked.json else ["nothing matches"])
+            shown = list(options.lines(lag_now)) or ([] if options.json else ["nothing matches"])
             if terminal:
                 room = max(1, get_terminal_size().lines - 1)
                 click.echo(_CLEAR + "\n".join(shown[:room]))
             else:
-                click.echo("\n".join(shown) + ("" if asked.json else "\n"))
+                click.echo("\n".join(shown) + ("" if options.json else "\n"))
             sys.stdout.flush()
             time.sleep(seconds)
             try:
-                seen = look()
-            except UserError as error:  # it may be over at the next look
+                lag_now = look()
+            except UserError as error:  # the next attempt may succeed
                 error.show()
     except KeyboardInterrupt:
         return
 
 
-def _unmatched(seen: Lag, groups: Sequence[str]) -> list[str]:
-    known = seen.groups()
-    return [name for name in groups if not named(known, [name])]
+def _unmatched(lag_now: Lag, groups: Sequence[str]) -> list[str]:
+    known = lag_now.groups()
+    return [name for name in groups if not matching_groups(known, [name])]
 
 
-def _meant(seen: Lag, name: str) -> str:
-    close = get_close_matches(name, seen.groups(), 1, 0.7)
+def _suggestion(lag_now: Lag, name: str) -> str:
+    close = get_close_matches(name, lag_now.groups(), 1, 0.7)
     return f"; did you mean {printable(close[0])}?" if close else ""
 
 
-def _nothing(seen: Lag, choice: Choice) -> str:
-    count = len(seen.groups())
+def _nothing(lag_now: Lag, choice: Choice) -> str:
+    count = len(lag_now.groups())
     return "no groups" if choice.is_all or not count else f"none of {count} groups matches"

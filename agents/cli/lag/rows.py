@@ -1,9 +1,8 @@
-"""The rows of ``caughtup lag``: which groups and partitions are meant, and in which order."""
+"""The rows of ``caughtup lag``: which groups and partitions are shown, and in which order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Iterable, Iterator
 from math import inf
 from typing import Any, NamedTuple
 
@@ -19,7 +18,7 @@ ORDERS = ("state", "lag", "seconds", "name")
 
 
 class Row(NamedTuple):
-    """A line of a group or a partition, and what it is chosen and sorted by."""
+    """A line of a group or a partition, with its keys for filtering and sorting."""
 
     line: GroupLine | PartitionLine
     name: tuple[str, str, int]
@@ -28,12 +27,12 @@ class Row(NamedTuple):
     state: str
 
     def rank(self, order: str) -> Any:
-        """Return what it is sorted by in one of ORDERS."""
+        """Return the sort key for one of ORDERS."""
         return _KEYS[order](self)
 
 
 class Choice(NamedTuple):
-    """What of the rows is asked for."""
+    """The filter and order of rows."""
 
     lagging: bool = False
     states: frozenset[str] = frozenset()
@@ -42,11 +41,11 @@ class Choice(NamedTuple):
 
     @property
     def is_all(self) -> bool:
-        """Whether nothing in particular is asked for."""
+        """Whether all rows are shown, in the default order."""
         return not self.lagging and not self.states and self.top is None and self.order is None
 
     def of(self, rows: Iterable[Row], order: str) -> list[Row]:
-        """Return the rows that are asked for; without a wish of the user's in this order."""
+        """Return the rows that match, by the user's order, else by this one."""
         found = [
             row
             for row in rows
@@ -67,15 +66,8 @@ _KEYS: dict[str, Callable[[Row], Any]] = {
 
 
 def _most_first(figure: float | None) -> float:
-    """Return what sorts the greatest first, and what isn't known last."""
+    """Return a sort key: the greatest first, unknown last."""
     return inf if figure is None else -figure
-
-
-def named(groups: Iterable[str], wanted: Sequence[str]) -> list[str]:
-    """Return the groups that are wanted, by name or by a pattern such as ``orders-*``."""
-    if not wanted:
-        return list(groups)
-    return [g for g in groups if any(g == name or fnmatchcase(g, name) for name in wanted)]
 
 
 def group_rows(groups: Iterable[GroupLine]) -> Iterator[Row]:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Protocol
 
-from caughtup.agents.cli.service.client import ServiceClient
-from caughtup.agents.cli.snapshot import ClusterLooks
+from caughtup.agents.cli.service_client import ServiceClient
+from caughtup.agents.looks import ClusterLooks
 from caughtup.agents.progress import Progress
 from caughtup.models.records.config_lines import ConfigLine
 from caughtup.models.records.fields import changed

@@ -1,46 +1,51 @@
-"""``caughtup reassignments``: partitions in movement, from looks at a cluster or from a service."""
+"""``caughtup reassignments``: partitions in movement, observed on a cluster or asked of a service."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from math import ceil
 from typing import Any
 
 import click
 import msgspec
 from aiokafka.errors import KafkaError
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.table import Table
 from rich.text import Text
 
-from caughtup.agents.cli.examples import examples
-from caughtup.agents.cli.lag.main import NOTHING_MATCHED
+from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.options import (
+    NOTHING_MATCHED,
     Span,
     connection_options,
     format_option,
+    service_of,
+    service_options,
     settings_of,
 )
-from caughtup.agents.cli.reassignments.snapshot import ReassignmentView
-from caughtup.agents.cli.reassignments.table import rendered
-from caughtup.agents.cli.service.options import service_of, service_options
 from caughtup.agents.clock import now_ms
+from caughtup.agents.columns import REASSIGNMENT_COLUMNS
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.first_contact import connect
 from caughtup.agents.kafka.protocol.decoding import explain_failure
+from caughtup.agents.looks import ReassignmentView
 from caughtup.agents.probes.reassignments import ReassignmentObserver, ReassignmentRound
 from caughtup.agents.process.fault_log import FaultLog
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.read_to_end import read_if_allowed
+from caughtup.models.durations import duration
+from caughtup.models.reassignments.advice import in_words
 from caughtup.models.reassignments.tracker import HISTORY_MS
-from caughtup.models.records.reassignment_lines import Line, MissingLine
+from caughtup.models.records.reassignment_lines import Line, MissingLine, Reassignment, ThrottleLine
 from caughtup.models.records.topics import REASSIGNMENTS
 from caughtup.models.state.cluster import ClusterState
+from caughtup.models.verdicts import CALM
 
 _OBSERVATIONS = 4
 _PAUSE_SECONDS = 2.0
@@ -104,7 +109,7 @@ def reassignments(watch: bool, seconds: float | None, output: str, **connection:
 
 
 def _ask(service: Callable[[], Lines], watch: bool, output: str) -> None:
-    """Show what a service says, once or again and again."""
+    """Show a service's answer, once or repeatedly."""
     if not watch:
         _finish(service(), output)
         return
@@ -115,14 +120,14 @@ def _ask(service: Callable[[], Lines], watch: bool, output: str) -> None:
             time.sleep(_PAUSE_SECONDS)
             try:
                 show(service())
-            except UserError as error:  # it may be over the next time
+            except UserError as error:  # the next attempt may succeed
                 error.show()
     except KeyboardInterrupt:
         return
 
 
 def _finish(lines: Lines, output: str, more: str = "") -> None:
-    """Print all of it, and exit with 3 where there is nothing."""
+    """Print the lines, and exit with 3 if there are none."""
     missing = [line for line in lines if isinstance(line, MissingLine)]
     for one in missing:
         click.echo(f"caughtup: not known: {one.what}", err=True)
@@ -138,9 +143,9 @@ def _finish(lines: Lines, output: str, more: str = "") -> None:
 async def _observe(
     settings: Settings, view: ReassignmentView, show: Show | None, seconds: float
 ) -> None:
-    """Observe until there is something to say, or for ever where each round is shown.
+    """Observe for at least four rounds and ``seconds``, or forever with ``show``.
 
-    ``seconds``: for so long at least.
+    Ends at once if nothing is in movement.
     """
     until = time.monotonic() + seconds
     least = max(_OBSERVATIONS, 1 + ceil(seconds / _PAUSE_SECONDS))
@@ -163,7 +168,7 @@ async def _observe(
 async def _rounds(
     observer: ReassignmentObserver, *, patient: bool
 ) -> AsyncIterator[ReassignmentRound]:
-    """Observe again and again; who is patient is told of a round that fails, and waits."""
+    """Yield rounds of observations; if ``patient``, a failed round is only reported."""
     while True:
         try:
             found = await observer.observe()
@@ -181,7 +186,7 @@ async def _rounds(
 
 
 def _watching(output: str, more: str = "") -> Show:
-    """Return what shows a round: JSON lines, or a table that a terminal keeps in its place."""
+    """Return a function that shows a round, as JSON lines or as a table updated in place."""
     if output == "json":
         return _print_json
     console = Console(markup=False, highlight=False)
@@ -196,7 +201,7 @@ def _watching(output: str, more: str = "") -> Show:
 
 
 def _print(console: Console, lines: Lines, more: str) -> None:
-    """Print all of it; commands that are to be copied stay on one line."""
+    """Print the lines; commands to be copied stay on one line."""
     for part in rendered(lines, sys.maxsize, more):
         console.print(part, soft_wrap=isinstance(part, Text))
 
@@ -205,3 +210,49 @@ def _print_json(lines: Lines) -> None:
     for line in lines:
         if not isinstance(line, MissingLine):
             click.echo(msgspec.json.encode(line).decode())
+
+
+def rendered(lines: Sequence[Line], most: int, more: str = "") -> list[RenderableType]:
+    """Return a table of the ``most`` worst reassignments, and what is wrong with each.
+
+    ``more`` names the options that would determine an unknown verdict.
+    """
+    ongoing = [line for line in lines if isinstance(line, Reassignment)]
+    table = Table(title="partitions in movement", title_justify="left")
+    for column in REASSIGNMENT_COLUMNS:
+        table.add_column(
+            column.heading, justify="right" if column.right else "left", overflow="fold"
+        )
+    about: list[Text] = []
+    for row in ongoing[:most]:
+        table.add_row(*(column.cell(row) for column in REASSIGNMENT_COLUMNS))
+        if row.verdict not in CALM or row.verdict == "unknown" or row.cause is not None:
+            about.append(_about(row, more))
+    parts: list[RenderableType] = [table] if ongoing else [Text("no partition is in movement")]
+    if len(ongoing) > most:
+        parts.append(Text(f"{len(ongoing) - most:,} more, none of them worse"))
+    for line in lines:
+        if isinstance(line, ThrottleLine):
+            text = f"orphaned throttle on the {line.on} {line.name}: {line.what}"
+            about.append(Text(f"{text}\n  {line.advice}"))
+    return [*parts, *about]
+
+
+def heading(row: Reassignment) -> str:
+    """Return a reassignment's verdict with its cause."""
+    return row.verdict if row.cause is None else f"{row.verdict} ({row.cause})"
+
+
+def explained(row: Reassignment) -> list[str]:
+    """Return the figures behind a reassignment's verdict, and advice."""
+    return [*filter(None, (in_words(row.evidence or {}), row.advice))]
+
+
+def _about(row: Reassignment, more: str) -> Text:
+    said = [f"{row.topic_partition}: {heading(row)}", *explained(row)]
+    away = (row.evidence or {}).get("away_seconds")
+    if row.verdict == "measuring" and isinstance(away, float | int):
+        said[0] += ", and no copy grows"
+        seen = f"seen for {duration(away)} only, and a restart takes up to a minute"
+        said.append(f"{seen}; {more}" if more else seen)
+    return Text("\n  ".join(said))

@@ -9,9 +9,9 @@ import click
 import msgspec
 from rich.console import Console
 
-from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.options import config_option
-from caughtup.agents.cli.pipeline.spark import running_spark
+from caughtup.agents.cli.pipeline_jobs import running_spark
 from caughtup.agents.cli.replay.report import report as write_report
 from caughtup.agents.cli.replay.tables import ReplayPart, lines, notes, parts, table
 from caughtup.agents.configuration.s3_access import store_environment

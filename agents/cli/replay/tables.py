@@ -1,4 +1,4 @@
-"""A replay for a person: the columns of its tables, and what has to be said beside them."""
+"""The tables of a replay, and the notes beside them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from caughtup.models.replay.summary import Summary, summarise
 
 
 class ReplayPart(NamedTuple):
-    """What is summed up together: one group, or all of them under the name "".
+    """A summary of one group, or of all groups under the name "".
 
-    ``bytes_per_offset`` is what somebody takes an offset of a changelog to weigh, None if nobody.
+    ``bytes_per_offset`` is the user's estimate for an offset of a changelog, None without one.
     """
 
     group: str
@@ -27,11 +27,11 @@ class ReplayPart(NamedTuple):
     bytes_per_offset: int | None = None
 
     def bytes_copied(self, one: Summary) -> int | None:
-        """Estimate the bytes that a setting copies; None where nobody said what offsets weigh."""
+        """Return an estimate of the bytes that a setting copies, None without bytes_per_offset."""
         return self.bytes_per_offset and one.offsets_copied * self.bytes_per_offset
 
 
-#: Heading → what stands below it.
+#: The format of each column, by heading.
 COLUMNS: dict[str, Callable[[Summary], str]] = {
     "changes": lambda one: f"{one.changes:,}",
     "copies built": lambda one: f"{one.copies_built:,}",
@@ -49,14 +49,14 @@ COLUMNS: dict[str, Callable[[Summary], str]] = {
 
 
 def _still(one: Summary) -> str:
-    """Write for how long the task stood still that did longest; nothing where nobody knows."""
+    """Return the longest time without processing of any task, empty if unknown."""
     if one.recorded or one.still_unknown >= one.changes:
         return ""
     return f"{'≥ ' * bool(one.still_unknown)}{duration(one.longest_still_seconds)}"
 
 
 def columns(part: ReplayPart) -> dict[str, Callable[[Summary], str]]:
-    """Return the columns of a part: bytes only where they can be estimated."""
+    """Return the columns of a part, with bytes if they can be estimated."""
     found = {}
     for name, written in COLUMNS.items():
         found[name] = written
@@ -79,7 +79,7 @@ def parts(
     by_group: bool,
     bytes_per_offset: int | None = None,
 ) -> list[ReplayPart]:
-    """Sum rows up, settings in the order in which they were asked for."""
+    """Return the summaries of rows, with settings in their order."""
     order = [RECORDED if setting is None else str(setting) for setting in settings]
     names = sorted({row.group for row in rows}) if by_group else [""]
     found = []
@@ -91,7 +91,7 @@ def parts(
 
 
 def table(part: ReplayPart) -> Table:
-    """Lay a part out, a setting a line."""
+    """Return a part as a table with a row for each setting."""
     groups = len({row.group for row in part.rows})
     title = part.group or f"{groups:,} groups"
     found = Table(title=f"Replay of {title}", title_justify="left")
@@ -105,7 +105,7 @@ def table(part: ReplayPart) -> Table:
 
 
 def lines(part: ReplayPart) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects of ``--format json``: one for each setting."""
+    """Yield the JSON object of each setting, for ``--format json``."""
     for one in part.summaries:
         line = {**asdict(one), "groups": len(one.groups), "recorded": one.recorded}
         if one.recorded or one.still_unknown:
@@ -119,7 +119,7 @@ def lines(part: ReplayPart) -> Iterator[dict[str, Any]]:
 
 
 def notes(part: ReplayPart) -> Iterator[str]:
-    """Explain what the figures are, and what about them isn't certain."""
+    """Yield notes on the meaning and uncertainty of the figures."""
     recorded = [one for one in part.summaries if one.recorded]
     played = [one for one in part.summaries if not one.recorded]
     if recorded:

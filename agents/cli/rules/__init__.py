@@ -1,4 +1,4 @@
-"""``caughtup rules``: the alert rules, with thresholds and runbooks of one's own.
+"""``caughtup rules``: the alert rules, with configurable thresholds and runbook addresses.
 
 Only ``main`` imports it, when it is called.
 """

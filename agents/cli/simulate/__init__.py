@@ -1,4 +1,4 @@
-"""``caughtup simulate`` and ``caughtup safe``: what would happen if, and whether to do it now.
+"""``caughtup simulate`` and ``caughtup safe``: what a change to a group would cost.
 
 Only ``main`` imports it, when it is called.
 """

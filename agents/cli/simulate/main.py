@@ -10,17 +10,23 @@ import click
 import msgspec
 
 from caughtup.agents.cli.columns import Output, lines
-from caughtup.agents.cli.examples import examples
+from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.options import Span, connection_options, format_option
-from caughtup.agents.cli.simulate.answers import FIGURES, answer_fields, cells, remarks
-from caughtup.agents.cli.simulate.drawings import html_page, terminal_drawing
-from caughtup.agents.cli.simulate.options import (
+from caughtup.agents.cli.simulate.answers import (
+    FIGURES,
+    answer_fields,
+    cells,
+    html_page,
+    remarks,
+    terminal_drawing,
+)
+from caughtup.agents.cli.simulate.groups import (
     changed_configs,
     rate_option,
     read_playable,
+    read_recorded_group,
     refuse,
 )
-from caughtup.agents.cli.simulate.scenario_file import read_recorded_group
 from caughtup.agents.columns import Column
 from caughtup.models.assignors.registry import ASSIGNORS
 from caughtup.models.errors import CaughtupError
@@ -31,7 +37,7 @@ from caughtup.models.what_if.question import WhatIfAnswer, ask, best_plans
 from caughtup.models.what_if.setting import Playable, WhatIfSetting
 
 _ROLLING = "rolling"
-#: Protocols by the names that people give, and who assigns on them; None: as the group is.
+#: The assignment protocol of each option; None keeps the group's own.
 _PROTOCOLS = {
     "cooperative": None,
     "eager": None,
@@ -214,7 +220,7 @@ def _from_file(path: Path, group: str | None, restore_rate: tuple[float, float] 
 
 
 def _restarted(given: Sequence[str], clients: Sequence[str]) -> tuple[str, ...]:
-    """Return who is restarted, in order: ``rolling`` stands for all."""
+    """Return the clients to restart, in order; ``rolling`` means all."""
     named = [one for one in given if one != _ROLLING]
     return tuple(clients) if len(named) < len(given) else tuple(dict.fromkeys(named))
 

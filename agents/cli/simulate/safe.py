@@ -8,10 +8,15 @@ from typing import Any
 import click
 import msgspec
 
-from caughtup.agents.cli.examples import examples
-from caughtup.agents.cli.options import Span, connection_options, format_option
-from caughtup.agents.cli.service.options import service_of, service_options
-from caughtup.agents.cli.simulate.options import rate_option, read_application, refuse
+from caughtup.agents.cli.commands import examples
+from caughtup.agents.cli.options import (
+    Span,
+    connection_options,
+    format_option,
+    service_of,
+    service_options,
+)
+from caughtup.agents.cli.simulate.groups import rate_option, read_application, refuse
 from caughtup.models.durations import duration
 from caughtup.models.errors import CaughtupError
 from caughtup.models.what_if.safety import WITHIN_MS, safe_to_stop
@@ -67,9 +72,9 @@ def safe(
         found = service.safe(group, client, within, leave_group=leave_group)
     else:
         try:
-            asked = read_application(group, connection, restore_rate)
+            application = read_application(group, connection, restore_rate)
             allowed_ms = WITHIN_MS if within is None else round(within * 1_000)
-            found = safe_to_stop(asked, client, within_ms=allowed_ms, leave_group=leave_group)
+            found = safe_to_stop(application, client, within_ms=allowed_ms, leave_group=leave_group)
         except CaughtupError as error:
             refuse(error.message)
     if output == "json":

@@ -1,4 +1,4 @@
-"""A thread that asks again and again, so that keys are answered meanwhile."""
+"""A thread that asks a source repeatedly, so that keys are handled meanwhile."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 from caughtup.agents.cli.top.sources import Source
 from caughtup.agents.errors import UserError
-from caughtup.agents.web.page.whole import WholeView
+from caughtup.agents.web.page.parts import WholeView
 from caughtup.models.shown.lag import Line
 
 
-class Seen(NamedTuple):
-    """What a source said at ``at`` (monotonic s); ``lines`` of ``group``, if one is opened."""
+class Answered(NamedTuple):
+    """A source's answer at ``at`` (monotonic s); ``lines`` are those of the open ``group``."""
 
     at: float
     state: WholeView
@@ -23,35 +23,35 @@ class Seen(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """Why it said nothing: for now, or with ``broken`` for good."""
+    """A failed attempt, the last one if ``broken`` is set."""
 
     why: str
     broken: BaseException | None = None
 
 
 class Feed:
-    """Asks a source every few seconds and tells what it said, in order, from its own thread.
+    """Asks a source every few seconds, and passes the answers to ``deliver``, from its own thread.
 
-    A source that takes long, or never answers, holds nobody up: the thread ends with the process.
+    The thread is a daemon: a source that never answers doesn't keep the process alive.
     """
 
     def __init__(
-        self, source: Source, seconds: float, tell: Callable[[Seen | Failed], object]
+        self, source: Source, seconds: float, deliver: Callable[[Answered | Failed], object]
     ) -> None:
         self._source = source
         self._seconds = seconds
-        self._tell = tell
+        self._deliver = deliver
         self._group: str | None = None
         self._ask = threading.Event()
         self._stopped = False
         self._thread = threading.Thread(target=self._run, name="feed", daemon=True)
 
     def start(self) -> None:
-        """Begin to ask."""
+        """Start the thread."""
         self._thread.start()
 
     def open(self, group: str | None) -> None:
-        """Ask for the lines of a group, too, at once; None: for those of none."""
+        """Ask at once, also for the lines of a group, None for no group."""
         self._group = group
         self._ask.set()
 
@@ -60,7 +60,7 @@ class Feed:
         self._ask.set()
 
     def stop(self, seconds: float = 1.0) -> None:
-        """Ask no more; wait a moment for an answer that is under way."""
+        """Stop asking, and wait ``seconds`` for the thread to end."""
         self._stopped = True
         self._ask.set()
         self._thread.join(seconds)
@@ -68,22 +68,22 @@ class Feed:
     def _run(self) -> None:
         while not self._stopped:
             self._ask.clear()
-            said = self._asked()
+            answer = self._answer()
             if self._stopped:
                 break
-            self._tell(said)
-            if isinstance(said, Failed) and said.broken is not None:
+            self._deliver(answer)
+            if isinstance(answer, Failed) and answer.broken is not None:
                 break
             self._ask.wait(self._seconds)
         self._source.close()
 
-    def _asked(self) -> Seen | Failed:
+    def _answer(self) -> Answered | Failed:
         group = self._group
         try:
             state = self._source.state()
             lines = None if group is None else self._source.lines(group)
         except UserError as error:
             return Failed("; ".join(error.messages))
-        except Exception as error:  # noqa: BLE001 - told on the screen's own thread, which ends
+        except Exception as error:  # noqa: BLE001 - raised on the screen's thread
             return Failed(repr(error), error)
-        return Seen(time.monotonic(), state, group, lines)
+        return Answered(time.monotonic(), state, group, lines)

@@ -7,10 +7,8 @@ from typing import Any
 
 import click
 
-from caughtup.agents.cli.examples import examples
-from caughtup.agents.cli.extras import missing_extra
-from caughtup.agents.cli.options import connection_options, settings_of
-from caughtup.agents.cli.service.options import service_of, service_options
+from caughtup.agents.cli.commands import examples, missing_extra
+from caughtup.agents.cli.options import connection_options, service_of, service_options, settings_of
 from caughtup.agents.errors import UserError
 
 

@@ -5,25 +5,18 @@ Both give the page's state, and the lines of a group that is opened. Called by o
 
 from __future__ import annotations
 
-import asyncio
 from typing import Protocol
 
 import msgspec
-from aiokafka.errors import KafkaError
 
-from caughtup.agents.cli.reassignments.snapshot import ReassignmentView
-from caughtup.agents.cli.service.client import ServiceClient
-from caughtup.agents.cli.snapshot import ClusterLooks
+from caughtup.agents.cli.service_client import ServiceClient
 from caughtup.agents.clock import now_ms
-from caughtup.agents.errors import UserError
-from caughtup.agents.kafka.config import aiokafka_config
-from caughtup.agents.kafka.protocol.decoding import explain_failure
-from caughtup.agents.probes.reassignments import ReassignmentObserver, ReassignmentRound
+from caughtup.agents.looks import ClusterLooks
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import done_at_once
 from caughtup.agents.progress import NoProgress
 from caughtup.agents.settings import Settings
-from caughtup.agents.web.page.whole import WholeView, whole_steps
+from caughtup.agents.web.page.parts import WholeView, whole_steps
 from caughtup.models.shown.lag import Line, lag_lines
 from caughtup.models.state.cluster import ClusterState
 
@@ -74,15 +67,13 @@ class FromLooks:
     def __init__(self, settings: Settings) -> None:
         """Raises UserError where the cluster can't be reached."""
         self._settings = settings
-        self._looks = ClusterLooks(settings)
-        self._observing: _Observing | None = None
+        self._looks = ClusterLooks(settings, reassignments=True)
         self._state: ClusterState | None = None
         self.where = settings.bootstrap_servers
 
     def state(self) -> WholeView:
         """Look at the cluster, and return what the page would show of it."""
         self._state = self._looks.look(NoProgress())
-        self._observe(ReassignmentView(self._state))
         health = Health(cluster_name=self._settings.cluster_name, ready=True, reader_lag=0)
         page = done_at_once(whole_steps(self._state, health, now_ms()))
         return msgspec.json.decode(msgspec.json.encode(page), type=WholeView)
@@ -92,48 +83,5 @@ class FromLooks:
         return [] if self._state is None else list(lag_lines(self._state, group))
 
     def close(self) -> None:
-        """Close the connections that reassignments are observed by."""
-        if self._observing is not None:
-            self._observing.close()
-
-    def _observe(self, view: ReassignmentView) -> None:
-        if self._observing is None:
-            self._observing = _Observing(self._settings)
-        try:
-            view.take(self._observing.round())
-        except KafkaError as error:
-            raise UserError(f"cannot look at reassignments: {explain_failure(error)}") from None
-        view.assess(self._settings.reassignment_budget)
-
-
-class _Observing:
-    """Rounds of observations for who doesn't await: their event loop runs while one is asked for."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._config = aiokafka_config(settings)
-        self._observer: ReassignmentObserver | None = None
-
-    def round(self) -> ReassignmentRound:
-        """Observe once. Raises KafkaError; the next round connects anew then."""
-        return self._loop.run_until_complete(self._round())
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._loop.run_until_complete(self._leave())
-        self._loop.close()
-
-    async def _round(self) -> ReassignmentRound:
-        try:
-            if self._observer is None:
-                self._observer = ReassignmentObserver(self._config)
-                await self._observer.__aenter__()
-            return await self._observer.observe()
-        except KafkaError:
-            await self._leave()
-            raise
-
-    async def _leave(self) -> None:
-        observer, self._observer = self._observer, None
-        if observer is not None:
-            await observer.__aexit__(None, None, None)
+        """Close the connections of the looks."""
+        self._looks.close()

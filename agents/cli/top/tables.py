@@ -1,4 +1,4 @@
-"""Tables as values: what is in them, which lines are wanted, in which order."""
+"""Tables as values: their lines, filtered, sorted, and fitted to the terminal."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from rich.cells import cell_len
 from caughtup.agents.cli.columns import GAP, NOTHING, elided, fitted, printable
 from caughtup.agents.columns import Column
 
-#: Lines that are shown: nobody scrolls further, there is a filter.
+#: The most lines that are shown; the filter finds others.
 MOST = 1_000
 
 
 class Line(NamedTuple):
-    """A line of a table. ``key`` names it from one look to the next; ``ranks``: by order."""
+    """A line of a table. ``key`` identifies it; ``ranks`` has its sort key for each order."""
 
     key: tuple[str | int, ...]
     cells: tuple[str, ...]
@@ -23,9 +23,9 @@ class Line(NamedTuple):
 
 
 class TopTable(NamedTuple):
-    """A table: ``orders`` are those that it can be sorted in, the first unless told otherwise.
+    """A table with its sort orders, the first of which is the default.
 
-    ``about``: sentences that stand above it. ``nothing``: what is said where it has no lines.
+    ``about`` are sentences above it, ``nothing`` the text of an empty table.
     """
 
     name: str
@@ -37,18 +37,18 @@ class TopTable(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """A table as it is on a terminal: texts that take as many cells as their column is wide."""
+    """A table on a terminal: texts padded to the width of their column."""
 
     keys: tuple[tuple[str | int, ...], ...]
     widths: tuple[int, ...]
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    #: Of each column, the colours of its cells by what is in them.
+    #: For each column, the colours by the text of a cell.
     colours: tuple[Mapping[str, str], ...]
 
 
 def wanted(table: TopTable, words: str, order: str) -> list[Line]:
-    """Return the lines that have all the words in them, in one of the table's orders."""
+    """Return the lines that contain all the words, sorted by one of the table's orders."""
     sought = words.casefold().split()
     found = [line for line in table.lines if _has(line, sought)] if sought else [*table.lines]
     found.sort(key=lambda line: line.key)
@@ -62,7 +62,7 @@ def _has(line: Line, words: Sequence[str]) -> bool:
 
 
 def drawn(table: TopTable, lines: Sequence[Line], room: int) -> Drawn:
-    """Draw lines for a terminal of so many cells: names are cut, columns left out."""
+    """Return lines for ``room`` cells, with names shortened and columns left out to fit."""
     cells = [[printable(cell) or NOTHING for cell in line.cells] for line in lines]
     shown, widths = fitted(table.columns, cells, room - len(GAP))
     columns = [table.columns[at] for at in shown]

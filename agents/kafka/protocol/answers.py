@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.wire.flexible_reader import FlexibleReader
-from caughtup.models.wire.reader import Reader
+from caughtup.models.wire.reader import FlexibleReader, Reader
 
 _OFFSETS_ENTRY = struct.Struct(">ihqq")  # partition, error code, timestamp, offset
 _EPOCH_END_ENTRY = struct.Struct(">hiiq")  # error code, partition, leader epoch, end offset

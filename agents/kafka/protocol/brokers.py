@@ -167,15 +167,15 @@ class BrokerConnections:
         for broker in self._candidates()[:_TRIES]:
             try:
                 connection = await self.connection(broker, purpose=purpose)
-                made = call if isinstance(call, Call) else call(connection.offered)
-                answer = await self.ask(broker, made, purpose=purpose)
+                used = call if isinstance(call, Call) else call(connection.offered)
+                answer = await self.ask(broker, used, purpose=purpose)
             except KafkaError as error:
                 if purpose is not Purpose.OWN and isinstance(error, RequestTimedOutError):
                     raise  # the controller or the size may be the reason, not this broker
                 failure = error
                 continue
             self._preferred = broker
-            return made, answer
+            return used, answer
         raise failure
 
     async def any_offered(self) -> ApiVersions:

@@ -7,7 +7,8 @@ a thread.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -20,12 +21,17 @@ from caughtup.agents.kafka.protocol.answers import (
     ResourceConfigs,
 )
 from caughtup.agents.kafka.protocol.brokers import BrokerConnections, Purpose
-from caughtup.agents.kafka.protocol.cluster_answers import ApiVersions, Broker, DescribedPartitions
+from caughtup.agents.kafka.protocol.cluster_answers import (
+    ApiVersions,
+    Broker,
+    DescribedPartitions,
+    zookeeper_decides,
+)
 from caughtup.agents.kafka.protocol.connection import raise_for
 from caughtup.agents.kafka.protocol.decoding import choose_version, decode, decode_now
 from caughtup.agents.kafka.protocol.partitions import describe_partitions, list_topic_names
-from caughtup.agents.kafka.protocol.releases import zookeeper_decides
 from caughtup.agents.kafka.protocol.requests import Call, Key, ResourceType
+from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
 
 TIMEOUT_SECONDS = 10.0
@@ -212,3 +218,30 @@ def _decode_listed(
     listed = answers.decode_reassignments(data)
     ongoing = sorted(listed.reassignments.items())
     return listed, {partition: PartitionReassignment(*brokers) for partition, brokers in ongoing}
+
+
+def reassigner(bootstrap_servers: str) -> Callable[[TopicPartition, list[int] | None], None]:
+    """Return a function that reassigns a partition to the given brokers; None cancels.
+
+    It is for the demo and the benchmarks: the service never reassigns.
+
+    The function blocks, and raises KafkaError.
+    """
+
+    def reassign(partition: TopicPartition, replicas: list[int] | None) -> None:
+        async def ask() -> None:
+            async with ClusterProtocol({"bootstrap_servers": bootstrap_servers}) as protocol:
+                await protocol.alter_reassignments({partition: replicas})
+
+        asyncio.run(ask())
+
+    return reassign
+
+
+async def quorum_leader(bootstrap_servers: str) -> int:
+    """Return the id of the active controller. Raises KafkaError, or CaughtupError without one."""
+    async with ClusterProtocol({"bootstrap_servers": bootstrap_servers}) as protocol:
+        leader = (await protocol.describe_quorum()).leader
+    if leader is None:
+        raise CaughtupError("no_controller", "no controller leads")
+    return leader

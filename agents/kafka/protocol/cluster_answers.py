@@ -1,18 +1,19 @@
 """Decode answers about the cluster: API versions, brokers, the quorum, partitions, topics.
 
 answers.py has the answers to the other requests of requests.py. Every ``decode_`` function raises
-DecodeError for bytes that are no such answer.
+DecodeError for bytes that are no such answer. The end of the module infers brokers' releases.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from caughtup.agents.kafka.protocol.requests import Key
 from caughtup.models.ids import TopicPartition
-from caughtup.models.wire.flexible_reader import FlexibleReader, tagged_field
-from caughtup.models.wire.reader import Reader
+from caughtup.models.wire.reader import FlexibleReader, Reader, tagged_field
 
 _INT32 = struct.Struct(">i")
 _VERSIONS = struct.Struct(">hhh")  # API key, least and greatest version
@@ -224,3 +225,51 @@ def _levels(reader: FlexibleReader) -> Iterator[tuple[str, int, int]]:
     for _ in range(reader.array_length(6)):
         yield reader.string(), reader.int16(), reader.int16()
         reader.tagged_fields()
+
+
+FEATURE = "metadata.version"
+
+#: The first level of metadata.version that a release knows. Source: Kafka's ``MetadataVersion``.
+_FIRST_LEVELS = (
+    (1, (3, 0)),
+    (2, (3, 1)),
+    (3, (3, 2)),
+    (4, (3, 3)),
+    (8, (3, 4)),
+    (9, (3, 5)),
+    (12, (3, 6)),
+    (15, (3, 7)),
+    (20, (3, 8)),
+    (21, (3, 9)),
+    (22, (4, 0)),
+    (26, (4, 1)),
+    (28, (4, 2)),
+    (30, (4, 3)),
+)
+#: The first level of a release that is not in the table.
+_UNKNOWN_LEVEL = 31
+
+
+def release(level: int) -> tuple[int, int] | None:
+    """Return the release whose newest metadata.version is ``level``; None for an unknown one."""
+    index = bisect_right(_FIRST_LEVELS, level, key=lambda first: first[0])
+    if not index or level >= _UNKNOWN_LEVEL:
+        return None
+    return _FIRST_LEVELS[index - 1][1]
+
+
+def oldest_release(brokers: Iterable[ApiVersions]) -> tuple[int, int] | None:
+    """Return the release of the oldest of these brokers; None if one does not report its level."""
+    levels = [broker.supported.get(FEATURE) for broker in brokers]
+    known = [level for level in levels if level is not None]
+    if not known or len(known) < len(levels):
+        return None
+    return release(min(known))
+
+
+def zookeeper_decides(broker: ApiVersions) -> bool:
+    """Return whether a broker's controller keeps its state in ZooKeeper.
+
+    Only such brokers offer LeaderAndIsr; there are none since 4.0.
+    """
+    return Key.LEADER_AND_ISR in broker.requests

@@ -47,8 +47,10 @@ def ask_listener(connection: socket.socket, mechanism: str) -> ListenerAnswer:
     Raises NotKafkaError, or OSError when the connection breaks or no answer comes.
     """
     _ask(connection, _API_VERSIONS, 0, b"")
-    asked = mechanism.encode()
-    answer = _ask(connection, _SASL_HANDSHAKE, 1, _SHORT.pack(len(asked)) + asked)
+    mechanism_bytes = mechanism.encode()
+    answer = _ask(
+        connection, _SASL_HANDSHAKE, 1, _SHORT.pack(len(mechanism_bytes)) + mechanism_bytes
+    )
     try:
         code, offered = _decoded(answer)
     except (struct.error, UnicodeDecodeError):

@@ -103,10 +103,10 @@ def _context(kafka: Mapping[str, Any]) -> ssl.SSLContext:
 
 def _refused(error: urllib.error.HTTPError) -> TokenError:
     try:
-        said = json.loads(error.read(_MOST_BYTES))["error"]
+        code = json.loads(error.read(_MOST_BYTES))["error"]
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
-        said = None
-    named = f" ({said})" if isinstance(said, str) and _ERROR.fullmatch(said) else ""
+        code = None
+    named = f" ({code})" if isinstance(code, str) and _ERROR.fullmatch(code) else ""
     passing = error.code in (408, 425, 429) or error.code >= 500
     if error.code in (400, 401, 403) and not passing:
         return TokenError(

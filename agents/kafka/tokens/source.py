@@ -12,8 +12,7 @@ from aiokafka.abc import AbstractTokenProvider
 from aiokafka.errors import SaslAuthenticationFailed
 
 from caughtup.agents.kafka.tokens.endpoint import fetch_token
-from caughtup.agents.kafka.tokens.provider import provided_token
-from caughtup.agents.kafka.tokens.token import BearerToken, TokenError
+from caughtup.agents.kafka.tokens.token import BearerToken, TokenError, provided_token
 from caughtup.models.security.logins import Bearer, ClientCredentials, Provider, login_of
 
 #: The share of a token's lifetime after which it is replaced; librdkafka asks at 0.8.

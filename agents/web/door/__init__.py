@@ -1,4 +1,4 @@
-"""Who may be connected, how many questions wait, and what is refused.
+"""Limits of the web port: on connections, on costly requests, and the counts of refusals.
 
 Imports agents.process; only agents.web imports it.
 """

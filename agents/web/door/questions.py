@@ -1,4 +1,4 @@
-"""Costly questions: equal ones are answered once, few wait, and what nobody waits for ends."""
+"""Costly requests: equal ones are answered once, few wait, abandoned ones are cancelled."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from aiohttp import web
 
 from caughtup.agents.web.door.refusals import Many, Refusals
 
-Told = TypeVar("Told")
+Answer = TypeVar("Answer")
 
 
 class Unanswerable(Exception):  # noqa: N818 - it is an answer
-    """A question that can't be answered: with which status, and why."""
+    """A question that can't be answered: the HTTP status, and the reason."""
 
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
@@ -27,10 +27,10 @@ class Unanswerable(Exception):  # noqa: N818 - it is an answer
 
 
 class Questions:
-    """Answers one question after the other, in the order in which they come.
+    """Answers one question at a time, in the order of arrival.
 
-    ``most``: so many are under way at once, the one that is being answered included, and each
-    waits for its turn for so many seconds. More, and those that waited for longer, are refused.
+    At most ``most`` are under way, the one being answered included, and each waits at most
+    ``wait_seconds`` for its turn; others are refused.
     """
 
     def __init__(
@@ -42,33 +42,33 @@ class Questions:
         self._wait_seconds = wait_seconds
         self._retry_seconds = retry_seconds
         self._one = asyncio.Lock()
-        self._under_way: dict[Hashable, _Asked] = {}
+        self._under_way: dict[Hashable, _Pending] = {}
 
-    async def answer(self, question: Hashable, make: Callable[[], Awaitable[Told]]) -> Told:
-        """Return what ``make`` makes, made once for all who ask the same meanwhile.
+    async def answer(self, question: Hashable, make: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Return the result of ``make``, called once for simultaneous equal questions.
 
-        Cancelled for the last of those who asked, it is cancelled as well. Raises what ``make``
-        does, and HTTPServiceUnavailable when too many wait.
+        It is cancelled when all its callers are. Raises what ``make`` raises, and
+        HTTPServiceUnavailable if too many questions wait.
         """
-        asked = self._under_way.get(question)
-        if asked is None:
+        pending = self._under_way.get(question)
+        if pending is None:
             if len(self._under_way) >= self._most:
                 raise self._refusals.unavailable(self._what, self._retry_seconds)
-            asked = self._under_way[question] = _Asked(self._made(make))
-            asked.making.add_done_callback(partial(self._done, question, asked))
-        asked.askers += 1
+            pending = self._under_way[question] = _Pending(self._make(make))
+            pending.task.add_done_callback(partial(self._done, question, pending))
+        pending.callers += 1
         try:
-            told: Told = await asyncio.shield(asked.making)
-            return told
+            found: Answer = await asyncio.shield(pending.task)
+            return found
         except _NoTurnError:
             raise self._refusals.unavailable(self._what, self._retry_seconds) from None
         finally:
-            asked.askers -= 1
-            if not asked.askers and not asked.making.done():
-                self._forget(question, asked)
-                asked.making.cancel()
+            pending.callers -= 1
+            if not pending.callers and not pending.task.done():
+                self._forget(question, pending)
+                pending.task.cancel()
 
-    async def _made(self, make: Callable[[], Awaitable[Told]]) -> Told:
+    async def _make(self, make: Callable[[], Awaitable[Answer]]) -> Answer:
         try:
             async with asyncio.timeout(self._wait_seconds):
                 await self._one.acquire()
@@ -79,20 +79,20 @@ class Questions:
         finally:
             self._one.release()
 
-    def _done(self, question: Hashable, asked: _Asked, making: asyncio.Task[Any]) -> None:
-        self._forget(question, asked)
-        if not making.cancelled():
-            making.exception()  # whoever waited for it has it; else it is nobody's
+    def _done(self, question: Hashable, pending: _Pending, task: asyncio.Task[Any]) -> None:
+        self._forget(question, pending)
+        if not task.cancelled():
+            task.exception()  # marks it as retrieved: its callers have it
 
-    def _forget(self, question: Hashable, asked: _Asked) -> None:
-        if self._under_way.get(question) is asked:
+    def _forget(self, question: Hashable, pending: _Pending) -> None:
+        if self._under_way.get(question) is pending:
             del self._under_way[question]
 
 
 class Slots:
-    """A number of answers that may be under way at once; more are refused.
+    """Limits the answers under way; others are refused.
 
-    One address has three quarters of them at most: whoever reads slowly leaves some to others.
+    One address may have three quarters of them, so that slow clients leave some to others.
     """
 
     def __init__(self, what: Many, refusals: Refusals, most: int, retry_seconds: int) -> None:
@@ -104,7 +104,7 @@ class Slots:
 
     @contextmanager
     def taken(self, request: web.Request) -> Iterator[None]:
-        """Hold a slot while it lasts. Raises HTTPServiceUnavailable when there is none."""
+        """Hold a slot within the context. Raises HTTPServiceUnavailable if there is none."""
         address = request.remote
         of_address = self._most - self._most // 4
         if self._taken.total() >= self._most or self._taken[address] >= of_address:
@@ -118,38 +118,38 @@ class Slots:
                 del self._taken[address]
 
 
-async def in_thread(work: Callable[[Callable[[], None]], Told]) -> Told:
-    """Run something in a thread and return what it returns.
+async def in_thread(work: Callable[[Callable[[], None]], Answer]) -> Answer:
+    """Return the result of ``work``, run in a thread.
 
-    It is given what it calls between its steps. Cancelled, the next such call ends it, and only
-    then this returns: no more threads are at work than are waited for.
+    ``work`` gets a function that it calls between its steps. After a cancellation the next such
+    call ends the thread, and only then this function returns, so that threads don't pile up.
     """
-    left = threading.Event()
+    cancelled = threading.Event()
 
     def between_steps() -> None:
-        if left.is_set():
-            raise _LeftError
+        if cancelled.is_set():
+            raise _CancelledError
 
     running = asyncio.ensure_future(asyncio.to_thread(work, between_steps))
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
-        left.set()
+        cancelled.set()
         await asyncio.gather(running, return_exceptions=True)
         raise
 
 
-class _Asked:
-    """A question that is under way, and how many wait for it."""
+class _Pending:
+    """A question under way, and the number of its callers."""
 
-    def __init__(self, making: Coroutine[Any, Any, Any]) -> None:
-        self.making = asyncio.create_task(making)
-        self.askers = 0
+    def __init__(self, task: Coroutine[Any, Any, Any]) -> None:
+        self.task = asyncio.create_task(task)
+        self.callers = 0
 
 
 class _NoTurnError(Exception):
     """A question waited for too long."""
 
 
-class _LeftError(Exception):
-    """Nobody waits any more for what a thread makes."""
+class _CancelledError(Exception):
+    """The caller of a thread's work was cancelled."""

@@ -1,4 +1,4 @@
-"""What the web port refuses, cuts off and can't parse: counted by reason, a line a minute each."""
+"""Refused, reset and malformed requests, counted by reason and logged once a minute each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONNECTIONS, FILES, SLOW_HEADER, SLOW_READER, TOO_LARGE, MALFORMED = (
     "too_large",
     "malformed",
 )
-_SAID = {
+_MESSAGES = {
     CONNECTIONS: "closed a connection: too many",
     FILES: "no connection could be accepted for a second: the process may open no more files",
     SLOW_HEADER: "closed a connection: its request's header took too long",
@@ -29,7 +29,7 @@ _SAID = {
     TOO_LARGE: "closed a connection: its request is too large",
     MALFORMED: "answered 400 to a request that can't be parsed",
 }
-#: What there may be too many of: answered with 503.
+#: What a 503 says that there are too many of.
 Many = Literal[
     "connections",
     "event streams",
@@ -47,8 +47,8 @@ def _label(what: str) -> str:
     return what.replace(" ", "_")
 
 
-#: Every reason there is, as labels have it, sorted.
-REASONS = tuple(sorted({*_SAID, *map(_label, get_args(Many))}))
+#: All reasons as label values, sorted.
+REASONS = tuple(sorted({*_MESSAGES, *map(_label, get_args(Many))}))
 
 
 class Refusals:
@@ -56,27 +56,27 @@ class Refusals:
 
     def __init__(self, counts: Counter[str]) -> None:
         self._counts = counts
-        self._due = LogLimit()
+        self._log_limit = LogLimit()
 
     def count(self, reason: str, peer: str = "") -> None:
         """Count a connection that was closed, or a request that can't be parsed."""
-        self._note(reason, f"{_SAID[reason]}{f' ({peer})' if peer else ''}")
+        self._note(reason, f"{_MESSAGES[reason]}{f' ({peer})' if peer else ''}")
 
     def unavailable(self, what: Many, retry_seconds: int) -> web.HTTPServiceUnavailable:
-        """Count an answer that can't be given now, and return the refusal; ``what`` is too many."""
+        """Count a refusal for too many of ``what``, and return it."""
         self._note(_label(what), f"answered 503: too many {what}")
         headers = {"Retry-After": str(retry_seconds)}
         return web.HTTPServiceUnavailable(text=f"too many {what}\n", headers=headers)
 
-    def _note(self, reason: str, said: str) -> None:
+    def _note(self, reason: str, message: str) -> None:
         self._counts[reason] += 1
-        more = self._due.more(reason)
+        more = self._log_limit.more(reason)
         if more is not None:
-            log.warning("%s%s", said, more)
+            log.warning("%s%s", message, more)
 
 
 class Malformed(logging.Filter):
-    """Takes what aiohttp logs of requests that can't be parsed, each with a traceback."""
+    """Counts the malformed requests that aiohttp logs with a traceback each."""
 
     def __init__(self, refusals: Refusals) -> None:
         super().__init__()
@@ -84,16 +84,16 @@ class Malformed(logging.Filter):
 
     @classmethod
     def logger(cls, refusals: Refusals) -> logging.Logger:
-        """Return what aiohttp logs to: some of those requests it logs only for debugging."""
+        """Return a logger for aiohttp, at DEBUG because it logs some malformed requests there."""
         logger = logging.getLogger(f"{log.name}.aiohttp")
         logger.setLevel(logging.DEBUG)
-        for earlier in list(logger.filters):  # of a server that is no more
+        for earlier in list(logger.filters):  # of an earlier server
             logger.removeFilter(earlier)
         logger.addFilter(cls(refusals))
         return logger
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether a record is to be logged; count it if it is of such a request."""
+        """Return whether to log a record; count it instead if it is a malformed request."""
         error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
         if not isinstance(error, HttpProcessingError):
             return record.levelno >= logging.WARNING

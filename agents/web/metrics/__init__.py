@@ -1,4 +1,4 @@
-"""``/metrics``: every series, read from the state when it is scraped.
+"""``/metrics``: every series, made from the state on each scrape.
 
 Imports models; only agents.web imports it.
 """

@@ -1,4 +1,4 @@
-"""Metrics of Connect groups: generations, what nobody runs, contradictions, storms, connectors."""
+"""Metrics of Connect groups: generations, unassigned work, contradictions, storms, connectors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from caughtup.models.shown.connect_lines import ConnectorLine
 
 _GROUP = ("cluster", "group")
 _CONNECTOR = (*_GROUP, "connector")
-#: Contradictions of a group that have a series of their own; the others are counted.
+#: The most contradictions of a group with a series each; the others are only counted.
 _NAMED = 200
 
 

@@ -1,4 +1,4 @@
-"""``/metrics``: read from the state on scrape, never pushed, never asking Kafka."""
+"""The text of ``/metrics``: all metrics, made from the state without a request to Kafka."""
 
 from __future__ import annotations
 
@@ -9,20 +9,17 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.process.health import Health
 from caughtup.agents.web.metrics.applications import APPLICATION_FAMILIES
 from caughtup.agents.web.metrics.connect import CONNECT_FAMILIES
-from caughtup.agents.web.metrics.copies import COPY_FAMILIES
-from caughtup.agents.web.metrics.families import Family, Scrape, Telling
+from caughtup.agents.web.metrics.copies import COPY_FAMILIES, TASK_FAMILIES
+from caughtup.agents.web.metrics.families import ExpositionSettings, Family, Scrape
 from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.metrics.groups import GROUP_FAMILIES, GROUP_TOTALS
 from caughtup.agents.web.metrics.partitions import PARTITION_FAMILIES
-from caughtup.agents.web.metrics.pipeline import PIPELINE_FAMILIES
-from caughtup.agents.web.metrics.process import BUILD_FAMILIES
 from caughtup.agents.web.metrics.reassignments import REASSIGNMENT_FAMILIES, REASSIGNMENT_TOTALS
-from caughtup.agents.web.metrics.service import SERVICE_FAMILIES
-from caughtup.agents.web.metrics.spark import SPARK_FAMILIES
-from caughtup.agents.web.metrics.tasks import TASK_FAMILIES
+from caughtup.agents.web.metrics.service import BUILD_FAMILIES, SERVICE_FAMILIES
+from caughtup.agents.web.metrics.spark import PIPELINE_FAMILIES, SPARK_FAMILIES
 from caughtup.models.state.cluster import ClusterState
 
-#: Every metric but those under other exporters' names, and those of any process.
+#: caughtup's own metrics.
 FAMILIES = (
     *GROUP_FAMILIES,
     *PARTITION_FAMILIES,
@@ -38,7 +35,7 @@ FAMILIES = (
     *CONNECT_FAMILIES,
     *SPARK_FAMILIES,
 )
-#: What closes a whole text in OpenMetrics' format.
+#: The end of a complete text in OpenMetrics' format.
 _OPENMETRICS_END = b"# EOF\n"
 
 
@@ -48,27 +45,26 @@ def exposition(
     labels: GroupLabels | None = None,
     *,
     openmetrics: bool = False,
-    telling: Telling | None = None,
+    settings: ExpositionSettings | None = None,
     others: Iterable[Family] = (),
 ) -> Iterator[bytes]:
-    """Write the whole of ``/metrics`` in small pieces. Unknown figures are absent, never 0 or -1.
+    """Yield the whole of ``/metrics`` in small pieces. Unknown figures are absent, never 0 or -1.
 
-    ``labels`` keeps from one scrape to the next what doesn't change; ``telling`` is what the
-    settings say. ``others`` are metrics beside ours: those that every process has, and those
-    under other exporters' names.
+    ``labels`` caches lines between scrapes. ``others`` are metrics that every process has, and
+    those under other exporters' names.
     """
-    kept = GroupLabels() if labels is None else labels  # an empty one is false
-    scrape = Scrape(state, health, kept, now_ms(), telling or Telling())
+    kept = GroupLabels() if labels is None else labels  # an empty one is falsy
+    scrape = Scrape(state, health, kept, now_ms(), settings or ExpositionSettings())
     for family in chain(_families(scrape), others):
         yield from family.text(scrape, openmetrics=openmetrics)
     yield _OPENMETRICS_END if openmetrics else b""
 
 
 def _families(scrape: Scrape) -> Iterator[Family]:
-    """Yield the metrics that hold now.
+    """Yield the metrics that are valid now.
 
-    Groups only once the reader has caught up with the log: half a log would be taken for groups
-    that lag or vanished.
+    Those of groups need a reader that has caught up: with half a log read, groups would seem to lag
+    or to be gone.
     """
     health = scrape.health
     if health.is_alive:

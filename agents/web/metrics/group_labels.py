@@ -1,8 +1,8 @@
-"""The labels of groups' partitions, written once and kept, so that a scrape only fills in figures.
+"""A cache of the lines of groups' partitions, so that a scrape only fills in figures.
 
-A million lines with four labels each take longer to write than the figures in them. What is kept
-of a group is the text of its lines with two gaps in each, before the labels and behind them. One
-that is told of by topic, or as a whole, has a line for each of its topics, or one.
+The labels of a million lines take longer to write than their figures. Cached are templates of a
+group's lines, with placeholders for name and figure: a line for each partition, for each topic or
+for the group, by its granularity.
 """
 
 from __future__ import annotations
@@ -14,8 +14,13 @@ from typing import NamedTuple
 import numpy as np
 
 from caughtup.agents.watching_settings import Granularity
-from caughtup.agents.web.metrics.granularity import Detail
-from caughtup.agents.web.metrics.group_lines import NAMES, LabelNames, Written, write_lines
+from caughtup.agents.web.metrics.group_lines import (
+    NAMES,
+    Detail,
+    LabelNames,
+    LineTemplates,
+    line_templates,
+)
 from caughtup.models.groups.membership import Membership
 from caughtup.models.histories.end_columns import Ends
 from caughtup.models.ids import TopicPartition
@@ -23,26 +28,25 @@ from caughtup.models.polls.column_reader import Ints
 from caughtup.models.polls.commit_columns import NO_OFFSET
 from caughtup.models.state.cluster import ClusterState
 
-#: Partitions of a group whose lines are filled in in one go: less than a millisecond's work.
+#: Partitions of a group whose lines are filled in at once: less than a millisecond's work.
 SLICE = 500
-#: What finding one more group counts as, in partitions.
+#: The cost of looking up a group, in partitions.
 _OF_A_GROUP = 4
 _NO_ROWS = np.zeros(0, np.int64)
 
 
 class GroupLines(NamedTuple):
-    """A group's partitions, those with a commit first, and where figures of them are.
+    """A group's partitions, those with a commit first, and the rows of their figures.
 
-    ``rows`` are those of its commits, as many as there are, and ``ends`` those of all partitions'
-    end offsets (int64). It is good as long as the rest says: what is known of the group's commits,
-    its members and the end offsets' rows.
+    ``rows`` are the rows of its commits, ``ends`` those of all its partitions' end offsets (int64).
+    It is valid while ``changed``, ``membership`` and ``layout`` are those of the state.
     """
 
     group: str
     partitions: list[TopicPartition]
     rows: Ints
     ends: Ints
-    written: Written
+    written: LineTemplates
     committed: list[tuple[str, Ints]]
     changed: int
     membership: Membership | None
@@ -50,14 +54,12 @@ class GroupLines(NamedTuple):
 
 
 class Slice(NamedTuple):
-    """Partitions of some groups, with what is known of them now, and their lines.
+    """Partitions of some groups, with their commits and end offsets, and their lines.
 
-    ``groups`` are the groups with those of their partitions that are in it. Where lines are of
-    several partitions each, ``keys`` is the line of each partition (int64) out of ``line_count``; of a
-    large group those come in several slices, the ``first`` and the ``last`` of which say so.
-
-    ``offset`` is what a group committed, NO_OFFSET where it has no commit, and ``commit_ms`` when
-    (ms since the epoch); both int64.
+    ``groups`` are the groups, each with its partitions in this slice. If a line stands for several
+    partitions, ``keys`` has the line of each partition (int64), of ``line_count``. A large group
+    has several slices, with ``first`` and ``last`` marking its ends. ``offset`` is the committed
+    offset, NO_OFFSET without a commit, ``commit_ms`` its time (ms since the epoch); both int64.
     """
 
     groups: list[tuple[str, Sequence[TopicPartition]]]
@@ -72,29 +74,29 @@ class Slice(NamedTuple):
 
 
 class GroupLabels:
-    """Keeps the lines of each group until it commits on, or is given, other partitions."""
+    """Caches the lines of each group until its committed or assigned partitions change."""
 
     def __init__(self, detail: Detail | None = None, names: LabelNames = NAMES) -> None:
         self.detail = detail or Detail()
         self._names = names
-        self._beside: dict[tuple[Detail, LabelNames], GroupLabels] = {}
+        self._variants: dict[tuple[Detail, LabelNames], GroupLabels] = {}
         self._known: dict[str, GroupLines] = {}
 
-    def beside(self, granularity: Granularity | None, names: LabelNames) -> GroupLabels:
-        """Return what keeps the same groups' lines as finely as this, or by something else.
+    def variant(self, granularity: Granularity | None, names: LabelNames) -> GroupLabels:
+        """Return the cache of the same groups with other label names, or another granularity.
 
-        With labels of these names. It is kept, too, and forgets with this one.
+        None is this cache's granularity. The two caches forget groups together.
         """
         detail = self.detail if granularity is None else Detail(granularity)
         if (detail, names) == (self.detail, self._names):
             return self
         key = detail, names
-        if key not in self._beside:
-            self._beside[key] = GroupLabels(*key)
-        return self._beside[key]
+        if key not in self._variants:
+            self._variants[key] = GroupLabels(*key)
+        return self._variants[key]
 
     def limited(self) -> int:
-        """Count the groups that were told of less finely than others at the last scrape."""
+        """Return the number of groups whose series the limit made coarser at the last scrape."""
         return sum(known.written.is_limited for known in self._known.values())
 
     def slices(
@@ -103,10 +105,9 @@ class GroupLabels:
         groups: Iterable[str],
         isolated: Callable[[str], AbstractContextManager[object]],
     ) -> Iterator[Slice]:
-        """Yield the partitions of groups as they are now, those of small groups together.
+        """Yield the partitions of groups as they are now, several small groups in a slice.
 
-        What fails within ``isolated`` of a group costs that group alone. The caller may let others
-        have their turn after each slice.
+        A group that fails, within ``isolated``, is left out. The state may change after each slice.
         """
         gathered: list[GroupLines] = []
         size = 0
@@ -117,21 +118,21 @@ class GroupLabels:
             if known is None:
                 continue
             count = len(known.partitions)
-            if gathered and (size + count > SLICE or not _alike(gathered[0], known)):
-                yield _joined(state, gathered)
+            if gathered and (size + count > SLICE or not _may_share_slice(gathered[0], known)):
+                yield _slice_of(state, gathered)
                 gathered, size, known = [], 0, None
                 with isolated(group):
-                    known = self.of(state, group)  # others may have had their turn
+                    known = self.of(state, group)  # the state may have changed
                 if known is None:
                     continue
                 count = len(known.partitions)
             gathered.append(known)
             size += count + _OF_A_GROUP
             if count > SLICE:
-                yield from _in_parts(_joined(state, gathered), known)
+                yield from _split(_slice_of(state, gathered), known)
                 gathered, size = [], 0
         if gathered:
-            yield _joined(state, gathered)
+            yield _slice_of(state, gathered)
 
     def of(self, state: ClusterState, group: str) -> GroupLines:
         """Return a group's partitions and lines as they are now."""
@@ -152,14 +153,14 @@ class GroupLabels:
         return len(self._known)
 
     def keep_only(self, groups: Collection[str]) -> None:
-        """Forget the groups that are gone."""
+        """Forget all other groups."""
         for group in self._known.keys() - set(groups):
             del self._known[group]
-        for beside in self._beside.values():
-            beside.keep_only(groups)
+        for variant in self._variants.values():
+            variant.keep_only(groups)
 
 
-def _alike(one: GroupLines, other: GroupLines) -> bool:
+def _may_share_slice(one: GroupLines, other: GroupLines) -> bool:
     """Return whether two groups may share a slice."""
     return (one.written.keys is None) == (other.written.keys is None)
 
@@ -172,7 +173,7 @@ def _group_lines(
     detail: Detail,
     names: LabelNames,
 ) -> GroupLines:
-    """Find a group's partitions, with the lines that it had before if they are the same ones."""
+    """Return a group's partitions, with the lines of ``before`` if the partitions are the same."""
     changed, layout = state.commits.changed(group), state.ends.layout
     found = state.commits.rows_of(group)
     committed = [(topic, numbers) for topic, numbers, _ in found]
@@ -187,7 +188,7 @@ def _group_lines(
         if membership is not None:
             there = set(partitions)
             partitions += [one for one in membership.owners if one not in there]
-        written = write_lines(group, partitions, detail, SLICE, names)
+        written = line_templates(group, partitions, detail, SLICE, names)
     rows = [of_topic for _, _, of_topic in found]
     count = sum(map(len, rows))
     ends = [state.ends.rows(*of) for of in committed]
@@ -212,8 +213,8 @@ def _same(some: list[tuple[str, Ints]], others: list[tuple[str, Ints]]) -> bool:
     )
 
 
-def _joined(state: ClusterState, groups: list[GroupLines]) -> Slice:
-    """Gather what is known now of groups whose rows are good now."""
+def _slice_of(state: ClusterState, groups: list[GroupLines]) -> Slice:
+    """Return one slice of groups whose rows are valid now."""
     commits = state.commits.columns
     offset = np.full(sum(len(of.partitions) for of in groups), NO_OFFSET)
     commit_ms = np.zeros_like(offset)
@@ -238,7 +239,7 @@ def _joined(state: ClusterState, groups: list[GroupLines]) -> Slice:
 
 
 def _joined_keys(groups: list[GroupLines]) -> tuple[Ints | None, int]:
-    """Return the line of each partition among those of all these groups, and how many there are."""
+    """Return the line of each partition within the groups' joined lines, and the number of lines."""
     keys, count = [], 0
     for of in groups:
         of_group = of.written
@@ -249,8 +250,8 @@ def _joined_keys(groups: list[GroupLines]) -> tuple[Ints | None, int]:
     return np.concatenate(keys), count
 
 
-def _in_parts(whole: Slice, of: GroupLines) -> Iterator[Slice]:
-    """Yield a large group's partitions, some at a time, as they all were at first."""
+def _split(whole: Slice, of: GroupLines) -> Iterator[Slice]:
+    """Yield a large group's slice in parts, all as of the same moment."""
     lines, keys, count, _ = of.written
     for number, start in enumerate(range(0, len(of.partitions), SLICE)):
         part = slice(start, start + SLICE)

@@ -1,4 +1,4 @@
-"""Metrics of groups: of each of their partitions, of which there may be millions, and of the whole."""
+"""Metrics of groups: of each partition, of which there may be millions, and of the group."""
 
 from __future__ import annotations
 
@@ -8,9 +8,17 @@ from functools import partial
 import numpy as np
 
 from caughtup.agents.web.metrics.families import Family, Scrape
-from caughtup.agents.web.metrics.granularity import EVERY, MOST, SUM, Figures, Fold, Totals
 from caughtup.agents.web.metrics.group_labels import GroupLabels, Slice
-from caughtup.agents.web.metrics.group_lines import escaped, filled
+from caughtup.agents.web.metrics.group_lines import (
+    EVERY,
+    MOST,
+    SUM,
+    Figures,
+    Fold,
+    Totals,
+    escaped,
+    fill,
+)
 from caughtup.models.histories.end_columns import NEVER_MS
 from caughtup.models.lag.partition_lag import lag_columns, retention_columns
 from caughtup.models.polls.column_reader import Rows
@@ -18,10 +26,10 @@ from caughtup.models.polls.commit_columns import NO_OFFSET
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.verdicts import LAG
 
-#: Returns the figures of a slice of groups' partitions, and where they are known: None is everywhere.
+#: Returns the figures of a slice, and where they are known; None means everywhere.
 Read = Callable[[ClusterState, Slice], tuple[Figures, Rows | None]]
 
-#: How figures are written. Nine digits are more than any figure that isn't a count is good for.
+#: Formats of figures; nine digits exceed the precision of any measure.
 COUNT, _MOMENT, MEASURE = b"%d", b"%.3f", b"%.9g"
 _PARTITION = ("cluster", "group", "topic", "partition")
 
@@ -37,11 +45,11 @@ def figures_by_partition(
     before: Callable[[Scrape], str] = lambda scrape: f"{scrape.cluster_label},",
     labels: Callable[[Scrape], GroupLabels] = lambda scrape: scrape.group_labels,
 ) -> Iterator[bytes]:
-    """Write the lines of all groups' partitions, a slice at a time.
+    """Yield the lines of all groups' partitions, a slice at a time.
 
-    ``form`` is how a figure is written, and ``before`` what stands before the label of the group.
-    ``fold`` makes the figure of a group that isn't told of by partition; without it such a one has
-    no lines. ``labels`` keeps the lines. A group that fails is left out.
+    ``form`` formats a figure; ``before`` returns the labels before the group's. ``fold`` reduces
+    the figures of groups with a coarser granularity, which have no lines without it. ``labels``
+    returns the cache of lines. A group that fails is left out.
     """
     start = f"{family.name}{{{before(scrape)}".encode()
     totals: Totals | None = None
@@ -59,7 +67,7 @@ def figures_by_partition(
             if not part.last:
                 return b""
             figures, known = totals.figures()
-        text = filled(part.lines, start, form, figures, known)
+        text = fill(part.lines, start, form, figures, known)
         return text.replace(b" inf\n", b" +Inf\n") if form is MEASURE else text
 
     kept, state = labels(scrape), scrape.state
@@ -67,7 +75,7 @@ def figures_by_partition(
         try:
             yield written(part)
         except Exception:
-            totals = None  # the rest of it is left out, too
+            totals = None  # the group's other slices are left out, too
             if part.keys is not None and not (part.first and part.last):
                 with scrape.isolated(part.groups[0][0]):
                     raise
@@ -83,7 +91,7 @@ def _lag(_: ClusterState, part: Slice) -> tuple[Figures, Rows]:
 
 
 def log_end_lag(_: ClusterState, part: Slice) -> tuple[Figures, Rows]:
-    """Return the lags up to the log's end, in a transaction or not: kafka_exporter's."""
+    """Return the lags up to the log end, open transactions included, as kafka_exporter's."""
     lags = lag_columns(part.offset, part.commit_ms, part.ends)
     return lags.lag_committed_view, lags.known
 
@@ -107,7 +115,7 @@ def _retention_used(_: ClusterState, part: Slice) -> tuple[Figures, Rows]:
 
 
 def _assessed(figure: str) -> Read:
-    """Return what reads what was last worked out: nothing before, nor of topics that are gone."""
+    """Return a reader of an assessed figure, unknown before an assessment and for deleted topics."""
 
     def read(state: ClusterState, part: Slice) -> tuple[Figures, Rows]:
         found: list[float | None] = []
@@ -153,7 +161,7 @@ def _limited(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
 
 
 def _objectives(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
-    seconds = scrape.telling.objectives.of(group)
+    seconds = scrape.settings.objectives.of(group)
     if seconds is not None:
         yield family.line((scrape.state.cluster, group), seconds)
 
@@ -233,7 +241,7 @@ GROUP_TOTALS = (
         ("cluster", "group"),
         _objectives,
         _groups,
-        known=lambda scrape: bool(scrape.telling.objectives),
+        known=lambda scrape: bool(scrape.settings.objectives),
     ),
     Family(
         "caughtup_leaderless_partitions",

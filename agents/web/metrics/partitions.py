@@ -1,4 +1,4 @@
-"""Metrics of partitions' logs, whoever reads them."""
+"""Metrics of partitions' logs, with or without groups."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from caughtup.agents.web.metrics.group_lines import escaped
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import sum_offsets
 
-#: The start of a log, its last stable offset and its end.
+#: Log start, last stable offset and log end.
 Offsets = tuple[int, int, int]
 
 _PARTITION = ("cluster", "topic", "partition")
@@ -34,10 +34,9 @@ def _end_offsets(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
 
 
 def _labelled(scrape: Scrape) -> Iterator[tuple[str, Offsets | None]]:
-    """Yield the labels of each partition with its start, last stable and end offset.
+    """Yield the labels and offsets of each partition, or of each topic with coarser granularity.
 
-    Or of each topic with the sums of them, where groups aren't told of by partition; None of some
-    partitions that are only added yet, so that others get their turn.
+    Yields None after some partitions of a sum, so that other work can run.
     """
     if scrape.group_labels.detail.granularity == "partition":
         for (topic, number), offsets in known_partitions(scrape):
@@ -51,7 +50,7 @@ def _labelled(scrape: Scrape) -> Iterator[tuple[str, Offsets | None]]:
 def topic_sums(scrape: Scrape) -> Iterator[tuple[str, Offsets | None, int]]:
     """Yield each topic with the sums of its partitions' offsets, and their number.
 
-    None of some partitions that are only added yet, so that others get their turn.
+    Yields None as sums after some partitions, so that other work can run.
     """
     sums: dict[str, Offsets] = {}
     counts: Counter[str] = Counter()
@@ -67,11 +66,11 @@ def topic_sums(scrape: Scrape) -> Iterator[tuple[str, Offsets | None, int]]:
 
 
 def known_partitions(scrape: Scrape) -> Iterator[tuple[TopicPartition, Offsets]]:
-    """Yield each partition of a topic that is watched, with its log's offsets."""
+    """Yield each partition of a watched topic, with its offsets."""
     ends, watching = scrape.state.ends, scrape.state.watching
     for partition in ends.partitions():
         latest = ends.latest(partition)
-        if latest is not None and watching.topic(partition.topic):  # it may have gone meanwhile
+        if latest is not None and watching.topic(partition.topic):  # it may be deleted meanwhile
             offsets = latest.start_offset, latest.last_stable_offset, latest.end_offset
             yield partition, offsets
 

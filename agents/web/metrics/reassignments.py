@@ -1,4 +1,4 @@
-"""Metrics of partitions that are reassigned. What was not worked out yet, or isn't known, is absent."""
+"""Metrics of partitions that are reassigned. Unknown figures are absent."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from operator import attrgetter
 from caughtup.agents.web.metrics.families import Family, Scrape
 from caughtup.agents.web.metrics.group_lines import escaped
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.ends import OUTCOMES
 from caughtup.models.reassignments.tracker import TrackedReassignment
 from caughtup.models.records.reassignment_lines import Reassignment
-from caughtup.models.verdicts import REASSIGNMENTS
+from caughtup.models.verdicts import OUTCOMES, REASSIGNMENTS
 
 PHASES = ("U", "A", "B", "completing", "propagating")
 _CLUSTER = ("cluster",)
@@ -62,7 +61,7 @@ def _since(
 def _status(family: Family, scrape: Scrape, partition: TopicPartition) -> Iterator[bytes]:
     if (found := _assessed(scrape, partition)) is not None:
         labels = _labels(scrape, partition)
-        space = " " if scrape.telling.legacy_status_values else "_"
+        space = " " if scrape.settings.legacy_status_values else "_"
         yield b"".join(
             family.line_of(
                 f'{labels},status="{verdict.replace(" ", space)}"', int(verdict == found.verdict)
@@ -92,7 +91,7 @@ def _isr_joins(family: Family, scrape: Scrape, partition: TopicPartition) -> Ite
 
 
 def _ended(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
-    for outcome in OUTCOMES:
+    for outcome in OUTCOMES.words:
         count = scrape.state.reassignments.ended_counts[outcome]
         yield family.line((scrape.state.cluster, outcome), count)
 
@@ -119,7 +118,7 @@ def _family(
     return Family(f"caughtup_reassignment_{name}", documentation, labels, lines, _partitions)
 
 
-#: Of each partition, of which there may be thousands.
+#: For each partition, of which there may be thousands.
 REASSIGNMENT_FAMILIES = (
     _family(
         "offsets_remaining",
@@ -159,7 +158,7 @@ REASSIGNMENT_FAMILIES = (
     ),
     _family("cause", "1 for the cause of the verdict on a partition in movement", _cause, "cause"),
 )
-#: Over all of them, and over those that ended.
+#: Totals of current and ended reassignments.
 REASSIGNMENT_TOTALS = (
     Family(
         "caughtup_reassignment_partitions",

@@ -1,12 +1,24 @@
-"""Metrics of the service itself: what it read, and what failed."""
+"""Metrics of the service itself: what it read, what failed, its release and its process."""
 
 from __future__ import annotations
 
+import platform
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 
-from caughtup.agents.end_offsets import PROBE as END_OFFSETS
-from caughtup.agents.process.health import PROBES
+from prometheus_client import ProcessCollector
+
+import caughtup
+from caughtup.agents.probes.end_offsets import PROBE as END_OFFSETS
+from caughtup.agents.process.health import (
+    CONNECT_READER,
+    EVENT_LOOP,
+    OFFSETS,
+    PROBES,
+    PUBLISHER,
+    TOPICS_READER,
+)
 from caughtup.agents.web.door.refusals import REASONS
 from caughtup.agents.web.metrics.families import Family, Scrape
 from caughtup.models.wire.record_keys import RecordType
@@ -73,7 +85,7 @@ def _skipped(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
 
 
 def _by_key_type(family: Family, scrape: Scrape, counts: Counter[int]) -> Iterator[bytes]:
-    """Write the counts of each type that is known, and of all others together."""
+    """Yield the count of each known type, and of all others together."""
     known = {key_type: count for key_type, count in counts.items() if key_type in _KEY_TYPES}
     for key_type, count in sorted(known.items()):
         yield family.line((scrape.state.cluster, str(key_type)), count)
@@ -94,9 +106,9 @@ def _snapshot_age(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
 
 
 def _seen_ms(scrape: Scrape) -> dict[str, int]:
-    """Return when each probe last saw the cluster, in ms.
+    """Return when each probe last succeeded, in ms.
 
-    Before this instance's own first look its tables have what another one saw, from the topic.
+    End offsets may be those of another instance, from the topic.
     """
     read_back_ms = scrape.state.ends.newest_ms
     read_back = {} if read_back_ms is None else {END_OFFSETS: read_back_ms}
@@ -216,6 +228,75 @@ SERVICE_FAMILIES = (
         "Requests and connections that the web port refused or cut off",
         ("cluster", "reason"),
         _web_refusals,
+        type="counter",
+    ),
+)
+
+
+#: The parts' names in labels.
+_PARTS = {
+    CONNECT_READER: "connect_reader",
+    EVENT_LOOP: "event_loop",
+    OFFSETS: "offsets_reader",
+    PUBLISHER: "publisher",
+    TOPICS_READER: "topics_reader",
+}
+_COLLECTOR = ProcessCollector(registry=None)
+
+
+def process_families() -> Iterator[Family]:
+    """Yield prometheus_client's process metrics, as far as the system has them."""
+    for metric in _COLLECTOR.collect():
+        is_counter = metric.type == "counter"
+        yield Family(
+            f"{metric.name}_total" if is_counter else metric.name,
+            metric.documentation.rstrip("."),
+            (),
+            partial(_process_lines, [sample.value for sample in metric.samples]),
+            type="counter" if is_counter else "gauge",
+        )
+
+
+def _process_lines(
+    figures: list[float], family: Family, scrape: Scrape, subject: None
+) -> Iterator[bytes]:
+    for figure in figures:
+        yield family.line((), figure)
+
+
+def _build(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    values = (scrape.state.cluster, caughtup.__version__, platform.python_version())
+    yield family.line(values, 1)
+
+
+def _last_turns(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    for part, seconds in scrape.health.pulses.still_seconds().items():
+        yield family.line((scrape.state.cluster, _PARTS[part]), seconds)
+
+
+def _late(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    yield family.line((scrape.state.cluster,), scrape.health.late_seconds)
+
+
+BUILD_FAMILIES = (
+    Family(
+        "caughtup_build_info",
+        "1, with the release that runs and its Python version",
+        ("cluster", "version", "python"),
+        _build,
+    ),
+    Family(
+        "caughtup_last_turn_age_seconds",
+        "Seconds since a part of the process last made progress",
+        ("cluster", "part"),
+        _last_turns,
+        known=lambda scrape: bool(scrape.health.pulses.still_seconds()),
+    ),
+    Family(
+        "caughtup_event_loop_late_seconds_total",
+        "Seconds by which turns of the event loop came late",
+        _CLUSTER,
+        _late,
         type="counter",
     ),
 )

@@ -1,4 +1,4 @@
-"""What the page shows at each of its addresses, as typed views that are made in steps.
+"""The typed view of each address of the page, made in steps.
 
 Imports models; the web server and ``caughtup top`` import it.
 """

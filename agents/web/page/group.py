@@ -1,4 +1,4 @@
-"""One group on the page: its figures, its partitions, its tasks or connectors, what happened to it."""
+"""One group on the page: its figures, partitions, tasks or connectors, and recent events."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator, Sequence
 from itertools import islice
 
 from caughtup.agents.process.health import Health
-from caughtup.agents.web.page.head import Head, encoded, head_of
+from caughtup.agents.web.page.head import Head, encoded, view_with_head
 from caughtup.models.commits.table import LastCommits
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.group_lag import PartitionRow, partition_rows
@@ -21,19 +21,19 @@ from caughtup.models.shown.lag import partition_lines
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.verdicts import LAG
 
-#: Partitions of a group in one answer, the worst; the others are at their end, or are counted.
+#: The most partitions of a group in one answer, the worst; the others are counted.
 PARTITIONS_SHOWN = 500
 
 
 class GroupPartition(PartitionLine, kw_only=True):
-    """A partition's line without its group, when its end was observed, and its member's host."""
+    """A partition's line without its group, with the time of its end offset and its member's host."""
 
     as_of_ms: int | Absent = ABSENT
     host: str | Absent = ABSENT
 
 
 class GroupView(Head, kw_only=True):
-    """One group; ``group`` is absent where there is none of the name."""
+    """One group; ``group`` is absent if there is none of this name."""
 
     name: str
     partitions_more: int
@@ -47,8 +47,8 @@ class GroupView(Head, kw_only=True):
 def group_steps(
     state: ClusterState, health: Health, now_ms: int, group: str
 ) -> Generator[None, None, GroupView]:
-    """Return one group, in steps between which others may have their turn. What fails is left out."""
-    view = head_of(GroupView, state, health, now_ms, name=group, partitions_more=0, feed=())
+    """Return one group, yielding to other work between steps. What fails is left out."""
+    view = view_with_head(GroupView, state, health, now_ms, name=group, partitions_more=0, feed=())
     names = state.commits.groups() | state.groups.names()
     if group in names:
         with state.faults.isolated("page", group, now_ms):
@@ -104,7 +104,7 @@ def _partitions(
 
 
 def _worst(state: ClusterState, group: str) -> tuple[Iterator[PartitionRow], int]:
-    """Return the rows of a group, or of those partitions that fare worst where it has too many."""
+    """Return the rows of a group's partitions, the worst if too many, and the number of others."""
     membership = state.groups.membership(group)
     owned = {} if membership is None else membership.owners
     last = state.commits.last(group)

@@ -1,4 +1,4 @@
-"""What every view of the page begins with: which cluster, how the service itself is doing."""
+"""The fields that views of the page share: the cluster, the service's state, reassignments, failures."""
 
 from __future__ import annotations
 
@@ -9,18 +9,16 @@ import msgspec
 
 import caughtup
 from caughtup.agents.process.health import Health
-from caughtup.models.faults.isolation import Fault
-from caughtup.models.faults.refused_records import Refusal
-from caughtup.models.faults.set_aside import SetAside
+from caughtup.models.faults import Fault, Refusal, SetAside
 from caughtup.models.reassignments.orphaned_throttles import OrphanedThrottle
 from caughtup.models.records.fields import ABSENT, Absent, Json, Part, or_absent
 from caughtup.models.records.reassignment_lines import EndedReassignment, Reassignment
 from caughtup.models.shown.groups import CheckpointProblem, checkpoint_problems
 from caughtup.models.state.cluster import ClusterState
 
-#: Failures that the page lists, the newest.
+#: The most failures that the page lists, the newest.
 FAULTS_SHOWN = 20
-#: Reassignments that the page lists, the worst; the others it counts.
+#: The most reassignments that the page lists, the worst; it counts the others.
 REASSIGNMENTS_SHOWN = 50
 
 P = TypeVar("P", bound=Part)
@@ -28,7 +26,7 @@ V = TypeVar("V", bound="Head")
 
 
 class PageReader(Part, kw_only=True, omit_defaults=True):
-    """What the reader of ``__consumer_offsets`` read; ``lag`` in offsets."""
+    """The progress of the reader of ``__consumer_offsets``; ``lag`` in offsets."""
 
     records: int
     lag: int | None = None
@@ -36,7 +34,7 @@ class PageReader(Part, kw_only=True, omit_defaults=True):
 
 
 class RefusedOfTopic(Part):
-    """The newest record of a topic that was refused, and how many were."""
+    """The newest refused record of a topic, and the number of refused ones."""
 
     topic: str
     key: str
@@ -47,10 +45,10 @@ class RefusedOfTopic(Part):
 
 
 class Head(Part, kw_only=True):
-    """The service and its reader at a moment (ms).
+    """The service and its reader at ``now_ms``.
 
-    Lists that an older service may not have are empty then. The web server adds ``schema``, and to a view its name, addresses of other pages, the columns
-    and verdicts that are declared, and whether there is a history.
+    Lists that an older service does not send are empty. The web server adds ``schema``, and to a
+    view ``view``, ``links``, ``declared`` (columns and verdicts) and ``history``.
     """
 
     schema: int | Absent = ABSENT
@@ -68,8 +66,8 @@ class Head(Part, kw_only=True):
     reader: PageReader
 
 
-class Movements(Head, kw_only=True):
-    """The same with the worst reassignments, how many there are of each verdict, and ended ones."""
+class HeadWithReassignments(Head, kw_only=True):
+    """Adds the worst reassignments, the number of each verdict, and those that ended."""
 
     reassignments: Sequence[Reassignment] = ()
     reassignment_counts: Mapping[str, int] = {}
@@ -78,8 +76,8 @@ class Movements(Head, kw_only=True):
     recent_reassignments: Sequence[EndedReassignment] = ()
 
 
-class Everything(Movements, kw_only=True):
-    """The same with what was refused, what failed and what could not be written, newest first."""
+class HeadWithFailures(HeadWithReassignments, kw_only=True):
+    """Adds refused records, failures and records that could not be written, newest first."""
 
     refused: Sequence[RefusedOfTopic] = ()
     faults: Sequence[Fault] = ()
@@ -87,10 +85,10 @@ class Everything(Movements, kw_only=True):
     set_aside: Sequence[SetAside] = ()
 
 
-def head_of(
+def view_with_head(
     kind: Callable[..., V], state: ClusterState, health: Health, now_ms: int, **others: Any
 ) -> V:
-    """Return a view with its head, and with ``others``."""
+    """Return a view of this kind: its head and ``others``."""
     return kind(
         now_ms=now_ms,
         ready=not health.unready(),
@@ -108,8 +106,10 @@ def head_of(
     )
 
 
-def movements(state: ClusterState, now_ms: int, most: int = REASSIGNMENTS_SHOWN) -> dict[str, Any]:
-    """Return the fields of ``Movements``: reassignments that fare worst only, and ended ones."""
+def reassignment_fields(
+    state: ClusterState, now_ms: int, most: int = REASSIGNMENTS_SHOWN
+) -> dict[str, Any]:
+    """Return the fields of ``HeadWithReassignments``, with at most ``most`` reassignments."""
     tracker, watch = state.reassignments, state.reassignment_watch
     rows = []
     for partition in watch.worst_first(tracker)[:most]:
@@ -124,8 +124,8 @@ def movements(state: ClusterState, now_ms: int, most: int = REASSIGNMENTS_SHOWN)
     }
 
 
-def left_out(state: ClusterState) -> dict[str, Any]:
-    """Return the last fields of ``Everything``."""
+def failure_fields(state: ClusterState) -> dict[str, Any]:
+    """Return the fields that ``HeadWithFailures`` adds."""
     return {
         "refused": [_refused(state, one) for _, one in sorted(state.refused.newest.items())],
         "faults": state.faults.newest()[:FAULTS_SHOWN],
@@ -140,5 +140,5 @@ def _refused(state: ClusterState, one: Refusal) -> RefusedOfTopic:
 
 
 def encoded(value: P) -> P:
-    """Return a value as it will be in the answer: what can't be encoded costs itself alone."""
+    """Return a value encoded as JSON, so that a failure to encode it costs it alone."""
     return cast(P, msgspec.Raw(msgspec.json.encode(value)))

@@ -1,4 +1,4 @@
-"""The page's entrance: every group in a row, the worst first, and what happened of late."""
+"""The overview of the page: a row for each group, the worst first, and recent events."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 
 from caughtup.agents.process.health import Health
-from caughtup.agents.web.page.head import Everything, encoded, head_of, left_out, movements
+from caughtup.agents.web.page.head import (
+    HeadWithFailures,
+    encoded,
+    failure_fields,
+    reassignment_fields,
+    view_with_head,
+)
 from caughtup.models.pipeline_progress import StreamLine, stream_lines
 from caughtup.models.recent.happenings import Happening
 from caughtup.models.records.fields import Part, extended
@@ -16,16 +22,17 @@ from caughtup.models.shown.groups import GroupLine, group_line, with_since
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.verdicts import LAG
 
-#: Groups in one answer, the worst; others are counted, and found by their name.
+#: The most groups in one answer, the worst; others are counted, and found by name.
 GROUPS_SHOWN = 2_000
-#: Reassignments, happenings, and samples of a group's lag: one a minute of the last half hour.
+#: The most reassignments, events and samples of a group's lag, and the samples that make one: a
+#: minute's.
 _REASSIGNMENTS_SHOWN, _FEED_SHOWN, _SAMPLES, _EACH = 10, 100, 30, 6
 
 
 class ApplicationSummary(Part, omit_defaults=True):
-    """A group's tasks and copies by role; of a classic one its clients and its last decision.
+    """A group's tasks and copies by role; for a classic group its clients and its last decision.
 
-    ``movements``: the recommended ones that are still to be made.
+    ``movements`` is the number of recommended movements that are still to be made.
     """
 
     tasks: int
@@ -38,7 +45,7 @@ class ApplicationSummary(Part, omit_defaults=True):
 
 
 class ConnectSummary(Part):
-    """A Connect group in numbers."""
+    """The figures of a Connect group."""
 
     workers: int
     connectors: int
@@ -48,15 +55,15 @@ class ConnectSummary(Part):
 
 
 class GroupRow(GroupLine, kw_only=True):
-    """A group, how its lag went of late (``recent``, offsets a minute), and what it is."""
+    """A group, its lag over the last half hour (``recent``, one a minute), and its kind."""
 
     recent: list[float | None] | None = None
     application: ApplicationSummary | None = None
     connect: ConnectSummary | None = None
 
 
-class OverviewView(Everything, kw_only=True):
-    """The worst groups, how many more there are, and how many of each verdict."""
+class OverviewView(HeadWithFailures, kw_only=True):
+    """The worst groups, the number of others, and the number of each verdict."""
 
     groups: Sequence[GroupRow]
     groups_more: int
@@ -69,9 +76,9 @@ class OverviewView(Everything, kw_only=True):
 def overview_steps(
     state: ClusterState, health: Health, now_ms: int, find: str = "", limited: int = 0
 ) -> Generator[None, None, OverviewView]:
-    """Return all groups whose name holds ``find``, in steps between which others have their turn.
+    """Return the groups whose names contain ``find``, yielding to other work between steps.
 
-    ``limited``: the groups of which metrics have fewer series. A group that fails is left out.
+    ``limited`` is the number of groups with fewer series in metrics. A group that fails is left out.
     """
     wanted, rows = find.casefold(), []
     for group in state.group_names():
@@ -86,7 +93,7 @@ def overview_steps(
         with state.faults.isolated("page", row.group, now_ms):
             shown.append(encoded(_row(state, row, now_ms)))
         yield
-    return head_of(
+    return view_with_head(
         OverviewView,
         state,
         health,
@@ -97,8 +104,8 @@ def overview_steps(
         groups_not_told={**state.watching.counts(), "limited": limited},
         streams=stream_lines(state.pipeline, now_ms),
         feed=state.recent.happenings.newest(_FEED_SHOWN),
-        **movements(state, now_ms, _REASSIGNMENTS_SHOWN),
-        **left_out(state),
+        **reassignment_fields(state, now_ms, _REASSIGNMENTS_SHOWN),
+        **failure_fields(state),
     )
 
 

@@ -1,4 +1,4 @@
-// The page: follows the view that its address names, keeps what the person chose, and draws both.
+// The page: follows the view in its address, keeps the user's choices, and draws both.
 
 import { choose, here, installLinks } from "./shell/address.js";
 import { declare } from "./shell/declared.js";
@@ -27,26 +27,26 @@ const VIEWS = {
   streams: { draw: (state) => [streams(state, now(), true)], title: () => "Spark", recent: null },
   health: { draw: (state) => wholeHealth(state, ui, now()), title: () => "Health", recent: null },
 };
-/** The service looks for what is typed, once it leaves groups out, when nothing was typed for so long. */
+/** If groups are left out, the service searches for the filter's text after this pause in typing. */
 const FIND_AFTER_MS = 300;
-/** A tab in the background follows for so long: its title says what is being built. */
+/** A background tab follows for this long, for the title. */
 const REST_AFTER_MS = 60_000;
-/** How many days back a group's charts go, where the service reads the history. */
+/** The days that a group's charts may show, if the service reads the history. */
 const DAYS = ["1", "7", "30"];
 
 const at = (id) => document.getElementById(id);
-/** What the person chose (`query`, `focus`), what the window allows (`width`), what comes after drawing. */
+/** The user's choices (`query`, `focus`), the window's `width`, and what runs after drawing. */
 const ui = { query: new URLSearchParams(), focus: null, width: 0, recent: null, after: [], redraw };
 let place = { view: null };
-let followed = null; // the view that is followed, and how to end that
-let charted = null; // the figures over time, likewise
+let followed = null; // the followed view, and how to stop
+let charted = null; // likewise for the charts' data
 let state = null;
-let heardAt = 0; // when the state was heard, by a clock that nobody sets
+let heardAt = 0; // when the state was received, by a monotonic clock
 let link = "waiting";
-let findsThere = false; // the service leaves groups out: it has to look for what is searched
+let findsThere = false; // the service leaves groups out, so it has to search
 let drawn = false;
 
-/** The service's clock: what this machine's clock says doesn't matter. */
+/** Return the service's time, independent of this machine's clock. */
 const now = () => (state === null ? Date.now() : state.now_ms + performance.now() - heardAt);
 
 function draw() {
@@ -54,7 +54,7 @@ function draw() {
   patch(at("top"), top(state, link, place.view));
   patch(at("notices"), notices(state, link, (performance.now() - heardAt) / 1000));
   patch(at("bottom"), bottom(state));
-  // Widths are measured before anything is laid out anew: the matrix is cut to fit.
+  // Measured before the layout changes: the matrix is cut to fit.
   const app = at("main").querySelector(".app");
   ui.width = app ? app.clientWidth - 28 : Math.min(at("main").clientWidth, document.documentElement.clientWidth) - 62;
   ui.after = [];
@@ -75,14 +75,14 @@ function title() {
   return said ? `${said} · caughtup` : "caughtup";
 }
 
-/** Draw at most once a frame, however much arrives. */
+/** Draw at most once a frame. */
 function redraw() {
   if (!drawn) return;
   drawn = false;
   requestAnimationFrame(draw);
 }
 
-/** Go to what the address says: follow its view, if that isn't followed already. */
+/** Follow the view in the address, unless it is followed already. */
 function move({ forward = false } = {}) {
   const before = place;
   place = here();
@@ -106,14 +106,14 @@ function listen() {
   charted = following(charted, figures(), (path) => followRecent(path, (next) => { ui.recent = next; redraw(); }));
 }
 
-/** Go on with what is followed already, or end that and begin what is wanted; null for nothing. */
+/** Follow what is wanted, null for nothing; keeps the current one if it is the same. */
 function following(before, wanted, begin) {
   if (before?.wanted === wanted) return before;
   before?.end();
   return wanted === null ? null : { wanted, end: begin(wanted) };
 }
 
-/** Name the figures over time that belong to the view: of the last hours, or of days. */
+/** Return the path of the charts' data for the view: the last hours, or days. */
 function figures() {
   if (place.view !== "group") return VIEWS[place.view]?.recent ?? null;
   const group = `api/groups/${encodeURIComponent(place.group)}`;
@@ -138,7 +138,7 @@ function hear(next) {
   redraw();
 }
 
-/** Stop following: a page that nobody looks at holds one of the few connections that a browser allows. */
+/** Stop following: a hidden page would hold one of the few connections that a browser allows. */
 function rest() {
   followed?.end();
   charted?.end();
@@ -169,7 +169,7 @@ document.addEventListener("input", (event) => {
 });
 at("skip").addEventListener("click", () => at("main").focus());
 
-/** What a matrix cell says, with how old that is. */
+/** Return the text of a matrix cell, with its age. */
 function cellLines(cell) {
   const app = state?.application;
   const [task, process] = cell.dataset.cell.split("|");

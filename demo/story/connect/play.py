@@ -4,15 +4,38 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.topics import create_topics
-from caughtup.demo.connect.files import file_sink, file_source
 from caughtup.demo.connect.group_log import GroupLog, LoggedGeneration
 from caughtup.demo.connect.workers import ConnectWorkers
 from caughtup.demo.story.connect.cases import CASES, EVERYONE, SETTLED, CaseRound
 from caughtup.demo.story.connect.rows import CaseRow, shares
 from caughtup.models.errors import CaughtupError
+
+_CONNECTORS = "org.apache.kafka.connect.file.FileStream"
+
+
+def file_source(file: Path, topic: str) -> dict[str, str]:
+    """Return the configuration of a source that writes a file's lines to a topic, in one task."""
+    return {
+        "connector.class": f"{_CONNECTORS}SourceConnector",
+        "file": str(file),
+        "topic": topic,
+        "tasks.max": "1",
+    }
+
+
+def file_sink(file: Path, topic: str, tasks: int) -> dict[str, str]:
+    """Return the configuration of a sink that appends a topic's records to a file, in its tasks."""
+    return {
+        "connector.class": f"{_CONNECTORS}SinkConnector",
+        "file": str(file),
+        "topics": topic,
+        "tasks.max": str(tasks),
+    }
+
 
 #: The worker that creates the connectors before the first case.
 FIRST = "W0"

@@ -10,7 +10,7 @@ from typing import Any
 
 from caughtup.demo.connect.group_log import LoggedGeneration
 from caughtup.demo.story.connect.cases import D_MS, CaseRound, RoundOutcome
-from caughtup.models.connect.names import written
+from caughtup.models.connect.work import written
 
 #: The rounds that come when a delay is over.
 _DUE = ("3.2", "4.3")

@@ -8,12 +8,18 @@ from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 
-from caughtup.demo.apps.compiled import compiled
-from caughtup.demo.apps.restore_listener import compile_restore_listener
+from caughtup.demo.apps.restore_listener import compile_restore_listener, compiled
 from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.cluster.load import produce, producing
-from caughtup.demo.story.growing import FIRST, FOLLOWING, KEYS, PROPERTIES, SUBTOPOLOGIES
-from caughtup.demo.story.shares import has_left_behind, is_balanced
+from caughtup.demo.story.growing import (
+    FIRST,
+    FOLLOWING,
+    KEYS,
+    PROPERTIES,
+    SUBTOPOLOGIES,
+    has_left_behind,
+    is_balanced,
+)
 from caughtup.demo.story.stage import DemoStage
 
 FOLLOWS, KAFKAS = "orders-caughtup", "orders-kafka"

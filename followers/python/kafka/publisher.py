@@ -8,7 +8,7 @@ import time
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
-from caughtup.followers.python.kafka.connection import Connection, RepeatedProblem, partition_counts
+from caughtup.followers.python.kafka.log_ends import Connection, RepeatedProblem, partition_counts
 
 _MOST_BYTES = 64 << 20
 _RETRY_SECONDS = 10.0

@@ -13,7 +13,7 @@ from aiokafka import AIOKafkaConsumer, ConsumerRecord
 from aiokafka.errors import KafkaError
 
 from caughtup.followers.python.kafka.bounded_fetch import bound_batches
-from caughtup.followers.python.kafka.connection import (
+from caughtup.followers.python.kafka.log_ends import (
     Connection,
     RepeatedProblem,
     cluster_id,

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from caughtup.models.connect.decision import ConnectDecision, Delayed
-from caughtup.models.connect.eager import decide_eager
+from caughtup.models.connect.assignors import decide_eager, decide_incremental
+from caughtup.models.connect.decision import NO_MEMORY, ConnectDecision, Delayed
 from caughtup.models.connect.generation import (
     ConnectGeneration,
     assigned,
@@ -15,11 +15,8 @@ from caughtup.models.connect.generation import (
     seen_configuration,
     worker_id,
 )
-from caughtup.models.connect.incremental import decide_incremental
-from caughtup.models.connect.names import written
-from caughtup.models.connect.round import NO_MEMORY
 from caughtup.models.connect.watching.remembered import Hypothesis, Remembered, assumed, distinct
-from caughtup.models.connect.work import Work
+from caughtup.models.connect.work import Work, written
 from caughtup.models.wire.connect_protocol import EAGER, NOTHING, ConnectorsAndTasks
 
 Result = Literal["match", "mismatch", "undetermined"]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from caughtup.models.connect.decision import WorkerDecision, owned_after
+from caughtup.models.connect.assignors import decide_incremental
+from caughtup.models.connect.decision import Memory, Round, WorkerDecision, owned_after
 from caughtup.models.connect.generation import ConnectGeneration, revoked
-from caughtup.models.connect.incremental import decide_incremental
-from caughtup.models.connect.round import Memory, Round
 from caughtup.models.connect.watching.remembered import Hypothesis, Remembered
 from caughtup.models.connect.work import Item
 from caughtup.models.wire.connect_protocol import ConnectorsAndTasks

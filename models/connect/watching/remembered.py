@@ -6,10 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from caughtup.models.assignors.java.strings import in_hash_map_order
-from caughtup.models.connect.decision import WorkerDecision, owned_after
+from caughtup.models.connect.assignors import revocation_backoff_ms
+from caughtup.models.connect.decision import (
+    MAX_DELAY_MS,
+    NO_MEMORY,
+    Memory,
+    WorkerDecision,
+    owned_after,
+)
 from caughtup.models.connect.generation import ConnectGeneration, active, assigned, revoked
-from caughtup.models.connect.incremental import revocation_backoff_ms
-from caughtup.models.connect.round import MAX_DELAY_MS, NO_MEMORY, Memory
 from caughtup.models.connect.work import Configured, Work
 
 #: The most hypotheses that are kept; the next rounds tell which of them holds.

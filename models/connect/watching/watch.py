@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from caughtup.models.connect.assignors import decide_incremental
+from caughtup.models.connect.decision import Round
 from caughtup.models.connect.generation import (
     ConnectGeneration,
     assigned,
@@ -13,8 +15,6 @@ from caughtup.models.connect.generation import (
     unassigned,
     worker_id,
 )
-from caughtup.models.connect.incremental import decide_incremental
-from caughtup.models.connect.round import Round
 from caughtup.models.connect.watching.absences import MembershipWindow
 from caughtup.models.connect.watching.comparison import Comparison, Result, decide_again
 from caughtup.models.connect.watching.forecast import Forecast, Imbalance, forecast, imbalance

@@ -14,8 +14,8 @@ from caughtup.models.decisions.inputs.gathering import members_of
 from caughtup.models.groups.generation import StreamsClient, StreamsGeneration, StreamsMember
 from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.partition_assignor.clients import ClientMetadata, clients_of
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment, assign_group
+from caughtup.models.partition_assignor.rebalance import ClientMetadata, clients_of
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
 from caughtup.models.records.fields import ABSENT
 from caughtup.models.records.recommendations import LeaderRecord, Result

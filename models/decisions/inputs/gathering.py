@@ -18,8 +18,7 @@ from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.offsets import LATEST_OFFSET, LONG_MAX, UNKNOWN_OFFSET_SUM, task_lag
 from caughtup.models.parameters import DEFAULTS, TAGS, ApplicationParameters
-from caughtup.models.partition_assignor.clients import clients_of
-from caughtup.models.partition_assignor.rebalance import MemberSubscription
+from caughtup.models.partition_assignor.rebalance import MemberSubscription, clients_of
 from caughtup.models.records.recommendations import KnownConfigRecord
 from caughtup.models.tasks.changelogs import (
     SourceCommits,

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from caughtup.models.assignors.group_coordinator.consumer_groups import assign_range, assign_uniform
-from caughtup.models.assignors.group_coordinator.streams_groups import MemberTasks, assign_sticky
+from caughtup.models.assignors.group_coordinator import (
+    MemberTasks,
+    assign_range,
+    assign_sticky,
+    assign_uniform,
+)
 from caughtup.models.assignors.java.strings import in_hash_map_order
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
-from caughtup.models.simulation.heartbeats.coordinator import HeartbeatCoordinator
-from caughtup.models.simulation.heartbeats.reconciliation import Tasks
+from caughtup.models.simulation.heartbeats import HeartbeatCoordinator, Tasks
 from caughtup.models.simulation.streams.thread import SimulatedThread
 from caughtup.models.simulation.streams.topology import AssignmentProtocol, SimulatedApplication
 from caughtup.models.simulation.virtual_time import VirtualTime

@@ -7,8 +7,12 @@ from dataclasses import replace
 
 from caughtup.models.assignment.decision import ClientDecision, Decision
 from caughtup.models.assignment.scenario import Scenario
-from caughtup.models.assignors.following.follow_ups import FollowUpCounter
-from caughtup.models.assignors.following.follower import FollowerDecision, Patience, follow
+from caughtup.models.assignors.following.follower import (
+    FollowerDecision,
+    FollowUpCounter,
+    Patience,
+    follow,
+)
 from caughtup.models.assignors.following.placement import ClientStates
 from caughtup.models.assignors.following.recommendation import FollowedRecommendation, Objection
 from caughtup.models.assignors.registry import decide

@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from caughtup.models.ids import ProcessId
-from caughtup.models.simulation.figures import TimeLineFigures, figures
 from caughtup.models.simulation.streams.run import RunningInstance, StreamsRun
 from caughtup.models.simulation.streams.topology import SimulatedApplication
-from caughtup.models.simulation.time_line import Mark, TimeSpan
+from caughtup.models.simulation.time_line import Mark, TimeLineFigures, TimeSpan, figures
 from caughtup.models.simulation.virtual_time import EndlessError
 
 #: The interval at which a rolling restart checks whether all tasks are processed, in ms.

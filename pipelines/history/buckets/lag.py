@@ -12,25 +12,23 @@ from numpy.typing import NDArray
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import IntegerType, LongType, StringType, StructType
 
-from caughtup.pipelines.history.buckets.end_offset_columns import (
+from caughtup.pipelines.history.buckets.lag_columns import (
     FROM_STATE,
+    CommitRows,
     EndOffsetSamples,
     Ints,
+    LagRows,
     ValidEndOffsets,
+    lag_columns,
+    last_commits,
     last_end_offsets,
     of_partition,
     starts,
     topic_and_partition,
     valid_end_offsets,
 )
-from caughtup.pipelines.history.buckets.lag_columns import (
-    CommitRows,
-    LagRows,
-    lag_columns,
-    last_commits,
-)
 from caughtup.pipelines.history.buckets.parts import TablePart, table_parts
-from caughtup.pipelines.history.decoding.packs import buckets_of
+from caughtup.pipelines.history.decoding.batches import buckets_of
 from caughtup.pipelines.tables import COMMITS, LAG, columns, timestamps
 
 #: The last commit of a group on a partition, and the last sample of a partition's end offsets.

@@ -13,8 +13,7 @@ from caughtup.pipelines.delta.files import NEW_FILES, file_rows, partition_of, w
 from caughtup.pipelines.delta.store import Store
 from caughtup.pipelines.history.buckets.lag import STATE, BucketLag, state_folder
 from caughtup.pipelines.history.buckets.parts import TablePart, table_parts
-from caughtup.pipelines.history.decoding.batches import COMMITS, GROUPS, SAMPLES
-from caughtup.pipelines.history.decoding.packs import buckets_of, unpack
+from caughtup.pipelines.history.decoding.batches import COMMITS, GROUPS, SAMPLES, buckets_of, unpack
 from caughtup.pipelines.history.decoding.topic_columns import own_table
 from caughtup.pipelines.history.decoding.topic_schema import TOPIC_TABLES
 from caughtup.pipelines.tables import QUARANTINE, timestamps

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
 
-from caughtup.agents.checkpoints.committer import CheckpointCommitter
+from caughtup.agents.checkpoints.services import CheckpointCommitter
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.models.ids import TopicPartition
-from caughtup.models.spark_queries.look import CommittedBatch, Look, Looks
+from caughtup.models.spark_queries import CommittedBatch, Look, Looks
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.state.spark_looks import apply_looks
 from tests.support.groups.records import START_MS

@@ -12,7 +12,7 @@ from pyarrow import fs
 from caughtup.agents.checkpoints.reading import CheckpointLooks
 from caughtup.agents.checkpoints.stores import ArrowStore, LocalStore, open_store
 from caughtup.models.errors import CaughtupError
-from caughtup.models.spark_queries.entries import read_entry
+from caughtup.models.spark_queries import read_entry
 from tests.support.checkpoints import Checkpoint
 
 NOW_MS = 1_700_000_100_000

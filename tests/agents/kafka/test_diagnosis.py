@@ -12,7 +12,7 @@ import pytest
 from caughtup.agents.kafka import diagnosis
 from caughtup.agents.kafka.diagnosis import Trouble, diagnose, trouble_at
 from caughtup.agents.settings import Settings
-from caughtup.demo.processes.ports import free_ports
+from caughtup.demo.processes.children import free_ports
 from tests.support.kafka.listeners import closing, listening, silent, web_server
 
 SASL = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}

@@ -14,8 +14,11 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from caughtup.agents.kafka import end_offset_listing
-from caughtup.agents.kafka.admin_results import result_of
-from caughtup.agents.kafka.end_offset_listing import EndOffsetLister, list_end_offsets
+from caughtup.agents.kafka.clients import result_of
+from caughtup.agents.kafka.end_offset_listing import (
+    EndOffsetLister,
+    replica_racks,
+)
 from caughtup.models.ids import TopicPartition
 
 #: By partition of ``words``: its leader, and the offset that the client has for it.
@@ -93,7 +96,8 @@ def lister(*clients: HangingClient) -> EndOffsetLister:
 
 
 def test_who_has_a_leader_and_no_offset_is_unanswered() -> None:
-    listing = list_end_offsets(cast(AdminClient, Client()), lambda _: True)
+    asking = EndOffsetLister(lambda: cast(AdminClient, Client()))
+    listing = asking.list_ends(lambda _: True, PATIENCE_SECONDS)
     assert listing.found.keys() == {LED}
     assert listing.found[LED].end_offset == 7
     assert listing.present == {LED, LOST, REFUSED, LEADERLESS}
@@ -169,3 +173,29 @@ def test_an_answer_that_never_comes_is_an_error_of_the_request() -> None:
     with pytest.raises(KafkaException) as raised:
         result_of(never, 0.01)
     assert raised.value.args[0].code() == KafkaError._TIMED_OUT
+
+
+class RackedClient:
+    """An AdminClient of three brokers, of which one has no rack; a fourth one is down."""
+
+    def describe_cluster(self, **_: object) -> Future[Any]:
+        racks = {1: "a", 2: "b", 3: ""}
+        nodes = [SimpleNamespace(id=broker, rack=rack) for broker, rack in racks.items()]
+        described: Future[Any] = Future()
+        described.set_result(SimpleNamespace(nodes=nodes))
+        return described
+
+
+def test_each_replica_has_its_brokers_rack() -> None:
+    partitions = {0: SimpleNamespace(replicas=[2, 1]), 1: SimpleNamespace(replicas=[3, 4])}
+    metadata = SimpleNamespace(
+        topics={
+            "words": SimpleNamespace(partitions=partitions),
+            "others": SimpleNamespace(partitions=partitions),
+        }
+    )
+    admin = cast(AdminClient, RackedClient())
+    assert replica_racks(admin, metadata, lambda topic: topic == "words") == {
+        TopicPartition("words", 0): ("b", "a"),
+        TopicPartition("words", 1): (None, None),
+    }

@@ -14,7 +14,7 @@ import pytest
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.first_contact import broker_troubles, connect, require_token
 from caughtup.agents.settings import Settings
-from caughtup.demo.processes.ports import free_ports
+from caughtup.demo.processes.children import free_ports
 from tests.agents.kafka.test_diagnosis import answering, handshake
 from tests.support.kafka.listeners import listening
 from tests.support.kafka.tokens import TokenEndpoint, away

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
 import time
 from collections.abc import AsyncIterator, Generator, Iterator
@@ -14,7 +15,13 @@ import pytest
 
 from caughtup.agents.process import turns as streaming
 from caughtup.agents.process.health import Health
-from caughtup.agents.process.turns import done_in_turns, gzipped, in_turns
+from caughtup.agents.process.turns import (
+    FreezeOnGrowth,
+    collect_seldom,
+    done_in_turns,
+    gzipped,
+    in_turns,
+)
 from caughtup.agents.settings import Settings
 from caughtup.agents.web.metrics import exposition as metrics
 from caughtup.agents.web.server import WebServer
@@ -145,3 +152,43 @@ async def test_however_many_make_something_one_of_them_has_its_turn_before_other
         assert next(turns) - before >= len(seen)
     assert max(map(len, seen)) == 1
     assert set().union(*seen) == set(range(10))
+
+
+@pytest.fixture(autouse=True)
+def thawed() -> Iterator[None]:
+    gc.unfreeze()  # another test may have caught up with a log in this process
+    yield
+    gc.unfreeze()
+
+
+def test_growth_is_frozen_and_nothing_else() -> None:
+    freeze = FreezeOnGrowth()
+    freeze.reached(999)
+    assert gc.get_freeze_count() == 0
+    freeze.reached(1_000)
+    assert gc.get_freeze_count() > 0
+    gc.unfreeze()
+    for reached in (1_999, 500, 1_000, 1_999):
+        freeze.reached(reached)
+        assert gc.get_freeze_count() == 0
+    freeze.reached(2_500)
+    assert gc.get_freeze_count() > 0
+    gc.unfreeze()
+    freeze.reached(3_499)
+    assert gc.get_freeze_count() == 0
+
+
+def test_cycles_are_looked_for_seldom_and_still_found() -> None:
+    before = gc.get_threshold()
+    try:
+        collect_seldom()
+        collected = gc.get_stats()[0]["collections"]
+        kept: list[list[object]] = [[] for _ in range(5_000)]
+        assert gc.get_stats()[0]["collections"] == collected
+        for _ in range(20_000):
+            cycle: list[object] = []
+            cycle.append(cycle)
+        assert gc.get_stats()[0]["collections"] > collected
+        assert len(kept) == 5_000
+    finally:
+        gc.set_threshold(*before)

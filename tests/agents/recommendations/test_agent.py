@@ -13,9 +13,8 @@ import pytest
 from faust.app.base import BootStrategy
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.kept_channel import kept_channel
+from caughtup.agents.kept_channel import Wakeup, kept_channel
 from caughtup.agents.process.health import Health
-from caughtup.agents.process.wakeups import Wakeup
 from caughtup.agents.recommendations import agent as recommender
 from caughtup.agents.recommendations.agent import Recommender, recommend, summary
 from caughtup.agents.recommendations.signing import Signer

@@ -16,7 +16,7 @@ from caughtup.agents.topics.applied import (
     isolated_record,
     times_of,
 )
-from caughtup.agents.topics.standalone_consumer import ConsumerRecord
+from caughtup.agents.topics.consumer import ConsumerRecord
 from caughtup.models.records.decoding import BAD_TYPE, RefusedError
 from caughtup.models.state.cluster import ClusterState
 from tests.support.states import cluster_state

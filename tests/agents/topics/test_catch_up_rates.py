@@ -18,7 +18,7 @@ from caughtup.models.shown.applications import application_view
 from caughtup.models.shown.lag import copy_lines
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.tasks.positions import TaskPosition
-from caughtup.pipelines.rates.records import copy_key, partition_key, rates_value
+from caughtup.pipelines.rates.slots import copy_key, partition_key, rates_value
 from caughtup.pipelines.rates.state import WindowRates
 from tests.support.decisions import decided_state, recommended_record
 from tests.support.groups.records import GROUP, START_MS

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException
 from caughtup.agents.errors import UserError
 from caughtup.agents.topics import outbox as module
 from caughtup.agents.topics.outbox import Outbox
-from caughtup.models.faults.set_aside import SetAsideRecords
+from caughtup.models.faults import SetAsideRecords
 
 Log = list[tuple[str, bytes]]
 Failure = int  # a code of Kafka's

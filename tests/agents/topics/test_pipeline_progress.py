@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from caughtup.agents.topics.reports import pipeline_progress
-from caughtup.agents.web.metrics.pipeline import PIPELINE_FAMILIES
+from caughtup.agents.web.metrics.spark import PIPELINE_FAMILIES
 from caughtup.models.pipeline_progress import StreamProgress, StreamProgressTable, stream_lines
 from caughtup.models.records.fields import json_values
 from caughtup.models.records.pipeline_progress import ProgressRecord

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 from confluent_kafka import KafkaError
@@ -17,6 +16,8 @@ from caughtup.agents.kafka.first_contact import unreachable
 from caughtup.agents.recommendations.signing import Signer
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics import restoration
+from caughtup.agents.topics.consumer import ConsumerRecord
+from caughtup.agents.topics.read_to_end import Accepts
 from caughtup.agents.topics.restoration import movements, recommendations, restore_published
 from caughtup.models.decisions import applications
 from caughtup.models.decisions.learned_configs import learned_record
@@ -104,23 +105,6 @@ def test_what_was_learned_is_taken_up_and_what_breaks_the_rules_is_refused(
     }
 
 
-class Written(NamedTuple):
-    """A record as a consumer has it."""
-
-    of_key: bytes | None
-    of_value: bytes | None
-    of_headers: Sequence[tuple[str, bytes | None]] = ()
-
-    def key(self) -> bytes | None:
-        return self.of_key
-
-    def value(self) -> bytes | None:
-        return self.of_value
-
-    def headers(self) -> Sequence[tuple[str, bytes | None]]:
-        return self.of_headers
-
-
 @pytest.mark.parametrize(
     ("reason", "headers"),
     [
@@ -144,15 +128,16 @@ def test_at_a_takeover_only_what_is_signed_spares_deciding(
     if headers is None:
         headers = [(HEADER, sign(key, state.cluster, GROUP, value))]
     # What is refused crowds out nothing that was written before it.
-    genuine = Written(b"others", None)
-    written = [genuine, *[Written(GROUP.encode(), value, headers)] * 5, Written(None, value)]
+    genuine = ConsumerRecord(b"others", None, START_MS)
+    signed = ConsumerRecord(GROUP.encode(), value, START_MS, headers=dict(headers))
+    written = [genuine, *[signed] * 5, ConsumerRecord(None, value, START_MS)]
 
     def read(
-        _: object, __: object, name: str, ___: object, accepts: Callable[[Any], bool] | None = None
+        _: object, __: object, name: str, ___: object, accepts: Accepts | None = None
     ) -> Iterator[tuple[bytes | None, bytes | None]]:
         for one in written if name == RECOMMENDATIONS else []:
             if accepts is None or accepts(one):
-                yield one.key(), one.value()
+                yield one.key, one.value
 
     monkeypatch.setattr(restoration, "read_service_topic", read)
     asyncio.run(restore_published(SETTINGS, state, Signer(file, state.cluster).forgeries()))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from caughtup.agents.columns import DECLARED, Unit, written
+from caughtup.agents.columns import DECLARED, Unit, formatted
 from caughtup.models.durations import counted, duration, size
 
 FORMAT = Path(__file__).parents[3] / "agents" / "web" / "static" / "shell" / "format.js"
@@ -79,6 +79,6 @@ def test_the_page_writes_counts_as_the_terminal_does() -> None:
 
 def test_the_page_writes_every_unit_of_its_columns_as_the_terminal_does() -> None:
     asked: list[tuple[str, list[Any]]] = [("written", [unit, values]) for unit, values in UNITS]
-    assert on_the_page(asked) == [written(unit, *values) for unit, values in UNITS]
+    assert on_the_page(asked) == [formatted(unit, *values) for unit, values in UNITS]
     drawn = {column.unit for columns in DECLARED["columns"].values() for column in columns}
     assert {unit for unit, _ in UNITS} == drawn

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from caughtup.agents.process.health import Health
-from caughtup.agents.process.pulses import EVENT_LOOP, OFFSETS
+from caughtup.agents.process.health import EVENT_LOOP, OFFSETS, Health
 from tests.support.observability.site import Site
 
 SECONDS = 20

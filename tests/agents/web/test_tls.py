@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.serialization import (
 from caughtup.agents.configuration import watched_files
 from caughtup.agents.configuration.loading import load_settings
 from caughtup.agents.errors import UserError
-from caughtup.agents.web.door import limits, listener
+from caughtup.agents.web.door import connections
 from tests.support.observability.site import Site
 
 
@@ -113,7 +113,7 @@ async def test_a_broken_new_certificate_is_said_and_the_old_one_stays(
 async def test_who_does_not_finish_the_handshake_is_cut_off(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listener, "HEADER_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "HEADER_SECONDS", 0.3)
     async with Site(**files.settings) as site, site.connected() as connected:
         began = time.monotonic()
         assert await connected.ended() == b""
@@ -123,7 +123,7 @@ async def test_who_does_not_finish_the_handshake_is_cut_off(
 async def test_those_that_do_not_finish_the_handshake_make_room_for_the_next(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "SILENT", 2)
+    monkeypatch.setattr(connections, "SILENT", 2)
     async with Site(**files.settings) as site, AsyncExitStack() as connected:
         first, *_ = [await connected.enter_async_context(site.connected()) for _ in range(3)]
         assert await first.ended() == b""
@@ -134,7 +134,7 @@ async def test_those_that_do_not_finish_the_handshake_make_room_for_the_next(
 async def test_a_slow_header_is_cut_off_over_tls_too(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "HEADER_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "HEADER_SECONDS", 0.3)
     async with Site(**files.settings) as site:
         reader, writer = await asyncio.open_connection(
             "127.0.0.1", site.server.port, ssl=files.client()

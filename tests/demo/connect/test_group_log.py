@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from caughtup.demo.cluster.log import LoggedRecord
+from caughtup.demo.cluster.topics import LoggedRecord
 from caughtup.demo.connect.group_log import ConfigLog
 
 

@@ -9,7 +9,7 @@ from threading import Thread
 
 import pytest
 
-from caughtup.demo.connect.rest import BUSY, RestClient, RestFailed
+from caughtup.demo.connect.workers import BUSY, RestClient, RestFailed
 
 ODD = "an/odd name?"
 ESCAPED = "an%2Fodd%20name%3F"

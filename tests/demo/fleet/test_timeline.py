@@ -22,8 +22,8 @@ from caughtup.demo.fleet.timeline import (
     log_end,
 )
 from caughtup.models.polls.batch import decode_batch
-from caughtup.models.wire.consumer_protocol import decode_assignment, decode_subscription
-from caughtup.models.wire.subscription_info import decode_subscription_info
+from caughtup.models.wire.group_metadata import decode_assignment, decode_subscription
+from caughtup.models.wire.user_data import decode_subscription_info
 
 SETTINGS = FleetSettings(
     groups=24, partitions=5, interval_ms=60_000, span_ms=1_800_000, deleted_percent=30, makes=12

@@ -6,9 +6,9 @@ import shlex
 
 import pytest
 
-from caughtup.agents.cli.lazy import LazyCommand
+from caughtup.agents.cli.commands import LazyCommand
 from caughtup.agents.main import main
-from caughtup.demo.story.commands import program, to_compare, to_try
+from caughtup.demo.story.show import program, to_compare, to_try
 
 SAID = (".venv/bin/caughtup", "127.0.0.1:1,127.0.0.1:2", "http://127.0.0.1:8080/")
 TRIED = (*to_try(*SAID, "orders"), *to_compare(*SAID, "orders-caughtup", "orders-kafka"))

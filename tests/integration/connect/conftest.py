@@ -11,7 +11,7 @@ import pytest
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.connect.group_log import GroupLog
 from caughtup.demo.connect.workers import ConnectWorkers
-from caughtup.demo.story.connect.watched import WatchedGroup
+from caughtup.demo.story.connect.stage import WatchedGroup
 from tests.support.service import Service
 
 MakeWorkers = Callable[..., ConnectWorkers]

@@ -17,7 +17,7 @@ from caughtup.demo.connect.group_log import ConfigLog
 from caughtup.demo.story.connect.cases import CASES
 from caughtup.demo.story.connect.play import SixCases
 from caughtup.demo.story.connect.rows import CaseRow
-from caughtup.demo.story.connect.watched import Foretold, WatchedGroup
+from caughtup.demo.story.connect.stage import Foretold, WatchedGroup
 from caughtup.demo.story.stage import caughtup_command
 
 pytestmark = pytest.mark.thorough

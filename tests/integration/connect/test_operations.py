@@ -13,10 +13,9 @@ import pytest
 from confluent_kafka import Producer
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.demo.cluster.log import read_topic
-from caughtup.demo.cluster.topics import create_topics
-from caughtup.demo.connect.files import file_sink, file_source
+from caughtup.demo.cluster.topics import create_topics, read_topic
 from caughtup.demo.connect.workers import ConnectWorkers
+from caughtup.demo.story.connect.play import file_sink, file_source
 from tests.support.service import Service, wait_for
 
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(400)]

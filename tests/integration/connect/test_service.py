@@ -12,9 +12,9 @@ import pytest
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.topics import create_topics
-from caughtup.demo.connect.files import file_sink, file_source
 from caughtup.demo.connect.group_log import GroupLog
 from caughtup.demo.connect.workers import ConnectWorkers
+from caughtup.demo.story.connect.play import file_sink, file_source
 from tests.support.service import Service, caughtup, wait_for
 
 MAX_DELAY_MS = 8_000

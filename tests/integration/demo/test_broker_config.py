@@ -14,7 +14,7 @@ from caughtup.demo.cluster.broker_config import properties_text
 from caughtup.demo.processes.children import Processes
 from caughtup.pipelines.java.command_lines import QUICK_START
 from caughtup.pipelines.java.find import find_java
-from caughtup.pipelines.java.ivy import pyspark_jars
+from caughtup.pipelines.java.jars import pyspark_jars
 from tests.support.service import wait_for
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from caughtup.demo.processes.ports import free_ports
+from caughtup.demo.processes.children import free_ports
 from tests.support.terminal import Terminal
 
 _COMMAND = [sys.executable, "-m", "caughtup.agents", "demo"]

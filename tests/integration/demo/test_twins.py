@@ -9,9 +9,9 @@ from typing import NamedTuple
 import pytest
 from rich.console import Console
 
-from caughtup.demo.cluster.log import read_topic
+from caughtup.demo.cluster.topics import read_topic
 from caughtup.demo.story.facts import Facts
-from caughtup.demo.story.twins.cost import generations_of
+from caughtup.demo.story.twins.grow import generations_of
 from caughtup.demo.story.twins.show import play
 from caughtup.demo.story.twins.stage import FOLLOWS, KAFKAS, TASKS, TwinStage
 from caughtup.followers.kafka_streams.jar import SOURCES

@@ -19,21 +19,23 @@ from click.testing import CliRunner
 from caughtup.agents.end_offsets import apply_record
 from caughtup.agents.main import main
 from caughtup.demo.cluster.topics import create_topics
-from caughtup.demo.fleet.end_offsets import write_end_offsets
 from caughtup.demo.fleet.offset_commits import RawRecord, make_offsets_topic, write_records
 from caughtup.demo.fleet.protocol import play_fleet
 from caughtup.demo.fleet.raw_records import read_back
-from caughtup.demo.fleet.records import fleet_records
+from caughtup.demo.fleet.records import fleet_records, write_end_offsets
 from caughtup.demo.fleet.timeline import FleetSettings, fleet_events, fleet_topics, log_end
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
 from caughtup.models.polls.batch import decode_batch
 from caughtup.models.records.topics import END_OFFSETS, with_prefix
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.wire.assignment_info import decode_assignment_info
-from caughtup.models.wire.consumer_protocol import decode_assignment, decode_subscription
-from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata
-from caughtup.models.wire.subscription_info import decode_subscription_info
+from caughtup.models.wire.group_metadata import (
+    GroupMember,
+    GroupMetadata,
+    decode_assignment,
+    decode_subscription,
+)
+from caughtup.models.wire.user_data import decode_assignment_info, decode_subscription_info
 from tests.integration.conftest import MakeCluster
 
 pytestmark = pytest.mark.thorough

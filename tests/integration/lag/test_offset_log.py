@@ -14,8 +14,7 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.kafka.offset_log import OffsetLog
 from caughtup.agents.settings import Settings
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.demo.cluster.log import read_topic
-from caughtup.demo.cluster.topics import create_topics
+from caughtup.demo.cluster.topics import create_topics, read_topic
 from caughtup.demo.fleet.offset_commits import (
     TOPIC,
     commit_key,

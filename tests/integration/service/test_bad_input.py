@@ -14,7 +14,7 @@ from confluent_kafka import Consumer
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.fleet.offset_commits import offsets_partition
-from caughtup.demo.processes.ports import free_ports
+from caughtup.demo.processes.children import free_ports
 from caughtup.models.polls.batch import Record
 from caughtup.models.wire.consumer_offsets import OffsetKey
 from tests.support import wire

@@ -122,7 +122,7 @@ async def test_one_whose_tables_are_read_is_preferred(settings: Settings) -> Non
             for one in (reading, ready):
                 await until("it stands by", lambda o=one: "is active" in str(o.health.standby))
             ready.health.ready = True
-            await until("the group knows", lambda: ready.election._said_caught_up)
+            await until("the group knows", lambda: ready.election.reported_caught_up)
             await first.election.stop()
             await until("the one that has read is active", lambda: ready.is_active)
             assert not reading.is_active

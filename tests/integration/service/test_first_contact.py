@@ -20,7 +20,7 @@ from caughtup.agents.kafka.first_contact import connect
 from caughtup.agents.settings import Settings
 from caughtup.demo.cluster.broker_config import Security, Tls
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.demo.processes.ports import free_ports
+from caughtup.demo.processes.children import free_ports
 from tests.support.kafka.listeners import before, closing, listening, silent, web_server
 from tests.support.service import caughtup, settings_file
 

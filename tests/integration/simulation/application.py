@@ -13,13 +13,13 @@ from typing import TypeVar
 
 from confluent_kafka import Producer
 
-from caughtup.agents.cli.snapshot import ClusterLooks
+from caughtup.agents.looks import ClusterLooks
 from caughtup.agents.progress import NoProgress
 from caughtup.agents.settings import Settings
 from caughtup.demo.apps.restore_listener import RestoredCopy
 from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.demo.processes.closing import ClosedOnExit
+from caughtup.demo.processes.children import ClosedOnExit
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.simulation.streams.run import RunningInstance
 from caughtup.models.simulation.streams.topology import SimulatedApplication

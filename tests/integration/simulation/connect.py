@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from rich import print as shown
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.demo.cluster.log import read_topic
+from caughtup.demo.cluster.topics import read_topic
 from caughtup.demo.connect.group_log import GroupLog, LoggedGeneration
 from caughtup.demo.connect.workers import ConnectWorkers
 from caughtup.demo.story.connect.cases import CASES, CONNECTORS
 from caughtup.demo.story.connect.play import SixCases
 from caughtup.demo.story.connect.rows import CaseRow
 from caughtup.models.connect.decision import owned_after
-from caughtup.models.connect.names import written
+from caughtup.models.connect.work import written
 from caughtup.models.records.connect import Status, decode_status
 from caughtup.models.simulation.connect import ConnectRun
 from caughtup.models.simulation.time_line import Activity, standing_still

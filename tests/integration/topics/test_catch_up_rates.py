@@ -19,7 +19,7 @@ from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.story.stage import caughtup_command
-from caughtup.followers.python.positions import PositionReports
+from caughtup.followers.python.reports import PositionReports
 from caughtup.followers.python.topology import TopicGroup, Topology
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from tests.support.kafka.background import in_background

@@ -20,7 +20,7 @@ from caughtup.agents.topics.publisher import Publisher, TopicWriter
 from caughtup.agents.topics.read_to_end import read_topic
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.topics import create_topics
-from caughtup.models.faults.set_aside import SetAsideRecords
+from caughtup.models.faults import SetAsideRecords
 from tests.chaos.cluster import ChaosCluster
 from tests.integration.conftest import MakeTopic
 from tests.support.service import wait_for

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from caughtup.agents.kafka.alter_reassignments import reassigner
+from caughtup.agents.kafka.protocol.client import reassigner
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics import publisher as module

@@ -11,10 +11,10 @@ from caughtup.models.assignment.client_state import ClientState
 from caughtup.models.assignment.scenario import Client
 from caughtup.models.assignors.java.priority_queue import JavaNumberQueue, JavaPriorityQueue
 from caughtup.models.assignors.kafka.high_availability.assignor import balance_over_threads
-from caughtup.models.assignors.kafka.high_availability.constrained_priority_set import (
+from caughtup.models.assignors.kafka.high_availability.task_movement import (
     ConstrainedPrioritySet,
 )
-from caughtup.models.assignors.kafka.standbys.assignor import assign_default_standbys
+from caughtup.models.assignors.kafka.standbys import assign_default_standbys
 from caughtup.models.ids import TaskId
 from tests.support.groups.streams import process
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from caughtup.models.connect.decision import ConnectDecision
-from caughtup.models.connect.incremental import decide_incremental
-from caughtup.models.connect.names import Names, written
-from caughtup.models.connect.round import MAX_DELAY_MS, NO_MEMORY, Memory, Round
-from caughtup.models.connect.work import Work
+from caughtup.models.connect.assignors import decide_incremental
+from caughtup.models.connect.decision import MAX_DELAY_MS, NO_MEMORY, ConnectDecision, Memory, Round
+from caughtup.models.connect.work import Names, Work, written
 from caughtup.models.wire.connect_protocol import ConnectorsAndTasks
 
 

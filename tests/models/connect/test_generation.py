@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from caughtup.models.connect.assignors import decide_incremental
+from caughtup.models.connect.decision import NO_MEMORY
 from caughtup.models.connect.generation import read_connect_generation
-from caughtup.models.connect.incremental import decide_incremental
-from caughtup.models.connect.round import NO_MEMORY
 from caughtup.models.groups.generation import group_type
 from caughtup.models.ids import ConnectorTaskId
 from caughtup.models.wire.connect_protocol import (

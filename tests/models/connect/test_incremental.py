@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from caughtup.models.connect.incremental import decide_incremental, revocation_backoff_ms
-from caughtup.models.connect.names import written
-from caughtup.models.connect.round import NO_MEMORY, Memory
+from caughtup.models.connect.assignors import decide_incremental, revocation_backoff_ms
+from caughtup.models.connect.decision import NO_MEMORY, Memory
+from caughtup.models.connect.work import written
 from tests.models.connect.building import (
     assigned,
     decided,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from caughtup.models.connect.names import Names, written
-from caughtup.models.connect.work import java_sorted
+from caughtup.models.connect.work import Names, java_sorted, written
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import ConnectorTaskId
 from caughtup.models.wire.connect_protocol import ConnectorsAndTasks

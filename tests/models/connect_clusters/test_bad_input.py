@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from caughtup.models.connect.names import written
+from caughtup.models.connect.work import written
 from caughtup.models.connect_clusters.topic_sets import TopicSet
 from caughtup.models.records.connect import decode_config, decode_status
 from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata, decode_group_metadata

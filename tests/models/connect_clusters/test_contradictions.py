@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from caughtup.models.connect.names import written
+from caughtup.models.connect.work import written
 from caughtup.models.connect_clusters.contradictions import STARTING_MS
 from tests.support.connect.clusters import WorkerCluster, settled
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from caughtup.models.errors import DecodeError
-from caughtup.models.faults.isolation import FAULTS_KEPT, Fault, Faults
+from caughtup.models.faults import FAULTS_KEPT, Fault, Faults
 
 
 def test_a_failure_is_counted_and_what_follows_goes_on() -> None:

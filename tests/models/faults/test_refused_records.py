@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from caughtup.models.faults.refused_records import Refusal, RefusedRecords
+from caughtup.models.faults import Refusal, RefusedRecords
 
 
 def test_records_are_counted_by_topic_and_reason() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from caughtup.models.faults.set_aside import KEYS_KEPT, SetAside, SetAsideRecords
+from caughtup.models.faults import KEYS_KEPT, SetAside, SetAsideRecords
 
 
 def test_it_is_counted_and_kept_by_its_key_with_why_and_when() -> None:

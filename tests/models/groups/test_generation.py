@@ -16,8 +16,12 @@ from caughtup.models.groups.generation import (
 from caughtup.models.groups.membership import ClassicGroup, classic_membership, read_classic_groups
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.polls.batch import Record
-from caughtup.models.wire.consumer_protocol import ConsumerAssignment, decode_assignment
-from caughtup.models.wire.group_metadata import GroupMetadata, decode_group_metadata
+from caughtup.models.wire.group_metadata import (
+    ConsumerAssignment,
+    GroupMetadata,
+    decode_assignment,
+    decode_group_metadata,
+)
 from tests.support.groups.records import GROUP, START_MS, consumer_generation
 from tests.support.groups.streams import HANDING_OVER, RUNNING, WARMING, Member, generation, process
 

@@ -16,8 +16,7 @@ from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.partition_assignor.assignment import assign_partitions
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.partition_assignor.rebalance import MemberSubscription, Rebalance, TopicsInfo
-from caughtup.models.wire.assignment_info import AssignmentInfo
-from caughtup.models.wire.subscription_info import VERSIONS
+from caughtup.models.wire.user_data import VERSIONS, AssignmentInfo
 from tests.models.learning.processes import Process
 from tests.models.learning.truths import Truth, draw_truth
 

@@ -10,8 +10,7 @@ import pytest
 from caughtup.models.assignment.releases import NEWEST, Release
 from caughtup.models.learning.elimination import sift
 from caughtup.models.learning.evidence import Evidence
-from caughtup.models.learning.leaders_release import leaders_releases, under_releases
-from caughtup.models.learning.learned import tag_keys
+from caughtup.models.learning.learned import leaders_releases, tag_keys, under_releases
 from caughtup.models.learning.ranges import Algorithm, ConfigRange, Hypotheses, IntSpan
 from caughtup.models.learning.sifter import Judgement
 from caughtup.models.learning.told import UNTOLD, possible_hypotheses

@@ -16,8 +16,13 @@ from caughtup.models.learning.contradiction import (
     doubtful_configs,
     values_in_words,
 )
-from caughtup.models.learning.leaders_release import likely_releases, under_releases
-from caughtup.models.learning.learned import Learned, learn, tag_keys
+from caughtup.models.learning.learned import (
+    Learned,
+    learn,
+    likely_releases,
+    tag_keys,
+    under_releases,
+)
 from caughtup.models.learning.probing import PROBING, probing_interval, whole_minutes
 from caughtup.models.learning.provenance import chosen, known_configs
 from caughtup.models.learning.ranges import (

@@ -7,8 +7,11 @@ import pytest
 from caughtup.models.assignors.java.strings import in_hash_map_order
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
-from caughtup.models.partition_assignor.clients import ClientMetadata, clients_of
-from caughtup.models.partition_assignor.rebalance import MemberSubscription
+from caughtup.models.partition_assignor.rebalance import (
+    ClientMetadata,
+    MemberSubscription,
+    clients_of,
+)
 from tests.models.partition_assignor.building import RUNNING, UNKNOWN, task
 
 ONE = ProcessId.of(1)

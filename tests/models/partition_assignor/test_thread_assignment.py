@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.partition_assignor.clients import clients_of
-from caughtup.models.partition_assignor.rebalance import MemberSubscription
-from caughtup.models.partition_assignor.task_orders import in_hash_order
+from caughtup.models.partition_assignor.rebalance import MemberSubscription, clients_of
+from caughtup.models.partition_assignor.task_partitions import in_hash_order
 from caughtup.models.partition_assignor.thread_assignment import (
     JavaTaskQueue,
     ThreadAssignment,

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from caughtup.models.reassignments.ends import OUTCOMES, EndedReassignment
+from caughtup.models.reassignments.ends import EndedReassignment
 from caughtup.models.reassignments.tracker import OLDER_MS, SETTLED_MS, ReassignmentTracker
 from caughtup.models.records.reassignments import (
     ClusterRecord,
     ReassignmentRecord,
 )
+from caughtup.models.verdicts import OUTCOMES
 from tests.support.reassignments import observations
 
 PARTITION = observations.MOVING.topic_partition
@@ -72,7 +73,7 @@ def test_the_shape_it_ends_in_tells_how_it_ended(replicas: Brokers | None, outco
     assert tracker.ongoing == {}
     assert tracker.ended == [end]
     assert tracker.ended_counts == {outcome: 1}
-    assert outcome in OUTCOMES
+    assert outcome in OUTCOMES.words
 
 
 def test_a_cancelled_removal_is_known_by_its_replicas_in_whatever_order() -> None:
@@ -239,13 +240,13 @@ def test_a_reassignment_that_follows_at_once_ends_the_one_before(
 
 
 def test_one_that_adds_after_one_that_added_follows_it_if_that_is_in_sync() -> None:
-    """[1] → [1, 2], then [1, 2, 3]: the same request, whether or not 2 got in sync before it."""
+    """[1] → [1, 2], then [1, 2, 3]: whether 2 got in sync before the second request is not known."""
     first = observation((1, 2), (2,), (), isr=(1,))
     then = observation((1, 2, 3), (3,), (), as_of_ms=5_000)
     tracker = moving(first)
     end = tracker.apply(replace(then, isr=(1, 2)))
     assert end is not None
-    assert (end.outcome, tracker.ongoing[PARTITION].original) == ("completed", (1, 2))
+    assert (end.outcome, tracker.ongoing[PARTITION].original) == ("superseded", (1, 2))
     retargeted = moving(first, replace(then, isr=(1,)))
     assert retargeted.ongoing[PARTITION].original == (1,)
     assert ended(retargeted, (1, 2)).outcome == "reverted-partial"

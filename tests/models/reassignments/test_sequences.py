@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.controllers import reverted, target
-from caughtup.models.reassignments.ends import OUTCOMES, EndedReassignment
+from caughtup.models.reassignments.ends import EndedReassignment
 from caughtup.models.reassignments.tracker import (
     OBSERVATIONS,
     OLDER_MS,
@@ -19,6 +19,7 @@ from caughtup.models.records.reassignments import (
     ClusterRecord,
     ReassignmentRecord,
 )
+from caughtup.models.verdicts import OUTCOMES
 from tests.support.controllers.kraft import cancelled, isr_changed, reassigned
 from tests.support.controllers.partition_state import PartitionState
 from tests.support.reassignments.observations import ORDERS, any_observations, observed
@@ -67,7 +68,7 @@ def test_no_sequence_of_observations_raises_or_is_called_completed_without_its_t
         if end is not None:
             told.append(end)
             last = before[end.topic_partition]
-            assert end.outcome in OUTCOMES
+            assert end.outcome in OUTCOMES.words
             assert end.target == target(last)
             assert (end.outcome == "completed") <= (shown == set(target(last)))
             assert (end.outcome == "cancelled") <= (shown == set(end.original))

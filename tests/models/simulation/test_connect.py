@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from caughtup.models.ids import ConnectorTaskId
 from caughtup.models.simulation.connect import ConnectRun
-from caughtup.models.simulation.figures import figures
+from caughtup.models.simulation.time_line import figures
 from caughtup.models.wire.connect_protocol import ConnectorsAndTasks
 
 SECOND = 1_000

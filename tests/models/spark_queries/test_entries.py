@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from caughtup.models.spark_queries.entries import read_entry
+from caughtup.models.spark_queries import read_entry
 
 
 @pytest.mark.parametrize(

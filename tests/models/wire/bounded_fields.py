@@ -7,7 +7,6 @@ from typing import Any
 
 from caughtup.models.ids import NUMBER_MAX, ConnectorTaskId, ProcessId, TaskId, TopicPartition
 from caughtup.models.offsets import LONG_MAX
-from caughtup.models.wire.assignment_info import AssignmentInfo, HostInfo, decode_assignment_info
 from caughtup.models.wire.bounds import LATEST_MS
 from caughtup.models.wire.connect_protocol import (
     NOTHING,
@@ -23,14 +22,21 @@ from caughtup.models.wire.consumer_offsets import (
     decode_key,
     decode_offset_commit,
 )
-from caughtup.models.wire.consumer_protocol import (
+from caughtup.models.wire.group_metadata import (
     ConsumerAssignment,
     ConsumerSubscription,
+    GroupMetadata,
     decode_assignment,
+    decode_group_metadata,
     decode_subscription,
 )
-from caughtup.models.wire.group_metadata import GroupMetadata, decode_group_metadata
-from caughtup.models.wire.subscription_info import SubscriptionInfo, decode_subscription_info
+from caughtup.models.wire.user_data import (
+    AssignmentInfo,
+    HostInfo,
+    SubscriptionInfo,
+    decode_assignment_info,
+    decode_subscription_info,
+)
 from tests.models.wire.connect_encoders import worker_assignment, worker_state
 from tests.models.wire.new_group_fields import (
     FROM_MINUS_ONE,

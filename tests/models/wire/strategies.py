@@ -8,11 +8,14 @@ from hypothesis import strategies as st
 from caughtup.models.ids import NUMBER_MAX, ProcessId, TaskId, TopicPartition
 from caughtup.models.offsets import LATEST_OFFSET, LONG_MAX, UNKNOWN_OFFSET_SUM
 from caughtup.models.wire import bounds
-from caughtup.models.wire.assignment_info import AssignmentInfo, HostInfo
 from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
-from caughtup.models.wire.consumer_protocol import ConsumerAssignment, ConsumerSubscription
-from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata
-from caughtup.models.wire.subscription_info import SubscriptionInfo
+from caughtup.models.wire.group_metadata import (
+    ConsumerAssignment,
+    ConsumerSubscription,
+    GroupMember,
+    GroupMetadata,
+)
+from caughtup.models.wire.user_data import AssignmentInfo, HostInfo, SubscriptionInfo
 from tests.support.sizes import daily
 
 #: How the property tests here run; a failure prints what reproduces it.

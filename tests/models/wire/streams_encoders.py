@@ -7,8 +7,7 @@ from collections.abc import Iterable
 
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.offsets import LATEST_OFFSET
-from caughtup.models.wire.assignment_info import AssignmentInfo, HostInfo
-from caughtup.models.wire.subscription_info import SubscriptionInfo
+from caughtup.models.wire.user_data import AssignmentInfo, HostInfo, SubscriptionInfo
 from tests.support import wire
 from tests.support.wire import array, byte_string, modified_utf, number
 

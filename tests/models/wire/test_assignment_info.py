@@ -9,7 +9,7 @@ from hypothesis import given
 from caughtup.models.errors import DecodeError
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.offsets import LONG_MAX
-from caughtup.models.wire.assignment_info import AssignmentInfo, HostInfo, decode_assignment_info
+from caughtup.models.wire.user_data import AssignmentInfo, HostInfo, decode_assignment_info
 from tests.models.wire.strategies import assignment_infos, thorough
 from tests.models.wire.streams_encoders import assignment_info
 from tests.support import wire

@@ -9,9 +9,9 @@ import pytest
 from caughtup.models.errors import DecodeError
 from caughtup.models.offsets import LONG_MAX
 from caughtup.models.polls.batch import decode_batch
-from caughtup.models.wire.assignment_info import decode_assignment_info
 from caughtup.models.wire.bounds import LATEST_MS
 from caughtup.models.wire.consumer_offsets import OffsetKey, decode_offset_commit
+from caughtup.models.wire.user_data import decode_assignment_info
 from tests.models.wire.bounded_fields import COMMIT, FIELDS, GIVEN
 from tests.models.wire.new_group_fields import LONG_MIN
 from tests.models.wire.streams_encoders import assignment_info

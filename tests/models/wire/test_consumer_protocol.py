@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from caughtup.models.errors import DecodeError
 from caughtup.models.ids import TopicPartition
-from caughtup.models.wire.consumer_protocol import (
+from caughtup.models.wire.group_metadata import (
     ConsumerAssignment,
     ConsumerSubscription,
     decode_assignment,

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caughtup.models.errors import DecodeError
-from caughtup.models.wire.flexible_reader import FlexibleReader, open_value, tagged_field
+from caughtup.models.wire.reader import FlexibleReader, open_value, tagged_field
 from tests.models.wire.new_group_strategies import int16
 from tests.models.wire.strategies import int32, names, thorough
 from tests.support import wire

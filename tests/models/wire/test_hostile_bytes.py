@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from caughtup.models.errors import DecodeError
 from caughtup.models.polls.batch import decode_batch
-from caughtup.models.wire.assignment_info import decode_assignment_info
 from caughtup.models.wire.connect_protocol import decode_worker_assignment, decode_worker_state
 from caughtup.models.wire.consumer_group_records import decode_consumer_group_record
 from caughtup.models.wire.consumer_offsets import (
@@ -27,11 +26,14 @@ from caughtup.models.wire.consumer_offsets import (
     decode_key,
     decode_offset_commit,
 )
-from caughtup.models.wire.consumer_protocol import decode_assignment, decode_subscription
-from caughtup.models.wire.group_metadata import decode_group_metadata
+from caughtup.models.wire.group_metadata import (
+    decode_assignment,
+    decode_group_metadata,
+    decode_subscription,
+)
 from caughtup.models.wire.record_keys import RecordType
 from caughtup.models.wire.streams_group_records import decode_streams_group_record
-from caughtup.models.wire.subscription_info import decode_subscription_info
+from caughtup.models.wire.user_data import decode_assignment_info, decode_subscription_info
 from tests.models.wire import strategies
 from tests.models.wire.connect_encoders import worker_assignment, worker_state
 from tests.models.wire.connect_strategies import worker_assignments, worker_states

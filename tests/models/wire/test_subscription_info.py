@@ -7,7 +7,7 @@ from hypothesis import given
 
 from caughtup.models.errors import DecodeError
 from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.wire.subscription_info import SubscriptionInfo, decode_subscription_info
+from caughtup.models.wire.user_data import SubscriptionInfo, decode_subscription_info
 from tests.models.wire.strategies import subscription_infos, thorough
 from tests.models.wire.streams_encoders import subscription_info
 from tests.support import wire

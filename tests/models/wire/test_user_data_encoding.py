@@ -7,9 +7,14 @@ from hypothesis import strategies as st
 
 from caughtup.models.ids import ProcessId
 from caughtup.models.offsets import LATEST_OFFSET, LONG_MAX, UNKNOWN_OFFSET_SUM
-from caughtup.models.wire.assignment_info import AssignmentInfo, decode_assignment_info
-from caughtup.models.wire.subscription_info import SubscriptionInfo, decode_subscription_info
-from caughtup.models.wire.user_data_encoding import encode_assignment_info, encode_subscription_info
+from caughtup.models.wire.user_data import (
+    AssignmentInfo,
+    SubscriptionInfo,
+    decode_assignment_info,
+    decode_subscription_info,
+    encode_assignment_info,
+    encode_subscription_info,
+)
 from tests.models.wire.strategies import distinct_partitions, int64, tasks, thorough, times
 from tests.support import wire
 

@@ -18,6 +18,7 @@ from caughtup.models.assignment.decision import Decision, MovementKind
 from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.java import hash_map
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
+from caughtup.models.assignors.kafka import stickiness
 from caughtup.models.assignors.kafka.public_sticky import racks as public_sticky_racks
 from caughtup.models.assignors.kafka.public_sticky.assignor import PublicLoads, decide_public_sticky
 from caughtup.models.assignors.kafka.public_sticky.racks import (
@@ -26,9 +27,7 @@ from caughtup.models.assignors.kafka.public_sticky.racks import (
 )
 from caughtup.models.assignors.kafka.racks.min_cost_flow import FlowNetwork
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs
-from caughtup.models.assignors.kafka.stickiness import set_orders
-from caughtup.models.assignors.kafka.stickiness.previous_tasks import StickyHistory
-from caughtup.models.assignors.kafka.stickiness.task_pairs import TaskPairs
+from caughtup.models.assignors.kafka.stickiness import StickyHistory, TaskPairs
 from caughtup.models.ids import ProcessId, TaskId
 from tests.oracle.assignors.done_wrong import Wrong, all_but_as_filled, as_filled, assert_noticed
 from tests.oracle.comparison import assert_same_decisions
@@ -192,8 +191,8 @@ def decided() -> list[tuple[Scenario, Decision]]:
         (ClientHashOrder, "of", as_filled),
         (ClientHashOrder, "of_copy", as_filled),
         (ClientHashOrder, "of_all_but", all_but_as_filled),
-        (set_orders, "subtopology_hash_code", lambda subtopology: subtopology),
-        (set_orders, "copied_table", hash_map.grown_table),
+        (stickiness, "subtopology_hash_code", lambda subtopology: subtopology),
+        (stickiness, "copied_table", hash_map.grown_table),
         (hash_map, "_TREE_FROM", 1_000_000),
         (PublicRackOptimiser, "optimise_stateful", lambda self: None),
         (PublicRackOptimiser, "optimise_stateless", lambda self: None),

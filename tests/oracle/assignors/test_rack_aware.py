@@ -9,7 +9,7 @@ import pytest
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.kafka.racks import rack_aware
 from caughtup.models.assignors.kafka.racks.min_cost_flow import FlowNetwork
-from caughtup.models.assignors.kafka.standbys.tag_aware import TagAwareStandbyAssignor
+from caughtup.models.assignors.kafka.standbys import TagAwareStandbyAssignor
 from caughtup.models.assignors.registry import decide
 from tests.oracle.comparison import assert_same_decisions
 from tests.oracle.generated.racks import COSTS, STRATEGY, generate_large, generate_racked

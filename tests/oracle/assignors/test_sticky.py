@@ -11,10 +11,9 @@ from caughtup.models.assignment.decision import Decision, MovementKind
 from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.java import hash_map, hash_order
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
-from caughtup.models.assignors.kafka.stickiness.previous_tasks import StickyHistory
-from caughtup.models.assignors.kafka.stickiness.task_pairs import TaskPairs
-from caughtup.models.assignors.kafka.sticky import assignor as sticky
-from caughtup.models.assignors.kafka.sticky.assignor import ClientLoads
+from caughtup.models.assignors.kafka import sticky
+from caughtup.models.assignors.kafka.stickiness import StickyHistory, TaskPairs
+from caughtup.models.assignors.kafka.sticky import ClientLoads
 from caughtup.models.assignors.registry import decide
 from tests.oracle.assignors.done_wrong import Wrong, all_but_as_filled, as_filled, assert_noticed
 from tests.oracle.comparison import assert_same_decisions

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from caughtup.models.assignment.client_state import ClientState
 from caughtup.models.assignment.scenario import Client, parse_scenario
 from caughtup.models.assignors.java import hash_map
-from caughtup.models.assignors.kafka.standbys import tag_aware
-from caughtup.models.assignors.kafka.standbys.tag_aware import TagAwareStandbyAssignor
+from caughtup.models.assignors.kafka import standbys
+from caughtup.models.assignors.kafka.standbys import TagAwareStandbyAssignor
 from caughtup.models.assignors.registry import decide
 from caughtup.models.ids import TaskId
 from tests.oracle.generated.tags import (
@@ -71,7 +71,7 @@ def test_the_generators_reach_what_they_have_to_reach(monkeypatch: pytest.Monkey
     assert differences(rules, "may_move", lambda *_: False) >= 5
     assert differences(rules, "may_exchange", lambda *_: True) >= 3
     assert differences(rules, "_spread", lambda *_: 0) >= 20
-    assert differences(tag_aware, "task_hash_code", lambda _: 0) >= 10
+    assert differences(standbys, "task_hash_code", lambda _: 0) >= 10
     assert differences(hash_map, "_TREE_FROM", 1 << 31) >= 3
 
 

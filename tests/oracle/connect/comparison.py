@@ -11,7 +11,7 @@ import pytest
 
 from caughtup.models.connect.assign_line import EAGER, decide_rounds, decisions_json, parse_rounds
 from caughtup.models.connect.decision import owned_after
-from caughtup.models.connect.names import Names, written
+from caughtup.models.connect.work import Names, written
 from caughtup.models.ids import ConnectorTaskId
 from caughtup.models.wire.connect_protocol import (
     NOTHING,

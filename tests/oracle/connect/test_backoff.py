@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from caughtup.models.connect.incremental import revocation_backoff_ms
+from caughtup.models.connect.assignors import revocation_backoff_ms
 from tests.oracle.conftest import FIRST_SEED
 from tests.support.oracles import Oracle
 

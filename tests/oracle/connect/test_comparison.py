@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.connect import incremental
+from caughtup.models.connect import assignors
 from caughtup.models.connect.assign_line import decide_rounds, parse_rounds
-from caughtup.models.connect.decision import Assigned, ConnectDecision, Delayed, Revoked
-from caughtup.models.connect.round import Memory
+from caughtup.models.connect.decision import Assigned, ConnectDecision, Delayed, Memory, Revoked
 from tests.oracle.connect.comparison import assert_same_rounds
 from tests.oracle.generated.connect_stories import (
     generate_faulty_story,
@@ -65,15 +64,15 @@ def test_a_rule_that_is_broken_shows_in_a_story_of_a_few_rounds(
 ) -> None:
     """Candidates that a delay forgets."""
 
-    def forgetting(*arguments: Any) -> incremental.LostWork:
+    def forgetting(*arguments: Any) -> assignors.LostWork:
         found = unbroken(*arguments)
         memory: Memory = found.memory
         return found._replace(memory=replace(memory, candidates=memory.candidates[:1]))
 
-    unbroken = incremental._wait
+    unbroken = assignors._wait
     seeds = range(40)
     assert assert_same_rounds(connect_oracle, map(generate_story, seeds)) == 40
-    monkeypatch.setattr(incremental, "_wait", forgetting)
+    monkeypatch.setattr(assignors, "_wait", forgetting)
     with pytest.raises(pytest.fail.Exception, match=r"connect seed \d+ is decided") as failed:
         assert_same_rounds(connect_oracle, map(generate_story, seeds))
     least = json.loads(str(failed.value).splitlines()[1])

@@ -11,9 +11,14 @@ from collections.abc import Callable
 from typing import Any
 
 from caughtup.models.connect.assign_line import EAGER, INCREMENTAL
-from caughtup.models.connect.decision import ConnectDecision, on_the_wire, owned_after
-from caughtup.models.connect.incremental import decide_incremental
-from caughtup.models.connect.round import NO_MEMORY, Round
+from caughtup.models.connect.assignors import decide_incremental
+from caughtup.models.connect.decision import (
+    NO_MEMORY,
+    ConnectDecision,
+    Round,
+    on_the_wire,
+    owned_after,
+)
 from caughtup.models.ids import ConnectorTaskId
 from caughtup.models.wire.connect_protocol import NOTHING, ConnectorsAndTasks
 

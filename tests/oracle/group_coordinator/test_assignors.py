@@ -8,8 +8,12 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.assignors.group_coordinator.consumer_groups import assign_range, assign_uniform
-from caughtup.models.assignors.group_coordinator.streams_groups import MemberTasks, assign_sticky
+from caughtup.models.assignors.group_coordinator import (
+    MemberTasks,
+    assign_range,
+    assign_sticky,
+    assign_uniform,
+)
 from caughtup.models.assignors.java.strings import in_hash_map_order
 from caughtup.models.ids import TaskId, TopicPartition
 from tests.oracle.conftest import seeds_of_a_family

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from caughtup.agents.kafka.protocol import requests
+from caughtup.agents.kafka.protocol.cluster_answers import release
 from caughtup.agents.kafka.protocol.connection import EncodedRequest
-from caughtup.agents.kafka.protocol.releases import release
 from caughtup.agents.kafka.protocol.requests import ResourceType
 from caughtup.models.ids import TopicPartition
 from tests.oracle.protocol.messages import Messages

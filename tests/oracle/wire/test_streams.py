@@ -9,9 +9,12 @@ from typing import Any
 from hypothesis import given
 
 from caughtup.models.ids import TaskId, TopicPartition
-from caughtup.models.wire.assignment_info import HostInfo, decode_assignment_info
-from caughtup.models.wire.consumer_protocol import decode_assignment, decode_subscription
-from caughtup.models.wire.subscription_info import decode_subscription_info
+from caughtup.models.wire.group_metadata import decode_assignment, decode_subscription
+from caughtup.models.wire.user_data import (
+    HostInfo,
+    decode_assignment_info,
+    decode_subscription_info,
+)
 from tests.models.wire import strategies
 from tests.models.wire.strategies import thorough
 

@@ -12,8 +12,8 @@ from deltalake import DeltaTable
 from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.delta.store import Store
 from caughtup.pipelines.delta.upkeep import TableUpkeep, Upkeep, UpkeepOptions, keep_up
+from caughtup.pipelines.history.stream import DailyUpkeep
 from caughtup.pipelines.history.tables import LAYOUTS
-from caughtup.pipelines.history.upkeep import DailyUpkeep
 from tests.support.pipelines.by_hand import GROUPS, records_of, write_batch
 from tests.support.pipelines.commit_batches import NOW_MS
 from tests.support.pipelines.delta import new_tables, rows_of, unseen
@@ -83,7 +83,7 @@ def test_the_history_keeps_its_tables_up_once_a_day(
         days.append(options.today)
         return Upkeep([], ["can't vacuum lag: the store doesn't answer"])
 
-    monkeypatch.setattr("caughtup.pipelines.history.upkeep.keep_up", seen)
+    monkeypatch.setattr("caughtup.pipelines.history.stream.keep_up", seen)
     for today in (FIRST, FIRST, LATER, LATER):
         DailyUpkeep(new_tables(root), None).keep_up(today)
     assert days == [FIRST, LATER]

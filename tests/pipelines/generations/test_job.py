@@ -34,9 +34,9 @@ from caughtup.pipelines.generations.job import (
     group_generations,
     known_generations,
 )
-from caughtup.pipelines.generations.recorded import read_recorded
 from caughtup.pipelines.generations.rows import GenerationRow, MetadataRecord, generation_rows
 from caughtup.pipelines.generations.schema import GENERATION_ROW, GROUP_GENERATIONS
+from caughtup.pipelines.replay.rows import read_recorded
 from caughtup.pipelines.schema import END_OFFSETS_TOPIC, bucket
 from tests.support import wire
 from tests.support.groups import streams

@@ -11,11 +11,11 @@ from pyspark.sql import SparkSession
 
 from caughtup.models.polls.batch import Record
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
-from caughtup.pipelines.generations.recorded import read_recorded
 from caughtup.pipelines.generations.rows import MetadataRecord, generation_rows
 from caughtup.pipelines.generations.schema import GENERATIONS
 from caughtup.pipelines.history.batch import HistoryBatches
 from caughtup.pipelines.replay.job import recorded_generations
+from caughtup.pipelines.replay.rows import read_recorded
 from caughtup.pipelines.schema import END_OFFSETS_TOPIC
 from tests.pipelines.generations.test_job import RECORDS, ends
 from tests.support.groups import streams

@@ -13,7 +13,7 @@ from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.delta.store import Store
 from caughtup.pipelines.history.identity import own_tables
 from caughtup.pipelines.history.tables import HistoryTables
-from caughtup.pipelines.spark.files import Files
+from caughtup.pipelines.spark.session import Files
 from tests.support.pipelines.by_hand import GROUPS, records_of, write_batch
 from tests.support.pipelines.delta import rows_of
 from tests.support.pipelines.old_layout import OldHistory

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
 from caughtup.pipelines.history.lost_ranges import LostRange, batch_offsets, lost_ranges
-from caughtup.pipelines.spark.files import Files
+from caughtup.pipelines.spark.session import Files
 
 pytestmark = pytest.mark.xdist_group("spark")
 

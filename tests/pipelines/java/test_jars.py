@@ -13,7 +13,7 @@ import pytest
 
 from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.java import jars
-from caughtup.pipelines.java.ivy import Coordinate, JarsUnavailable, module_descriptor
+from caughtup.pipelines.java.jars import Coordinate, JarsUnavailable, module_descriptor
 
 # Small, and with one dependency.
 BINDING = "org.slf4j:slf4j-simple:1.7.36"
@@ -123,5 +123,5 @@ def test_kafkas_and_sparks_jars_are_there_with_what_they_need() -> None:
     assert jars.classpath().count(":") == len(kafka) - 1
     spark = names(jars.ensure_spark_jars())
     assert "spark-sql-kafka-0-10_2.13-4.0.0.jar" in spark
-    shipped = {path.name for path in jars.ivy.pyspark_jars().glob("*.jar")}
+    shipped = {path.name for path in jars.pyspark_jars().glob("*.jar")}
     assert shipped.isdisjoint(spark)

@@ -9,7 +9,7 @@ import pytest
 
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
-from caughtup.pipelines.rates.records import (
+from caughtup.pipelines.rates.slots import (
     EndOffsetSample,
     KafkaRecord,
     PositionReport,

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caughtup.models.copies.catch_up_rates import FEWEST_SAMPLES
-from caughtup.pipelines.rates.records import EndOffsetSample, Event, PositionReport
+from caughtup.pipelines.rates.slots import EndOffsetSample, Event, PositionReport
 from caughtup.pipelines.rates.state import BUCKETS, SAMPLE_HOLDS_MS
 from tests.support.pipelines.rate_job import (
     CHANGELOG,

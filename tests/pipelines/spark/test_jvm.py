@@ -12,8 +12,8 @@ import pytest
 from py4j.protocol import Py4JNetworkError
 
 from caughtup.models.errors import CaughtupError
-from caughtup.pipelines.spark import jvm
-from caughtup.pipelines.spark.jvm import how_jvm_ended, report_dead_jvm
+from caughtup.pipelines.spark import session as spark_session
+from caughtup.pipelines.spark.session import how_jvm_ended, report_dead_jvm
 
 _RAISES = "import os, signal; os.kill(os.getpid(), signal.{})"
 
@@ -45,7 +45,7 @@ def test_the_end_of_a_jvm_is_said_in_one_line(program: str, said: str) -> None:
 
 
 def test_what_fails_while_it_runs_is_no_end_of_the_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jvm, "_ENDING_SECONDS", 0.1)
+    monkeypatch.setattr(spark_session, "_ENDING_SECONDS", 0.1)
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as process:
         with pytest.raises(OSError, match="the disk"), report_dead_jvm(session(process)):
             raise OSError("the disk is full")
@@ -61,7 +61,7 @@ def test_a_jvm_that_spark_submit_started_is_not_ours_to_ask() -> None:
 def test_only_what_py4j_says_of_a_jvm_that_is_gone_is_left_out(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    jvm.silence_py4j()
+    spark_session.silence_py4j()
     logging.getLogger().error("Exception while sending command.")
     logging.getLogger().error("another")
     logging.getLogger("caughtup").error("Exception while sending command.")

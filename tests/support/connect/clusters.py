@@ -8,8 +8,8 @@ from typing import Any
 
 from caughtup.agents.connect.reader import apply_records
 from caughtup.agents.connect.watcher import decide_due
-from caughtup.agents.topics.standalone_consumer import ConsumerRecord
-from caughtup.models.connect.names import written
+from caughtup.agents.topics.consumer import ConsumerRecord
+from caughtup.models.connect.work import written
 from caughtup.models.connect_clusters.table import PATIENCE_MS
 from caughtup.models.connect_clusters.topic_sets import TopicSet
 from caughtup.models.ids import TopicPartition

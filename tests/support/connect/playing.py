@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from caughtup.models.connect.decision import ConnectDecision, owned_after
+from caughtup.models.connect.assignors import decide_incremental
+from caughtup.models.connect.decision import NO_MEMORY, ConnectDecision, Memory, Round, owned_after
 from caughtup.models.connect.generation import ConnectGeneration, read_connect_generation
-from caughtup.models.connect.incremental import decide_incremental
-from caughtup.models.connect.round import NO_MEMORY, Memory, Round
 from caughtup.models.wire.connect_protocol import (
     NOTHING,
     ConnectorsAndTasks,

@@ -14,8 +14,7 @@ from typing import Any
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.demo.processes.children import Process
-from caughtup.demo.processes.ports import free_ports
+from caughtup.demo.processes.children import Process, free_ports
 from tests.support.followers.faust_application import TABLE
 from tests.support.service import wait_for
 

@@ -16,11 +16,10 @@ from aiokafka.protocol.metadata import MetadataResponse_v1
 from faust.assignor.client_assignment import ClientMetadata
 
 from caughtup.followers.faust import FollowingAssignor
-from caughtup.followers.python.faust.user_data import join_user_data, split_user_data
+from caughtup.followers.python.faust.worker import join_user_data, split_user_data
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
-from caughtup.models.wire.assignment_info import decode_assignment_info
-from caughtup.models.wire.consumer_protocol import decode_assignment
-from caughtup.models.wire.user_data_encoding import encode_subscription_info
+from caughtup.models.wire.group_metadata import decode_assignment
+from caughtup.models.wire.user_data import decode_assignment_info, encode_subscription_info
 
 COUNTS = {
     "placed": 4,

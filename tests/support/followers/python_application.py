@@ -12,10 +12,9 @@ from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.abc import ConsumerRebalanceListener
 
 from caughtup.followers.aiokafka import Follower
-from caughtup.followers.python.copies import Resume
 from caughtup.followers.python.settings import FollowerSettings
 from caughtup.followers.python.tables import ChangelogTables
-from caughtup.followers.python.topology import Topology
+from caughtup.followers.python.topology import Resume, Topology
 from caughtup.models.ids import TaskId
 
 SECONDS = 90.0

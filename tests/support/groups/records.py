@@ -7,8 +7,12 @@ from collections.abc import Mapping
 from caughtup.models.ids import TopicPartition
 from caughtup.models.polls.batch import Record
 from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
-from caughtup.models.wire.consumer_protocol import ConsumerAssignment, ConsumerSubscription
-from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata
+from caughtup.models.wire.group_metadata import (
+    ConsumerAssignment,
+    ConsumerSubscription,
+    GroupMember,
+    GroupMetadata,
+)
 from tests.support import wire
 
 GROUP = "orders"

@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.polls.batch import Record
-from caughtup.models.wire.assignment_info import AssignmentInfo
-from caughtup.models.wire.consumer_protocol import ConsumerAssignment, ConsumerSubscription
-from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata
-from caughtup.models.wire.subscription_info import SubscriptionInfo
+from caughtup.models.wire.group_metadata import (
+    ConsumerAssignment,
+    ConsumerSubscription,
+    GroupMember,
+    GroupMetadata,
+)
+from caughtup.models.wire.user_data import AssignmentInfo, SubscriptionInfo
 from tests.support import wire
 from tests.support.groups.records import GROUP, SOURCE, START_MS, group_member
 

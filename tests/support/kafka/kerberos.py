@@ -10,8 +10,7 @@ import time
 from pathlib import Path
 from typing import Self
 
-from caughtup.demo.processes.children import Process, Processes
-from caughtup.demo.processes.ports import free_ports
+from caughtup.demo.processes.children import Process, Processes, free_ports
 
 REALM = "CAUGHTUP.TEST"
 _SBIN = "/usr/sbin:/usr/bin:/bin"

@@ -21,7 +21,7 @@ from confluent_kafka.admin import (
 
 from caughtup.demo.cluster.broker_config import Security, Tls
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.demo.processes.ports import free_ports
+from caughtup.demo.processes.children import free_ports
 from tests.support.kafka.keystores import client_forms
 from tests.support.kafka.listeners import listening
 from tests.support.kafka.tokens import AUDIENCE, ISSUER, TokenEndpoint

@@ -13,9 +13,7 @@ from typing import Any, Self
 
 from ruamel.yaml import YAML
 
-from caughtup.demo.processes.children import Process, Processes
-from caughtup.demo.processes.closing import ClosedOnExit
-from caughtup.demo.processes.ports import free_ports
+from caughtup.demo.processes.children import ClosedOnExit, Process, Processes, free_ports
 from tests.observability.repository import ROOT, read_yaml
 from tests.support.observability.scraping import wait_until_served
 

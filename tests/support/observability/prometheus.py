@@ -13,8 +13,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from caughtup.demo.processes.children import Process, Processes
-from caughtup.demo.processes.ports import free_ports
+from caughtup.demo.processes.children import Process, Processes, free_ports
 from tests.observability.repository import ROOT, RULES, read_yaml
 from tests.support.observability.scraping import wait_until_served
 

@@ -11,13 +11,13 @@ from typing import Any
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
-from caughtup.agents.kafka.alter_reassignments import reassigner
+from caughtup.agents.kafka.protocol.client import reassigner
 from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.throttle import clear_throttle, set_throttle
 from caughtup.demo.cluster.topics import create_topics
 from caughtup.demo.fleet.offset_commits import offsets_partition
-from caughtup.demo.processes.closing import ClosedOnExit
+from caughtup.demo.processes.children import ClosedOnExit
 from caughtup.demo.story.stage import APPLICATION, PARTITIONS, DemoStage
 from caughtup.models.copies.catch_up_rates import WINDOWS_SECONDS, RateWindow, WindowRate
 from caughtup.models.ids import TopicPartition
@@ -25,7 +25,7 @@ from caughtup.models.records.keys import encode_group
 from caughtup.models.records.topics import CATCH_UP_RATES, PIPELINE_PROGRESS, with_prefix
 from caughtup.models.wire.consumer_offsets import OffsetKey
 from caughtup.pipelines.progress import encode_progress
-from caughtup.pipelines.rates.records import partition_key, rates_value
+from caughtup.pipelines.rates.slots import partition_key, rates_value
 from caughtup.pipelines.rates.state import WindowRates
 from tests.support import wire
 from tests.support.checkpoints import Checkpoint

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 from collections.abc import Iterable
@@ -20,7 +21,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     ),
     "commands": (
         "agents/cli/lag/*.py",
-        "agents/cli/explain/*.py",
+        "agents/cli/explain.py",
         "agents/cli/simulate/*.py",
         "agents/cli/top/*.py",
         "agents/cli/columns.py",
@@ -40,13 +41,25 @@ def sources_of(picture: str) -> list[str]:
 
 
 def digest(name: str, root: Path = ROOT) -> str:
-    """Compute the digest of a set of sources: of their names and of what is in them."""
+    """Compute the digest of a set of sources; comments and docstrings of Python do not count."""
     found = hashlib.sha256()
     files = {file for pattern in SOURCES[name] for file in root.glob(pattern) if file.is_file()}
     for file in sorted(files):
+        data = file.read_bytes()
         found.update(f"{file.relative_to(root)}\0".encode())
-        found.update(hashlib.sha256(file.read_bytes()).digest())
+        found.update(hashlib.sha256(_code(data) if file.suffix == ".py" else data).digest())
     return found.hexdigest()[:16]
+
+
+def _code(source: bytes) -> bytes:
+    """Return what of a module can change a picture: its code, without comments and docstrings."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if ast.get_docstring(node, clean=False) is not None:
+            del node.body[0]
+    return ast.dump(tree).encode()
 
 
 def write(pictures: Iterable[str]) -> None:

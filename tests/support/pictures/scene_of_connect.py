@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from caughtup.models.connect.names import written
+from caughtup.models.connect.work import written
 from caughtup.models.connect_clusters.topic_sets import TopicSet
 from tests.support.connect.clusters import WorkerCluster
 from tests.support.connect.playing import Group

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from caughtup.agents.process.pulses import EVENT_LOOP, OFFSETS, PUBLISHER, TOPICS_READER
+from caughtup.agents.process.health import EVENT_LOOP, OFFSETS, PUBLISHER, TOPICS_READER
 from caughtup.models.recent.happenings import Happening
 from tests.support.pictures.played_cluster import MINUTE, NOW_MS, SECOND, Cluster
 

@@ -51,7 +51,7 @@ async def _screen(cluster: Cluster) -> list[list[Segment]]:
     app = TopApp(source, 0.05)
     async with app.run_test(size=_TOP) as pilot:
         async with asyncio.timeout(20):
-            while app.seen is None or "search-indexer" not in _text(app):
+            while app.answered is None or "search-indexer" not in _text(app):
                 await pilot.pause(0.02)
         return [list(strip) for strip in app.screen._compositor.render_strips()]
 

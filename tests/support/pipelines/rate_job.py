@@ -7,8 +7,14 @@ from typing import Any
 
 import msgspec
 
-from caughtup.pipelines.rates.records import EndOffsetSample, Event, PositionReport
-from caughtup.pipelines.rates.slots import OutputRecord, Slot, SlotState
+from caughtup.pipelines.rates.slots import (
+    EndOffsetSample,
+    Event,
+    OutputRecord,
+    PositionReport,
+    Slot,
+    SlotState,
+)
 
 START = 1_800_000_000_000
 SECOND = 1_000

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.error import URLError
 
-from caughtup.demo.processes.ports import free_ports
+from caughtup.demo.processes.children import free_ports
 
 BUCKET = "lake"
 SECRET = "wJalrXUtnFEMI-K7MDENG"

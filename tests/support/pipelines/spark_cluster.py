@@ -12,12 +12,9 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from caughtup.demo.processes.children import Process, Processes
-from caughtup.demo.processes.closing import ClosedOnExit
-from caughtup.demo.processes.ports import free_ports
+from caughtup.demo.processes.children import ClosedOnExit, Process, Processes, free_ports
 from caughtup.pipelines.java.find import find_java
-from caughtup.pipelines.java.ivy import pyspark_jars
-from caughtup.pipelines.java.jars import cache_directory
+from caughtup.pipelines.java.jars import cache_directory, pyspark_jars
 from tests.support.service import wait_for
 
 WORKERS = 2

@@ -11,10 +11,10 @@ from pyspark.sql import DataFrame, SparkSession
 from caughtup.models.ids import TopicPartition
 from caughtup.pipelines.history.batch import HistoryBatches
 from caughtup.pipelines.history.lost_ranges import batch_offsets
-from caughtup.pipelines.history.state import offsets_digest
+from caughtup.pipelines.history.tables import offsets_digest
 from caughtup.pipelines.schema import TABLE_TOPICS
-from caughtup.pipelines.spark.files import Files
 from caughtup.pipelines.spark.kafka_options import source_options
+from caughtup.pipelines.spark.session import Files
 from caughtup.pipelines.spark.sources import FETCHING
 from tests.support.pipelines.delta import new_tables
 

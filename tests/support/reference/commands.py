@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import click
 
-from caughtup.agents.cli.lazy import LazyCommand
+from caughtup.agents.cli.commands import LazyCommand
 from caughtup.agents.main import main
 from tests.support.reference.markdown import code, escaped, table
 

@@ -12,7 +12,7 @@ _HEAD = """\
 # Metrics
 
 Every metric of `/metrics`, with its HELP text, made of the code by `make reference`. \
-[operating.md](../operating.md#metrics) explains each in a sentence or two, and \
+[operating.md](../operating.md#what-does-a-metric-mean) has the values of their labels, and \
 [protocols.md](../protocols.md) says how figures are computed and how wrong they can be.
 
 Each metric also has the label `cluster`, the cluster's id. A figure that is unknown is absent. \

@@ -15,14 +15,14 @@ _HEAD = """\
 
 Every setting, made of the settings' own descriptions by `make reference`. They are given as \
 options of a command, as variables, or in a file, `caughtup.toml`, in this order of precedence: \
-[where settings come from](../operating.md#settings). \
+[where settings come from](../operating.md#where-do-settings-come-from). \
 [caughtup.example.toml](../../caughtup.example.toml) is a file with all of them.
 """
 _APPLICATIONS = """\
 ## Of an application
 
 Below `[applications."NAME"]`, under Kafka's names. None is needed: what the settings do not say is \
-read or [learned](../operating.md#settings).
+read or [learned](../operating.md#where-do-settings-come-from).
 """
 _COLUMNS = ("setting", "variable", "default", "what")
 

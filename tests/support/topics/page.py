@@ -24,8 +24,8 @@ schemas` generates this page and the JSON Schema files in [topics/](topics/) fro
 `models/records/`. Tests compare them with the code, and check every record that real runs \
 publish, those of Kafka Streams' follower included. [asyncapi.json](topics/asyncapi.json) is an \
 AsyncAPI 3.0 document of all of it, for tools; [integrating.md](integrating.md) has consumers in \
-Python and Java. [operating.md](operating.md#topics) says how the topics are configured, and what \
-happens to a record that breaks the rules.
+Python and Java. [operating.md](operating.md#what-does-it-write-to-kafka) says how the topics are \
+configured, and what happens to a record that breaks the rules.
 
 **Versions.** A reader ignores fields that it does not know: a release that adds fields keeps \
 `schema`. A release whose records older readers would misread raises `schema`. A reader refuses a \

@@ -1,4 +1,4 @@
-"""Lag under the names of other exporters, with their labels, for dashboards that have them.
+"""Lag under the metric names and labels of other exporters, for existing dashboards.
 
 Imports the metrics beside it; the web server imports it.
 """

@@ -1,4 +1,4 @@
-"""burrow_exporter's names, with Burrow's statuses in the place of ours."""
+"""Metrics of burrow_exporter, with Burrow's statuses instead of verdicts."""
 
 from __future__ import annotations
 
@@ -7,23 +7,22 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from caughtup.agents.web.metrics.compatible.declaring import (
-    cluster_called,
+    cluster_label,
     folded,
     of_groups,
     of_logs,
     of_partitions,
 )
 from caughtup.agents.web.metrics.families import Family, Scrape
-from caughtup.agents.web.metrics.granularity import SUM, Figures
 from caughtup.agents.web.metrics.group_labels import Slice
-from caughtup.agents.web.metrics.group_lines import escaped
+from caughtup.agents.web.metrics.group_lines import SUM, Figures, escaped
 from caughtup.agents.web.metrics.groups import committed, log_end_lag
 from caughtup.models.histories.end_columns import NEVER_MS
 from caughtup.models.polls.column_reader import Rows
 from caughtup.models.state.cluster import ClusterState
 
 _OK, _WARN, _ERR, _STOP, _STALL, _REWIND = range(2, 8)
-#: What Burrow would say; it takes for well what it knows too little of.
+#: Burrow's status for each verdict; it reports OK for what it can't evaluate.
 _OF_PARTITIONS: Mapping[str | None, int] = {
     "ok": _OK,
     "unknown": _OK,
@@ -34,7 +33,7 @@ _OF_PARTITIONS: Mapping[str | None, int] = {
     "stopped": _STOP,
 }
 _OF_GROUPS = {name: min(status, _ERR) for name, status in _OF_PARTITIONS.items()}
-_CLUSTER = cluster_called("cluster")
+_CLUSTER = cluster_label("cluster")
 _LABELS = ("cluster", "group", "topic", "partition")
 
 

@@ -1,4 +1,4 @@
-"""How metrics under others' names are declared: of a group's partitions, topics, or all of it."""
+"""Declarations of metrics under other exporters' names: of partitions, topics, groups or logs."""
 
 from __future__ import annotations
 
@@ -7,23 +7,22 @@ from functools import partial
 
 from caughtup.agents.watching_settings import Granularity
 from caughtup.agents.web.metrics.families import Family, Scrape
-from caughtup.agents.web.metrics.granularity import Fold
 from caughtup.agents.web.metrics.group_labels import GroupLabels
-from caughtup.agents.web.metrics.group_lines import NAMES, LabelNames, escaped
+from caughtup.agents.web.metrics.group_lines import NAMES, Fold, LabelNames, escaped
 from caughtup.agents.web.metrics.groups import COUNT, Read, figures_by_partition
 from caughtup.agents.web.metrics.partitions import Offsets, known_partitions, topic_sums
 
-#: Makes the text before the label of the group.
+#: Returns the labels before the group's.
 Before = Callable[[Scrape], str]
 
 
-def nothing(_: Scrape) -> str:
-    """Return what stands before the first label where there is none more."""
+def no_labels(_: Scrape) -> str:
+    """Return no labels."""
     return ""
 
 
-def cluster_called(label: str) -> Before:
-    """Return what writes the cluster's name, its id where nobody gave it one, under a label."""
+def cluster_label(label: str) -> Before:
+    """Return a function that labels a series with the cluster's name, or its id without one."""
 
     def before(scrape: Scrape) -> str:
         name = scrape.health.cluster_name or scrape.state.cluster
@@ -38,19 +37,19 @@ def of_partitions(
     labels: tuple[str, ...],
     read: Read,
     *,
-    before: Before = nothing,
+    before: Before = no_labels,
     names: LabelNames = NAMES,
     form: bytes = COUNT,
 ) -> Family:
-    """Declare a gauge of groups' partitions, of those groups that are told of by partition."""
+    """Declare a gauge of partitions, for groups with the granularity partition."""
     lines = partial(
         figures_by_partition,
         read,
         form=form,
         before=before,
-        labels=lambda scrape: scrape.group_labels.beside(None, names),
+        labels=lambda scrape: scrape.group_labels.variant(None, names),
     )
-    return _of_the_living(Family(name, documentation, labels, lines))
+    return _while_alive(Family(name, documentation, labels, lines))
 
 
 def folded(
@@ -61,17 +60,17 @@ def folded(
     fold: Fold,
     granularity: Granularity,
     *,
-    before: Before = nothing,
+    before: Before = no_labels,
     names: LabelNames = NAMES,
     form: bytes = COUNT,
 ) -> Family:
-    """Declare a gauge of groups' topics, or of groups: what those of their partitions come to."""
+    """Declare a gauge of a group's topics, or of groups, folded from its partitions."""
 
     def kept(scrape: Scrape) -> GroupLabels:
-        return scrape.group_labels.beside(granularity, names)
+        return scrape.group_labels.variant(granularity, names)
 
     lines = partial(figures_by_partition, read, form=form, fold=fold, before=before, labels=kept)
-    return _of_the_living(Family(name, documentation, labels, lines))
+    return _while_alive(Family(name, documentation, labels, lines))
 
 
 def of_groups(
@@ -80,8 +79,8 @@ def of_groups(
     labels: tuple[str, ...],
     lines: Callable[[Family, Scrape, str], Iterator[bytes]],
 ) -> Family:
-    """Declare a gauge of groups, each of which has lines of its own."""
-    return _of_the_living(Family(name, documentation, labels, lines, lambda scrape: scrape.groups))
+    """Declare a gauge of groups."""
+    return _while_alive(Family(name, documentation, labels, lines, lambda scrape: scrape.groups))
 
 
 def of_logs(
@@ -89,13 +88,13 @@ def of_logs(
     documentation: str,
     figure: Callable[[Offsets], int],
     *,
-    before: Before = nothing,
+    before: Before = no_labels,
     labels: tuple[str, ...] = (),
     names: tuple[str, str] = ("topic", "partition"),
 ) -> Family:
-    """Declare a gauge of partitions' logs; there is none where groups are told of by topic.
+    """Declare a gauge of partitions' logs, absent with a coarser granularity.
 
-    ``labels`` are those that ``before`` writes.
+    ``labels`` are the names of those that ``before`` returns.
     """
 
     def lines(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
@@ -107,13 +106,13 @@ def of_logs(
             where = f'{start}{topic_name}="{escaped(topic)}",{number_name}="{number}"'
             yield family.line_of(where, figure(offsets))
 
-    return _of_the_living(Family(name, documentation, (*labels, *names), lines))
+    return _while_alive(Family(name, documentation, (*labels, *names), lines))
 
 
 def of_topics(
     name: str, documentation: str, label: str, figure: Callable[[Offsets, int], int]
 ) -> Family:
-    """Declare a gauge of topics, made of the sums of their logs' offsets and of their number."""
+    """Declare a gauge of topics, from their sums of offsets and numbers of partitions."""
 
     def lines(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
         for topic, offsets, count in topic_sums(scrape):
@@ -122,10 +121,10 @@ def of_topics(
             else:
                 yield family.line_of(f'{label}="{escaped(topic)}"', figure(offsets, count))
 
-    return _of_the_living(Family(name, documentation, (label,), lines))
+    return _while_alive(Family(name, documentation, (label,), lines))
 
 
-def of_the_service(
+def single_series(
     name: str,
     documentation: str,
     labels: tuple[str, ...],
@@ -133,16 +132,16 @@ def of_the_service(
     *,
     is_counter: bool = False,
 ) -> Family:
-    """Declare a metric with one series at most: its labels' values and its figure."""
+    """Declare a metric with at most one series: ``figure`` returns label values and figure."""
 
     def lines(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
         if (found := figure(scrape)) is not None:
             yield family.line(*found)
 
     family = Family(name, documentation, labels, lines, type="counter" if is_counter else "gauge")
-    return _of_the_living(family)
+    return _while_alive(family)
 
 
-def _of_the_living(family: Family) -> Family:
-    """Have a metric only while figures hold: see ``Health.is_alive``."""
+def _while_alive(family: Family) -> Family:
+    """Return a family that is absent while figures aren't valid: see ``Health.is_alive``."""
     return family._replace(known=lambda scrape: scrape.health.is_alive)

@@ -1,4 +1,4 @@
-"""kafka_exporter's names, and those that the dashboards of its mixin have beside them."""
+"""Metrics of kafka_exporter, and those that the dashboards of its mixin add."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from caughtup.agents.web.metrics.compatible.declaring import (
     of_groups,
     of_logs,
     of_partitions,
-    of_the_service,
     of_topics,
+    single_series,
 )
 from caughtup.agents.web.metrics.families import Family, Scrape
-from caughtup.agents.web.metrics.granularity import SUM, Figures
 from caughtup.agents.web.metrics.group_labels import Slice
-from caughtup.agents.web.metrics.group_lines import escaped
+from caughtup.agents.web.metrics.group_lines import SUM, Figures, escaped
 from caughtup.agents.web.metrics.groups import MEASURE, committed, lag_seconds, log_end_lag
 from caughtup.models.polls.column_reader import Rows
 from caughtup.models.state.cluster import ClusterState
@@ -24,7 +23,7 @@ _LABELS = ("consumergroup", "topic", "partition")
 
 
 def _consumer(_: Scrape) -> str:
-    """The label of the group ends as those lines do that are kept for our own names."""
+    """Return the prefix that turns the cached label ``group`` into ``consumergroup``."""
     return "consumer"
 
 
@@ -98,5 +97,5 @@ KAFKA_EXPORTER_FAMILIES = (
     of_logs("kafka_topic_partition_current_offset", "End of the log", lambda log: log[2]),
     of_logs("kafka_topic_partition_oldest_offset", "Start of the log", lambda log: log[0]),
     of_topics("kafka_topic_partitions", "Partitions of the topic", "topic", lambda _, count: count),
-    of_the_service("kafka_brokers", "Brokers that are registered", (), _brokers),
+    single_series("kafka_brokers", "Brokers that are registered", (), _brokers),
 )

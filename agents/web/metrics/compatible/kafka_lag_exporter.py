@@ -1,17 +1,17 @@
-"""kafka-lag-exporter's names; klag-exporter has the same."""
+"""Metrics of kafka-lag-exporter; klag-exporter has the same."""
 
 from __future__ import annotations
 
 from caughtup.agents.web.metrics.compatible.declaring import (
-    cluster_called,
+    cluster_label,
     folded,
     of_logs,
     of_partitions,
 )
-from caughtup.agents.web.metrics.granularity import MOST, SUM
+from caughtup.agents.web.metrics.group_lines import MOST, SUM
 from caughtup.agents.web.metrics.groups import MEASURE, committed, lag_seconds, log_end_lag
 
-_CLUSTER = cluster_called("cluster_name")
+_CLUSTER = cluster_label("cluster_name")
 _LABELS = ("cluster_name", "group", "topic", "partition")
 _GROUP = _LABELS[:2]
 _PREFIX = "kafka_consumergroup_group_"

@@ -1,4 +1,4 @@
-"""kminion's names and labels."""
+"""Metrics of kminion."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from caughtup.agents.web.metrics.compatible.declaring import (
     of_groups,
     of_logs,
     of_partitions,
-    of_the_service,
     of_topics,
+    single_series,
 )
 from caughtup.agents.web.metrics.families import Family, Scrape
-from caughtup.agents.web.metrics.granularity import SUM
-from caughtup.agents.web.metrics.group_lines import LabelNames, escaped
+from caughtup.agents.web.metrics.group_lines import SUM, LabelNames, escaped
 from caughtup.agents.web.metrics.groups import committed, log_end_lag
 from caughtup.models.groups.membership import Membership
 
@@ -161,19 +160,19 @@ KMINION_FAMILIES = (
         _topic_info,
         known=lambda scrape: scrape.health.is_alive,
     ),
-    of_the_service(
+    single_series(
         f"{_PREFIX}cluster_info",
         "Brokers that are registered, and the active controller",
         ("broker_count", "cluster_id", "controller_id"),
         _cluster_info,
     ),
-    of_the_service(
+    single_series(
         "kminion_exporter_up",
         "Whether figures hold",
         ("version",),
         lambda _: ((f"caughtup {caughtup.__version__}",), 1),
     ),
-    of_the_service(
+    single_series(
         "kminion_exporter_offset_consumer_records_consumed_total",
         "Records read of __consumer_offsets",
         (),

@@ -1,11 +1,11 @@
-// What one more instance would cost: asked for when somebody wants to know.
+// The cost of one more instance, requested on demand.
 
 import { served } from "../shell/address.js";
 import { h } from "../shell/dom.js";
 import { known } from "../shell/format.js";
 import { costs } from "./facts.js";
 
-/** What the service said of the group that is looked at, and of which of its generations. */
+/** The service's answer for the group, and its generation. */
 let asked = { of: null, told: null };
 
 /** Describe a question, or its answer once `add=1` is in the address. */

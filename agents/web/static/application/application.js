@@ -1,20 +1,21 @@
-// One Streams application: what it looks like, what was decided, and what moves.
+// One Streams application: its matrix, decisions and movements.
 
+import { look } from "../shell/declared.js";
 import { h, memo } from "../shell/dom.js";
 import { ago, count, known, plural } from "../shell/format.js";
 import { word } from "../shell/glossary.js";
 import { adding } from "./adding.js";
 import { ROLES, isChanging, isSoft } from "./copies.js";
-import { VERDICTS, configs, facts, next } from "./facts.js";
+import { configs, facts, next } from "./facts.js";
 import { idle } from "./idle.js";
 import { matrix } from "./matrix.js";
 import { movements } from "./movements.js";
 
 const FILTERS = { "": "all tasks", changing: "moving or behind" };
-/** How often a matrix is looked at again for figures that have become old. */
+/** How often a matrix is redrawn for figures that became old. */
 const AGEING_MS = 10_000;
 
-/** Describe an application. `ui`: what the person looking at it chose. */
+/** Describe an application. `ui`: the user's choices. */
 export function application(app, ui, nowMs) {
   return h("section", { key: "application", class: "app panel", "aria-labelledby": "application" },
     h("div", { class: "tools" },
@@ -46,7 +47,7 @@ function tasks(app, ui, nowMs) {
   ];
 }
 
-/** A generation is decided once end offsets were listed after it: until then the last one is shown. */
+/** Describe that the newest generation waits for end offsets, and the one before is shown. */
 function undecided(app) {
   const decided = Math.max(...(app.history ?? []).map((each) => each.generation));
   if (decided >= app.generation) return null;
@@ -70,8 +71,8 @@ function probingChip(probing, nowMs) {
 }
 
 function exactChip(exact) {
-  const [kind, sign] = VERDICTS[exact?.result] ?? [];
-  return kind && h("span", { class: `chip ${kind}` }, `${sign} ${exact.result}`);
+  const [kind, sign] = look("decisions", exact?.result);
+  return known(exact?.result) && h("span", { class: `chip ${kind}` }, `${sign} ${exact.result}`);
 }
 
 function legend(app, nowMs) {
@@ -96,7 +97,7 @@ function history(app, nowMs) {
   return h("section", { key: "history" },
     h("h4", null, word("generation", "Generations")),
     h("ol", { class: "history" }, newest.map((each) => {
-      const [kind, sign] = VERDICTS[each.result] ?? ["unsure", "?"];
+      const [kind, sign] = look("decisions", each.result);
       return h("li", { key: each.generation },
         h("b", null, each.generation), h("span", { class: kind, title: each.result }, ` ${sign} `),
         h("span", { class: "unseen" }, each.result), `${plural(each.movements, "movement")} `,

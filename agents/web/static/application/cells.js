@@ -1,4 +1,4 @@
-// Clients × tasks as a table: a cell a copy, with its role, its lag and where its task goes.
+// Clients × tasks as a table: a cell for each copy, with its role, lag and movement.
 
 import { h } from "../shell/dom.js";
 import { UNKNOWN, known, lagShare, plural, short } from "../shell/format.js";
@@ -6,14 +6,14 @@ import { ROLES, clientTitle, indexed, isBehind, isSoft, lines, movesOf } from ".
 
 const GAP = 2;
 
-/** How wide and how many the cells of a band of so many tasks are, on so many pixels. */
+/** Return the width and number of cells in a band, for a number of tasks and a width in px. */
 export function measured(width, nameWidth, tasks) {
   const free = width - nameWidth - 2 * GAP;
   const cell = Math.max(30, Math.min(72, Math.floor(free / tasks) - GAP));
   return { cell, fit: Math.max(4, Math.floor(free / (cell + GAP))) };
 }
 
-/** Describe a band: a subtopology's tasks, cut into as many as fit. */
+/** Describe the bands of a subtopology's tasks, as many in each as fit. */
 export function band(context, { subtopology, tasks }, { width, nameWidth }) {
   const { cell, fit } = measured(width, nameWidth, tasks.length);
   const chunks = [];
@@ -26,7 +26,7 @@ export function band(context, { subtopology, tasks }, { width, nameWidth }) {
   chunks.map((chunk) => table(context, chunk)));
 }
 
-/** What a cell is called: its task and its client's process. */
+/** Return a cell's key: its task and its client's process. */
 export const cellId = (task, client) => `${task.task}|${client.process}`;
 
 function table(context, tasks) {

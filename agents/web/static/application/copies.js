@@ -1,9 +1,9 @@
-// Copies of tasks in words: what each is, how far it is behind, how that is known, why it moves.
+// Copies of tasks in words: role, lag, its provenance, and movements.
 
 import { UNKNOWN, count, duration, known, plural, short } from "../shell/format.js";
 import { isolated } from "../shell/names.js";
 
-/** Roles in the order of the legend: their letter, name and what they mean. */
+/** Roles in the order of the legend: letter, name and meaning. */
 export const ROLES = {
   active: { letter: "A", name: "active", means: "processes the task" },
   standby: { letter: "S", name: "standby", means: "a copy that is kept up to date" },
@@ -21,24 +21,24 @@ const PROVENANCE = {
 };
 const OLD_MS = 60_000;
 
-/** How old a copy's figure is in ms, if that is worth a word; else null. */
+/** Return the age of a copy's lag in ms if it is old, else null. */
 export const ageOf = (copy, nowMs) =>
   (known(copy.lag) && copy.as_of_ms > 0 && nowMs - copy.as_of_ms > OLD_MS ? nowMs - copy.as_of_ms : null);
 
-/** Is its figure an estimate, or old? Then it is hatched wherever it stands. */
+/** Return whether a copy's lag is estimated or old: then it is hatched. */
 export const isSoft = (copy, nowMs) => known(copy.lag) && (copy.provenance === "estimated" || ageOf(copy, nowMs) !== null);
 
-/** A copy's lag in a few characters, with its age where that matters: 9.3K, 2 min old. */
+/** Return a copy's lag in a few characters, with its age if it is old: 9.3K, 2 min old. */
 export function lagWithAge(copy, nowMs) {
   if (!known(copy?.lag)) return UNKNOWN;
   const old = ageOf(copy, nowMs);
   return `${short(copy.lag)}${old === null ? "" : `, ${duration(old / 1000)} old`}`;
 }
 
-/** Does a copy lag more than is acceptable? */
+/** Return whether a copy's lag exceeds acceptable.recovery.lag. */
 export const isBehind = (application, copy) => known(copy.lag) && copy.lag > (application.acceptable_recovery_lag ?? 0);
 
-/** Say everything of a copy, the title first; `nowMs` adds how old it is. */
+/** Return the lines about a copy, the title first; with `nowMs`, also its age. */
 export function lines(application, client, task, copy, names, nowMs) {
   const said = [`Task ${task.task} on ${isolated(client.name)}`];
   if (copy === undefined) {
@@ -68,7 +68,7 @@ export function lines(application, client, task, copy, names, nowMs) {
   return said;
 }
 
-/** Say everything of a client. */
+/** Return the lines about a client. */
 export function clientTitle(application, client) {
   const roles = application.tasks.flatMap((task) => task.copies)
     .filter((copy) => copy.process === client.process).map((copy) => copy.role);
@@ -81,13 +81,13 @@ export function clientTitle(application, client) {
 
 const PROCESS = /[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/g;
 
-/** Say a reason with the names of clients in place of their processes. */
+/** Return a reason with the names of clients instead of processes. */
 export const reasonBy = (reason, names) =>
   reason.replace(PROCESS, (process) => (names.has(process) ? isolated(names.get(process)) : process));
 
 const indexes = new WeakMap();
 
-/** Return what an application's copies and movements are by, made once for each state. */
+/** Return an application's copies and movements by task and process, made once for each state. */
 export function indexed(application) {
   let index = indexes.get(application);
   if (index === undefined) {
@@ -99,25 +99,25 @@ export function indexed(application) {
   return index;
 }
 
-/** A task can have several movements: those that begin or end at this client. */
+/** Return a task's movements from or to this client. */
 export const movesOf = (application, client, task) => (indexed(application).moves.get(task.task) ?? [])
   .filter((move) => move.to === client.process || move.from === client.process);
 
-/** Does a task move, or is a copy of it behind? */
+/** Return whether a task moves, or a copy of it is behind. */
 export function isChanging(application, task) {
   return task.copies.some((copy) => copy.role === "warmup" || copy.role === "restoring"
       || (copy.role === "standby" && isBehind(application, copy)))
     || indexed(application).moves.has(task.task);
 }
 
-/** Name the clients of an application by process. */
+/** Return the names of an application's clients by process. */
 export const clientNames = (application) =>
   new Map(application.clients.map((client) => [client.process, client.name]));
 
-/** Say from where to where a movement goes; `named(process)` says who a process is. */
+/** Return a movement's source and destination; `named(process)` returns a client's name. */
 export function routeBy(move, named) {
   return known(move.from) && move.from !== move.to ? `${named(move.from)} → ${named(move.to)}` : `→ ${named(move.to)}`;
 }
 
-/** Say it with the whole names of clients, by process. */
+/** Return the same with full names of clients, by process. */
 export const route = (move, names) => routeBy(move, (process) => isolated(names.get(process) ?? process));

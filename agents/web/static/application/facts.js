@@ -1,27 +1,21 @@
-// What is known of an application as a whole: decisions, configs, costs, what was inferred.
+// Facts about an application: decisions, configs, costs, inferred values.
 
+import { look } from "../shell/declared.js";
 import { h } from "../shell/dom.js";
 import { ago, count, countdown, duration, known, plural } from "../shell/format.js";
 import { word } from "../shell/glossary.js";
 import { changeFact } from "../overview/changes.js";
 import { indexed } from "./copies.js";
 
-/** Every verdict on a decision: its colour, its sign, and what it says. */
-export const VERDICTS = {
-  match: ["ok", "✓", "the same as Kafka's own assignor"],
-  mismatch: ["bad", "✗", "differently from Kafka's own assignor"],
-  undetermined: ["unsure", "?", "not known: an input is missing"],
-};
-
-/** Say when the next rebalance is due, and whether it is late; null if none is asked for. */
+/** Describe when the next rebalance is due, and whether it is late; null if none is scheduled. */
 export function next(probing, nowMs) {
   if (!probing?.scheduled || !known(probing.due_ms)) return null;
-  // A moment of 0 asks for a follow-up rebalance: a task changes hands in two steps.
+  // 0 is an immediate follow-up rebalance: a task moves in two steps.
   if (probing.due_ms === 0) return { what: "follow-up", when: "at once", late: false };
   return { what: "probing", when: countdown(probing.due_ms, nowMs), late: probing.due_ms < nowMs - 500 };
 }
 
-/** Describe what both plans cost, a line each; null where that isn't known. */
+/** Describe the costs of both plans, a line each; null if unknown. */
 export function costs({ cost, kafka_cost: kafkas }) {
   if (!known(cost?.seconds) || !known(kafkas?.seconds)) return null;
   return [["caughtup", cost], ["Kafka's assignor", kafkas]].map(([who, each]) => h("span", { key: who, class: "cost" },
@@ -30,7 +24,7 @@ export function costs({ cost, kafka_cost: kafkas }) {
     h("span", { class: "quiet" }, ` by ${who}${each.estimated ? ", estimated" : ""}`)));
 }
 
-/** Movements by what becomes of them: at once, by a warm-up, or later, for want of one. */
+/** Count movements by kind: at once, by a warm-up, or later, without a free warm-up. */
 function counted(movements) {
   const number = (...kinds) => movements.filter((move) => kinds.includes(move.kind)).length;
   const [warmups, waiting, swaps] = [number("warmup"), number("waiting"), number("swap")];
@@ -39,14 +33,14 @@ function counted(movements) {
     waiting > 0 && `${count(waiting)} waiting for max.warmup.replicas`].filter(Boolean).join(", ");
 }
 
-/** How a config is known: by what caughtup was told, or by what members have. Other words stand for themselves. */
+/** Explanations of how a config is known; other words need none. */
 const KNOWN = { told: "by the settings", read: "by the members" };
 
-/** Say a config's values as the application has them, and milliseconds as a time, too. */
+/** Return a config's values, milliseconds as a duration, too. */
 const values = ({ name, values: said }) => (name.endsWith(".ms") && /^\d+$/.test(said) && Number(said) >= 1000
   ? `${said} (${duration(Number(said) / 1000)})` : said);
 
-/** Describe each config with how it is known; null where none is. */
+/** Describe each config, and how it is known; null if there are none. */
 export function configs(app) {
   return app.configs?.length > 0 && h("div", { key: "configs" }, h("dt", null, "Configs"), h("dd", null,
     app.configs.map((one) => h("span", { key: one.name, class: "cost" },
@@ -54,7 +48,7 @@ export function configs(app) {
       h("span", { class: "quiet", title: one.would_tell && `what would narrow it down: ${one.would_tell}` }, `, ${KNOWN[one.known] ?? one.known}`)))));
 }
 
-/** Describe the facts as terms with what is said of each. */
+/** Describe the facts as a list of terms. */
 export function facts(app, nowMs) {
   const { probing, exact, recommendation } = app;
   const said = [];
@@ -74,7 +68,7 @@ export function facts(app, nowMs) {
       known(silent) && h("span", { class: "why" }, `Spark reports no more rates; the last one came ${ago(silent, nowMs)}`)]);
   }
   if (exact) {
-    const [kind, sign, meaning] = VERDICTS[exact.result] ?? ["unsure", "?", exact.result];
+    const [kind, sign, meaning] = look("decisions", exact.result);
     said.push([word(exact.result, "The leader decided"), h("b", { class: kind }, `${sign} ${meaning}`),
       exact.assignor && h("span", { class: "quiet" }, ` (${exact.assignor})`),
       exact.why && h("span", { class: "why" }, exact.why)]);

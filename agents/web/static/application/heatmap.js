@@ -1,4 +1,4 @@
-// Clients × tasks too many for cells: a canvas with a dot a copy, that is pointed at, walked and zoomed.
+// Clients × tasks, too many for cells: a canvas with a dot for each copy, for pointer, keys and zoom.
 
 import { h } from "../shell/dom.js";
 import { lagShare, plural } from "../shell/format.js";
@@ -8,10 +8,10 @@ import { boxOf, cellAt, laidOut, walked } from "./places.js";
 
 const NAMED_FROM_PX = 10;
 
-/** What is drawn now, and where its cursor is: one application is on a page. */
+/** The current drawing and its cursor; a page has one application. */
 let shown = null;
 
-/** Describe the heat map of blocks of tasks; `zoomed`: the part that is framed. */
+/** Describe the heat map of blocks of tasks; `zoomed`: the framed part. */
 export function heatmap(context, blocks, { width, nameWidth }, zoomed, ui) {
   const { application, nowMs } = context;
   const { pieces, height, cell } = laidOut(blocks, application.clients.length, width, nameWidth);
@@ -55,7 +55,7 @@ function paint(canvas, width, height, nowMs) {
         ctx.fillStyle = colour[copy.role] ?? colour.none;
         ctx.fillRect(left, top, Math.max(1, cell.w - gap), cell.h - gap);
         if (!isBehind(application, copy)) continue;
-        // How far beyond what is acceptable: from half the cell to nearly all of it.
+        // The excess over the acceptable lag: from half the cell to nearly all of it.
         const share = lagShare(copy.lag, application.acceptable_recovery_lag);
         ctx.fillStyle = colour.behind;
         ctx.fillRect(left, top + (cell.h - gap) * (1 - share), cell.w - gap, (cell.h - gap) * share);
@@ -63,7 +63,7 @@ function paint(canvas, width, height, nowMs) {
       ctx.globalAlpha = 1;
       for (const move of moves.get(task.task) ?? []) {
         const row = rowOf.get(move.to);
-        if (row === undefined || copies.get(task.task)?.has(move.to)) continue; // a copy that is there shows its role
+        if (row === undefined || copies.get(task.task)?.has(move.to)) continue; // an existing copy shows its role
         ctx.fillStyle = colour.ink;
         ctx.fillRect(x + at * cell.w, y + row * cell.h, cell.w - gap, Math.max(1, Math.floor(cell.h / 4)));
       }
@@ -82,7 +82,7 @@ function paint(canvas, width, height, nowMs) {
   cursor(ctx, colour);
 }
 
-/** The tasks of a piece: 0_0 – 0_124. */
+/** Return the range of tasks of a piece: 0_0 – 0_124. */
 const range = (tasks) => (tasks.length > 1 ? `${tasks[0].task} – ${tasks.at(-1).task}` : tasks[0].task);
 
 function name(ctx, clients, names, y, height, colour) {
@@ -134,7 +134,7 @@ function tell(canvas, place) {
   showTip(said, { left: box.left + at.x + 8, top: box.top + at.y, bottom: box.top + at.y + shown.cell.h });
 }
 
-/** Let pointer and keys walk the heat map; `onZoom("task|process")` gets where somebody wants to see cells. */
+/** Handle pointer and keys on the heat map; `onZoom("task|process")` gets where to zoom in. */
 export function installHeatmap(onZoom) {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => shown?.paint());
   document.addEventListener("pointermove", (event) => {

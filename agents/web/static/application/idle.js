@@ -1,16 +1,16 @@
-// Clients that run no task: what is built there, when it may move there, and why it hasn't yet.
+// Clients without an active task: their copies, and when and why a task may move there.
 
 import { h } from "../shell/dom.js";
 import { ago, countdown, duration, known, naturally, plural } from "../shell/format.js";
 import { clientNames, reasonBy } from "./copies.js";
 
-/** Clients that are spoken of one by one; the others are counted. */
+/** The most clients that are described; the others are counted. */
 const SHOWN = 3;
 const TASKS_NAMED = 6;
-/** Of what is planned, what says most of an active that is to come. */
+/** The kinds of movements, by how soon they bring an active task. */
 const PLANS = ["swap", "warmup", "waiting"];
 
-/** Describe clients without an active task as a fact; null where each runs one. */
+/** Describe clients without an active task as a fact; null if there are none. */
 export function idle(app, nowMs) {
   const running = new Set(app.tasks.flatMap((task) => task.copies)
     .filter((copy) => copy.role === "active" || copy.role === "restoring").map((copy) => copy.process));
@@ -23,7 +23,7 @@ export function idle(app, nowMs) {
     without.length > SHOWN && h("span", { class: "why" }, `and ${plural(without.length - SHOWN, "client")} more`)));
 }
 
-/** Say what a client has, and how far that is. */
+/** Return a client's copies, and their progress. */
 function copiesOf(app, client) {
   const here = app.tasks.flatMap((task) => task.copies.filter((copy) => copy.process === client.process)
     .map((copy) => ({ ...copy, task: task.task })));
@@ -35,7 +35,7 @@ function copiesOf(app, client) {
   ].filter(Boolean).join("");
 }
 
-/** Say when a task may move to a client, and why none has yet. */
+/** Return when a task may move to a client, and why none has yet. */
 function why(app, client, nowMs) {
   const building = app.tasks.some((task) => task.copies.some((copy) => copy.process === client.process && copy.role === "warmup"));
   const planned = (app.leader_movements ?? []).filter((move) => move.to === client.process);

@@ -1,4 +1,4 @@
-// Clients × tasks of one application: cells where they fit, else a heat map that zooms into cells.
+// Clients × tasks of one application: cells if they fit, else a heat map that zooms into cells.
 
 import { h } from "../shell/dom.js";
 import { count, naturally, plural } from "../shell/format.js";
@@ -10,11 +10,11 @@ import { heatmap } from "./heatmap.js";
 const NAME_WIDTH = { narrow: 92, wide: 150 };
 const NAME_CHARACTERS = { narrow: 11, wide: 17 };
 const ROW_PX = 27;
-/** Cells that would be taller than this together are a heat map. */
+/** A taller matrix becomes a heat map. */
 const CELLS_MOST_PX = 1000;
 const ZOOMED_CLIENTS = 10;
 
-/** Describe the matrix of an application's tasks. `ui`: the width, the focus, and where it is zoomed in. */
+/** Describe the matrix of an application's tasks. `ui`: the width, the focus, and the zoomed cell. */
 export function matrix(application, tasks, ui, nowMs) {
   const narrow = ui.width < 600 ? "narrow" : "wide";
   const size = { width: ui.width, nameWidth: NAME_WIDTH[narrow] };
@@ -44,7 +44,7 @@ function cells(context, blocks, size, focus) {
   return blocks.map((block) => band(all, block, size));
 }
 
-/** One cell of a matrix takes the tab key; the arrow keys go on from there. */
+/** Return the cell that is the matrix' tab stop; arrow keys move from there. */
 function focusable(clients, blocks, focus) {
   const there = blocks.some(({ tasks }) => tasks.some((task) => clients.some((client) => cellId(task, client) === focus)));
   return there ? focus : cellId(blocks[0].tasks[0], clients[0]);
@@ -55,7 +55,7 @@ function height(blocks, clients, { width, nameWidth }) {
     sum + 24 + Math.ceil(tasks.length / measured(width, nameWidth, tasks.length).fit) * (clients * ROW_PX + 24), 0);
 }
 
-/** The clients and tasks around where somebody zoomed in, as many as fit; null where nobody did. */
+/** Return the clients and tasks around the zoomed cell, as many as fit; null without zoom. */
 function window_(application, blocks, { width, nameWidth }, query) {
   const [wanted, process] = (query.get("zoom") ?? "").split("|");
   const block = blocks.find(({ tasks }) => tasks.some((task) => task.task === wanted));
@@ -71,7 +71,7 @@ function around(all, at, most) {
   return all.slice(start, start + most);
 }
 
-/** Part tasks by their subtopology, both in the order of their numbers. */
+/** Group tasks by subtopology, both in numerical order. */
 function bands(tasks) {
   const bySubtopology = Map.groupBy(tasks, (task) => task.task.slice(0, task.task.lastIndexOf("_")));
   return [...bySubtopology]

@@ -1,4 +1,4 @@
-// The movements that are recommended: what, from where to where, how far behind, and why.
+// The recommended movements: task, source, destination, lag and reason.
 
 import { h } from "../shell/dom.js";
 import { ago, count, known, naturally, short as few } from "../shell/format.js";
@@ -15,7 +15,7 @@ const KINDS = {
   active: "caught up: hand over", standby: "standby", stateless: "stateless",
 };
 
-/** Assignors of Kafka's own: a leader that has one doesn't follow what is recommended. */
+/** Kafka's assignors: a leader with one doesn't follow recommendations. */
 const KAFKAS = new Set(["HighAvailabilityTaskAssignor", "LegacyStickyTaskAssignor", "StickyTaskAssignor", "FallbackPriorTaskAssignor"]);
 
 /** Describe the recommended movements; equal ones share a row. */
@@ -44,7 +44,7 @@ export function movements(app, ui, nowMs) {
     more(shown.length, rows.length, "moves", 100));
 }
 
-/** The lag as the matrix has it, if there is a copy already where the task is to go; else as it was decided by. */
+/** Return the lag of the copy at the destination, or without one the lag at the decision. */
 function lag(app, move, tasks, nowMs) {
   const copy = tasks.length === 1 ? indexed(app).copies.get(tasks[0])?.get(move.to) : undefined;
   if (!known(copy?.lag)) return h("td", { class: "number", title: known(move.lag) ? count(move.lag) : null }, few(move.lag));
@@ -52,7 +52,7 @@ function lag(app, move, tasks, nowMs) {
     lagWithAge(copy, nowMs));
 }
 
-/** Put movements that differ in nothing but their task into one row; warm-ups come first. */
+/** Group movements that differ only in their task; warm-ups first. */
 function together(movements) {
   const rows = new Map();
   for (const move of movements) {

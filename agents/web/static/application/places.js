@@ -1,4 +1,4 @@
-// Where the cells of a heat map are: how large, in how many rows, and which is where or next to which.
+// The layout of a heat map: cell sizes, rows, and the positions of cells.
 
 const CELL_MOST = 14;
 const TALL_PX = 640;
@@ -23,14 +23,14 @@ export function laidOut(blocks, clients, width, nameWidth) {
   return { pieces, height: y, cell: { w, h: tall } };
 }
 
-/** Two pixels where that isn't too tall, else one; less than one where even that is. */
+/** Return the width of a cell in px: what fits, but at least 2, or 1 or less if that is too tall. */
 function cellWidth(free, tasks, clients) {
   if (free / tasks >= 1) return Math.min(CELL_MOST, Math.floor(free / tasks));
   const tall = (width) => clients * Math.ceil((tasks * width) / free);
   return [2, 1].find((width) => tall(width) <= 2 * TALL_PX) ?? free / tasks;
 }
 
-/** Where a task of a client is on the canvas, in px; null where it isn't. */
+/** Return the position of a client's task on the canvas, in px; null if it has none. */
 export function boxOf({ pieces, cell, clients }, { task, client }) {
   const row = clients.findIndex((each) => each.process === client);
   for (const { tasks, x, y } of pieces) {
@@ -40,7 +40,7 @@ export function boxOf({ pieces, cell, clients }, { task, client }) {
   return null;
 }
 
-/** Which task of which client is at a place of the canvas, in px; null for none. */
+/** Return the task and client at a position of the canvas, in px; null for none. */
 export function cellAt({ pieces, cell, clients }, x, y) {
   for (const { tasks, x: left, y: top } of pieces) {
     const [column, row] = [Math.floor((x - left) / cell.w), Math.floor((y - top) / cell.h)];
@@ -51,7 +51,7 @@ export function cellAt({ pieces, cell, clients }, x, y) {
   return null;
 }
 
-/** Where a key goes from the cursor, the first cell where there is none; null for a key that goes nowhere. */
+/** Return the cell that a key moves the cursor to, the first without a cursor; null for other keys. */
 export function walked({ pieces, clients, cursor }, key) {
   const tasks = pieces.flatMap((piece) => piece.tasks);
   const column = tasks.findIndex((each) => each.task === cursor?.task);

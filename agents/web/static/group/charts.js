@@ -1,27 +1,27 @@
-// Figures over the last hours, with what happened as marks: descriptions, and what fills them.
+// Charts of the last hours or days, with events as marks.
 
 import { h } from "../shell/dom.js";
 import { ago, bytes, count, known, moment, short } from "../shell/format.js";
 
 const KINDS = { rebalance: "↻", verdict: "◆", movement: "→", reassignment: "⇄", connect: "⌁", service: "●" };
 const MARKS_SAID = 6;
-/** Beyond that the last figure isn't one of now: the history has one for minutes or hours. */
+/** An older last figure isn't current: the history's samples are minutes or hours apart. */
 const OLD_MS = 150_000;
 
-let library = null; // uPlot, once a chart is looked at
+let library = null; // uPlot, loaded with the first chart
 const plots = new Map();
 
-/** How far back charts go: the days, and what that is called. Without days it is what the service remembers. */
+/** The ranges of charts: days and label; without days, what the service keeps in memory. */
 const RANGES = [["", "6 hours"], ["1", "a day"], ["7", "a week"], ["30", "30 days"]];
 
-/** Describe buttons that choose how far back charts go. */
+/** Describe the buttons that choose the range. */
 const ranges = (chosen) => h("div", { class: "filters", role: "group", "aria-label": "How far back" },
   RANGES.map(([days, said]) => h("button", { key: days, type: "button", "data-choose": "days", "data-value": days,
     "aria-pressed": String(days === chosen) }, said)));
 
 /**
- * Describe charts of what `ui.recent` has; each is filled after it is drawn. `history`: the service
- * has more than the last hours.
+ * Describe charts of `ui.recent`; each is filled after it is drawn. `history`: the service has more
+ * than the last hours.
  */
 export function charts(wanted, ui, { history = false } = {}) {
   const { recent } = ui;
@@ -55,7 +55,7 @@ function nothing(recent) {
   return h("p", { class: "quiet" }, recent ? "Nothing is known of this time." : "Asking the service.");
 }
 
-/** Say each line of a chart: what it was last, how old that is where it is old, and what it was at most; null where that is now. */
+/** Return for each line of a chart its last value, its age if it is old, and its maximum, null if that is the last. */
 function said({ series, bytes: inBytes }, recent) {
   const figure = (value) => (inBytes ? bytes(value) : short(value));
   return series.filter(([name]) => recent.series[name]).map(([name, many, one = many]) => {

@@ -1,4 +1,4 @@
-// A group's page: how it fares, how that went, its tasks or connectors, its partitions.
+// A group's page: verdict, charts, tasks or connectors, partitions.
 
 import { served } from "../shell/address.js";
 import { h } from "../shell/dom.js";
@@ -14,12 +14,12 @@ import { partitions } from "./partitions.js";
 
 const CHARTS = [
   { id: "lag", title: "Lag", series: [["lag", "offsets", "offset"]] },
-  // Alike where a group keeps up: the first line is broad, and seen under the second.
+  // The lines coincide while a group keeps up: the first is broad, to be visible under the second.
   { id: "rates", title: "Records a second", series: [["produced_per_second", "produced"], ["committed_per_second", "committed"]], alike: true },
   { id: "copies", title: "Copies being built", series: [["warmups", "warm-ups", "warm-up"], ["restoring", "restoring"]] },
 ];
 
-/** Describe a group, or say that nobody knows it and what to do. */
+/** Describe a group, or that it is unknown and what to do. */
 export function group(state, name, ui, nowMs) {
   const { group: summary, application: streams, connect: workers } = state;
   if (!summary && !streams && !workers) return nobody(state, name);
@@ -50,7 +50,7 @@ function facts(summary, nowMs) {
   ].map(([term, ...says], at) => h("div", { key: at }, h("dt", null, term), h("dd", null, says)));
 }
 
-/** Link to the same group in Grafana, where the settings say where that is. */
+/** Describe a link to the group in Grafana, if the settings have its address. */
 function grafana(state, name) {
   const { grafana: address } = state.links ?? {};
   if (!/^https?:\/\//i.test(address ?? "") || !URL.canParse(address)) return null;
@@ -72,7 +72,7 @@ function nobody(state, name) {
     h("p", null, h("a", { href: served("") }, "All groups")))];
 }
 
-/** What stands in the window's title: the group, and what is being built. */
+/** Return the window's title: the group, and what is being built. */
 export function groupTitle(state, name) {
   const building = (state?.application?.tasks ?? []).flatMap((task) => task.copies).filter((copy) => copy.role === "warmup");
   return building.length ? `${name} · ${plural(building.length, "warm-up")}` : name;

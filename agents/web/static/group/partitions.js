@@ -1,4 +1,4 @@
-// A group's partitions: how each fares, how far it is behind, and who has it.
+// A group's partitions: verdict, lag, and assigned member.
 
 import { cells, more as declared } from "../shell/declared.js";
 import { h } from "../shell/dom.js";
@@ -7,7 +7,7 @@ import { more, portion, sortableHead, sorted } from "../shell/table.js";
 import { age, greatestFirst, status, worstFirst } from "../overview/status.js";
 
 const SHOWN = 20;
-/** The ends of logs that rest are told once a minute. */
+/** Unchanged end offsets are published once a minute. */
 const OLD_MS = 150_000;
 const COLUMNS = () => [
   { id: "partition", name: "Partition", compare: (a, b) => naturally(a.topic, b.topic) || a.partition - b.partition },
@@ -23,7 +23,7 @@ const COLUMNS = () => [
 const owner = (each) => each.client_id ?? each.member ?? "";
 const judged = (each) => ({ ...each, status: each.verdict });
 
-/** Describe the partitions that the query asks for, the worst first unless it says otherwise. */
+/** Describe the partitions that match the query, the worst first unless it sorts otherwise. */
 export function partitions(state, ui, nowMs) {
   const { query } = ui;
   const all = state.partitions ?? [];
@@ -48,8 +48,8 @@ export function partitions(state, ui, nowMs) {
 }
 
 /**
- * Where the log ends. Commits are read at once and ends are listed each second: a commit that lies
- * beyond the end is the newer of the two, unless the verdict says that the log lost its tail.
+ * Return the log end. Ends are listed each second, commits are read at once: a commit beyond the end
+ * is newer, unless the verdict says that the log was truncated.
  */
 function end(each, nowMs) {
   const newer = known(each.end_offset) && each.committed > each.end_offset && each.verdict !== "rewound";

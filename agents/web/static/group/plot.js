@@ -6,15 +6,15 @@ import { hideTip, showTip } from "../shell/tip.js";
 
 const HEIGHT = 132;
 const NEAR_PX = 6;
-/** Beyond so many seconds the axis has days. */
+/** A longer range in seconds has days on its axis. */
 const LONG_SECONDS = 40 * 3_600;
-/** Steps of an axis: half a group or half a warm-up is nothing. */
+/** Steps of an axis of counts: whole numbers only. */
 const WHOLE = Array.from({ length: 19 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
 const COLOURS = ["--plot", "--warmup", "--restoring"];
 const together = uPlot.sync("time");
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
-/** A chart in an element, which is given what to show as often as it changes. */
+/** A chart in an element, updated by `show`. */
 export class Plot {
   constructor(element) {
     this.element = element;
@@ -28,7 +28,7 @@ export class Plot {
     dark.addEventListener("change", this.recoloured);
   }
 
-  /** Show a chart's series; nothing is done where they are what is shown. */
+  /** Show series, unless they are shown already. */
   show(chart, recent, signs) {
     if (this.shown?.recent === recent) return;
     const names = chart.series.filter(([name]) => recent.series[name]).map(([name]) => name).join();
@@ -38,7 +38,7 @@ export class Plot {
     this.#draw();
   }
 
-  /** Take the chart away. */
+  /** Remove the chart. */
   end() {
     this.resized.disconnect();
     dark.removeEventListener("change", this.recoloured);
@@ -105,7 +105,7 @@ export class Plot {
     ctx.restore();
   }
 
-  /** Say what is under the pointer; only the chart that it is over does. */
+  /** Show the values under the pointer, on the chart that it is over. */
   #point(plot, series, figure) {
     const { left, idx, event } = plot.cursor;
     if (!event || !this.element.contains(event.target)) return;

@@ -1,4 +1,4 @@
-// What it took each Streams application since an instance joined or left: side by side, to be compared.
+// The last change of members of each Streams application, and its cost, side by side.
 
 import { toGroup } from "../shell/address.js";
 import { h } from "../shell/dom.js";
@@ -7,10 +7,10 @@ import { word } from "../shell/glossary.js";
 import { head, more, portion } from "../shell/table.js";
 
 const SHOWN = 6;
-/** An application that has been at rest for longer is left out. */
+/** Applications that have been at rest for longer are left out. */
 const KEPT_MS = 3_600_000;
 
-/** Describe the applications that aren't at rest, or haven't been for long; nothing where there are none. */
+/** Describe the applications that aren't at rest, or came to rest recently; nothing if there are none. */
 export function changes(groups, ui, nowMs) {
   const rows = (groups ?? []).filter(({ application }) => application?.change
     && (!known(application.change.at_rest_ms) || nowMs - application.change.at_rest_ms < KEPT_MS));
@@ -48,7 +48,7 @@ function rest({ at_ms: at, at_rest_ms: end }, nowMs, notYet, kind = "unsure") {
   return h("span", { class: kind }, `${notYet} ${duration(Math.max(0, nowMs - at) / 1000)}`);
 }
 
-/** Say the same of one application, as a fact. */
+/** Describe the change of one application, as a fact. */
 export function changeFact(change, nowMs) {
   return [word("rebalance", `Since ${change.text}`), h("b", null, plural(change.copies, "copy", "copies")),
     known(change.at_rest_ms) ? " built, " : " begun, ", plural(change.rebalances, "rebalance"), ", ",

@@ -1,7 +1,7 @@
-// Every group: how it fares and why, how far it is behind, and how that went.
+// Every group: its verdict and reason, its lag, and the lag's recent course.
 
 import { toGroup } from "../shell/address.js";
-import { cells, more as declared, worst } from "../shell/declared.js";
+import { cells, look, more as declared, worst } from "../shell/declared.js";
 import { h } from "../shell/dom.js";
 import { ago, count, countdown, known, naturally, plural, short } from "../shell/format.js";
 import { more, portion, sortableHead, sorted } from "../shell/table.js";
@@ -21,7 +21,7 @@ const COLUMNS = () => [
 
 const isKind = (each, kind) => (kind === "streams" ? each.application : each.connect) !== undefined;
 
-/** Describe the groups that the query asks for, the worst first unless it says otherwise. */
+/** Describe the groups that match the query, the worst first unless it sorts otherwise. */
 export function groups(state, ui, nowMs) {
   const { query } = ui;
   const all = state.groups ?? [];
@@ -57,7 +57,7 @@ export function groups(state, ui, nowMs) {
     notTold(state.groups_not_told));
 }
 
-/** Buttons that leave only groups of a verdict, or of a kind; `statuses` counts those that aren't told, too. */
+/** Buttons that filter groups by verdict or kind; `statuses` also counts groups that were left out. */
 function filters(wanted, counted, query, statuses) {
   const byStatus = Map.groupBy(wanted, (each) => each.status ?? "unknown");
   const number = (verdict) => count(statuses?.[verdict] ?? byStatus.get(verdict)?.length ?? 0);
@@ -75,7 +75,7 @@ function filter(choice, value, query, said) {
     "aria-pressed": String(pressed) }, said);
 }
 
-/** Say how many groups are left out, and why; nothing where all are there. */
+/** Describe how many groups are left out, and why; nothing if none are. */
 function notTold(counts) {
   const said = [
     counts?.ignored && `${plural(counts.ignored, "group")} ignored by the settings`,
@@ -85,7 +85,7 @@ function notTold(counts) {
   return said.length > 0 && h("p", { class: "quiet" }, `${said.join(", ")}.`);
 }
 
-/** Describe a group in two rows: its figures; what it is and, where it isn't well, why. */
+/** Describe a group in two rows: its figures; its kind and, if its verdict is bad, the reason. */
 function about(each, largest, nowMs) {
   const why = each.status !== "ok" && each.why;
   const href = toGroup(each.group);
@@ -107,8 +107,8 @@ function about(each, largest, nowMs) {
 }
 
 /**
- * What it is, how large, its generation: classic, 2 members, 12 partitions, generation 4;
- * of a query of Spark's the last batch that it committed: spark, 12 partitions, batch 41, 8 s ago.
+ * Return a group's kind, size and generation (classic, 2 members, 12 partitions, generation 4), for a
+ * Spark query its last committed batch (spark, 12 partitions, batch 41, 8 s ago).
  */
 export const kind = (each, nowMs) => [
   each.group_type,
@@ -135,7 +135,7 @@ function connect({ workers, connectors, unassigned, contradictions, result }) {
     unassigned > 0 && h("span", { class: "chip unsure" }, `${count(unassigned)} unassigned`), verdict(result));
 }
 
-const RESULTS = { match: ["ok", "✓"], mismatch: ["bad", "✗"], undetermined: ["unsure", "?"] };
-
-const verdict = (result) => Object.hasOwn(RESULTS, result ?? "")
-  && h("span", { class: RESULTS[result][0] }, `${RESULTS[result][1]} ${result}`);
+function verdict(result) {
+  const [colour, sign] = look("decisions", result);
+  return known(result) && h("span", { class: colour }, `${sign} ${result}`);
+}

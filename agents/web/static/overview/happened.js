@@ -1,4 +1,4 @@
-// What just happened: events with their reasons, the newest first.
+// Recent events with their reasons, the newest first.
 
 import { toGroup } from "../shell/address.js";
 import { h } from "../shell/dom.js";
@@ -11,7 +11,7 @@ const KINDS = {
   reassignment: ["⇄", "reassignment"], connect: ["⌁", "Connect"], service: ["●", "caughtup"],
 };
 
-/** Describe a feed. `group`: the page is that group's, so its events needn't name it. */
+/** Describe the events. `group`: the page is that group's, so its events don't name it. */
 export function happened(feed, ui, nowMs, group = null) {
   const all = feed ?? [];
   const shown = portion(ui.query, "events", SHOWN);

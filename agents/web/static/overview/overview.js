@@ -1,4 +1,4 @@
-// The entrance: every group, what just happened, and what moves between brokers.
+// The overview: every group, recent events, and partitions in movement.
 
 import { served } from "../shell/address.js";
 import { h } from "../shell/dom.js";
@@ -34,7 +34,7 @@ export function overview(state, ui, nowMs) {
     h("div", { key: "main", class: "column" }, charts(CHARTS, ui), changes(state.groups, ui, nowMs),
       groups(state, ui, nowMs)),
     h("div", { key: "side", class: "column" },
-      moving > 0 && moved, // somebody waits for it: before what is over
+      moving > 0 && moved, // in progress: above recent events
       happened(state.feed, ui, nowMs),
       moving === 0 && moved,
       streams(state, nowMs),
@@ -42,7 +42,7 @@ export function overview(state, ui, nowMs) {
   ];
 }
 
-/** What stands in the window's title: what is being built. */
+/** Return the window's title: what is being built. */
 export function building(state) {
   const warmups = (state.groups ?? []).reduce((sum, each) => sum + (each.application?.copies?.warmup ?? 0), 0);
   return warmups ? plural(warmups, "warm-up") : "";

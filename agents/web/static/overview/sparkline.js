@@ -6,7 +6,7 @@ import { known, short } from "../shell/format.js";
 const WIDTH = 90;
 const HEIGHT = 20;
 
-/** Describe samples, oldest first; null is unknown, and leaves a gap. Nothing where fewer than two are known. */
+/** Describe samples, oldest first; null (unknown) leaves a gap. Nothing if fewer than two are known. */
 export function sparkline(samples, what) {
   const values = (samples ?? []).filter(known);
   if (values.length < 2) return null;

@@ -7,10 +7,10 @@ import { duration, known, moment } from "../shell/format.js";
 /** Describe a verdict: its sign and its word. */
 export const status = (word) => verdict("lag", word);
 
-/** How old the oldest unread record is; what was there at the oldest look is older than is known. */
+/** Return the age of the oldest unread record, a lower bound if it existed at the first observation. */
 export const age = (each) => `${each.lag_seconds_method === "at_least" ? "≥ " : ""}${duration(each.lag_seconds)}`;
 
-/** Say for how long a group hasn't been ok: for 22 min; with a `+` where it may be longer. Null where it is. */
+/** Return for how long a group hasn't been ok (for 22 min or more); null if it is ok. */
 export function lasting(each, nowMs) {
   if (!known(each.since_ms)) return null;
   const said = duration((nowMs - each.since_ms) / 1000);

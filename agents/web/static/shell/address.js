@@ -1,22 +1,22 @@
-// Addresses of the page: which view is looked at, and what the query string says of it.
+// Addresses of the page: the view, and its query string.
 
-/** Where the page is served: the service's root, or the prefix that a proxy gives it. */
+/** The base path: the service's root, or a proxy's prefix. */
 const ROOT = new URL(".", document.baseURI);
 const VIEWS = new Map([
   ["", "overview"], ["index.html", "overview"], ["reassignments", "reassignments"], ["connect", "connect"],
   ["streams", "streams"], ["health", "health"],
 ]);
 
-/** The address of something that the service serves: `api/recent`, `metrics`. */
+/** Return the address of an endpoint such as `api/recent`. */
 export const served = (path) => new URL(path, ROOT).href;
 
-/** The address of a group's page; null for a name that no path can have. */
+/** Return the address of a group's page, null for a name that no path can have. */
 export function toGroup(name) {
   if (name === "" || name === "." || name === "..") return null;
   return served(`groups/${encodeURIComponent(name.toWellFormed?.() ?? name)}`);
 }
 
-/** Return what the address bar says: the view, the group of a group's view, and the query. */
+/** Return the current view, its group, and the query, from the address bar. */
 export function here() {
   const query = new URLSearchParams(location.search);
   const [first, ...rest] = location.pathname.slice(ROOT.pathname.length).split("/");
@@ -28,18 +28,18 @@ function decoded(text) {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text; // a per cent sign that encodes nothing
+    return text; // malformed percent-encoding
   }
 }
 
-/** Is it an address that this page shows itself, without being loaded anew? */
+/** Return whether the page can show an address without reloading. */
 function isOurs(url) {
   if (url.origin !== ROOT.origin || !url.pathname.startsWith(ROOT.pathname)) return false;
   const [first, ...rest] = url.pathname.slice(ROOT.pathname.length).split("/");
   return first === "groups" ? rest.join("") !== "" : VIEWS.has(first) && rest.length === 0;
 }
 
-/** Call `onMove` when somebody follows a link of the page, or goes back or forth. */
+/** Call `onMove` when the user follows a link of the page, or goes back or forward. */
 export function installLinks(onMove) {
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a[href]");
@@ -54,7 +54,7 @@ export function installLinks(onMove) {
   addEventListener("popstate", () => onMove({ forward: false }));
 }
 
-/** Put choices into the query string, in place: null takes one out. */
+/** Set parameters of the query string in place; null removes one. */
 export function choose(choices) {
   const url = new URL(location.href);
   for (const [name, value] of Object.entries(choices)) {

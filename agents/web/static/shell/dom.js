@@ -1,4 +1,4 @@
-// A description of elements, and the smallest change that makes the document match it.
+// Descriptions of elements, and the smallest change that makes the document match them.
 //
 // Text reaches the document through text nodes and setAttribute only, so nothing that Kafka
 // clients choose (group, topic and client names) can become markup.
@@ -71,7 +71,7 @@ function update(element, description) {
     if (old[name] !== value) set(element, name, value);
   }
   descriptions.set(element, description);
-  if (!description.props.opaque) patch(element, description.children); // opaque: somebody else fills it
+  if (!description.props.opaque) patch(element, description.children); // opaque: filled elsewhere
 }
 
 function set(element, name, value) {
@@ -92,7 +92,7 @@ function set(element, name, value) {
 
 const memos = new Map();
 
-/** Return the same description while `inputs` (a string) are the same, so that it isn't compared. */
+/** Return the same description while `inputs` (a string) are the same, to skip comparing it. */
 export function memo(key, inputs, describe) {
   const known = memos.get(key);
   if (known?.inputs === inputs) return known.description;
@@ -101,5 +101,5 @@ export function memo(key, inputs, describe) {
   return description;
 }
 
-/** Forget what was described: another view is looked at. */
+/** Forget memoised descriptions, for another view. */
 export const forget = () => memos.clear();

@@ -1,17 +1,17 @@
-// A view as the service pushes it, or as it answers when pushing doesn't work.
+// Follows a view: pushed by the service, or polled if pushing doesn't work.
 
 import { served } from "./address.js";
 
 const SCHEMA = 2;
 const POLL_MS = 2000;
 const RETRY_STREAM_MS = 15000;
-/** The service speaks about once a second: a stream that says nothing for so long is dead. */
+/** The service pushes about once a second: a stream silent for this long is dead. */
 const SILENT_MS = 20000;
 
 /**
- * Follow a view (`query`: as `view=overview`) until the function that is returned is called.
- * `onState(state)` gets each state; `onLink(link)` gets how it comes: `live` (pushed), `polling`,
- * `lost`, or `unreadable` (what came isn't a state this page knows).
+ * Follow a view (`query`: as `view=overview`) until the returned function is called. `onState(state)`
+ * gets each state; `onLink(link)` gets `live` (pushed), `polling`, `lost`, or `unreadable` (an unknown
+ * format).
  */
 export function follow(query, onState, onLink) {
   let source = null;
@@ -41,7 +41,7 @@ export function follow(query, onState, onLink) {
     try {
       const answer = await fetch(served(`api/view?${query}`), { cache: "no-store" });
       const text = await answer.text();
-      if (over || source?.heard) return; // pushed in the meantime: newer
+      if (over || source?.heard) return; // a newer state was pushed meanwhile
       if (!answer.ok && !text.startsWith("{")) onLink("lost");
       else if (take(text)) onLink("polling");
     } catch {
@@ -77,7 +77,7 @@ export function follow(query, onState, onLink) {
     poll();
   };
 
-  poll(); // the stream speaks on changes: the first state is asked for
+  poll(); // the first state
   open();
   return () => {
     over = true;

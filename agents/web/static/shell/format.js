@@ -37,7 +37,7 @@ export function duration(seconds) {
   return `${rounded(seconds / 3600, 1).replace(/\B(?=(\d{3})+(?!\d))/g, ",")} h`;
 }
 
-/** Round as Python does: what lies right between two goes to the even digit. */
+/** Round as Python does, half to even. */
 function rounded(value, digits = 0) {
   const text = value.toFixed(digits);
   const between = Math.abs(value * (digits ? 4 : 2) % 2) === 1;
@@ -45,7 +45,7 @@ function rounded(value, digits = 0) {
 }
 
 const brokers = (each) => (each ?? []).join(",");
-/** How figures are written, by the unit of their column: the units of agents/columns.py. */
+/** The formats of figures, by unit: the units of agents/columns.py. */
 const UNITS = {
   text: (value) => (known(value) ? String(value) : ""),
   partition: (topic, partition) => `${topic}-${partition}`,
@@ -56,30 +56,30 @@ const UNITS = {
   "time to go": (seconds, never) => (never ? "never" : known(seconds) ? duration(seconds) : ""),
 };
 
-/** Write figures in their unit; nothing where they aren't known. */
+/** Return figures in their unit, empty if unknown. */
 export const written = (unit, values) => UNITS[unit](...values);
 
-/** A moment against now, both in ms: in 42 s, now, overdue by 5 s. */
+/** A time relative to now, both in ms: in 42 s, now, overdue by 5 s. */
 export function countdown(dueMs, nowMs) {
   const seconds = Math.round((dueMs - nowMs) / 1000);
   if (seconds === 0) return "now";
   return seconds > 0 ? `in ${duration(seconds)}` : `overdue by ${duration(-seconds)}`;
 }
 
-/** How long ago a moment was, both in ms. */
+/** How long ago a time was, both in ms. */
 export const ago = (atMs, nowMs) => `${duration(Math.max(0, nowMs - atMs) / 1000)} ago`;
 
 const hours = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const days = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 const dated = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 
-/** A moment as this place's clocks have it: 14:02:31. */
+/** A time in the local time zone: 14:02:31. */
 export const clockTime = (atMs) => (known(atMs) ? hours.format(atMs) : UNKNOWN);
 
-/** The day of a moment: 18 Nov. */
+/** The day of a time: 18 Nov. */
 export const day = (atMs) => days.format(atMs);
 
-/** A moment with its day, for titles. */
+/** A time with its day, for titles. */
 export const moment = (atMs) => (known(atMs) ? dated.format(atMs) : UNKNOWN);
 
 /** The share of a lag bar: 0 is caught up, one half is exactly the acceptable lag, 1 is endless. */

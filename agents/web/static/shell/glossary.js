@@ -1,4 +1,4 @@
-// What every word of the page means, in a sentence: a dialog that `?` opens.
+// The glossary of the page: a dialog that `?` opens.
 
 import { h, patch } from "./dom.js";
 
@@ -45,18 +45,22 @@ const WORDS = [
 const dialog = () => document.getElementById("glossary");
 const idOf = (word) => `word-${word.replaceAll(" ", "-")}`;
 
-/** Draw a word that opens its explanation; no stop for the tab key, which has one in `?`. */
+/** Describe a word that opens its explanation; not a tab stop, as `?` is one. */
 export const word = (name, text = name) =>
   h("button", { type: "button", class: "word", tabindex: -1, "data-word": name, "aria-haspopup": "dialog" }, text);
 
-/** Open the dialog, at a word if one is given; `docs` is the address of the documentation, if there is one. */
+/** Where the documentation explains a word: browsers scroll to its text, in which a dash must be escaped. */
+const inDocs = (docs, text) =>
+  new URL(`glossary/#:~:text=${encodeURIComponent(text).replaceAll("-", "%2D")}`, `${docs.replace(/\/$/, "")}/`).href;
+
+/** Open the dialog, at a word if given; `docs` is the documentation's address, if set. */
 export function openGlossary(docs, name) {
   patch(dialog(), [
     h("div", { class: "tools" }, h("h2", { id: "glossary-title" }, "What the terms mean"),
       h("button", { type: "button", "data-close": true, autofocus: true }, "Close")),
     h("dl", null, WORDS.map(([each, says]) => h("div", { key: each, id: idOf(each), class: each === name ? "wanted" : "" },
       h("dt", null, each), h("dd", null, says, docs && [" ",
-        h("a", { href: new URL(`glossary/#${each.replaceAll(" ", "-")}`, `${docs.replace(/\/$/, "")}/`).href,
+        h("a", { href: inDocs(docs, each),
           target: "_blank", rel: "noreferrer", "aria-label": `${each}, in the documentation` }, "more")])))),
     h("h3", null, "Keys"),
     h("p", null, "? opens this list. / goes to the search. The arrow keys move in a matrix and in a heat map; Home and End go to the ends of a row; Enter on a heat map shows its cells. Esc closes."),

@@ -1,4 +1,4 @@
-// Keys: arrows inside a matrix, which is one stop for the tab key, however many tasks there are.
+// Arrow keys inside a matrix, which is a single tab stop.
 
 /** Call `onFocus(cell)` whenever a cell of a matrix takes the focus. */
 export function installKeys(onFocus) {
@@ -20,7 +20,7 @@ export function installKeys(onFocus) {
 
 function neighbour(cell, key) {
   const cells = [...cell.closest("[data-matrix]").querySelectorAll("[data-cell]")];
-  const row = cells.filter((each) => each.dataset.row === cell.dataset.row); // goes on in the next band
+  const row = cells.filter((each) => each.dataset.row === cell.dataset.row); // continues in the next band
   const at = row.indexOf(cell);
   const column = [...cell.closest("tbody").rows].map((each) => each.cells[cell.cellIndex]);
   const line = column.indexOf(cell);

@@ -1,12 +1,12 @@
-// Names that are too long for their place: without what all share, and elided in their middle.
+// Shortened names: without their common prefix and suffix, and elided in their middle.
 
 const SEPARATOR = /[-._:/@ ]/;
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}\u202a-\u202e\u2066-\u2069]/u;
 
-/** A name inside a text (a title, a label): its direction, and what it overrides, ends with it. */
+/** Isolate the text direction of a name inside a text. */
 export const isolated = (name) => (RIGHT_TO_LEFT.test(name) ? `\u2068${name}\u2069` : name);
 
-/** Cut a name to `most` characters, in its middle: both ends tell more. */
+/** Cut a name to `most` characters, in its middle. */
 export function elided(name, most) {
   const characters = [...name];
   if (characters.length <= most) return name;
@@ -15,8 +15,8 @@ export function elided(name, most) {
 }
 
 /**
- * Shorten names that stand below each other to `most` characters: `of(name)` has each one's, `common`
- * what was left out of all of them, as `prefix…suffix`. No two become the same.
+ * Shorten names of one column to `most` characters, all different: `of(name)` returns a shortened
+ * name, `common` is what was left out of all, as `prefix…suffix`.
  */
 export function shortened(names, most) {
   const all = [...new Set(names)];
@@ -27,7 +27,7 @@ export function shortened(names, most) {
     [name, elided(name.slice(prefix.length, name.length - suffix.length), most)]));
   const bySame = Map.groupBy(all, (name) => short.get(name));
   for (const same of [...bySame.values()].filter((each) => each.length > 1)) {
-    // Cut where they differ: begin there instead, or number those that differ beyond that, too.
+    // The cut part differs: cut elsewhere, or number names that are still equal.
     const start = charactersShared(same);
     for (const name of same) short.set(name, `…${elided(name.slice(start), most - 1)}`);
     if (new Set(same.map((name) => short.get(name))).size < same.length) {
@@ -44,7 +44,7 @@ function charactersShared(names) {
   return at;
 }
 
-/** What all begin with, up to and with a separator, so that words stay whole. */
+/** Return the common prefix, up to a separator, so that words stay whole. */
 function sharedStart(names) {
   let at = charactersShared(names);
   while (at > 0 && !SEPARATOR.test(names[0][at - 1])) at -= 1;

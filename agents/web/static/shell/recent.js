@@ -1,4 +1,4 @@
-// Figures over time: the last hours, asked for every ten seconds, or days of the history.
+// Data of charts: the last hours, requested every ten seconds, or days of the history.
 
 import { served } from "./address.js";
 
@@ -8,8 +8,8 @@ const AFTER_A_FAILURE_MS = 30_000;
 const DAYS_EVERY_MS = 300_000;
 
 /**
- * Ask for `path` until the function that is returned is called; `onRecent` gets each answer, and
- * `{ problem }` where the history can't be read.
+ * Request `path` repeatedly until the returned function is called; `onRecent` gets each answer, or
+ * `{ problem }` if the history can't be read.
  */
 export function followRecent(path, onRecent) {
   const days = path.includes("/history?");
@@ -29,7 +29,7 @@ export function followRecent(path, onRecent) {
         if (!over) onRecent({ problem });
       }
     } catch {
-      // The view's own connection says what is wrong.
+      // The view's own connection reports the problem.
     }
     if (!over) timer = setTimeout(ask, next);
   };

@@ -1,9 +1,9 @@
-// Tables whose columns sort, and whose rows come in portions.
+// Tables with sortable columns, whose rows are shown in portions.
 
 import { h } from "./dom.js";
 import { count } from "./format.js";
 
-/** Head a table: columns of words, columns of numbers; `spare` are those that a narrow page leaves out. */
+/** Describe a table's head; `spare` columns are left out on a narrow page. */
 export function head(words, numbers, ...spare) {
   const column = (kind) => (word) =>
     h("th", { scope: "col", class: `${kind}${spare.includes(word) ? " spare" : ""}` }, word);
@@ -11,7 +11,7 @@ export function head(words, numbers, ...spare) {
 }
 
 /**
- * Head a table that sorts. `columns`: { id, name, number?, spare?, compare? }; without `compare` a
+ * Describe the head of a sortable table. `columns`: { id, name, number?, spare?, compare? }; without `compare` a
  * column doesn't sort. `sort`: the chosen id, with `-` before it for the other way round.
  */
 export function sortableHead(columns, sort, choice = "sort") {
@@ -27,7 +27,7 @@ export function sortableHead(columns, sort, choice = "sort") {
   })));
 }
 
-/** Sort rows by the chosen column: worst or greatest first; the service's order where none is chosen. */
+/** Sort rows by the chosen column, worst or greatest first; the service's order without one. */
 export function sorted(rows, columns, sort) {
   if (!sort) return rows;
   const column = columns.find((each) => each.id === sort.replace(/^-/, ""));
@@ -36,7 +36,7 @@ export function sorted(rows, columns, sort) {
   return [...rows].sort((a, b) => way * column.compare(a, b));
 }
 
-/** Say how many rows are left out, with a button that shows more of them; nothing where all are shown. */
+/** Describe the number of hidden rows, with a button that shows more; nothing if all are shown. */
 export function more(shown, all, choice, step, noun = "") {
   return all > shown && h("p", { class: "more" },
     h("button", { type: "button", "data-choose": choice, "data-value": String(shown + step) },
@@ -44,5 +44,5 @@ export function more(shown, all, choice, step, noun = "") {
     all - shown > step && h("span", { class: "quiet" }, ` ${count(all - shown)} left out${noun}.`));
 }
 
-/** Return how many rows to show: what was chosen, or `most`. */
+/** Return the number of rows to show: the user's choice, or `most`. */
 export const portion = (query, choice, most) => Math.max(most, Math.min(5000, Number(query.get(choice)) || 0));

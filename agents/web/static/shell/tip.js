@@ -1,4 +1,4 @@
-// A tip beside what is under the pointer or the focus.
+// A tooltip for the element under the pointer or the focus.
 
 import { h, patch } from "./dom.js";
 
@@ -12,10 +12,10 @@ export function showTip([title, ...rest], box) {
   place(tip, box);
 }
 
-/** Take the tip away. */
+/** Hide the tip. */
 export function hideTip() { at().hidden = true; }
 
-/** Show a tip for whatever `linesOf(element, event)` returns lines for; null is for none. */
+/** Show tips with the lines that `linesOf(element, event)` returns, null for none. */
 export function installTip(linesOf) {
   const look = (event) => {
     const element = event.target.closest?.("[data-cell]");

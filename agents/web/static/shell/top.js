@@ -1,4 +1,4 @@
-// What every view has: the service's name and state on top, what it has to say, and ways out below.
+// The parts of every view: header with the service's state, notices, footer with links.
 
 import { served } from "./address.js";
 import { h } from "./dom.js";
@@ -15,7 +15,7 @@ const PLACES = [
   ["", "overview", "Overview"], ["reassignments", "reassignments", "Reassignments"], ["connect", "connect", "Connect"],
   ["streams", "streams", "Spark"], ["health", "health", "Health"],
 ];
-/** Kinds of addresses that a link may have: settings are not markup, and no scripts either. */
+/** The allowed schemes of links from settings: no scripts. */
 const isWeb = (url) => /^https?:\/\//i.test(url ?? "");
 
 /** Describe the header. */
@@ -33,7 +33,7 @@ export function top(state, link, view) {
   ].filter(Boolean);
 }
 
-/** Describe what somebody has to know before reading on. `age`: seconds since the last state was made. */
+/** Describe the notices. `age`: seconds since the last state was made. */
 export function notices(state, link, age) {
   const said = [];
   if (link === "lost") {
@@ -55,7 +55,7 @@ export function notices(state, link, age) {
   return said;
 }
 
-/** Describe the footer: what the service has read, and where more is. */
+/** Describe the footer: what the service has read, and links. */
 export function bottom(state) {
   if (!state) return [];
   const { grafana, docs, runbooks } = state.links ?? {};

@@ -1,6 +1,7 @@
-// A Connect group: what contradicts what, what waits until when, and workers × connectors and tasks.
+// A Connect group: contradictions, delayed work, and workers × connectors and tasks.
 
 import { toGroup } from "../shell/address.js";
+import { look } from "../shell/declared.js";
 import { h } from "../shell/dom.js";
 import { ago, count, countdown, duration, known, naturally, plural } from "../shell/format.js";
 import { word } from "../shell/glossary.js";
@@ -8,19 +9,6 @@ import { word } from "../shell/glossary.js";
 const CONTRADICTIONS_SHOWN = 30;
 const UNASSIGNED_SHOWN = 30;
 const CONNECTORS_SHOWN = 40;
-const VERDICTS = {
-  match: ["ok", "✓", "the same as Kafka's own assignor"],
-  mismatch: ["bad", "✗", "differently from Kafka's own assignor"],
-  undetermined: ["unsure", "?", "not known: an input is missing"],
-};
-/** Every contradiction: its colour, a sign of its own, and what it is called. */
-const CONTRADICTIONS = {
-  failed: ["bad", "✖", "failed"],
-  zombie: ["bad", "☠", "zombie"],
-  unassigned: ["bad", "∅", "unassigned"],
-  not_running: ["unsure", "◌", "does not run"],
-  fewer_tasks: ["unsure", "△", "no tasks"],
-};
 const DELAYED = {
   departed: "a worker left, and its work waits for it",
   waiting: "work waits for a worker that left",
@@ -30,12 +18,12 @@ const OUTCOMES = {
   away: ["unsure", "is away"], in_time: ["ok", "came back in time"],
   late: ["unsure", "came back late"], gone: ["bad", "is gone"],
 };
-/** What a status looks like: the class of its cell. */
+/** The class of a cell for each status. */
 const STATES = {
   RUNNING: "active", PAUSED: "standby", STOPPED: "standby", RESTARTING: "warmup", UNASSIGNED: "warmup", FAILED: "cold",
 };
 
-/** What a piece of each class is, in words. */
+/** The meaning of each class, for the legend. */
 const LOOKS = {
   active: "running", standby: "paused or stopped", warmup: "not running yet", cold: "failed",
   none: "nobody has it, or its worker has said nothing of it",
@@ -45,7 +33,7 @@ const LOOKS = {
 export function connect(group, nowMs, linked = false) {
   const key = `connect:${group.group}`;
   const wrong = group.contradictions.filter((each) => !each.waits).length;
-  const [kind, sign] = VERDICTS[group.result] ?? ["unsure", "?"];
+  const [kind, sign] = look("decisions", group.result);
   const href = linked && toGroup(group.group);
   return h("section", { key, class: "app panel connect", "aria-label": `Connect group ${group.group}` },
     h("div", { class: "tools" },
@@ -80,7 +68,7 @@ function contradictions(group, nowMs) {
   return h("section", { key: "contradictions" },
     h("h4", null, word("contradiction", "Contradictions")),
     h("ul", { class: "contradictions" }, shown.map((each) => {
-      const [kind, sign, what] = CONTRADICTIONS[each.contradiction] ?? ["unsure", "?", each.contradiction];
+      const [kind, sign, what] = look("contradictions", each.contradiction);
       return h("li", { key: `${each.contradiction} ${each.connector} ${each.task}`, class: "movement" },
         h("span", { class: `${each.waits ? "unsure" : kind} together` },
           h("span", { class: "sign", "aria-hidden": "true" }, sign), ` ${what} `),
@@ -93,14 +81,14 @@ function contradictions(group, nowMs) {
       && h("p", { class: "quiet" }, `${count(group.contradictions.length - shown.length)} more`));
 }
 
-/** Why a status contradicts: without the word that stands before it already. */
+/** Return the reason of a contradiction, without the word before it. */
 function because({ why, waits }, what) {
   const said = why.startsWith(`${what}: `) ? why.slice(what.length + 2) : why;
   return waits ? `${said}; this may end with the delay` : said;
 }
 
 function facts(group, nowMs) {
-  const [kind, sign, meaning] = VERDICTS[group.result] ?? ["unsure", "?", group.result];
+  const [kind, sign, meaning] = look("decisions", group.result);
   const said = [[word(group.result, "The leader decided"), h("b", { class: kind }, `${sign} ${meaning}`),
     group.why && h("span", { class: "why" }, group.why)]];
   if (known(group.empty_since_ms)) said.push(["Workers", h("b", { class: "bad" }, `none for ${duration((nowMs - group.empty_since_ms) / 1000)}`)]);
@@ -148,7 +136,7 @@ function unassigned(group, nowMs) {
       && h("p", { class: "quiet" }, `${count(group.unassigned.length - shown.length)} more`));
 }
 
-/** Workers down, connectors across: in each cell the connector and its tasks that the worker has. */
+/** Describe a table of workers × connectors: in each cell the worker's tasks of the connector. */
 function matrix(group) {
   const names = [...new Set(group.items.map((each) => each.connector))].sort(naturally);
   const shown = names.slice(0, CONNECTORS_SHOWN);
@@ -171,9 +159,9 @@ function matrix(group) {
     names.length > shown.length && h("p", { class: "quiet" }, `${plural(names.length - shown.length, "connector")} more`));
 }
 
-/** What the pieces are, and what those colours mean that are there. */
+/** Describe the legend, with the colours that occur. */
 function legend(group) {
-  const there = new Set(group.items.flatMap((item) => (item.workers.length ? item.workers : [""]).map((worker) => look(item, worker))));
+  const there = new Set(group.items.flatMap((item) => (item.workers.length ? item.workers : [""]).map((worker) => cellClass(item, worker))));
   const states = Object.entries(LOOKS).filter(([kind]) => there.has(kind));
   return h("ul", { class: "legend", "aria-label": "Legend" },
     h("li", { key: "pieces" }, "C is the connector, a number its task"),
@@ -182,14 +170,14 @@ function legend(group) {
 }
 
 /** The class of a piece's cell: by what its worker said of it. */
-const look = (item, worker) => (worker && item.said_by === worker ? STATES[item.state] : null) ?? "none";
+const cellClass = (item, worker) => (worker && item.said_by === worker ? STATES[item.state] : null) ?? "none";
 
-/** A connector or a task as its worker said that it is; what another one said of it isn't its state. */
+/** Describe a connector or a task, with its status. */
 function piece(item, worker) {
   const said = known(item.state)
     ? `${item.state} on ${item.said_by}, generation ${count(item.said_generation)}${item.error ? `: ${item.error}` : ""}`
     : "no status was reported";
-  return h("span", { key: item.name, class: `kind ${look(item, worker)}`,
+  return h("span", { key: item.name, class: `kind ${cellClass(item, worker)}`,
     title: `${item.name}: ${said}`, "aria-label": `${item.name}: ${said}` }, known(item.task) ? item.task : "C");
 }
 
@@ -209,7 +197,7 @@ function connectors(group, nowMs) {
         h("td", null, progress(each, nowMs)))))));
 }
 
-/** How far a sink is behind, or how old the offsets of a source are. */
+/** Return a sink's lag, or the age of a source's offsets. */
 function progress(each, nowMs) {
   if (each.type === "sink") return `${plural(each.lag, "offset")} behind`;
   return known(each.offsets_at_ms) ? ["offsets stored ", h("span", { class: "together" }, ago(each.offsets_at_ms, nowMs))] : "no offsets stored";
@@ -219,7 +207,7 @@ function history(group, nowMs) {
   return group.history.length > 0 && h("section", { key: "history" },
     h("h4", null, "Generations"),
     h("ol", { class: "history" }, group.history.map((each) => {
-      const [kind, sign] = VERDICTS[each.result] ?? ["unsure", "?"];
+      const [kind, sign] = look("decisions", each.result);
       return h("li", { key: `${each.generation} ${each.at_ms}` },
         h("b", null, each.generation), h("span", { class: kind, title: each.why || each.result }, ` ${sign} `),
         h("span", { class: "unseen" }, each.result),

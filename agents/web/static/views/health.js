@@ -1,4 +1,4 @@
-// The service itself: its parts, what it reads, and what it could not work out, take or write.
+// The service itself: its parts, its reader, failures, refused records, and unwritten ones.
 
 import { h } from "../shell/dom.js";
 import { ago, count, plural, short } from "../shell/format.js";
@@ -6,7 +6,7 @@ import { word } from "../shell/glossary.js";
 import { head } from "../shell/table.js";
 import { happened } from "../overview/happened.js";
 
-/** Describe what failed, was refused or not written; nothing where all is well. */
+/** Describe failures, refused records and unwritten ones; nothing if there are none. */
 export function health(state, nowMs) {
   const failed = state.faults ?? [];
   const refused = state.refused ?? [];
@@ -33,7 +33,7 @@ export function health(state, nowMs) {
         `${each.reason}: ${each.message}`, ago(each.at_ms, nowMs)))))));
 }
 
-/** Describe one of them in two rows: what and how often; why, and when last. */
+/** Describe one in two rows: subject and count; reason and last time. */
 const rows = (key, subject, where, times, why, when) => [
   h("tr", { key },
     h("td", { class: "name fixed" }, subject),
@@ -43,7 +43,7 @@ const rows = (key, subject, where, times, why, when) => [
     h("span", { class: "because" }, why), " ", h("span", { class: "quiet" }, when))),
 ];
 
-/** Describe the service's own health, the whole of it. */
+/** Describe the whole of the service's health. */
 export function wholeHealth(state, ui, nowMs) {
   const said = [
     ["Ready", state.ready ? h("b", { class: "ok" }, "✓ yes") : h("b", { class: "bad" }, "✗ no"),

@@ -1,7 +1,7 @@
-// Partitions in movement: how each fares and why, how far its copies are, and how others ended.
+// Partitions in movement: verdict, reason, progress of the replicas; and those that ended.
 
 import { served } from "../shell/address.js";
-import { columns, verdict } from "../shell/declared.js";
+import { columns, look, verdict } from "../shell/declared.js";
 import { h } from "../shell/dom.js";
 import { ago, count, duration, known, plural, written } from "../shell/format.js";
 
@@ -13,13 +13,10 @@ const PHASES = {
   completing: "completing",
   propagating: "ended, but not every broker knows it yet",
 };
-const OUTCOMES = {
-  completed: "ok", cancelled: "unsure", superseded: "unsure", "reverted-partial": "bad", vanished: "bad",
-};
 
 /**
- * Describe the partitions in movement, throttles that are left over, and movements that ended.
- * `short`: beside other things, where `more` takes the place of how many are left out.
+ * Describe the partitions in movement, orphaned throttles, and reassignments that ended.
+ * `short`: a part of the overview, with `more` instead of the number that is left out.
  */
 export function reassignments(state, nowMs, { short = false, more = null } = {}) {
   const moving = state.reassignments ?? [];
@@ -60,11 +57,11 @@ function movement(each) {
     each.advice && h("p", { class: "advice" }, whole(each.advice)));
 }
 
-/** A command's options, such as --cancel, aren't broken after their dashes. */
+/** Prevent line breaks after the dashes of options such as --cancel. */
 const whole = (advice) => advice.split(/(--[a-z][a-z-]*)/).map((part, at) =>
   (at % 2 ? h("span", { class: "together" }, part) : part));
 
-/** What the table of a terminal has, too, but for the name and the verdict, which stand before it. */
+/** The columns that the terminal's table has, too, without name and verdict. */
 function figures(each) {
   return columns("reassignments").slice(1).filter(({ of }) => !of.includes("verdict") && !of.includes("phase"))
     .map(({ heading, of, unit = "text" }) => [heading, written(unit, of.map((name) => each[name]))])
@@ -72,7 +69,7 @@ function figures(each) {
     .map(([heading, text]) => h("span", { key: heading, class: "together" }, h("span", { class: "quiet" }, `${heading} `), text));
 }
 
-/** A replica as a bar: how much of the leader's log it has. */
+/** Describe a replica as a bar: its share of the leader's log. */
 function copy(each) {
   const state = each.in_sync ? "in sync" : each.away ? "its broker is away" : each.missing ? "not created"
     : each.unanswered ? "doesn't answer" : known(each.share) ? `${Math.floor(100 * each.share)} %` : "unknown";
@@ -90,9 +87,9 @@ const said = (word) => verdict("reassignments", word);
 const end = (nowMs) => (each) =>
   h("li", { key: `${each.topic}-${each.partition}@${each.at_ms}`, title: route(each) },
     h("span", { class: "fixed" }, `${each.topic}-${each.partition} `),
-    h("span", { class: OUTCOMES[each.outcome] ?? "unsure" }, each.outcome),
+    h("span", { class: look("outcomes", each.outcome)[0] }, each.outcome),
     h("span", { class: "quiet" }, ` ${ago(each.at_ms, nowMs)}`));
 
-/** From where to where it was to go, and where it is. */
+/** Return original and target replicas, and the present ones if it did not complete. */
 const route = (each) => written("route", [each.original, each.target])
   + (each.outcome !== "completed" && each.replicas ? `, now ${each.replicas.join(",")}` : "");

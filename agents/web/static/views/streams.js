@@ -1,18 +1,11 @@
-// The streams of the data pipeline on Spark: how each gets on, as it told last.
+// The streams of the jobs on Spark: the last reported progress of each.
 
+import { verdict } from "../shell/declared.js";
 import { h } from "../shell/dom.js";
 import { UNKNOWN, ago, count, duration, known, plural, short } from "../shell/format.js";
 import { head } from "../shell/table.js";
 
-/** Every status: its colour and a sign of its own. */
-const STATUS = {
-  running: ["ok", "✓"],
-  late: ["bad", "▲"],
-  stopped: ["unsure", "■"],
-  failed: ["bad", "✖"],
-};
-
-/** Describe the streams; nothing where there never was one, unless it is what is looked at. */
+/** Describe the streams; nothing if there was none, except on their own page. */
 export function streams(state, nowMs, alone = false) {
   const all = state.streams ?? [];
   if (alone && !all.length) {
@@ -26,14 +19,12 @@ export function streams(state, nowMs, alone = false) {
       h("tbody", null, all.map((each) => rows(each, nowMs))))));
 }
 
-/** Describe a stream in two rows: its figures; its last batch and, where it isn't well, why. */
+/** Describe a stream in two rows: its figures; its last batch and, if its status is bad, the reason. */
 function rows(each, nowMs) {
-  const [colour, sign] = STATUS[each.status] ?? ["unsure", "?"];
   return [
     h("tr", { key: `stream ${each.stream}` },
       h("td", { class: "name" }, each.stream),
-      h("td", { class: "together" }, h("span", { class: colour },
-        h("span", { class: "sign", "aria-hidden": "true" }, sign), ` ${each.status}`)),
+      h("td", null, verdict("streams", each.status)),
       h("td", { class: "number", title: "offsets between the end of its last batch and the ends of the logs" },
         count(each.offsets_behind)),
       h("td", { class: "number", title: "records that its last batch read in a second" },
@@ -46,7 +37,7 @@ function rows(each, nowMs) {
   ];
 }
 
-/** When it was heard, and of its last batch: heard 3 s ago, batch 12 of 500 records in 4 s. */
+/** Return the age of its report, and its last batch: heard 3 s ago, batch 12 of 500 records in 4 s. */
 const about = (each, nowMs) => [
   `reported ${ago(each.heard_ms, nowMs)}`,
   known(each.batch) && `batch ${count(each.batch)} of ${plural(each.rows, "record")} in ${duration(each.batch_seconds)}`,

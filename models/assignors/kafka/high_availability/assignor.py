@@ -17,7 +17,7 @@ from caughtup.models.assignors.kafka.high_availability.task_movement import (
     move_standbys,
 )
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs, RackAwareAssignor
-from caughtup.models.assignors.kafka.standbys.assignor import choose_standby_assignor
+from caughtup.models.assignors.kafka.standbys import choose_standby_assignor
 from caughtup.models.ids import ProcessId, TaskId
 
 DEFAULT_COSTS = Costs(traffic=10, non_overlap=1)

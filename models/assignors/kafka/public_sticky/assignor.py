@@ -11,10 +11,14 @@ from caughtup.models.assignment.decision import ClientDecision, Decision
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
 from caughtup.models.assignors.kafka.public_sticky.racks import PublicRackOptimiser
-from caughtup.models.assignors.kafka.stickiness.explanation import explain_sticky
-from caughtup.models.assignors.kafka.stickiness.previous_tasks import StickyHistory
-from caughtup.models.assignors.kafka.stickiness.set_orders import order_of_clients, unassigned_tasks
-from caughtup.models.assignors.kafka.stickiness.task_pairs import TaskPairs, require_countable
+from caughtup.models.assignors.kafka.stickiness import (
+    StickyHistory,
+    TaskPairs,
+    explain_sticky,
+    order_of_clients,
+    require_countable,
+    unassigned_tasks,
+)
 from caughtup.models.ids import ProcessId, TaskId
 
 

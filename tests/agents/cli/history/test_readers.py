@@ -1,4 +1,4 @@
-"""docs/history_questions.md: each block as it stands there, every reader's answers the same."""
+"""docs/history_questions: each cell as it stands there, every reader's answers the same."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from tests.support.pipelines.by_hand import GROUPS, records_of, write_batch
 from tests.support.pipelines.delta import new_tables
 
 PAGE = ROOT / "docs" / "history_questions.md"
+FILES = PAGE.with_suffix("")
 #: The day that the page asks for.
 DAY = ("--since", "2026-11-17", "--until", "2026-11-18")
 QUESTIONS = ("lag", "deployments", "commits", "rebalances", "warm-ups")
@@ -76,6 +77,11 @@ def section(reader: str, language: str) -> list[str]:
         rf"^## {reader}\n(.*?)(?=^## |\Z)", PAGE.read_text(), re.MULTILINE | re.DOTALL
     )
     return blocks(language, text)
+
+
+def cells(name: str) -> list[str]:
+    """Return the cells of a file beside the page, without what stands before the first."""
+    return re.split(r"^(?:#|--) %%\n", (FILES / name).read_text(), flags=re.MULTILINE)[1:]
 
 
 def by_question(texts: list[str]) -> dict[str, str]:
@@ -157,7 +163,7 @@ def test_a_reader_of_python_answers_as_the_command_does(
 ) -> None:
     monkeypatch.chdir(place)
     names: dict[str, Any] = {}
-    opening, *asking = section(reader, "python")
+    opening, *asking = cells(f"with_{reader}.py")
     shown(opening, names)
     found = by_question(asking)
     hold_equal(place, {one: rows_of(shown(text, names)) for one, text in found.items()})
@@ -168,7 +174,7 @@ def test_duckdb_answers_as_the_command_does(place: Path, monkeypatch: pytest.Mon
     names: dict[str, Any] = {}
     (opening,) = section("DuckDB", "python")
     shown(opening, names)
-    found = by_question(section("DuckDB", "sql"))
+    found = by_question(cells("duckdb.sql"))
     hold_equal(place, {one: rows_of(names["connection"].sql(q)) for one, q in found.items()})
 
 
@@ -229,7 +235,7 @@ def spark(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[st
 def test_spark_answers_as_the_command_does_and_travels(
     place: Path, batches: Path, spark: Callable[[str], Any]
 ) -> None:
-    opening, *asking = section("Spark SQL", "sql")
+    opening, *asking = cells("spark.sql")
     spark(opening)
     hold_equal(place, {one: rows_of(spark(q)) for one, q in by_question(asking).items()})
     (text,) = section("Before a batch", "sql")

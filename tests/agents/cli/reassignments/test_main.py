@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
+from caughtup.agents import looks
 from caughtup.agents.cli.reassignments import main as command
-from caughtup.agents.cli.reassignments import snapshot
-from caughtup.agents.cli.reassignments.snapshot import ReassignmentView
-from caughtup.agents.cli.reassignments.table import rendered
+from caughtup.agents.cli.reassignments.main import rendered
+from caughtup.agents.looks import ReassignmentView
 from caughtup.agents.main import main
 from caughtup.agents.probes.reassignments import ReassignmentRound
 from caughtup.models.records.fields import changed
@@ -36,7 +36,7 @@ from tests.support.reassignments.reassigning import (
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshot, "now_ms", lambda: SEEN_MS)
+    monkeypatch.setattr(looks, "now_ms", lambda: SEEN_MS)
 
 
 def round_at(at_ms: int, *, dead: bool = True, fine: bool = True) -> ReassignmentRound:
@@ -134,10 +134,10 @@ class Observer:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "looks"), [([], 4), (["--for", "10s"], 6), (["--for", "1"], 4)]
+    ("arguments", "number"), [([], 4), (["--for", "10s"], 6), (["--for", "1"], 4)]
 )
 def test_it_looks_for_as_long_as_it_is_told(
-    monkeypatch: pytest.MonkeyPatch, arguments: list[str], looks: int
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str], number: int
 ) -> None:
     passed = [0.0]
 
@@ -154,7 +154,7 @@ def test_it_looks_for_as_long_as_it_is_told(
     monkeypatch.setattr(command, "read_if_allowed", lambda *_: [])
     ran = CliRunner().invoke(main, ["reassignments", "--format", "json", *arguments])
     assert (ran.exit_code, ran.stderr) == (0, "")
-    assert made[0].number == looks
+    assert made[0].number == number
     kinds = [json.loads(line)["kind"] for line in ran.stdout.splitlines()]
     assert kinds == ["partition", "partition", "throttle", "throttle"]
 

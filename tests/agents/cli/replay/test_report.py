@@ -7,8 +7,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
-from caughtup.agents.cli.replay.plots import MEASURES, bars, timeline
-from caughtup.agents.cli.replay.report import report
+from caughtup.agents.cli.replay.report import MEASURES, bars, report, timeline
 from caughtup.agents.cli.replay.tables import (
     COLUMNS,
     ReplayPart,

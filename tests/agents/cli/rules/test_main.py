@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner, Result
 
-from caughtup.agents.cli.rules.main import rules
-from caughtup.agents.cli.rules.template import thresholds
+from caughtup.agents.cli.rules.main import rules, thresholds
 
 
 def run(*arguments: str) -> Result:

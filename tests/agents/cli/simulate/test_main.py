@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from caughtup.agents.cli.simulate.options import changed_configs
+from caughtup.agents.cli.simulate.groups import changed_configs
 from caughtup.agents.main import main
 from tests.support.groups.records import GROUP
 from tests.support.states import NOW_MS, everything
@@ -18,7 +18,7 @@ from tests.support.states import NOW_MS, everything
 
 @pytest.fixture(autouse=True)
 def _a_look_at_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    options = "caughtup.agents.cli.simulate.options"
+    options = "caughtup.agents.cli.simulate.groups"
     monkeypatch.setattr(f"{options}.read_snapshot", lambda *_: everything())
     monkeypatch.setattr(f"{options}.now_ms", lambda: NOW_MS)
 

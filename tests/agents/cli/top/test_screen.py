@@ -12,8 +12,7 @@ from textual.widgets import Input
 
 from caughtup.agents.cli.top import feed
 from caughtup.agents.cli.top import screen as screen_of_top
-from caughtup.agents.cli.top.screen import TopApp
-from caughtup.agents.cli.top.widgets import LinesTable
+from caughtup.agents.cli.top.screen import LinesTable, TopApp
 from caughtup.models.records.fields import changed
 from caughtup.models.shown.groups import GroupLine
 from tests.support.lag_program import LONG_GROUP, state
@@ -177,12 +176,12 @@ async def test_an_answer_that_comes_while_it_ends_is_not_shown(
     app = app_of(source)
     async with app.run_test(size=(160, 40)) as pilot:
         await shows(pilot, LONG_GROUP)
-        seen, close = app.seen, app._close_all
+        seen, close = app.answered, app._close_all
         assert seen is not None
 
         async def close_with_an_answer_under_way() -> None:
             await app.query_one("#status").remove()
-            app.on_told(screen_of_top.Told(seen))
+            app.on_feed_message(screen_of_top.FeedMessage(seen))
             app.on_resize()
             await close()
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from caughtup.agents.main import main
 from caughtup.agents.process.health import Health
-from caughtup.demo.processes.ports import free_ports
+from caughtup.demo.processes.children import free_ports
 from tests.support.lag_program import state
 from tests.support.observability.site import Site
 from tests.support.states import STOPPED

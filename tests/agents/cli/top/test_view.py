@@ -9,11 +9,10 @@ import msgspec
 import pytest
 from rich.cells import cell_len
 
-from caughtup.agents.cli.top import words
-from caughtup.agents.cli.top.feed import Seen
-from caughtup.agents.cli.top.overviews import OVERVIEWS, applications, groups, reassignments
-from caughtup.agents.cli.top.view import Screenful, TopView
-from caughtup.agents.web.page.whole import WholeView
+from caughtup.agents.cli.top.contents import OVERVIEWS, applications, groups, reassignments
+from caughtup.agents.cli.top.feed import Answered
+from caughtup.agents.cli.top.view import Screenful, TopView, status_line, tab_labels
+from caughtup.agents.web.page.parts import WholeView
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.fields import changed, json_values
 from caughtup.models.shown.connect_lines import (
@@ -40,8 +39,8 @@ from tests.support.top_sources import RIGHT_TO_LEFT, Told, many_groups, page
 SEED = random.SystemRandom().randrange(10**9)
 
 
-def seen(source: Told, group: str | None = None) -> Seen:
-    return Seen(0.0, source.state(), group, None if group is None else source.lines(group))
+def seen(source: Told, group: str | None = None) -> Answered:
+    return Answered(0.0, source.state(), group, None if group is None else source.lines(group))
 
 
 def texts(screenful: Screenful) -> list[str]:
@@ -259,27 +258,30 @@ def test_of_fifty_thousand_groups_a_thousand_are_shown_and_the_filter_finds_the_
 
 def test_the_lines_around_the_table_say_who_when_and_why_not() -> None:
     now = many_groups(1)
-    assert words.status("http://h", None, 3.2, "", 80) == "asking http://h for 3 s"
+    assert status_line("http://h", None, 3.2, "", 80) == "asking http://h for 3 s"
     assert (
-        words.status("http://h", None, 3, "no such host", 80)
+        status_line("http://h", None, 3, "no such host", 80)
         == "asking http://h for 3 s: no such host"
     )
-    assert words.status("http://h", now, 2, "", 80) == "cluster-1 at http://h, 2 s ago"
+    assert status_line("http://h", now, 2, "", 80) == "cluster-1 at http://h, 2 s ago"
     assert (
-        words.status("http://h", changed(now, cluster_name="demo"), 300, "", 80)
+        status_line("http://h", changed(now, cluster_name="demo"), 300, "", 80)
         == "demo at http://h, 5 min ago"
     )
     assert (
-        words.status("h", now, 14, "nothing listens", 80)
+        status_line("h", now, 14, "nothing listens", 80)
         == "14 s old, asking again: nothing listens"
     )
     unready = changed(now, unready=["standby: b is active"])
-    assert words.status("h", unready, 1, "", 80).endswith("incomplete: standby: b is active")
-    assert cell_len(words.status("h" * 99, now, 2, "\x1b[2J", 60)) <= 60
+    assert status_line("h", unready, 1, "", 80).endswith("incomplete: standby: b is active")
+    assert cell_len(status_line("h" * 99, now, 2, "\x1b[2J", 60)) <= 60
     names, short = ("groups", "applications"), ("groups", "apps")
-    assert words.tabs(names, short, (1, 2000), 40) == [" 1 groups 1 ", " 2 applications 2,000 "]
-    assert words.tabs(names, short, (1, 2), 24) == [" 1 groups 1 ", " 2 apps 2 "]
-    assert words.tabs(names, short, (1, 2), 10) == [" 1 ", " 2 "]
+    assert tab_labels(names, short, (1, 2000), 40) == [
+        " 1 groups 1 ",
+        " 2 applications 2,000 ",
+    ]
+    assert tab_labels(names, short, (1, 2), 24) == [" 1 groups 1 ", " 2 apps 2 "]
+    assert tab_labels(names, short, (1, 2), 10) == [" 1 ", " 2 "]
 
 
 CONNECT = ConnectView(

@@ -11,9 +11,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from caughtup.agents.process.health import Health
 from caughtup.agents.web.metrics import exposition as metrics
 from caughtup.agents.web.metrics import group_labels
-from caughtup.agents.web.metrics.compatible.registry import EXPORTERS
-from caughtup.agents.web.metrics.granularity import Detail
 from caughtup.agents.web.metrics.group_labels import GroupLabels
+from caughtup.agents.web.metrics.group_lines import Detail
+from caughtup.agents.web.scrapes import EXPORTERS
 from caughtup.models.offsets import LONG_MAX
 from caughtup.models.state.cluster import ClusterState
 from tests.support.changes import Change, changes

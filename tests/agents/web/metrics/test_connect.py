@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from caughtup.agents.web.metrics import exposition
-from caughtup.models.connect.names import written
+from caughtup.models.connect.work import written
 from caughtup.models.connect_clusters.contradictions import STARTING_MS
 from tests.support.connect.clusters import WorkerCluster, settled
 from tests.support.connect.playing import GROUP

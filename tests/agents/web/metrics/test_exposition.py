@@ -11,16 +11,15 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families
 
 import caughtup
-from caughtup.agents.process.health import Health
-from caughtup.agents.process.pulses import EVENT_LOOP, OFFSETS
+from caughtup.agents.process.health import EVENT_LOOP, OFFSETS, Health
 from caughtup.agents.web.metrics import exposition as metrics
 from caughtup.agents.web.metrics import groups
-from caughtup.agents.web.metrics.families import Scrape, Telling
+from caughtup.agents.web.metrics.copies import TASK_FAMILIES
+from caughtup.agents.web.metrics.families import ExpositionSettings, Scrape
 from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.metrics.partitions import PARTITION_FAMILIES
-from caughtup.agents.web.metrics.process import process_families
 from caughtup.agents.web.metrics.reassignments import REASSIGNMENT_FAMILIES
-from caughtup.agents.web.metrics.tasks import TASK_FAMILIES
+from caughtup.agents.web.metrics.service import process_families
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.state.cluster import ClusterState
@@ -163,7 +162,7 @@ def test_a_groups_objective_is_told_where_it_has_one() -> None:
     objectives = Objectives([("pay.*", 1.5), ("p.*", 60)])
     state = cluster_state()
     read(state, *(commit(0, 1, group=group) for group in ("payments", "plain", "orders")))
-    told = scrape(state, telling=Telling(objectives=objectives))
+    told = scrape(state, settings=ExpositionSettings(objectives=objectives))
     found = told["caughtup_group_lag_objective_seconds"]
     assert found == {("payments",): 1.5, ("plain",): 60}
     assert "caughtup_group_lag_objective_seconds" not in scrape(state)
@@ -324,7 +323,10 @@ def test_what_is_few_is_written_byte_for_byte_as_the_library_writes_it(openmetri
     health.leaderless_partitions = 3
     health.pulses.beat(EVENT_LOOP)
     health.pulses.tick()
-    options = {"openmetrics": openmetrics, "telling": Telling(objectives=Objectives([(".*", 60)]))}
+    options = {
+        "openmetrics": openmetrics,
+        "settings": ExpositionSettings(objectives=Objectives([(".*", 60)])),
+    }
     for state in (everything(), judged(), reassigning()):
         state.faults.note("metrics", HOSTILE, RecursionError(), NOW_MS)
         state.refused.refuse("lag", b"key", "bad_json", "none", NOW_MS)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from caughtup.agents.web.metrics.group_labels import SLICE, GroupLabels, Slice
-from caughtup.agents.web.metrics.group_lines import filled
+from caughtup.agents.web.metrics.group_lines import fill
 from caughtup.models.ids import NUMBER_MAX, TopicPartition
 from caughtup.models.polls.commit_columns import NO_OFFSET
 from caughtup.models.state.cluster import ClusterState
@@ -31,7 +31,7 @@ def slices(state: ClusterState, labels: GroupLabels, *groups: str) -> list[Slice
 def samples(state: ClusterState, labels: GroupLabels, group: str = GROUP) -> list[Sample]:
     """Write the committed offsets of a group, and read them as Prometheus does."""
     text = b"".join(
-        filled(part.lines, b"m{", b"%d", part.offset, part.offset != NO_OFFSET)
+        fill(part.lines, b"m{", b"%d", part.offset, part.offset != NO_OFFSET)
         for part in slices(state, labels, group)
     )
     return [
@@ -126,10 +126,10 @@ def test_a_figure_that_is_not_known_takes_its_line_away() -> None:
     read(state, *(commit(number, 1, topic="a", group=GROUP) for number in range(3)))
     (part,) = slices(state, GroupLabels())
     values = np.arange(3)
-    left = filled(part.lines, b"m{", b"%d", values, np.array([True, False, True]))
+    left = fill(part.lines, b"m{", b"%d", values, np.array([True, False, True]))
     assert [line.rpartition(b" ")[2] for line in left.splitlines()] == [b"0", b"2"]
-    assert filled(part.lines, b"m{", b"%d", values, np.zeros(3, np.bool_)) == b""
-    assert filled(part.lines, b"m{", b"%d", values).count(b"\n") == 3
+    assert fill(part.lines, b"m{", b"%d", values, np.zeros(3, np.bool_)) == b""
+    assert fill(part.lines, b"m{", b"%d", values).count(b"\n") == 3
 
 
 def test_small_groups_come_together() -> None:

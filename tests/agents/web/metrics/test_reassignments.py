@@ -9,12 +9,11 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 
 from caughtup.agents.process.health import Health
 from caughtup.agents.web.metrics import exposition as metrics
-from caughtup.agents.web.metrics.families import Telling
+from caughtup.agents.web.metrics.families import ExpositionSettings
 from caughtup.agents.web.metrics.reassignments import PHASES
 from caughtup.models.ids import TopicPartition
-from caughtup.models.reassignments.ends import OUTCOMES
 from caughtup.models.records.reassignments import offsets_remaining
-from caughtup.models.verdicts import REASSIGNMENTS
+from caughtup.models.verdicts import OUTCOMES, REASSIGNMENTS
 from tests.support.observability.scraping import Labels, scrape, text
 from tests.support.reassignments.reassigning import (
     APART_MS,
@@ -68,7 +67,7 @@ def test_each_has_one_verdict_of_all_and_its_cause_if_there_is_one(
 
 
 def test_a_setting_brings_back_the_spaces_in_statuses() -> None:
-    told = scrape(reassigning(), telling=Telling(legacy_status_values=True))
+    told = scrape(reassigning(), settings=ExpositionSettings(legacy_status_values=True))
     status = told["caughtup_reassignment_status"]
     assert {which[-1] for which in status} == set(REASSIGNMENTS.words)
     assert {which[-1] for which in status if status[which]} >= {"dead target"}
@@ -87,7 +86,7 @@ def test_figures_are_there_where_they_are_known_and_absent_elsewhere(
 
 
 def test_ends_are_counted_by_how_from_zero_on(series: dict[str, dict[Labels, float]]) -> None:
-    found = {(outcome,): 0.0 for outcome in OUTCOMES} | {("completed",): 1, ("vanished",): 1}
+    found = {(outcome,): 0.0 for outcome in OUTCOMES.words} | {("completed",): 1, ("vanished",): 1}
     assert series["caughtup_reassignments_ended_total"] == found
 
 

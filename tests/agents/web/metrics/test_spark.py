@@ -11,7 +11,7 @@ from caughtup.agents.cli.lag.rows import group_rows
 from caughtup.agents.cli.lag.sources import LookedAt
 from caughtup.agents.columns import GROUP_COLUMNS, WHY, cells
 from caughtup.agents.process.health import Health
-from caughtup.agents.web.page.whole import whole_steps
+from caughtup.agents.web.page.parts import whole_steps
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.state.cluster import ClusterState

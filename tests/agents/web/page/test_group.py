@@ -9,7 +9,7 @@ import pytest
 from caughtup.agents.process.health import Health
 from caughtup.agents.web.page import group as module
 from caughtup.agents.web.page.group import group_steps
-from caughtup.agents.web.page.recent import recent_of_cluster, recent_of_group
+from caughtup.agents.web.page.parts import recent_of_cluster, recent_of_group
 from caughtup.models.lag.group_lag import Positions
 from caughtup.models.recent.happenings import Happening
 from caughtup.models.records.fields import json_values

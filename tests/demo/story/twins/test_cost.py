@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from caughtup.demo.apps.restore_listener import RestoredCopy
-from caughtup.demo.story.twins.cost import Cost, cost, foretold
+from caughtup.demo.story.twins.grow import Cost, cost, foretold
 from caughtup.models.groups.generation import StreamsGeneration, read_streams_generation
 from caughtup.models.polls.batch import decode_batch
 from tests.support.groups.records import GROUP

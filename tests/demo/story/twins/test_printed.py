@@ -6,8 +6,8 @@ import io
 
 from rich.console import Console
 
-from caughtup.demo.story.twins.cost import Cost
-from caughtup.demo.story.twins.printed import punch_line, side_by_side
+from caughtup.demo.story.twins.grow import Cost
+from caughtup.demo.story.twins.show import punch_line, side_by_side
 from tests.support.tables import cells
 
 FOLLOWS = Cost("orders-caughtup", True, 51.2, 6, 29_389, 8, (9_000, 11_000), 6)

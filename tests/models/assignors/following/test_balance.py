@@ -11,8 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.assignment.scenario import Scenario, parse_scenario
-from caughtup.models.assignors.following.balance import BalanceStep, balance_step
-from caughtup.models.assignors.following.placement import RUNNING, ClientStates
+from caughtup.models.assignors.following.placement import (
+    RUNNING,
+    BalanceStep,
+    ClientStates,
+    balance_step,
+)
 from caughtup.models.ids import ProcessId, TaskId
 from tests.models.assignors.building import client, described, task
 from tests.support.groups.streams import process

@@ -6,8 +6,12 @@ from uuid import UUID
 
 import pytest
 
-from caughtup.models.assignors.group_coordinator.consumer_groups import assign_range, assign_uniform
-from caughtup.models.assignors.group_coordinator.streams_groups import MemberTasks, assign_sticky
+from caughtup.models.assignors.group_coordinator import (
+    MemberTasks,
+    assign_range,
+    assign_sticky,
+    assign_uniform,
+)
 from caughtup.models.ids import TaskId, TopicPartition
 
 

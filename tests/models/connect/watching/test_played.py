@@ -6,9 +6,8 @@ import random
 
 import pytest
 
-from caughtup.models.connect.names import written
 from caughtup.models.connect.watching.watch import Watch, follow
-from caughtup.models.connect.work import Item
+from caughtup.models.connect.work import Item, written
 from tests.support.connect.playing import Group
 
 SEEDS = range(60)

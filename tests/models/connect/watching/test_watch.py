@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from caughtup.models.connect.generation import ConnectGeneration
-from caughtup.models.connect.names import written
 from caughtup.models.connect.watching.absences import WINDOW_MS, AbsenceOutcome
 from caughtup.models.connect.watching.watch import Watch, follow
+from caughtup.models.connect.work import written
 from caughtup.models.ids import ConnectorTaskId
 from caughtup.models.wire.connect_protocol import NOTHING, ConnectorsAndTasks
 from tests.support.connect.playing import AT_MS, Group

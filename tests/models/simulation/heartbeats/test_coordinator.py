@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from caughtup.models.ids import TaskId
-from caughtup.models.simulation.heartbeats.coordinator import HeartbeatCoordinator
-from caughtup.models.simulation.heartbeats.reconciliation import Tasks
+from caughtup.models.simulation.heartbeats import HeartbeatCoordinator, Tasks
 from caughtup.models.simulation.membership import Timings
 from caughtup.models.simulation.virtual_time import VirtualTime
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from caughtup.models.ids import TaskId
-from caughtup.models.simulation.heartbeats.reconciliation import (
+from caughtup.models.simulation.heartbeats import (
     NONE,
     MemberState,
     Owners,

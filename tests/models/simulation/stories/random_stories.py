@@ -13,8 +13,8 @@ from dataclasses import replace
 from time import perf_counter, process_time
 
 from caughtup.models.ids import ProcessId
-from caughtup.models.simulation.drawing import draw, letters_of
 from caughtup.models.simulation.streams.run import StreamsRun
+from caughtup.models.simulation.time_line import draw, letters_of
 from tests.models.simulation.stories.drawn import (
     MINUTE,
     Happening,

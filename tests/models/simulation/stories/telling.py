@@ -8,11 +8,10 @@ from typing import Any
 
 from caughtup.models.assignment.configs import Configs
 from caughtup.models.ids import ProcessId
-from caughtup.models.simulation.drawing import draw, letters_of
-from caughtup.models.simulation.figures import TimeLineFigures, figures
 from caughtup.models.simulation.membership import Timings
 from caughtup.models.simulation.streams.run import StreamsRun
 from caughtup.models.simulation.streams.topology import Changelog, SimulatedApplication, uniform
+from caughtup.models.simulation.time_line import TimeLineFigures, draw, figures, letters_of
 
 SECOND, MINUTE = 1_000, 60_000
 #: Until then the instances that a story begins with have joined and restored all.

@@ -8,8 +8,7 @@ from __future__ import annotations
 from textwrap import dedent
 
 from caughtup.models.simulation.connect import ConnectRun
-from caughtup.models.simulation.drawing import draw
-from caughtup.models.simulation.figures import TimeLineFigures, figures
+from caughtup.models.simulation.time_line import TimeLineFigures, draw, figures
 
 SECOND = 1_000
 #: Until then the workers of a story's beginning run all work, shared out.

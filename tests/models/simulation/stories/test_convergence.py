@@ -11,8 +11,8 @@ from functools import partial
 
 import pytest
 
-from caughtup.models.simulation.figures import TimeLineFigures
 from caughtup.models.simulation.streams.run import StreamsRun
+from caughtup.models.simulation.time_line import TimeLineFigures
 from tests.models.simulation.stories.telling import MINUTE, SECOND, application, join, later, told
 
 ASSIGNORS = ("high_availability", "minimal_movement")

@@ -14,9 +14,14 @@ import pytest
 from caughtup.pipelines.history.buckets import lag_columns
 from caughtup.pipelines.history.buckets.lag import STATE, state_folder
 from caughtup.pipelines.history.buckets.tables import KNOWN_COMMITS, KNOWN_ENDS, bucket_parts
-from caughtup.pipelines.history.decoding.batches import COMMITS, SAMPLES
+from caughtup.pipelines.history.decoding.batches import (
+    COMMITS,
+    SAMPLES,
+    by_bucket,
+    pack,
+    with_names,
+)
 from caughtup.pipelines.history.decoding.commit_columns import COMMIT_COLUMNS
-from caughtup.pipelines.history.decoding.packs import by_bucket, pack, with_names
 from caughtup.pipelines.schema import BUCKETS
 from tests.support.pipelines.lag_fold import LagRow, PartitionState
 from tests.support.pipelines.partition_events import COMMIT, END_OFFSET, Event

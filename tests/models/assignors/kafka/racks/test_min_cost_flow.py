@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.assignors.kafka.racks.graphs import (
+from caughtup.models.assignors.kafka.racks.min_cost_flow import FlowNetwork
+from caughtup.models.assignors.kafka.racks.rack_aware import (
     reassign_for_balanced_subtopologies,
     reassign_for_min_traffic,
 )
-from caughtup.models.assignors.kafka.racks.min_cost_flow import FlowNetwork
 
 TABLES = st.tuples(st.integers(1, 6), st.integers(1, 3)).flatmap(
     lambda shape: st.tuples(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from caughtup.models.assignment.client_state import ClientState
 from caughtup.models.assignment.scenario import Client
-from caughtup.models.assignors.kafka.standbys.tag_aware import TagAwareStandbyAssignor
+from caughtup.models.assignors.kafka.standbys import TagAwareStandbyAssignor
 from caughtup.models.ids import TaskId
 from tests.models.assignors.published import assert_reproduced, each_of, examples
 from tests.support.groups.streams import process

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from caughtup.models.assignment.client_state import ClientState
 from caughtup.models.assignment.scenario import Client
-from caughtup.models.assignors.kafka.stickiness.task_pairs import TaskPairs
+from caughtup.models.assignors.kafka.stickiness import TaskPairs
 from caughtup.models.ids import TaskId
 from tests.support.groups.streams import process
 

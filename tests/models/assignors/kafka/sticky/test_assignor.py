@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 from caughtup.models.assignment.decision import MovementKind
 from caughtup.models.assignment.scenario import parse_scenario
-from caughtup.models.assignors.kafka.sticky.assignor import decide_fallback_prior, decide_sticky
+from caughtup.models.assignors.kafka.sticky import decide_fallback_prior, decide_sticky
 from caughtup.models.assignors.registry import decide
 from tests.models.assignors import decisions
 from tests.models.assignors.building import client, described, task

@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 
 from caughtup.models.assignment.scenario import Scenario, parse_scenario
-from caughtup.models.assignors.kafka.sticky.assignor import decide_fallback_prior, decide_sticky
-from caughtup.models.assignors.kafka.sticky.orders import LeaderOrders
+from caughtup.models.assignors.kafka.sticky import (
+    LeaderOrders,
+    decide_fallback_prior,
+    decide_sticky,
+)
 from caughtup.models.ids import ProcessId, TaskId
 from tests.models.assignors.building import client, described, task
 from tests.support.groups.streams import process

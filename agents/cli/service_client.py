@@ -1,0 +1,297 @@
+"""A client of a service's web port: one request a connection, and each failure explained in a line."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import click
+import msgspec
+
+from caughtup.agents.errors import NotThereError, UserError
+from caughtup.agents.web.access import is_loopback
+from caughtup.agents.web.page.parts import WholeView
+from caughtup.models.records.config_lines import ChangelogsLine, ConfigLine
+from caughtup.models.records.config_lines import Line as ConfigsLine
+from caughtup.models.records.reassignment_lines import Line
+from caughtup.models.shown.connect_lines import Line as ConnectLine
+from caughtup.models.shown.lag import Line as LagLine
+from caughtup.models.what_if.safety import Safety
+
+_BESIDE = "without --service the cluster itself is asked"
+
+
+def unreachable(url: str, error: Exception, tls: bool) -> str:
+    """Return the reason for no answer; ``tls`` is whether the URL is https."""
+    match error:
+        case ConnectionRefusedError():
+            return f"nothing listens at {url}: does the service run there (web_host, web_port)?"
+        case socket.gaierror():
+            return f"{url}: no such host; is its name right?"
+        case TimeoutError():
+            return f"{url} doesn't answer: is the address right, and nothing in between?"
+        case ssl.SSLCertVerificationError():
+            why = error.verify_message
+            return (
+                f"the certificate of {url} isn't trusted ({why}): --service-ca names who signs it"
+            )
+        case ssl.SSLError():
+            return f"{url} speaks no TLS: try http://"
+        case ConnectionResetError() | HTTPException() if not tls:
+            return f"{url} breaks off: if it speaks TLS (web_tls_certificate), say https://"
+        case HTTPException() | ConnectionError():
+            return f"{url} broke off its answer: its log says why; {_BESIDE}"
+    return f"cannot ask {url}: {getattr(error, 'strerror', None) or error}"
+
+
+def refusal(url: str, status: int, body: str, token_file: Path | None) -> str:
+    """Return the meaning of an answer other than 200, and what to do."""
+    match status:
+        case 401 if token_file is None:
+            return f"{url} wants its token: --token-file FILE, with what its web_token_file has"
+        case 401:
+            return f"{url} doesn't take the token in {token_file}: its web_token_file has another"
+        case 421:
+            name = urlsplit(url).hostname
+            return f"{url} isn't asked by that name: add {name} to its web_allowed_hosts, or use its address"
+        case 404:
+            return f"{url} has no such answer: no caughtup service, or an older one; {_BESIDE}"
+        case 301 | 302 | 303 | 307 | 308:
+            return f"{url} redirects, which isn't followed: give the address that it has itself"
+        case 503:
+            return f"{url} has too much to do: {_first(body)}; try again in some seconds"
+    return f"{url} answers {status}: {_first(body)}"
+
+
+def not_there(status: int, body: str) -> str | None:
+    """Return a service's own reason for a 404, None for any other answer."""
+    if status != 404:
+        return None
+    try:
+        return _first(msgspec.json.decode(body, type=dict[str, str])["error"])
+    except (msgspec.DecodeError, KeyError):
+        return None
+
+
+def _first(body: str) -> str:
+    lines = body.split("\n")
+    return "".join(c if c.isprintable() else " " for c in lines[0])[:200] or "and nothing else"
+
+
+#: The time-out of each read: a service sends long answers as it makes them.
+TIMEOUT_SECONDS = 20.0
+#: The most bytes of an answer and of a line: a cluster of a million partitions needs fewer.
+_MOST_BYTES, _MOST_LINE_BYTES = 1 << 30, 1 << 24
+_PIECE_BYTES = 1 << 16
+#: The most characters of a query; aiohttp accepts request lines of 8 KiB.
+_MOST_QUERY = 6_000
+#: The known kinds of lines; a newer service may send others.
+_REASSIGNMENT_KINDS = ("partition", "throttle", "missing")
+_CONNECT_KINDS = ("worker", "unassigned", "contradiction", "connector", "group")
+_decode_whole = msgspec.json.Decoder(WholeView).decode
+
+
+class ServiceClient:
+    """Requests from the service at a URL. Every call raises UserError without an answer.
+
+    It follows no redirects and uses no proxies, which would see the token.
+    """
+
+    def __init__(self, url: str, token_file: Path | None = None, ca: Path | None = None) -> None:
+        """``ca`` is a file with the CA of the service's certificate (PEM)."""
+        parts = _parts(url)
+        self._host, self._port = parts.hostname or "", parts.port
+        self._path = parts.path.rstrip("/")
+        self.url = f"{parts.scheme}://{parts.netloc}{self._path}"
+        self._token_file = token_file
+        self._tls = _tls(ca) if parts.scheme == "https" else None
+        self._token()  # a bad file is reported before any request
+        if token_file is not None and self._tls is None and not is_loopback(self._host):
+            click.echo(
+                "caughtup: warning: without https:// anybody on the way reads the token", err=True
+            )
+
+    def state(self) -> WholeView:
+        """Return the service's state of the whole cluster."""
+        try:
+            return _decode_whole(b"".join(self._pieces("/api/state")))
+        except msgspec.DecodeError:
+            raise self._no_service() from None
+
+    def lag(self, groups: Sequence[str] | None = None) -> Iterator[LagLine]:
+        """Yield the lines of groups, group by group, None for all groups."""
+        paths = ["/api/lag"]
+        if groups is not None:
+            paths = [f"/api/lag?{'&'.join(some)}" for some in _requests(groups)]
+        for path in paths:
+            for line in self._lines(path):
+                yield self._typed(line, LagLine)
+
+    def reassignments(self) -> list[Line]:
+        """Return the lines of reassignments, and of orphaned throttles."""
+        return self._of_kinds("/api/reassignments", _REASSIGNMENT_KINDS, Line)
+
+    def connect(self) -> list[ConnectLine]:
+        """Return the lines of all Connect groups."""
+        return self._of_kinds("/api/connect", _CONNECT_KINDS, ConnectLine)
+
+    def configs(self) -> list[ConfigsLine]:
+        """Return the lines of all applications' configs."""
+        return [
+            self._typed(line, ConfigLine if "name" in line else ChangelogsLine)
+            for line in self._lines("/api/configs")
+        ]
+
+    def safe(
+        self, group: str, client: str, within_seconds: float | None, *, leave_group: bool
+    ) -> Safety:
+        """Return whether an instance can be stopped now: see ``caughtup safe``.
+
+        ``within_seconds`` is None for the longest pause that the service saw.
+        """
+        asked = f"stop={quote(client, safe='')}"
+        asked += "" if within_seconds is None else f"&within={within_seconds:g}"
+        asked += "&leave_group=true" if leave_group else ""
+        path = f"/api/groups/{quote(group, safe='')}/safe?{asked}"
+        found: Safety = self._typed(self._decoded(b"".join(self._pieces(path))), Safety)
+        return found
+
+    def _of_kinds(self, path: str, kinds: Collection[str], kind: Any) -> list[Any]:
+        """Return the lines of known kinds, as their type."""
+        return [self._typed(line, kind) for line in self._lines(path) if _is_of(line, kinds)]
+
+    def _lines(self, path: str) -> Iterator[dict[str, Any]]:
+        rest = b""
+        for piece in self._pieces(path):
+            *lines, rest = (rest + piece).split(b"\n")
+            for line in lines:
+                yield self._decoded(line)
+            if len(rest) > _MOST_LINE_BYTES:
+                break
+        if rest:
+            raise self._unreachable(IncompleteRead(rest))
+
+    def _typed(self, line: dict[str, Any], kind: Any) -> Any:
+        """Return a line as its type; unknown fields are ignored."""
+        try:
+            return msgspec.convert(line, kind)
+        except msgspec.ValidationError:
+            raise self._no_service() from None
+
+    def _decoded(self, text: bytes) -> dict[str, Any]:
+        try:
+            return msgspec.json.decode(text, type=dict[str, Any])
+        except msgspec.DecodeError:
+            raise self._no_service() from None
+
+    def _no_service(self) -> UserError:
+        wrong = "answers, but not as a caughtup service does: is its port right?"
+        return UserError(f"{self.url} {wrong}")
+
+    def _pieces(self, path: str) -> Iterator[bytes]:
+        """Yield an answer's bytes as they arrive; raises UserError if it is incomplete."""
+        answer, left = self._ask(path), _MOST_BYTES
+        try:
+            while left > 0 and (piece := answer.read(_PIECE_BYTES)):
+                left -= len(piece)
+                yield piece
+            if answer.length or left <= 0:
+                raise IncompleteRead(b"")
+        except (OSError, HTTPException) as error:
+            raise self._unreachable(error) from None
+        finally:
+            answer.close()
+
+    def _ask(self, path: str) -> HTTPResponse:
+        host, port, seconds = self._host, self._port, TIMEOUT_SECONDS
+        connection = (
+            HTTPConnection(host, port, timeout=seconds)
+            if self._tls is None
+            else HTTPSConnection(host, port, timeout=seconds, context=self._tls)
+        )
+        token = self._token()
+        headers = {"Connection": "close"}
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
+        try:
+            connection.request("GET", self._path + path, headers=headers)
+            answer = connection.getresponse()
+            if answer.status == 200:
+                return answer
+            body = answer.read(1_000).decode(errors="replace")
+        except (OSError, HTTPException) as error:
+            connection.close()
+            raise self._unreachable(error) from None
+        connection.close()
+        if missing := not_there(answer.status, body):
+            raise NotThereError(missing)
+        raise UserError(refusal(self.url, answer.status, body, self._token_file))
+
+    def _token(self) -> str | None:
+        """Return the token, read again as it may have been rotated."""
+        if self._token_file is None:
+            return None
+        try:
+            token = self._token_file.read_bytes().strip().decode("latin-1")
+        except OSError as error:
+            raise UserError(f"--token-file: {self._token_file}: {error.strerror}") from None
+        if not token or set(token) & set("\0\r\n"):
+            raise UserError(
+                f"--token-file: {self._token_file}: the file has no token; a token is one line"
+            )
+        return token
+
+    def _unreachable(self, error: Exception) -> UserError:
+        return UserError(unreachable(self.url, error, self._tls is not None))
+
+
+def _is_of(line: Mapping[str, Any], kinds: Collection[str]) -> bool:
+    """Return whether a line has a known kind, or none."""
+    return "kind" not in line or line["kind"] in kinds
+
+
+def _parts(url: str) -> Any:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # raises ValueError for a bad port
+    except ValueError:
+        raise UserError(
+            f"--service: {url!r} is not an address; http://HOST:PORT is expected"
+        ) from None
+    if parts.username is not None or parts.password is not None:
+        # Not repeated: the URL has a password.
+        raise UserError(
+            "--service: an address must not contain a password; name the token with --token-file"
+        )
+    plain = not (parts.query or parts.fragment) and parts.netloc.isascii() and url.isprintable()
+    if parts.scheme not in ("http", "https") or not parts.hostname or not plain or " " in url:
+        raise UserError(f"--service: {url!r} is not an address; http://HOST:PORT is expected")
+    return parts
+
+
+def _tls(ca: Path | None) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=None if ca is None else str(ca))
+    except ssl.SSLError:
+        raise UserError(f"--service-ca: {ca}: the file has no certificates in PEM") from None
+    except OSError as error:
+        raise UserError(f"--service-ca: {ca}: {error.strerror}") from None
+
+
+def _requests(groups: Sequence[str]) -> Iterator[list[str]]:
+    """Yield lists of query parameters for groups, each within the limit of a request."""
+    some: list[str] = []
+    size = 0
+    for part in (f"group={quote(group, safe='')}" for group in groups):
+        if some and size + len(part) > _MOST_QUERY:
+            yield some
+            some, size = [], 0
+        some.append(part)
+        size += len(part) + 1
+    if some:
+        yield some

@@ -1,0 +1,312 @@
+"""Looks at a cluster, straight from Kafka: for commands that need no service."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterable
+from functools import partial
+
+from aiokafka.errors import (
+    KafkaError,
+    LeaderNotAvailableError,
+    NotLeaderForPartitionError,
+    TopicAuthorizationFailedError,
+)
+from confluent_kafka import KafkaException
+
+from caughtup.agents.checkpoints.reading import CheckpointLooks
+from caughtup.agents.clock import now_ms
+from caughtup.agents.configuration.s3_access import s3_variables
+from caughtup.agents.connect.reader import ConnectTopics
+from caughtup.agents.connect.watcher import decide_due
+from caughtup.agents.end_offsets import apply_record
+from caughtup.agents.errors import UserError
+from caughtup.agents.kafka import first_contact
+from caughtup.agents.kafka.clients import WEDGED_SECONDS
+from caughtup.agents.kafka.config import aiokafka_config
+from caughtup.agents.kafka.offset_log import OffsetLog
+from caughtup.agents.kafka.partition_leaders import LogPartition
+from caughtup.agents.kafka.protocol.decoding import explain_failure
+from caughtup.agents.probes.end_offsets import EndOffsetObserver
+from caughtup.agents.probes.reassignments import ReassignmentObserver, ReassignmentRound
+from caughtup.agents.process.fault_log import FaultLog
+from caughtup.agents.progress import Progress
+from caughtup.agents.reassignments.agent import apply_record as apply_reassignment
+from caughtup.agents.settings import Settings
+from caughtup.agents.topics.read_to_end import read_if_allowed
+from caughtup.agents.topics.reports import application_states, catch_up_rates
+from caughtup.agents.topics.restoration import learned_configs, recommendations
+from caughtup.models.connect_clusters.table import PATIENCE_MS
+from caughtup.models.decisions.life import LEADER_STATE_WAIT_MS
+from caughtup.models.ids import TopicPartition
+from caughtup.models.polls.batch import Batch, decode_records, in_parts, split_generations
+from caughtup.models.polls.records import FramedRecords
+from caughtup.models.records.fields import changed
+from caughtup.models.records.reassignment_lines import Line, Reassignment
+from caughtup.models.records.topics import (
+    END_OFFSETS,
+)
+from caughtup.models.state.cluster import ClusterState
+from caughtup.models.state.spark_looks import apply_looks
+from caughtup.models.watching import Watching
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
+
+#: How long a look waits for the topics of Connect's worker clusters.
+_CONNECT_SECONDS = 60.0
+#: A service's observations are the past of what is observed now for this time (ms) after the last;
+#: later, a reassignment may have ended, and another one of the same partition begun.
+_PAST_MS = 120_000
+#: Of what is applied at once: a step of each group is seen that often at least.
+_POLL_RECORDS = 10_000
+#: Without an answer the cluster is out of reach.
+_PATIENCE_SECONDS = 30.0
+_RETRY_SECONDS = 0.1
+
+
+def read_snapshot(
+    settings: Settings, progress: Progress, groups: Collection[str] = ()
+) -> ClusterState:
+    """Read groups, commits and end offsets of the cluster as it is now.
+
+    ``groups`` are read whatever the settings leave out. Raises UserError when the cluster can't be
+    reached or read.
+    """
+    return ClusterLooks(settings, groups).look(progress)
+
+
+class ClusterLooks:
+    """Looks at a cluster again and again: each time what came since is read, and the past is kept.
+
+    ``groups`` are read whatever the settings leave out. ``connect``: of each group all generations
+    that the log still has are applied, not the newest alone, and the topics of Connect's worker
+    clusters are read, which takes longer. ``reassignments``: these are observed, too. Every call
+    raises UserError when the cluster cannot be reached or read.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        groups: Collection[str] = (),
+        *,
+        connect: bool = False,
+        reassignments: bool = False,
+    ) -> None:
+        self._settings = settings
+        self._connect = connect
+        self._reassignments = _ReassignmentObservations(settings) if reassignments else None
+        admin, cluster = first_contact.connect(settings)
+        watching = Watching(settings.watching(), groups)
+        self._state = ClusterState(cluster, settings.parameters(), watching)
+        FaultLog().attach(self._state)
+        self._checkpoints = CheckpointLooks(
+            settings.spark_checkpoints, partial(s3_variables, settings)
+        )
+        self._ends = EndOffsetObserver(settings, self._state, lambda: admin)
+        self._connect_topics: ConnectTopics | None = None
+        self._partitions: dict[int, LogPartition] = {}
+        self._has_looked = False
+
+    def look(self, progress: Progress) -> ClusterState:
+        """Return the cluster as it is now; it is the same state each time."""
+        state = self._state
+        if not self._has_looked:
+            self._has_looked = True
+            self._read_own_topics(progress)
+        self._read_groups(progress)
+        for _ in apply_looks(
+            state, self._checkpoints.look(state.spark.known(), now_ms()), now_ms()
+        ):
+            pass
+        self._read_ends()
+        if self._connect:
+            self._read_connect()
+        if self._reassignments is not None:
+            self._reassignments.observe(state)
+        state.applications.log_read_to_end()
+        # A look knows nothing more by waiting for leaders' states that were not reported.
+        for _ in state.decide(now_ms() + LEADER_STATE_WAIT_MS):
+            pass  # a look publishes nothing; what was decided is in the state
+        for group in state.group_names():
+            for _ in state.assess(group, now_ms()):
+                pass
+        return state
+
+    def close(self) -> None:
+        """Close the connections that are kept between looks."""
+        if self._reassignments is not None:
+            self._reassignments.close()
+
+    def _read_own_topics(self, progress: Progress) -> None:
+        settings, state = self._settings, self._state
+        for topic in (recommendations, learned_configs, application_states, catch_up_rates):
+            for key, value in read_if_allowed(settings, topic.topic, progress):
+                topic.apply_record(state, key, value)
+        for key, value in read_if_allowed(settings, END_OFFSETS, progress):
+            apply_record(state, key, value)
+
+    def _read_ends(self) -> None:
+        state = self._state
+        observed = asyncio.run(
+            self._ends.observe(state.wanted_topics(), patience_seconds=WEDGED_SECONDS, at_once=True)
+        )
+        for partition, ends in sorted(observed.ends.items()):
+            state.apply_ends(partition, ends, observed.topic_ids.get(partition.topic), now_ms())
+        # What the service observed is the past of what is observed now, and no more.
+        for partition in [
+            partition for partition, _ in state.ends if partition not in observed.ends
+        ]:
+            state.apply_ends(partition, None)
+
+    def _read_connect(self) -> None:
+        """Read what the topics of worker clusters have by now, and decide as their leaders did."""
+        state = self._state
+        if state.connect.groups:
+            try:
+                if self._connect_topics is None:
+                    self._connect_topics = ConnectTopics(self._settings)
+                self._connect_topics.read_to_end(state, _CONNECT_SECONDS)
+            except KafkaException as error:
+                raise UserError(f"cannot read the topics of Connect ({error.args[0]})") from None
+        # A configuration that was not there to be read will not come by waiting.
+        decide_due(state, now_ms() + PATIENCE_MS)
+
+    def _read_groups(self, progress: Progress) -> None:
+        try:
+            asyncio.run(self._read_offsets(progress))
+        except TopicAuthorizationFailedError as error:
+            raise UserError(
+                f"cannot read {CONSUMER_OFFSETS} ({error}): allow READ on the topic; "
+                "`caughtup check` names all that is missing"
+            ) from None
+        except (KafkaError, TimeoutError) as error:
+            raise first_contact.unreachable(self._settings, None) from error
+
+    async def _read_offsets(self, progress: Progress) -> None:
+        """Read what came since the last look, up to the log's end as it is now."""
+        limit = asyncio.timeout(_PATIENCE_SECONDS)
+        async with limit, OffsetLog(self._settings, self._partitions) as offset_log:
+            await _open(offset_log)
+            left = offset_log.unread_at_open()
+            with progress.task(f"reading {CONSUMER_OFFSETS}", left) as advance:
+
+                async def take(batches: list[Batch], _: int) -> None:
+                    nonlocal left
+                    limit.reschedule(asyncio.get_running_loop().time() + _PATIENCE_SECONDS)
+                    for batch in batches:
+                        self._state.apply_batch(batch, now_ms())
+                    before, left = left, offset_log.unread_at_open()
+                    advance(before - left)
+
+                await offset_log.read_to_open_end(self._decode, take)
+
+    def _decode(self, records: FramedRecords) -> list[Batch]:
+        if self._connect:
+            parts = split_generations(records, _POLL_RECORDS)
+        else:
+            parts = in_parts(records, _POLL_RECORDS)
+        return [decode_records(part) for part in parts]
+
+
+async def _open(offset_log: OffsetLog) -> None:
+    """Open a log, again while a leader is on the move: a new topic's always is."""
+    while True:
+        try:
+            await offset_log.open()
+        except (LeaderNotAvailableError, NotLeaderForPartitionError):
+            await asyncio.sleep(_RETRY_SECONDS)
+        else:
+            return
+
+
+class ReassignmentView:
+    """Applies rounds of observations, and describes each reassignment."""
+
+    def __init__(self, state: ClusterState) -> None:
+        """``state`` gets the observations."""
+        self._state = state
+        self._aged: frozenset[TopicPartition] = frozenset()
+
+    def apply_records(
+        self, records: Iterable[tuple[bytes | None, bytes | None]], at_ms: int | None = None
+    ) -> None:
+        """Apply the records of caughtup-reassignments, as a service wrote them."""
+        for key, value in records:
+            apply_reassignment(self._state, key, value)
+        tracker = self._state.reassignments
+        now = now_ms() if at_ms is None else at_ms
+        for partition, tracked in list(tracker.ongoing.items()):
+            if now - tracked.latest.as_of_ms > _PAST_MS:
+                del tracker.ongoing[partition]
+        tracker.ended.clear()
+        self._aged = frozenset(tracker.ongoing)
+
+    def take(self, found: ReassignmentRound) -> None:
+        """Apply a round's observations; what it no longer lists has ended, if it could list any."""
+        tracker = self._state.reassignments
+        tracker.apply_cluster(found.cluster)
+        if not found.listed:
+            return
+        for observation in found.ongoing:
+            tracker.apply(observation)
+        for partition in tracker.ongoing.keys() - {
+            observation.topic_partition for observation in found.ongoing
+        }:
+            del tracker.ongoing[partition]
+        self._aged &= tracker.ongoing.keys()
+
+    def assess(self, budget_seconds: float | None = None) -> None:
+        """Assess every reassignment, as of now."""
+        watch = self._state.reassignment_watch
+        for _ in watch.assess(self._state.reassignments, now_ms(), budget_seconds):
+            pass
+
+    def lines(self) -> list[Line]:
+        """Describe all reassignments, those that need help first, and orphaned throttles.
+
+        A command that never saw a reassignment before does not know since when it has been ongoing.
+        """
+        found = self._state.reassignment_watch.lines(self._state.reassignments, now_ms())
+        return [
+            changed(line, age_seconds=None, idle_seconds=None)
+            if isinstance(line, Reassignment) and line.topic_partition not in self._aged
+            else line
+            for line in found
+        ]
+
+
+class _ReassignmentObservations:
+    """Observes reassignments from code that does not await: its event loop runs during a round."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._runner = asyncio.Runner()
+        self._observer: ReassignmentObserver | None = None
+
+    def observe(self, state: ClusterState) -> None:
+        """Observe once, and assess. Raises UserError; the next round connects again then."""
+        view = ReassignmentView(state)
+        try:
+            view.take(self._runner.run(self._round()))
+        except KafkaError as error:
+            raise UserError(f"cannot look at reassignments: {explain_failure(error)}") from None
+        view.assess(self._settings.reassignment_budget)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._runner.run(self._disconnect())
+        self._runner.close()
+
+    async def _round(self) -> ReassignmentRound:
+        try:
+            if self._observer is None:
+                self._observer = ReassignmentObserver(aiokafka_config(self._settings))
+                await self._observer.__aenter__()
+            return await self._observer.observe()
+        except KafkaError:
+            await self._disconnect()
+            raise
+
+    async def _disconnect(self) -> None:
+        observer, self._observer = self._observer, None
+        if observer is not None:
+            await observer.__aexit__(None, None, None)

@@ -1,4 +1,0 @@
-"""Spark Structured Streaming queries, by their checkpoints.
-
-Imports records, clocks and ids; state and agents.checkpoints import it.
-"""
