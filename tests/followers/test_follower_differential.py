@@ -12,13 +12,12 @@ import pytest
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.following.follower import FollowerDecision, Patience, follow
 from caughtup.models.assignors.following.recommendation import (
-    MOST_RECOMMENDATION_BYTES,
     Objection,
     read_followed,
     require_bounded,
 )
 from caughtup.models.errors import CaughtupError
-from caughtup.models.records.topics import APPLICATION_STATES
+from caughtup.models.records.topics import APPLICATION_STATES, MOST_RECOMMENDATION_BYTES
 from tests.followers.generated_questions import GROUP, generate_question
 from tests.models.assignors.building import client, described
 from tests.models.assignors.following.test_follower import one_runs_all, record

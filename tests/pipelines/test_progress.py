@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.records.fields import LATEST_MS, json_values
+from caughtup.models.records.fields import json_values
 from caughtup.models.records.pipeline_progress import FORMAT, STATES, ProgressRecord
+from caughtup.models.wire.bounds import LATEST_MS
 from caughtup.pipelines.progress import batch_figures, encode_progress
 
 #: As a real stream wrote it, less what isn't read.

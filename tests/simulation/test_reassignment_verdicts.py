@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from caughtup.models.reassignments.verdict import ENDLESS
+from caughtup.models.verdicts import ENDLESS
 from tests.simulation.brokers import Reassignment
 from tests.simulation.healthy_reassignments import churn
 from tests.simulation.observer import Observer

@@ -11,7 +11,8 @@ from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.records.fields import json_values
 from caughtup.models.records.recommendations import FORMAT, RecommendationRecord
 from caughtup.models.state.cluster import ClusterState
-from tests.support.groups.streams import GROUP, START_MS, WARMING, Member, generation
+from tests.support.groups.records import GROUP, START_MS
+from tests.support.groups.streams import WARMING, Member, generation
 from tests.support.states import TOLD, cluster_state, publish, read, state_with_ends
 
 #: When a generation is decided, also one whose end offsets never come.

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from caughtup.agents.application_settings import ApplicationConfig
 from caughtup.agents.configuration.loading import load_settings, read_settings
 from caughtup.agents.configuration.text import example, printed
 from caughtup.agents.main import main
-from caughtup.agents.settings import ApplicationConfig, Settings
+from caughtup.agents.settings import Settings
 from caughtup.models.security.kafka_names import JAVA, LIBRDKAFKA, SECRETS
 
 ROOT = Path(__file__).parents[3]

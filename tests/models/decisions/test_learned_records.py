@@ -16,7 +16,6 @@ from caughtup.models.learning.learned import Learned, with_settings
 from caughtup.models.learning.probing import PROBING
 from caughtup.models.learning.ranges import (
     LAG,
-    MOST_RANGES,
     STANDBYS,
     WARM_UPS,
     Algorithm,
@@ -27,7 +26,7 @@ from caughtup.models.learning.ranges import (
 from caughtup.models.learning.told import ToldConfigs, possible_hypotheses
 from caughtup.models.parameters import STRATEGY, ApplicationParameters
 from caughtup.models.records.keys import encode_group
-from caughtup.models.records.learned_configs import FORMAT
+from caughtup.models.records.learned_configs import FORMAT, MOST_RANGES
 from tests.models.learning.applications import GROUP, Application
 from tests.support.learning import (
     a_state,

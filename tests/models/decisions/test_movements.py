@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.decisions.movements import LEADER, RECOMMENDED
+from caughtup.models.decisions.inputs.gathering import RECOMMENDED
 from caughtup.models.records.fields import json_values
-from caughtup.models.records.movements import TaskMovementRecord, read_movement
+from caughtup.models.records.movements import LEADER, TaskMovementRecord, read_movement
 from caughtup.models.state.cluster import ClusterState
 from tests.support.groups.records import GROUP, START_MS, group_tombstone
 from tests.support.groups.streams import (

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from caughtup.models.reassignments.ends import EndedReassignment
 from caughtup.models.reassignments.tracker import OLDER_MS, SETTLED_MS, ReassignmentTracker
+from caughtup.models.records.reassignment_lines import EndedReassignment
 from caughtup.models.records.reassignments import (
     ClusterRecord,
     ReassignmentRecord,

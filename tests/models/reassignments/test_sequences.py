@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.controllers import reverted, target
-from caughtup.models.reassignments.ends import EndedReassignment
 from caughtup.models.reassignments.tracker import (
     OBSERVATIONS,
     OLDER_MS,
     ReassignmentTracker,
 )
+from caughtup.models.records.reassignment_lines import EndedReassignment
 from caughtup.models.records.reassignments import (
     ClusterRecord,
     ReassignmentRecord,

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from caughtup.models.histories.trend import Eta
 from caughtup.models.reassignments import shown
-from caughtup.models.records.fields import LATEST_MS
 from caughtup.models.records.reassignment_lines import Reassignment
 from caughtup.models.records.reassignments import (
     CLUSTER_FORMAT,
@@ -24,6 +23,7 @@ from caughtup.models.records.reassignments import (
     ThrottleRecord,
     read_reassignment,
 )
+from caughtup.models.wire.bounds import LATEST_MS
 from tests.models.wire.strategies import thorough, topics
 from tests.support.reassignments.one_reassignment import an_observation, judged, track
 

@@ -9,9 +9,9 @@ import pytest
 
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
+from caughtup.pipelines.events import KafkaRecord
 from caughtup.pipelines.rates.slots import (
     EndOffsetSample,
-    KafkaRecord,
     PositionReport,
     copy_key,
     decode,

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from pydantic.fields import FieldInfo
 
+from caughtup.agents.application_settings import ApplicationConfig
 from caughtup.agents.configuration.text import toml_value
-from caughtup.agents.settings import ApplicationConfig, Settings
+from caughtup.agents.settings import Settings
 from tests.support.reference.markdown import code, escaped, table
 
 _HEAD = """\

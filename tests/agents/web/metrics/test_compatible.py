@@ -14,6 +14,7 @@ from caughtup.agents.web.metrics import group_labels
 from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.metrics.group_lines import Detail
 from caughtup.agents.web.scrapes import EXPORTERS
+from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import LONG_MAX
 from caughtup.models.state.cluster import ClusterState
 from tests.support.changes import Change, changes
@@ -25,7 +26,6 @@ from tests.support.states import (
     HOSTILE,
     KEEPING_UP,
     STOPPED,
-    TopicPartition,
     cluster_state,
     everything,
     judged,
