@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from caughtup.models.assignment.catch_up import RUNNING
+from caughtup.models.assignment.client_state import RUNNING
 from caughtup.models.ids import ProcessId
 
 #: The end offset of every changelog, which is the lag while nothing is restored.

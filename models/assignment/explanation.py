@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from caughtup.models.assignment.catch_up import RUNNING, UNKNOWN, is_caught_up
-from caughtup.models.assignment.client_state import ClientState
+from caughtup.models.assignment.client_state import RUNNING, UNKNOWN, ClientState, is_caught_up
 from caughtup.models.assignment.decision import Deferral, Movement, MovementKind
 from caughtup.models.assignment.scenario import Client, Scenario
 from caughtup.models.ids import ProcessId, TaskId

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from caughtup.models.assignment import fields
-from caughtup.models.assignment.configs import Configs, read_configs
+from caughtup.models.assignment.configs import NEWEST, Configs, Release, read_configs
 from caughtup.models.assignment.racks import Racks, TaskReplicas, find_racks, read_task_replicas
-from caughtup.models.assignment.releases import NEWEST, Release
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import ProcessId, TaskId
 

@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from caughtup.models.assignment.catch_up import is_caught_up
+from caughtup.models.assignment.client_state import is_caught_up
 from caughtup.models.decisions.life import DecidedGeneration, GenerationLife, State
 from caughtup.models.decisions.next_rebalance import NONE_CAUGHT_UP, CaughtUpCopies
 from caughtup.models.decisions.rebalancing_cost import MembershipChange, add_generation

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from caughtup.models.assignment.releases import Release
+from caughtup.models.assignment.configs import Release
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.learning.learned import Learned, with_settings

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from caughtup.models.assignment.catch_up import RUNNING, UNKNOWN, is_caught_up
+from caughtup.models.assignment.client_state import RUNNING, UNKNOWN, is_caught_up
 from caughtup.models.assignment.compact import CompactScenario
 from caughtup.models.assignment.scenario import Client
 from caughtup.models.groups.generation import StreamsGeneration

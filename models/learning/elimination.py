@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from caughtup.models.assignment.configs import Release
 from caughtup.models.assignment.decision import Decision
-from caughtup.models.assignment.releases import Release
 from caughtup.models.errors import ScenarioError
 from caughtup.models.learning.evidence import Evidence
 from caughtup.models.learning.ranges import (

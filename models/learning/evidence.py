@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 
-from caughtup.models.assignment.catch_up import UNBOUNDED
+from caughtup.models.assignment.client_state import UNBOUNDED
+from caughtup.models.assignment.configs import NEWEST, Release
 from caughtup.models.assignment.decision import Decision
 from caughtup.models.assignment.racks import TaskReplicas, find_racks
-from caughtup.models.assignment.releases import NEWEST, Release
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.kafka.public_sticky.assignor import decide_public_sticky
 from caughtup.models.assignors.kafka.sticky import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from caughtup.models.assignment.configs import Release, releases_of
 from caughtup.models.assignment.decision import Decision
-from caughtup.models.assignment.releases import Release, releases_of
 from caughtup.models.decisions.exact.comparison import listed
 from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.errors import ScenarioError

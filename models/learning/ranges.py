@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from caughtup.models.assignment.releases import NEWEST, Release
+from caughtup.models.assignment.configs import NEWEST, Release
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs
 from caughtup.models.offsets import LONG_MAX
 from caughtup.models.records.learned_configs import MOST_RANGES

@@ -7,9 +7,9 @@ from dataclasses import replace
 from enum import Enum
 from itertools import pairwise, zip_longest
 
-from caughtup.models.assignment.catch_up import UNBOUNDED
+from caughtup.models.assignment.client_state import UNBOUNDED
+from caughtup.models.assignment.configs import Release
 from caughtup.models.assignment.decision import Decision
-from caughtup.models.assignment.releases import Release
 from caughtup.models.decisions.exact.comparison import Difference
 from caughtup.models.errors import ScenarioError
 from caughtup.models.learning.evidence import Evidence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from caughtup.models.assignment.catch_up import RUNNING
+from caughtup.models.assignment.client_state import RUNNING
 from caughtup.models.assignment.decision import Decision
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.ids import TaskId

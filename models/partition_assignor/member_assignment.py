@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from caughtup.models.assignment.configs import NEWEST, Release
 from caughtup.models.assignment.decision import ClientDecision, Decision
-from caughtup.models.assignment.releases import NEWEST, Release
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.partition_assignor.rebalance import ClientMetadata

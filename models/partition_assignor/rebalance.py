@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from caughtup.models.assignment.configs import Configs
-from caughtup.models.assignment.releases import NEWEST, Release
+from caughtup.models.assignment.configs import NEWEST, Configs, Release
 from caughtup.models.assignors.java.strings import in_hash_map_order, utf16
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from caughtup.models.assignment.configs import NEWEST, Release
 from caughtup.models.assignment.decision import ClientDecision
-from caughtup.models.assignment.releases import NEWEST, Release
 from caughtup.models.assignors.java.hash_map import (
     JavaHashMap,
     subtopology_hash_code_of,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from caughtup.models.assignment.catch_up import RUNNING, UNKNOWN
+from caughtup.models.assignment.client_state import RUNNING, UNKNOWN
 from caughtup.models.assignment.compact import read_compact
 from caughtup.models.assignment.configs import read_configs
 from caughtup.models.assignment.decision import ClientDecision, Decision

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from caughtup.models.assignment.catch_up import is_caught_up
+from caughtup.models.assignment.client_state import is_caught_up
 from caughtup.models.histories.trend import median
 
 #: The change of a group's first known generation: what came before is unknown.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from caughtup.models.assignment.catch_up import RUNNING
+from caughtup.models.assignment.client_state import RUNNING
 from caughtup.models.assignment.compact import CompactScenario
 from caughtup.models.assignment.scenario import Client
 from caughtup.models.assignors.registry import decide

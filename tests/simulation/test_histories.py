@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.bench.movement.fewest import fewest_copies
-from caughtup.models.assignment.catch_up import is_caught_up
+from caughtup.models.assignment.client_state import is_caught_up
 from caughtup.models.assignment.decision import Decision
 from caughtup.models.assignment.scenario import Client, Scenario, parse_scenario
 from caughtup.models.assignors.minimal.assignor import remaining

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from caughtup.models.assignment.releases import Release
+from caughtup.models.assignment.configs import Release
 from caughtup.pipelines.java.jars import ensure_jars, fetch_jars
 
 #: Release → the family that it decides as.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Generic, TypeVar
 
-from caughtup.models.assignment.releases import Release
+from caughtup.models.assignment.configs import Release
 from caughtup.models.assignors.java.tree_bin import JavaTreeBin
 from caughtup.models.ids import TaskId
 

@@ -8,7 +8,7 @@ from heapq import heapify, heappop, heappush
 from typing import Protocol
 
 from caughtup.models.assignment.client_state import ClientState
-from caughtup.models.assignment.releases import Release
+from caughtup.models.assignment.configs import Release
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.java.hash_map import JavaHashMap, task_hash_code
 from caughtup.models.ids import TaskId

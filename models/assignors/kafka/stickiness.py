@@ -6,11 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
-from caughtup.models.assignment.catch_up import is_caught_up
-from caughtup.models.assignment.client_state import ClientState
+from caughtup.models.assignment.client_state import ClientState, is_caught_up
+from caughtup.models.assignment.configs import NEWEST, Release
 from caughtup.models.assignment.decision import Movement, MovementKind
 from caughtup.models.assignment.explanation import lag_clause
-from caughtup.models.assignment.releases import NEWEST, Release
 from caughtup.models.assignment.scenario import Client, Scenario
 from caughtup.models.assignors.java.hash_map import (
     JavaHashMap,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 
-from caughtup.models.assignment.catch_up import RUNNING, UNKNOWN, is_caught_up
+from caughtup.models.assignment.client_state import RUNNING, UNKNOWN, is_caught_up
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.ids import TaskId
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from caughtup.models.assignment.catch_up import RUNNING, UNKNOWN
+from caughtup.models.assignment.client_state import RUNNING, UNKNOWN
 from caughtup.models.assignment.compact import CompactScenario
 from caughtup.models.assignment.configs import Configs
 from caughtup.models.groups.generation import client_name

@@ -15,7 +15,7 @@ from pathlib import Path
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.topics import create_topics
-from caughtup.models.assignment.releases import NEWEST, Release
+from caughtup.models.assignment.configs import NEWEST, Release
 from tests.support.kafka.topics import whole_topic
 from tests.support.oracles import Oracle, compiled_java, running_oracle
 from tests.support.releases import RELEASES as PUBLISHED

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.assignment.catch_up import UNBOUNDED, CatchUp, is_caught_up
-from caughtup.models.assignment.client_state import ClientState
+from caughtup.models.assignment.client_state import UNBOUNDED, CatchUp, ClientState, is_caught_up
 from caughtup.models.assignment.scenario import Client
 from caughtup.models.assignors.java.priority_queue import JavaNumberQueue, JavaPriorityQueue
 from caughtup.models.assignors.kafka.high_availability.assignor import balance_over_threads

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from caughtup.models.assignment.releases import NEWEST, Release, releases_of
+from caughtup.models.assignment.configs import NEWEST, Release, releases_of
 from caughtup.models.decisions.inputs.gathering import GenerationInputs, gather_inputs
 from caughtup.models.groups.generation import StreamsClient, StreamsGeneration, StreamsMember
 from caughtup.models.histories.end_offsets import EndOffsetTable

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from caughtup.models.assignment.releases import NEWEST, Release
+from caughtup.models.assignment.configs import NEWEST, Release
 from caughtup.models.learning.elimination import sift
 from caughtup.models.learning.evidence import Evidence
 from caughtup.models.learning.learned import leaders_releases, tag_keys, under_releases

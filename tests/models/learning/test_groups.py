@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from caughtup.models.assignment.releases import Release
+from caughtup.models.assignment.configs import Release
 from caughtup.models.learning.learned import Learned
 from caughtup.models.learning.ranges import LAG, STANDBYS, WARM_UPS
 from caughtup.models.learning.told import ToldConfigs

@@ -6,8 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from caughtup.models.assignment.configs import Configs
-from caughtup.models.assignment.releases import NEWEST, Release
+from caughtup.models.assignment.configs import NEWEST, Configs, Release
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs
 from caughtup.models.learning.ranges import Algorithm, ConfigRange, Hypotheses, IntSpan
 

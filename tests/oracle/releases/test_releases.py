@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from caughtup.models.assignment.releases import NEWEST, Release, releases_of
+from caughtup.models.assignment.configs import NEWEST, Release, releases_of
 from caughtup.models.errors import ScenarioError
 from caughtup.models.partition_assignor.assignment import assign_partitions
 from tests.oracle.conftest import FIRST_SEED, JAVA_SOURCES, seeds_of_a_family

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from heapq import heapreplace
 from typing import Literal
 
-from caughtup.models.assignment.catch_up import CatchUp
-from caughtup.models.assignment.client_state import ClientState
+from caughtup.models.assignment.client_state import CatchUp, ClientState
 from caughtup.models.assignment.decision import ClientDecision, Decision, Deferral
 from caughtup.models.assignment.explanation import explain
 from caughtup.models.assignment.scenario import Scenario

@@ -12,10 +12,9 @@ from itertools import chain
 from math import lcm
 from typing import Any
 
-from caughtup.models.assignment.catch_up import CatchUp
-from caughtup.models.assignment.client_state import ClientState
+from caughtup.models.assignment.client_state import CatchUp, ClientState
+from caughtup.models.assignment.configs import NEWEST, Release
 from caughtup.models.assignment.decision import Deferral, Rule
-from caughtup.models.assignment.releases import NEWEST, Release
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
 from caughtup.models.assignors.java.priority_queue import JavaNumberQueue, JavaPriorityQueue
 from caughtup.models.ids import TaskId

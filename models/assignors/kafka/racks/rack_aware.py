@@ -8,8 +8,8 @@ from math import ceil
 from typing import NamedTuple
 
 from caughtup.models.assignment.client_state import ClientState
+from caughtup.models.assignment.configs import Release
 from caughtup.models.assignment.racks import PartitionRacks
-from caughtup.models.assignment.releases import Release
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.kafka.racks.min_cost_flow import EarlierFlowNetwork, FlowNetwork
 from caughtup.models.ids import TaskId
