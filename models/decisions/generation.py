@@ -95,8 +95,8 @@ def decide_if_due(
     A decided one is returned unchanged unless copies have caught up since. The function is pure, so
     any thread may call it. A generation is decided without its leader's state after
     ``LEADER_STATE_WAIT_MS``, and without missing end offsets or racks after
-    ``END_OFFSETS_WAIT_MS``. It waits for a leader that never published anything only if no
-    configs of Kafka's assignors explain its decision.
+    ``END_OFFSETS_WAIT_MS``. It waits for a leader that never published anything only if that is a
+    follower, or if no configs of Kafka's assignors explain its decision.
     """
     if life.decision is not None:
         return _revised(cluster, life, life.decision, known, now_ms)
