@@ -49,7 +49,7 @@ wheel: follower  ## dist/caughtup-VERSION-py3-none-any.whl, all that an installa
 	@ls dist/*.whl
 
 test: java prometheus install classes  ## The tests, against real Kafka, Spark and Prometheus
-	@$(BIN)/pytest --numprocesses 3 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
+	@$(BIN)/pytest --numprocesses 4 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
 
 thorough: java prometheus install classes  ## What takes minutes each: a Spark cluster, the history killed KILLS=10 times
 	@HISTORY_KILLS=$(KILLS) $(BIN)/pytest -m thorough
