@@ -61,7 +61,7 @@ from caughtup.models.security.kafka import exposures
 from caughtup.models.state.cluster import ClusterState
 
 _BATCHES_WAITING = 4
-#: Own topics that an agent reads.
+#: The own topics that the service reads all the time.
 _READ = (
     APPLICATION_STATES,
     CATCH_UP_RATES,
@@ -162,7 +162,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
         write_again.get(name, lambda: None)()
 
     web = WebServer(settings, state, health)
-    # Services stop in the opposite order: those that publish stop before the group is left, and
+    # Services stop in the reverse of this order: those that publish stop before the group is left, and
     # the web server stops last, so that /ready answers until the end.
     app.runs(web)
     app.runs(publisher)

@@ -34,8 +34,8 @@ log = logging.getLogger(__name__)
 
 #: Unchanged end offsets are published again this often, so that readers know that they are current.
 _REFRESH_MS = 60_000
-#: Published end offsets that are not in the state after this time are published again: a recreated
-#: topic loses records, and its reader may start after the first new ones.
+#: Published end offsets that are not in the state after this time are published again: after a
+#: topic is recreated, its reader may miss the first new records.
 _TAKEN_MS = 5_000
 #: How long a round waits until its records have come back into the state.
 _ROUND_TRIP_SECONDS = 1.0
@@ -77,8 +77,8 @@ def apply_record(
 class EndOffsetsProbe(Service):
     """Lists the end offsets of watched topics, and publishes those that changed.
 
-    It lists every ``end_offsets_interval`` seconds, and at once when ``hurry`` is set, because a
-    generation waits for end offsets from after it.
+    It lists every ``end_offsets_interval`` seconds, and at once when ``hurry`` is set: then a
+    generation waits for end offsets listed after it began.
     """
 
     logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
@@ -170,7 +170,7 @@ class EndOffsetsProbe(Service):
         return as_of_ms if await self._is_taken(present) else None
 
     def _note_what_was_read(self) -> None:
-        """Before the first round, take the age of the state's end offsets as this probe's."""
+        """Before the first round, count the newest end offsets in the state as this probe's last success."""
         newest_ms = self._state.ends.newest_ms
         if newest_ms is not None:
             self._health.probed_ms.setdefault(PROBE, newest_ms)
@@ -223,7 +223,7 @@ class EndOffsetsProbe(Service):
         return not 0 <= age_ms < (_REFRESH_MS if is_taken else _TAKEN_MS)
 
     def _wants(self) -> Callable[[str], bool]:
-        """Return which topics to list; without our own, since each round would change them."""
+        """Return a test for the topics to list. Own topics are left out: each round changes them."""
         wanted = self._state.wanted_topics()
         return lambda topic: wanted(topic) and not topic.startswith(self._prefix)
 

@@ -188,7 +188,7 @@ class LagTopic(Service):
             written[key] = hash(value)
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        """Mark a record that could not be written, so that the next round writes it again."""
+        """Log a record that wasn't written, and mark it to be written again."""
         if error is None:
             return
         self._failed(error.str())

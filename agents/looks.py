@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterable
 from functools import partial
+from typing import Any
 
 from aiokafka.errors import (
     KafkaError,
@@ -33,8 +34,9 @@ from caughtup.agents.process.fault_log import FaultLog
 from caughtup.agents.progress import Progress
 from caughtup.agents.reassignments.agent import apply_record as apply_reassignment
 from caughtup.agents.settings import Settings
+from caughtup.agents.topics.applied import AppliedTopic
 from caughtup.agents.topics.read_to_end import read_if_allowed
-from caughtup.agents.topics.reports import application_states, catch_up_rates
+from caughtup.agents.topics.reports import application_states, catch_up_rates, task_positions
 from caughtup.agents.topics.restoration import learned_configs, recommendations
 from caughtup.models.connect_clusters.table import PATIENCE_MS
 from caughtup.models.decisions.life import LEADER_STATE_WAIT_MS
@@ -43,9 +45,7 @@ from caughtup.models.polls.batch import Batch, decode_records, in_parts, split_g
 from caughtup.models.polls.records import FramedRecords
 from caughtup.models.records.fields import changed
 from caughtup.models.records.reassignment_lines import Line, Reassignment
-from caughtup.models.records.topics import (
-    END_OFFSETS,
-)
+from caughtup.models.records.topics import END_OFFSETS
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.state.spark_looks import apply_looks
 from caughtup.models.watching import Watching
@@ -53,10 +53,18 @@ from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 #: How long a look waits for the topics of Connect's worker clusters.
 _CONNECT_SECONDS = 60.0
-#: A service's observations are the past of what is observed now for this time (ms) after the last;
-#: later, a reassignment may have ended, and another one of the same partition begun.
+#: For this long (ms) after the service's last observation, its observations count as the
+#: reassignment's past; later, it may have ended, and another one of the same partition begun.
 _PAST_MS = 120_000
-#: Of what is applied at once: a step of each group is seen that often at least.
+#: The own topics, besides end offsets, that a look begins with.
+_OWN_TOPICS: tuple[AppliedTopic[Any], ...] = (
+    recommendations,
+    learned_configs,
+    application_states,
+    catch_up_rates,
+    task_positions,
+)
+#: The most records applied at once, so that each group is seen at least that often.
 _POLL_RECORDS = 10_000
 #: Without an answer the cluster is out of reach.
 _PATIENCE_SECONDS = 30.0
@@ -68,18 +76,18 @@ def read_snapshot(
 ) -> ClusterState:
     """Read groups, commits and end offsets of the cluster as it is now.
 
-    ``groups`` are read whatever the settings leave out. Raises UserError when the cluster can't be
+    ``groups`` are read even if the settings exclude them. Raises UserError when the cluster can't be
     reached or read.
     """
     return ClusterLooks(settings, groups).look(progress)
 
 
 class ClusterLooks:
-    """Looks at a cluster again and again: each time what came since is read, and the past is kept.
+    """Looks at a cluster repeatedly: each look reads what is new, and keeps what earlier ones read.
 
-    ``groups`` are read whatever the settings leave out. ``connect``: of each group all generations
-    that the log still has are applied, not the newest alone, and the topics of Connect's worker
-    clusters are read, which takes longer. ``reassignments``: these are observed, too. Every call
+    ``groups`` are read even if the settings exclude them. ``connect``: also apply each group's older
+    generations that the log still has, and read the topics of Connect's worker clusters, which takes
+    longer. ``reassignments``: observe these, too. Every call
     raises UserError when the cluster cannot be reached or read.
     """
 
@@ -123,7 +131,7 @@ class ClusterLooks:
         if self._reassignments is not None:
             self._reassignments.observe(state)
         state.applications.log_read_to_end()
-        # A look knows nothing more by waiting for leaders' states that were not reported.
+        # Waiting would not bring leaders' states to a look, so it decides as if the wait were over.
         for _ in state.decide(now_ms() + LEADER_STATE_WAIT_MS):
             pass  # a look publishes nothing; what was decided is in the state
         for group in state.group_names():
@@ -138,7 +146,7 @@ class ClusterLooks:
 
     def _read_own_topics(self, progress: Progress) -> None:
         settings, state = self._settings, self._state
-        for topic in (recommendations, learned_configs, application_states, catch_up_rates):
+        for topic in _OWN_TOPICS:
             for key, value in read_if_allowed(settings, topic.topic, progress):
                 topic.apply_record(state, key, value)
         for key, value in read_if_allowed(settings, END_OFFSETS, progress):
@@ -151,7 +159,7 @@ class ClusterLooks:
         )
         for partition, ends in sorted(observed.ends.items()):
             state.apply_ends(partition, ends, observed.topic_ids.get(partition.topic), now_ms())
-        # What the service observed is the past of what is observed now, and no more.
+        # The service's end offsets serve as history only: a partition that is not listed now is gone.
         for partition in [
             partition for partition, _ in state.ends if partition not in observed.ends
         ]:
@@ -167,7 +175,7 @@ class ClusterLooks:
                 self._connect_topics.read_to_end(state, _CONNECT_SECONDS)
             except KafkaException as error:
                 raise UserError(f"cannot read the topics of Connect ({error.args[0]})") from None
-        # A configuration that was not there to be read will not come by waiting.
+        # Waiting would not bring a missing configuration.
         decide_due(state, now_ms() + PATIENCE_MS)
 
     def _read_groups(self, progress: Progress) -> None:
@@ -241,7 +249,7 @@ class ReassignmentView:
         self._aged = frozenset(tracker.ongoing)
 
     def take(self, found: ReassignmentRound) -> None:
-        """Apply a round's observations; what it no longer lists has ended, if it could list any."""
+        """Apply a round's observations; if it could list, a reassignment that it doesn't list has ended."""
         tracker = self._state.reassignments
         tracker.apply_cluster(found.cluster)
         if not found.listed:

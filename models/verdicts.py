@@ -1,7 +1,7 @@
 """Verdicts, on lag, copies, reassignments, decisions and more: their words, order and colours.
 
-The terminal, the page, metrics and dashboards use these; the verdicts are decided in
-``lag/verdict.py``, ``copies/warmups.py``, ``reassignments/verdict.py`` and ``learning/``.
+The terminal, the page, metrics and dashboards use these. After a change of a ``chart`` run ``make
+dashboards``, after one of a ``sign`` or ``meaning`` look at the page.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ LAG = Vocabulary(
 #: The verdicts on copies that restore.
 COPIES = Vocabulary(
     "unknown",
-    Term("caught_up", "green", "✓", "green"),
+    Term("caught_up", "green", "✓", "green", "caught up"),
     Term("warming", "yellow", "→", "blue"),
     Term("waiting", "yellow", "…", "yellow"),
     Term("unknown", "yellow", "?", "text"),

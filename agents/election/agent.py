@@ -51,9 +51,9 @@ class Election(Service):
     """Keeps this instance in its group, and knows whether it is the active one.
 
     ``take_over`` is awaited after this instance is elected, before it counts as active; it is
-    repeated if it raises UserError. ``before_leaving`` is awaited when the service stops: sent
-    records have to be on their topics before another instance reads them back. ``instance``: this
-    process if None; tests give another. ``reported_caught_up``: whether the group knows that this
+    repeated if it raises UserError. ``before_leaving`` is awaited when the service stops:
+    another instance may read records back only once they are on their topics. ``instance``: by
+    default, this process. ``reported_caught_up``: whether the group knows that this
     instance has read the topics.
     """
 

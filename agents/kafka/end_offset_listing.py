@@ -134,7 +134,8 @@ class EndOffsetLister:
     def list_ends(self, wants: Callable[[str], bool], patience_seconds: float) -> EndOffsetListing:
         """List start, last stable and log end offsets of every topic that ``wants(topic)`` names.
 
-        Waits up to ``patience_seconds`` for brokers that answered the last listing in time. Raises KafkaException when the cluster cannot be reached.
+        Waits up to ``patience_seconds`` for brokers that answered the last listing in time. Raises
+        KafkaException when the cluster cannot be reached.
         """
         metadata, failure = self._metadata(patience_seconds)
         by_leader: dict[int, list[ClientTopicPartition]] = {}

@@ -34,7 +34,7 @@ LIVE_RECORDS = 2_000
 class Changes(NamedTuple):
     """A batch of changes with its classic groups and Connect generations decoded, by group.
 
-    ``past``: the records are from before the service started, and more of them may follow.
+    ``past``: whether the records are from before the service started; more such batches may follow.
     """
 
     batch: Batch

@@ -1,4 +1,4 @@
 """Decide generations, and publish recommendations for the next rebalance.
 
-Imports agents.topics; ``app`` and the other agents import it.
+Imports agents.topics; ``app`` imports it.
 """

@@ -49,8 +49,8 @@ def recommend(
 ) -> None:
     """Register the agent: whenever it is woken, it decides the generations that are due.
 
-    It decides nothing while ``__consumer_offsets`` is read for the first time, when most
-    generations are past ones, nor while this instance stands by.
+    It decides nothing while this instance stands by, or while it first reads
+    ``__consumer_offsets``: most generations there are past.
     """
     recommender = Recommender(state, recommendations, learned, movements, signer)
 
@@ -114,8 +114,8 @@ class Recommender:
                     log.info("%s", summary(news_of))
                     news = True
             if news:
-                # The recommendation goes first: after a restart it is read back, and movements
-                # that are missing are written then.
+                # The recommendation goes first: after a restart it is read back, and missing
+                # movements are written from it.
                 await self._outbox.flush()
                 await self._tell_movements()
         await self._tell_movements()

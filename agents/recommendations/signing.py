@@ -49,7 +49,7 @@ class Signer:
         return {HEADER: sign(self._keys[0], self._cluster, group, value)}
 
     def forgeries(self) -> FindForgery | None:
-        """Return the check for forged records by the file's present keys; None without a file."""
+        """Return a check that finds forged records with the file's present keys; None without a file."""
         self._read_again()
         return partial(find_forgery, self._keys, self._cluster) if self._keys else None
 

@@ -84,8 +84,8 @@ class StandaloneConsumer:
     """A consumer of several topics, read_committed, without a group.
 
     For one thread: every call blocks, and calls are not thread-safe. Calls raise KafkaException.
-    ``headers``: whether records have their headers. ``unread``: the partitions that were not yet
-    read to the end that they had when opened.
+    ``headers``: whether records have their headers. ``unread``: the partitions of which
+    something from before they were opened is unread.
     """
 
     def __init__(
@@ -122,8 +122,7 @@ class StandaloneConsumer:
         """Start (or restart) reading topics from their start, or from their end if True.
 
         ``since_ms``: start at the first record that was written at that time or later. Returns the
-        errors by topic. A topic that a broker does not know is an error too: the service created it,
-        and the broker may not know it yet.
+        errors by topic. A topic that the broker does not know is an error too: it may be new.
         """
         failed: dict[str, KafkaError] = {}
         for topic, at_end in sorted(topics.items()):
@@ -136,7 +135,7 @@ class StandaloneConsumer:
             for number, end in ends.items():
                 key = topic, number
                 self._starts[key] = starts[number]
-                # Where it begins may change until it is read.
+                # The log start may move before it is read.
                 beginning = OFFSET_BEGINNING if since_ms is None else starts[number]
                 self._next[key] = end if at_end else beginning
                 self._ends[key] = end
@@ -171,8 +170,8 @@ class StandaloneConsumer:
         if known.error is not None:
             raise KafkaException(known.error)
         partitions = [TopicPartition(topic, number) for number in known.partitions]
-        # By the consumer, this request takes half a second while it reads. And by a client whose
-        # first request it is, 3 s, one time in sixty.
+        # By the consumer, the next request takes half a second while it reads. As a client's first
+        # request, it takes 3 s one time in sixty; hence the request before it.
         self._admin.list_topics(topic, timeout=_TIMEOUT_SECONDS)
         start = OffsetSpec.earliest() if since_ms is None else OffsetSpec.for_timestamp(since_ms)
         asked = [

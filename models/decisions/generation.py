@@ -90,7 +90,7 @@ class DecisionContext:
 def decide_if_due(
     cluster: str, life: GenerationLife, known: DecisionContext, now_ms: int
 ) -> GenerationLife:
-    """Return a generation in its next state: decided if it is due.
+    """Return the generation in its next state: waiting, decided, or decided again.
 
     A decided one is returned unchanged unless copies have caught up since. The function is pure, so
     any thread may call it. A generation is decided without its leader's state after
@@ -255,7 +255,7 @@ def _recommended(
 def _next_rebalance(generation: StreamsGeneration, inputs: GenerationInputs) -> GenerationInputs:
     """Return the inputs of a follower's next rebalance, with the copies that this one began.
 
-    Otherwise the recommendation could choose other copies, for which a follower would drop these.
+    Otherwise it could choose other copies, and a follower would drop these for them.
     """
     scenario = project(generation, inputs.scenario, {})
     return inputs if scenario is None else replace(inputs, scenario=scenario, projected=True)

@@ -2,9 +2,11 @@
 
 ::
 
-    read ─────┬──▶ awaits leader ─┬──▶ decided ──┬──▶ revised ──┐
-              ├──▶ awaits ends ───┘              │      ▲       │
-              └──▶ published ────────────────────┘      └───────┘
+    read ─────┬──▶ awaits leader ──┬──▶ decided ────┬──▶ revised ──┐
+              │         ▲          │                │      ▲       │
+              │         ▼          │                │      └───────┘
+              ├──▶ awaits ends ────┤                │
+              └────────────────────┴──▶ published ──┘
 
 Every transition goes through ``GenerationLife.to``, which checks it. A generation may also end
 undecided: once ``__consumer_offsets`` was read to its end, only the newest generation of an
@@ -61,7 +63,8 @@ TRANSITIONS: Mapping[State, frozenset[State]] = {
     State.PUBLISHED: _AGAIN,
     State.REVISED: _AGAIN,
 }
-#: How long a generation waits, in ms since its record was read; then it is decided anyway.
+#: How long a generation waits in each state, in ms since its record was read; then it is decided
+#: with what is known.
 LEADER_STATE_WAIT_MS = 5_000
 END_OFFSETS_WAIT_MS = 15_000
 WAIT_MS: Mapping[State, int] = {

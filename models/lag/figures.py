@@ -1,8 +1,8 @@
 """The figures of a group's lag on one partition, among them the lag in seconds.
 
-The lag in seconds is the age of the oldest record that the group hasn't read. When records after
-the committed offset arrived is found in samples of the log end offset, so neither the producer's
-nor the consumer's rate affects it. A record in a transaction counts from the end of the
+The lag in seconds is the age of the oldest record that the group hasn't read. Samples of the log
+end offset show when records after the committed offset arrived, so neither the producer's nor the
+consumer's rate affects it. A record in a transaction counts from the end of the
 transaction, because it can't be read before.
 """
 
@@ -117,7 +117,7 @@ def lag_figures(
     max_poll_interval_ms: int = MAX_POLL_INTERVAL_MS,
     assigned_ms: int = 0,
 ) -> LagFigures:
-    """Return the figures of a group on one partition at ``now_ms``; no commit: ``commits`` is None.
+    """Return the figures of a group on one partition at ``now_ms``; without commits, they are None.
 
     ``group_interval_ms`` is ``CommitTable.interval_ms`` of the group; ``max_poll_interval_ms`` is
     from its members (a classic member's rebalance timeout is its ``max.poll.interval.ms``).

@@ -1,4 +1,4 @@
-"""The lag of a group on a partition, in offsets: on one, and on many by columns."""
+"""The lag of a group on a partition, in offsets: of one partition, or of many as columns."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def partition_lag(
 ) -> PartitionLag:
     """Return a group's lag on a partition.
 
-    ``lag`` counts what a read_committed consumer has yet to read: up to the last stable offset,
-    without the transaction markers before it that are known. ``lag_committed_view`` counts to the
-    log end, open transactions included, as most tools do. Without a commit, or with one before the
+    ``lag`` counts the offsets up to the readable end or, where that is unknown, the last stable
+    offset. So markers and aborted records at the tail don't count; those between records do.
+    ``lag_committed_view`` counts to the log end, open transactions included, as most tools do. Without a commit, or with one before the
     log start, both count from the log start.
 
-    Lags aren't negative: a commit can be newer than the end offsets. But a commit beyond the log
-    end that is older than them, by ``commit_timestamp_ms``, is from before the topic was recreated
-    or the log lost its tail: it is out of range, and counts as no commit.
+    Lags aren't negative: a commit can be newer than the end offsets. But if a commit is beyond the
+    log end and older than the end offsets (``commit_timestamp_ms``), it is from before the topic was
+    recreated or the log lost its tail: it is out of range, and counts as no commit.
     """
     start, end, readable = ends.start_offset, ends.end_offset, ends.readable_end_offset
     out_of_range = (

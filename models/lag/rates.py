@@ -49,7 +49,7 @@ def group_rates(
     The span ends with the last advance of the commit, because positions after it are unknown; but
     if the next advance is overdue by ``interval_ms``, the group's commit interval, the span ends
     with the last sample of the log end offset, so that the rate of a stopped group falls to 0. The
-    span begins a minute or some intervals earlier, but not before a stopped group resumed; with
+    span begins a minute or some intervals earlier, but not before the group resumed, if it had stopped; with
     ``whole``, it begins with the histories. Positions between commits and log end offsets between
     samples are interpolated.
     """

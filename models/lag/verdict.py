@@ -3,7 +3,7 @@
 A group is compared with itself. Its *interval* is the time between two advances of its commit while
 there is something to read (``CommitHistory.interval_ms``; a partition without one uses the group's
 longest). The *allowance* is three intervals. A group is *behind* if its oldest unread record is
-older than the allowance; for stopped and stalled, it must certainly be older. The numbers of
+older than the allowance; for stopped and stalled, even its least possible age must exceed the allowance. The numbers of
 records and of commits don't matter. The first line that holds is the verdict:
 
 ==========  ===================================================================================
@@ -18,16 +18,18 @@ unknown     no advance for longer than the allowance, but the only offset left m
             marker
 stopped     something to read, but no advance and no commit for longer than the allowance
 stalled     the same, but the group commits the same offset again and again
-rewound     the commits went back and have reached neither where they were nor the log end
+rewound     the commits went back, and have not yet reached their former offset or the log end
 ok          not behind
 unknown     perhaps behind: the interval or the age of the oldest unread record is unknown
-diverging   behind, and the lag grows: now, and by more than is produced in an interval, over the
-            last span or over the whole histories
+diverging   behind; the lag grows now, and over the last span or the whole histories it grew by
+            more than is produced in an interval
 slow        behind, but the lag doesn't grow
 ==========  ===================================================================================
 
 A group's verdict is that of its worst partition, in the order of ``models/verdicts.py``. Kafka's
-``max.poll.interval.ms`` replaces the interval of a group of which only one commit is known.
+``max.poll.interval.ms`` replaces the interval of a group of which only one commit is known. While
+the reader is late, ``assessment._unless_unread`` replaces verdicts that follow from missing commits
+with ``unknown``.
 """
 
 from __future__ import annotations

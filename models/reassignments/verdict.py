@@ -4,26 +4,26 @@ From the top, the first that holds is the verdict:
 
 =============  ================================================================================
 measuring      observed fewer than three times
-unknown        not observed any more, or without replicas: nothing is known
+unknown        its last observation is too old, or it has no replicas
 completing     it is no longer listed
-no source      it has had no leader that runs for a minute
+no source      for a minute it has had no leader that runs; measuring before that
+stalled        the required ISR has been complete for 30 s, and the controller hasn't completed it
 completing     the required ISR is complete
-stalled        the controller hasn't completed it half a minute after that
 dead target    a broker that is to get a replica is down, fenced, or without that log directory
+throttled out  a copy stands for longer than W, and in-sync replicas use up its throttle
 stalled        a copy has something to get and stands for longer than W
-throttled out  the same, and in-sync replicas are known to use up its throttle
 blocked        all copies are there, but one cannot join the ISR, or a replica that stays is down,
                or out of sync and stands
 diverging      a copy gets less than its leader does: certainly, and for two W
-slow           there after the budget, if one was given
+slow           a copy grows, but will be there only after the budget, if one was given
 moving         a copy grows
-unknown        of the others not enough is known
-measuring      no copy was seen to grow, which may take W, or a broker a minute to come back
+unknown        too little is known of a replica
+measuring      no copy has grown yet: that may take W, or a minute if a broker comes back
 tail           all copies are there, about to join the ISR
 =============  ================================================================================
 
-From ``dead target`` on the verdict follows from what REPLICA_RULES find of each replica that the
-required ISR lacks.
+From ``dead target`` on, REPLICA_RULES find the state of each replica that is missing from the
+required ISR; the verdict follows from those states. W is ``AwaitedReplica.allowed_ms``.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def assess(
 ) -> tuple[ReassignmentVerdict, ReassignmentFigures]:
     """Return the verdict on a reassignment at ``now_ms``, and its figures.
 
-    A reassignment that takes more than ``budget_seconds`` from now on is slow. ``shares`` are
+    A moving one that needs more than ``budget_seconds`` from now is slow. ``shares`` are
     those of ``throttle_shares`` over all ongoing ones; without them each throttle counts as if no
     other reassignment used it.
     """

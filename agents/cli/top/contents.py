@@ -11,7 +11,8 @@ from caughtup.agents.cli.top.tables import Line, TopTable
 from caughtup.agents.columns import (
     APPLICATION_COLUMNS,
     CONNECT_COLUMNS,
-    COPY_COLUMNS,
+    COPY_FIGURE_COLUMNS,
+    COPY_NAME_COLUMNS,
     COPY_VERDICT_COLUMNS,
     GROUP_COLUMNS,
     ITEM_COLUMNS,
@@ -147,8 +148,8 @@ OVERVIEWS: tuple[Callable[[WholeView], TopTable], ...] = (
 
 Key = Sequence[str | int]
 #: A copy's columns after its task and client.
-_COPY_COLUMNS = (*COPY_COLUMNS[3:], *COPY_VERDICT_COLUMNS)
-TASK_COLUMNS = (*COPY_COLUMNS[1:], *COPY_VERDICT_COLUMNS)
+_COPY_COLUMNS = (*COPY_FIGURE_COLUMNS, *COPY_VERDICT_COLUMNS)
+TASK_COLUMNS = (*COPY_NAME_COLUMNS[1:], *_COPY_COLUMNS)
 
 
 def group(state: WholeView, key: Key, lines: Sequence[LagLine] | None) -> TopTable:

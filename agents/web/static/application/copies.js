@@ -1,5 +1,6 @@
 // Copies of tasks in words: role, lag, its provenance, and movements.
 
+import { look } from "../shell/declared.js";
 import { UNKNOWN, count, duration, known, plural, short } from "../shell/format.js";
 import { isolated } from "../shell/names.js";
 
@@ -52,7 +53,7 @@ export function lines(application, client, task, copy, names, nowMs) {
     }
     said.push(`lag ${PROVENANCE[copy.provenance] ?? copy.provenance}`);
     if (copy.verdict) {
-      const word = copy.verdict.replace("_", " ");
+      const [, , word] = look("copies", copy.verdict);
       said.push(`${word}${known(copy.eta_seconds) && copy.eta_seconds > 0
         ? `, caught up in about ${duration(copy.eta_seconds)}` : ""}${copy.why ? `: ${copy.why}` : ""}`);
     }

@@ -1,7 +1,7 @@
 // A Connect group: contradictions, delayed work, and workers × connectors and tasks.
 
 import { toGroup } from "../shell/address.js";
-import { look } from "../shell/declared.js";
+import { cells as declaredCells, columns, look } from "../shell/declared.js";
 import { h } from "../shell/dom.js";
 import { ago, count, countdown, duration, known, naturally, plural } from "../shell/format.js";
 import { word } from "../shell/glossary.js";
@@ -187,13 +187,14 @@ function connectors(group, nowMs) {
     h("h4", null, "Connectors"),
     h("table", { class: "rows connectors" },
       h("thead", null, h("tr", null, h("th", { scope: "col" }, "Connector"), h("th", { scope: "col", class: "number" }, "Tasks"),
-        ["State", "Reads or writes"].map((t) => h("th", { scope: "col" }, t)))),
+        ["State", ...columns("connectors").map(({ page }) => page), "Reads or writes"].map((t) => h("th", { scope: "col" }, t)))),
       h("tbody", null, all.map((each) => h("tr", { key: each.name },
         h("td", { class: "name", title: each.connector_class }, each.name),
         h("td", { class: "number" }, count(each.tasks),
           known(each.tasks_max) && each.tasks_max !== each.tasks && h("span", { class: "quiet" }, ` of ${count(each.tasks_max)}`)),
         h("td", { class: each.state === "FAILED" ? "bad" : "" }, each.state ?? "–",
           each.target_state && each.target_state !== "STARTED" && h("span", { class: "quiet" }, ` (${each.target_state})`)),
+        declaredCells("connectors", each),
         h("td", null, progress(each, nowMs)))))));
 }
 
