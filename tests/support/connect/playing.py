@@ -1,4 +1,4 @@
-"""A Connect group that is played: its leaders decide, and every generation is a record in the log."""
+"""A simulated Connect group: its leaders decide, and each generation is a log record."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def member_record(
 
 
 class Group:
-    """Workers by name, each with a member id that is new whenever it joins anew."""
+    """Workers by name; each gets a new member id at every join."""
 
     def __init__(self, connectors: Mapping[str, int], max_delay_ms: int = 300_000) -> None:
         self.connectors = dict(connectors)
@@ -64,7 +64,7 @@ class Group:
             self.owned[worker] = NOTHING
 
     def leave(self, *workers: str) -> None:
-        """A worker that leaves is another process when it is back."""
+        """Remove a worker; it returns as a new process."""
         for worker in workers:
             del self.members[worker], self.owned[worker]
             self.memories.pop(worker, None)
@@ -72,7 +72,7 @@ class Group:
                 self.led = None
 
     def round(self, *, clock_ms: int = 0) -> tuple[ConnectGeneration, ConnectDecision]:
-        """Have the group rebalance; ``clock_ms`` is by how much its leader is ahead of the record."""
+        """Complete a rebalance; the leader's clock is ``clock_ms`` ahead of the record's."""
         self.generation += 1
         if self.led is None:
             self.led = next(iter(self.members))

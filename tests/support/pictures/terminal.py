@@ -32,7 +32,7 @@ def _cluster() -> Cluster:
 
 
 def commands() -> str:
-    """Draw commands that are run on a cluster one after the other."""
+    """Draw commands that run on a cluster one after another."""
     cluster = _cluster()
     with service_of(cluster) as address:
         screens = [Screen(command, printed(cluster, command, address)) for command in _COMMANDS]

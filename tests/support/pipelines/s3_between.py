@@ -1,4 +1,4 @@
-"""Passes requests to an S3 and its answers back, but for what it is told to fail.
+"""A proxy of an S3 server that fails some requests.
 
 ``python -m tests.support.pipelines.s3_between PORT URL``
 """
@@ -17,7 +17,7 @@ _HOP = ("connection", "transfer-encoding", "content-length")
 
 
 class Faults:
-    """What is to fail, and how many requests did."""
+    """The requests to fail, and how many have failed."""
 
     rule: dict[str, Any] | None = None
     count = 0
@@ -42,7 +42,7 @@ class Faults:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers one request after the other, on each connection."""
+    """Answers the requests of each connection one after another."""
 
     protocol_version = "HTTP/1.1"
     address = ""
@@ -86,7 +86,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 if __name__ == "__main__":
