@@ -1,4 +1,4 @@
-"""Abusive clients of a web port, in a process of their own, so as not to slow the measurement."""
+"""Abusive clients of a web port, in a separate process that doesn't slow the measurement."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ABUSES: dict[str, Callable[[Crowd, Sequence[str]], AbstractAsyncContextManager[N
 async def abused(
     port: int, source: str, questions: Sequence[str], abuses: Sequence[str]
 ) -> AsyncIterator[None]:
-    """Abuse a local port from an address, in these ways, inside the context."""
+    """Abuse a local port from an address in these ways, inside the context."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_abuse, args=(port, source, questions, abuses, theirs))

@@ -1,4 +1,4 @@
-"""``caughtup bench door``: what somebody gets while others abuse the service's web port."""
+"""``caughtup bench door``: what other clients get while some abuse the service's web port."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from caughtup.demo.story.stage import DemoStage
 
 _MEGABYTE = 1 << 20
-#: The pauses between requests of /ready and of /metrics during a scene, and a scene's length.
+#: Seconds between requests of /ready, between requests of /metrics, and of a scene.
 _LOOK_SECONDS, _SCRAPE_SECONDS, _SCENE_SECONDS = 0.2, 5.0, 20.0
 _WAIT_SECONDS = 60.0
 #: The address of the abusive clients.
