@@ -25,7 +25,7 @@ class Vocabulary:
     """Verdicts of one kind. ``unassessed`` is the word for what has none yet."""
 
     def __init__(self, unassessed: str, *terms: Term) -> None:
-        """``terms``: the best first."""
+        """Make a vocabulary of ``terms``, the best first."""
         self.terms = terms
         self.words = tuple(term.word for term in terms)
         self.colours: dict[str, Colour] = {term.word: term.colour for term in terms}
@@ -33,9 +33,10 @@ class Vocabulary:
         self._ranks = {word: rank for rank, word in enumerate(self.words)}
 
     def severity(self, word: str | None) -> int:
-        """Return how bad a verdict is: the more, the worse.
+        """Return how bad a verdict is: the greater, the worse.
 
-        None is one that isn't there yet; a word that a newer service may have is worse than all.
+        A missing verdict is ``unassessed``; an unknown word, from a newer service, is worse than
+        all.
         """
         return self._ranks.get(self.unassessed if word is None else word, len(self._ranks))
 
@@ -50,7 +51,7 @@ LAG = Vocabulary(
     Term("stalled", "red", "◆", "semi-dark-red"),
     Term("stopped", "red", "■", "red"),
 )
-#: Of a copy that is to catch up; the charts of copies have no colours of their own.
+#: Verdicts on copies that are to catch up; the charts of copies have no colours of their own.
 COPIES = Vocabulary(
     "unknown",
     Term("caught_up", "green", "✓", "green"),
@@ -62,7 +63,7 @@ COPIES = Vocabulary(
     Term("stalled", "red", "◆", "semi-dark-red"),
     Term("chasing", "red", "▲", "red"),
 )
-#: Of a leader's decision compared with Kafka's assignor.
+#: Verdicts on a leader's decision compared with Kafka's assignor.
 DECISIONS = Vocabulary(
     "not yet",
     Term("match", "green", "✓", "green"),
@@ -84,9 +85,9 @@ REASSIGNMENTS = Vocabulary(
     Term("dead target", "red", "✖", "semi-dark-red"),
     Term("no source", "red", "✖", "dark-red"),
 )
-#: The verdicts of reassignments that end only if somebody does something.
+#: The verdicts of reassignments that end only if an operator acts.
 ENDLESS = frozenset(
     ("no source", "dead target", "stalled", "throttled out", "blocked", "diverging")
 )
-#: Those that nobody has to look at.
+#: The verdicts that need no attention.
 CALM = frozenset(("completing", "tail", "moving", "measuring", "unknown"))

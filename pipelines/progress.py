@@ -44,9 +44,9 @@ _log = logging.getLogger(__name__)
 
 
 class Reporter(StreamingQueryListener):
-    """Listens to the streams of a session, and reports each under its query's name.
+    """Listens to a session's streams, and reports each under its query's name.
 
-    Spark calls it from its own thread; a stream waits for it only when it starts.
+    Spark calls it from its own thread; a stream waits for it only at its start.
     """
 
     def __init__(self, topic: ProgressTopic, trigger_seconds: float | None) -> None:

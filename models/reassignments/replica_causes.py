@@ -95,7 +95,7 @@ def _away_since(replica: AwaitedReplica, gone: bool) -> tuple[int, int]:
 
 
 def not_hosted(replica: AwaitedReplica) -> ReplicaFinding | None:
-    """Find that the broker reports that it has no such replica."""
+    """Find that the broker reports that it lacks the replica."""
     broker, latest = replica.broker, replica.latest
     if broker not in latest.not_hosted:
         return None
@@ -138,7 +138,7 @@ def too_little_known(replica: AwaitedReplica) -> ReplicaFinding | None:
 
 
 def caught_up(replica: AwaitedReplica) -> ReplicaFinding | None:
-    """Find that the replica has what its leader had an observation before, and may join the ISR."""
+    """Find that the replica has its leader's previously observed end, and may join the ISR."""
     broker, progress = replica.broker, replica.progress
     since_ms, seen_ms = progress.near_since_ms, progress.seen_ms
     if since_ms is None or seen_ms is None:

@@ -125,7 +125,7 @@ def decide_minimal_movement(scenario: Scenario) -> Decision:
 
 
 def remaining(scenario: Scenario) -> tuple[CopyToBuild, ...]:
-    """Return the copies that are left to build until a group is balanced, in TaskId order.
+    """Return the copies that must be built until a group is balanced, in TaskId order.
 
     Copies that are being built are included, but are not ``new``.
     """

@@ -158,7 +158,7 @@ class FaustApplication:
         return {one.offset for one in committed} == {RECORDS * self.written}
 
     def assert_counted_one_after_the_other(self) -> None:
-        """Assert that each new owner had all earlier counts, and that no former owner counted on."""
+        """Assert that each new owner had all earlier counts, and former owners stopped counting."""
         by_key = defaultdict(list)
         for event in self.counted():
             by_key[event["key"]].append(event["count"])

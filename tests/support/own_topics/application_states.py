@@ -24,7 +24,7 @@ def state_record(
     followed: str | None = None,
     follow_up_ms: int | None = 5_000,
 ) -> dict[str, Any]:
-    """Return the record of these members' rebalance. ``given``: process → its actives and standbys."""
+    """Return these members' rebalance record. ``given``: process → its actives and standbys."""
     tasks = sorted({task for member in members for task in (*member.owned, *member.active)})
     outcome: dict[str, Any] = {
         "reason": reason,

@@ -1,4 +1,4 @@
-"""``make pictures`` writes docs/pictures/; ``python -m tests.support.pictures small top.svg`` some."""
+"""``make pictures``: write docs/pictures/; ``python -m tests.support.pictures small`` some of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A history's batches without Spark and Kafka, with its workers' and driver's work in one thread."""
+"""A history's batches without Spark and Kafka, all in one thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``caughtup pipeline history`` as a process that is killed, and concurrent upkeep of its tables."""
+"""``caughtup pipeline history`` as a killed process, and concurrent upkeep of its tables."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class OldHistory:
         (self.checkpoint / "._caughtup.json.crc").write_bytes(b"crc\0")
 
     def write(self, batch: int, records: Sequence[KafkaRecord], *, whole: bool = True) -> None:
-        """Write a batch's files; Spark's checkpoint lacks the commit of one that isn't ``whole``."""
+        """Write a batch's files; unless ``whole``, Spark's checkpoint lacks its commit."""
         made = list(pack_records(TOPIC_TABLES, BUCKETS, [batch_of(list(records))]))
         for bucket in range(BUCKETS):
             packs = self._known(bucket)

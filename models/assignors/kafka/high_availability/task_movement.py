@@ -93,7 +93,7 @@ _Copy = tuple[TaskId, int]
 
 
 class WarmUps:
-    """The warm-ups that are left in this decision (max.warmup.replicas)."""
+    """The remaining warm-ups of this decision (max.warmup.replicas)."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
