@@ -154,7 +154,7 @@ def _show(figures: list[Figure], title: str, output: str) -> None:
         memory = [one[name] / _MEGABYTE for name in ("resident_before_bytes", "resident_bytes")]
         table.add_row(
             one["what"],
-            *(_said(one[name]) for name in ("ready", "scrapes", "patient")),
+            *(_cells(one[name]) for name in ("ready", "scrapes", "patient")),
             f"{one['cpu_seconds']:.1f} s",
             "{:.0f} → {:.0f} MB".format(*memory),
             f"{one['log_bytes'] / 1_000:,.0f} kB",
@@ -162,7 +162,7 @@ def _show(figures: list[Figure], title: str, output: str) -> None:
     Console(width=160).print(table)
 
 
-def _said(figure: Figure) -> str:
+def _cells(figure: Figure) -> str:
     statuses = ", ".join(f"{count} x {status}" for status, count in figure["statuses"].items())
     return (
         f"{1e3 * figure['median_seconds']:,.0f}, {1e3 * figure['max_seconds']:,.0f} ms: {statuses}"

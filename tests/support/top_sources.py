@@ -44,7 +44,7 @@ def many_groups(count: int = 1_000) -> WholeView:
     return changed(page(ClusterState("cluster-1", {}), 1), groups=[*groups, worst])
 
 
-class Told:
+class FakeSource:
     """A fake source; ``fails`` is the reason of its failure."""
 
     where = "http://caughtup.example:8080"

@@ -37,7 +37,7 @@ class FaustWorker:
         self._events = directory / "events"
         self._events.touch()
         self._read = 0
-        self._told: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        self._by_kind: dict[str, list[dict[str, Any]]] = defaultdict(list)
         more = {"name": name, "directory": str(directory), "events": str(self._events)}
         self.process: Process = cluster.processes.start(
             f"{options['group']}-{name}",
@@ -50,7 +50,7 @@ class FaustWorker:
             {"PYTHONPATH": str(Path(__file__).parents[3])},
         )
 
-    def told(self, kind: str) -> list[dict[str, Any]]:
+    def events(self, kind: str) -> list[dict[str, Any]]:
         """Return the events of a kind that it has reported so far."""
         with self._events.open("rb") as events:
             events.seek(self._read)
@@ -58,12 +58,12 @@ class FaustWorker:
                 if line.endswith(b"\n"):
                     self._read += len(line)
                     event = json.loads(line)
-                    self._told[event["kind"]].append(event)
-        return self._told[kind]
+                    self._by_kind[event["kind"]].append(event)
+        return self._by_kind[kind]
 
     def assigned(self) -> dict[str, Any]:
         """Return its last assignment; an empty one before the first."""
-        return (self.told("assigned") or [{"sources": [], "active": [], "standby": []}])[-1]
+        return (self.events("assigned") or [{"sources": [], "active": [], "standby": []}])[-1]
 
     def check(self) -> None:
         """Fail if it has ended."""
@@ -140,7 +140,7 @@ class FaustApplication:
         events = [
             {**event, "worker": worker.name}
             for worker in (*self.workers, *self.ended)
-            for event in worker.told("counted")
+            for event in worker.events("counted")
         ]
         return sorted(events, key=lambda event: float(event["at"]))
 

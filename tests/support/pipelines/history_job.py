@@ -98,7 +98,7 @@ class Beside(threading.Thread):
     def __init__(self, job: Job) -> None:
         super().__init__(daemon=True)
         self._root = Store(job.tables, job.options)
-        self._told = threading.Event()
+        self._stopped = threading.Event()
         self.problems: list[str] = []
         self.compacted = self.runs = 0
 
@@ -106,7 +106,7 @@ class Beside(threading.Thread):
         names = [layout.name for layout in LAYOUTS]
         # All days are included: new files are compacted, too.
         given = UpkeepOptions(datetime.now(UTC).date(), keep_days=0)
-        while not self._told.wait(_BESIDE_SECONDS):
+        while not self._stopped.wait(_BESIDE_SECONDS):
             try:
                 found = keep_up(self._root, names, given, unseen)
             except CaughtupError as error:
@@ -118,7 +118,7 @@ class Beside(threading.Thread):
             self.compacted += sum(one.files_before for one in found.tables)
 
     def stop(self) -> None:
-        self._told.set()
+        self._stopped.set()
         self.join()
 
 

@@ -24,7 +24,7 @@ class Faults:
     seen: set[str] = set()  # noqa: RUF012 (there is one)
 
     @classmethod
-    def told(cls, content: bytes) -> str:
+    def control(cls, content: bytes) -> str:
         count, cls.count = cls.count, 0
         cls.rule, cls.seen = json.loads(content) if content else None, set()
         return str(count)
@@ -50,7 +50,7 @@ class Handler(BaseHTTPRequestHandler):
     def do(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if self.path == _OWN:
-            return self.answer(200, [], Faults.told(body).encode())
+            return self.answer(200, [], Faults.control(body).encode())
         fault = Faults.of(self.command, self.path)
         if fault is not None and fault.startswith("no"):
             return self.answer(503, [], b"")

@@ -8,7 +8,7 @@ from caughtup.demo.apps.streams import StreamsApplication
 from tests.support.service import Service
 
 
-def tell_parameters(service: Service, application: StreamsApplication) -> None:
+def add_parameters(service: Service, application: StreamsApplication) -> None:
     """Add an application's parameters to a service's settings; start the service afterwards."""
     ((name, parameters),) = application.parameters.items()
     changelogs = parameters.pop("changelogs")
