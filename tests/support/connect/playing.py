@@ -29,13 +29,20 @@ def member_record(
     name: str,
     worker: str,
     owned: ConnectorsAndTasks,
-    told: WorkerAssignment,
+    assignment: WorkerAssignment,
     config_offset: int = 0,
 ) -> GroupMember:
     before = WorkerAssignment(2, 0, "", "", config_offset, owned, NOTHING, 0) if owned else None
     said = WorkerState(2, url(worker), config_offset, before)
     return GroupMember(
-        name, None, worker, "/10.0.0.1", 60_000, 10_000, worker_state(said), worker_assignment(told)
+        name,
+        None,
+        worker,
+        "/10.0.0.1",
+        60_000,
+        10_000,
+        worker_state(said),
+        worker_assignment(assignment),
     )
 
 
@@ -90,12 +97,12 @@ class Group:
         records = []
         for worker, name in names.items():
             one = decision.workers[name]
-            told = WorkerAssignment(
+            assignment = WorkerAssignment(
                 2, 0, leader, url(self.led), self.config_offset,
                 one.assigned, one.revoked, decision.delay_ms,
             )  # fmt: skip
             records.append(
-                member_record(name, worker, self.owned[worker], told, self.config_offset)
+                member_record(name, worker, self.owned[worker], assignment, self.config_offset)
             )
             self.owned[worker] = owned_after(self.owned[worker], one)
         metadata = GroupMetadata(
