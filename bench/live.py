@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _MEGABYTE = 1 << 20
 _OFFSETS_PARTITIONS = 50
 _TOPICS = 10
-#: The records of each partition. Groups at rest have committed its end.
+#: The records of each partition; idle groups have committed its end.
 _END_OFFSET = 100
 _MARKER = "bench-live-marker"
 _SAMPLE_SECONDS = 0.001
@@ -54,7 +54,7 @@ _positive = click.IntRange(min=1)
 
 
 class Load(NamedTuple):
-    """``groups`` × ``partitions`` have commits; ``active`` of them go on, ``commits`` a second."""
+    """``groups`` × ``partitions`` have commits; ``active`` of them get ``commits`` more a second."""
 
     groups: int
     partitions: int
@@ -235,7 +235,7 @@ def _commit(load: Load, key: int, offset: int, name: str | None = None) -> RawRe
 
 
 def _last_offset(load: Load, key: int) -> int:
-    """Return the offset committed before; the end for groups at rest."""
+    """Return the previously committed offset; the end for idle groups."""
     return _END_OFFSET // 2 - 1 if key < load.active else _END_OFFSET
 
 

@@ -33,7 +33,7 @@ from caughtup.models.ids import TopicPartition
 if TYPE_CHECKING:
     from caughtup.demo.cluster.cluster import EmbeddedCluster
 
-#: All partitions are reassigned to the last of three nodes, which is dead, so that none ends.
+#: All partitions are reassigned to the last of three nodes, which is down, so that none ends.
 _NODES, _DEAD = 3, 3
 _PARTITIONS_EACH = 100
 _BATCH = 1_000
@@ -159,7 +159,7 @@ async def _wait_all_seen(observer: ReassignmentObserver, partitions: int) -> Non
 
 
 async def _ask_barely(protocol: ClusterProtocol, partitions: list[TopicPartition]) -> None:
-    """Ask for the reassignments, then two brokers for their log ends, and decode nothing."""
+    """Request the reassignments, then two brokers' log ends, and decode nothing."""
     connections = protocol.connections
     await connections.ask(1, list_reassignments_call(10_000), purpose=Purpose.FORWARDED)
 

@@ -1,4 +1,4 @@
-"""``caughtup bench restart``: how long no instance is ready after a start, an end and a SIGKILL."""
+"""``caughtup bench restart``: how long no instance is ready after a start, a stop and a SIGKILL."""
 
 from __future__ import annotations
 

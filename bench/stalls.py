@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 #: An ETA is right if its error is at most this share of the time left.
 _ETA_SHARE = 0.25
-#: The allowance for what no ETA can know: one observation, and 2 s for joining the ISR.
+#: The allowance for errors that no ETA can avoid: one observation, and 2 s for joining the ISR.
 _ALLOWED_SECONDS = 3.0
 
 

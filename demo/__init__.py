@@ -1,5 +1,5 @@
 """The embedded cluster (real Apache Kafka) and the demo applications.
 
-A checkout has it and a wheel hasn't: of what a wheel holds, only the command line names it, and only
+A checkout has it and a wheel hasn't: within a wheel, only the command line refers to it, and only
 its command imports the command line. Benchmarks and tests import it.
 """

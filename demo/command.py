@@ -121,7 +121,7 @@ def _streams(scripted: bool, web_port: int, console: Console, output: str) -> in
 
 
 def _scripted(play: Callable[..., object], console: Console, output: str) -> int:
-    """Play a story once (``play(facts=…, console=…)``), and tell what holds of it."""
+    """Play a story once (``play(facts=…, console=…)``), and print the checked facts."""
     from caughtup.demo.story.facts import Facts
 
     started = time.monotonic()
@@ -174,15 +174,15 @@ def _connect(max_delay: int, web_port: int, console: Console, output: str) -> in
 
 
 def _forget_settings() -> None:
-    """Drop the settings in the environment: they may name a real cluster, to be left alone."""
+    """Remove the settings in the environment: they may name a real cluster."""
     for name in [name for name in os.environ if name.startswith("CAUGHTUP_")]:
-        # Where jars are kept is no setting of the service's.
+        # The directory of jars is no setting of the service's.
         if name != "CAUGHTUP_CACHE":
             del os.environ[name]
 
 
 class _Ended(SystemExit):
-    """A signal asked for the end; ``code`` is what a shell would make of it.
+    """A signal requested the end; ``code`` is a shell's exit status for it.
 
     Not a KeyboardInterrupt: py4j catches those, prints a traceback, and fails in its handler.
     asyncio lets a SystemExit through wherever it is raised.
@@ -194,12 +194,12 @@ def _end_on_signals() -> None:
     awaited = [
         number
         for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
-        # What was ignored from the start, as under nohup, stays so.
+        # Signals that were ignored from the start, as under nohup, stay ignored.
         if signal.getsignal(number) is not signal.SIG_IGN
     ]
 
     def end(number: int, frame: object) -> None:
-        # A second Ctrl-C would break off the ending, which takes seconds.
+        # A second Ctrl-C would interrupt the cleanup, which takes seconds.
         for one in awaited:
             signal.signal(one, signal.SIG_IGN)
         raise _Ended(128 + number)

@@ -74,7 +74,7 @@ def read_entry(text: str) -> Entry:
 GROUP_PREFIX = "spark:"
 #: The batch number of the query's start, before its first batch.
 BEGINNING = -1
-#: The batches that the first look reads, which show the query's interval and rates at once.
+#: The batches of the first look, enough to show the query's interval and rates at once.
 FIRST_BATCHES = 8
 
 
@@ -189,7 +189,7 @@ class SparkQuery:
 
     @property
     def known(self) -> KnownCheckpoint:
-        """What needn't be read again."""
+        """What need not be read again."""
         return KnownCheckpoint(self.last.query_id, self.last.newest)
 
 

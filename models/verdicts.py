@@ -29,7 +29,7 @@ class Vocabulary:
     """The verdicts of one kind; ``unassessed`` is the word for a missing one."""
 
     def __init__(self, unassessed: str, *terms: Term) -> None:
-        """``terms``: the best first."""
+        """Make a vocabulary of ``terms``, the best first."""
         self.terms = terms
         self.words = tuple(term.word for term in terms)
         self.colours: dict[str, Colour] = {term.word: term.colour for term in terms}

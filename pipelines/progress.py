@@ -44,16 +44,16 @@ _log = logging.getLogger(__name__)
 
 
 class Reporter(StreamingQueryListener):
-    """Listens to the streams of a session, and reports each under its query's name.
+    """Listens to a session's streams, and reports each under its query's name.
 
-    Spark calls it from its own thread; a stream waits for it only when it starts.
+    Spark calls it from its own thread; a stream waits for it only at its start.
     """
 
     def __init__(self, topic: ProgressTopic, trigger_seconds: float | None) -> None:
         self._topic = topic
         self._trigger_seconds = trigger_seconds
         self._lock = threading.Lock()
-        self._told: dict[str, dict[str, Any]] = {}
+        self._reported: dict[str, dict[str, Any]] = {}
         self._names: dict[str, str] = {}
         self._noted: dict[str, int] = {}
         self._ended = False
@@ -72,8 +72,8 @@ class Reporter(StreamingQueryListener):
         with self._lock:
             name = event.name or str(event.id)
             self._names[str(event.id)] = name
-            self._told[name] = {"trigger_seconds": self._trigger_seconds}
-            self._tell(name)
+            self._reported[name] = {"trigger_seconds": self._trigger_seconds}
+            self._publish(name)
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
         """Publish a batch's figures. Failures are logged, and do not affect the stream."""
@@ -90,9 +90,11 @@ class Reporter(StreamingQueryListener):
             name = self._names.get(str(event.id))
             if name is not None:
                 nothing = {"rows": 0, "rows_per_second": 0.0, "offsets_behind": 0}
-                told = self._told[name]
-                self._told[name] |= {k: v for k, v in nothing.items() if told.get(k) is not None}
-                self._tell(name)
+                told = self._reported[name]
+                self._reported[name] |= {
+                    k: v for k, v in nothing.items() if told.get(k) is not None
+                }
+                self._publish(name)
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
         """Do nothing: the job knows why its stream ended, and calls ``end``."""
@@ -100,21 +102,21 @@ class Reporter(StreamingQueryListener):
     def end(self, state: State, why: str | None = None) -> None:
         """Publish how all streams ended, and ignore later events of Spark."""
         with self._lock:
-            for name, told in sorted(self._told.items()):
+            for name, told in sorted(self._reported.items()):
                 told["why"] = why
-                self._tell(name, state)
+                self._publish(name, state)
             self._ended = True
 
     def _batch(self, name: str, figures: dict[str, Any]) -> None:
-        before = self._told.get(name, {}).get("quarantined")
+        before = self._reported.get(name, {}).get("quarantined")
         if before is not None:
             figures["quarantined"] = (figures["quarantined"] or 0) + before
-        self._told[name] = {"trigger_seconds": self._trigger_seconds, **figures}
-        self._tell(name)
+        self._reported[name] = {"trigger_seconds": self._trigger_seconds, **figures}
+        self._publish(name)
 
-    def _tell(self, name: str, state: State = "running") -> None:
+    def _publish(self, name: str, state: State = "running") -> None:
         if not self._ended:
-            self._topic.send(name, encode_progress(state, self._told[name] | self._noted))
+            self._topic.send(name, encode_progress(state, self._reported[name] | self._noted))
 
 
 @contextmanager

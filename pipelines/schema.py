@@ -29,7 +29,7 @@ BUCKETS = 4
 #: How long a file stays that is not in its table's newest version: readers may use it, and a
 #: batch's new files are in no version yet.
 VACUUM_HOURS = 168
-#: With more buckets, distributing rows takes longer than it saves.
+#: With more buckets, distributing rows takes more time than it saves.
 _MOST_BUCKETS = 64
 
 #: The most records of a batch of the history, which bounds the memory that it needs.

@@ -1,7 +1,7 @@
-"""Puts what `caughtup files` writes into the wheel: rules, dashboards, docs, the follower's jar.
+"""Puts the files of `caughtup files` into the wheel: rules, dashboards, docs, the follower's jar.
 
-Hatchling runs this when it builds the wheel. Which files these are stands in pyproject.toml; the jar
-is the one that the variable FOLLOWER_JAR names, as `make wheel` does.
+Hatchling runs this when it builds the wheel. pyproject.toml lists the files; the jar's path is in
+the variable FOLLOWER_JAR, as set by `make wheel`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _SHARE = "caughtup/share"
 
 
 class SharedFiles(BuildHookInterface):  # type: ignore[type-arg]
-    """Adds the files to a wheel, and nothing to an editable one, which has the checkout's."""
+    """Adds the files to a wheel, except to an editable one, which uses the checkout's."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Add each file under its name. Raises FileNotFoundError for one that isn't there."""
+        """Add each file under its name. Raises FileNotFoundError for a missing one."""
         if version == "editable":
             return
         wanted = {name: Path(self.root, name) for name in self.config["share"]}

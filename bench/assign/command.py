@@ -125,7 +125,7 @@ def _show(
     output: str,
     table: Callable[[Sequence[dict[str, Any]]], Table],
 ) -> list[dict[str, Any]]:
-    """Print figures: each as soon as it is there, as JSON, or all of them in a table."""
+    """Print figures: each at once as JSON, or all of them in a table."""
     printed = []
     for figure in figures:
         printed.append(figure)

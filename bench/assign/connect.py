@@ -65,7 +65,7 @@ def measure_connect(
             owned = change(owned)
             connectors = {f"connector-{n}": size.tasks for n in range(size.connectors)}
             rounds.append(Round(time_ms, connectors, owned))
-            published.load({"rounds": [_told(one) for one in rounds]})
+            published.load({"rounds": [_round_json(one) for one in rounds]})
             _warm_up(published, warm_up_seconds)
             ours, theirs = [], []
             same = True
@@ -130,7 +130,7 @@ def _warm_up(published: PublishedConnectLeader, seconds: float) -> None:
         published.decide()
 
 
-def _told(one: Round) -> dict[str, Any]:
+def _round_json(one: Round) -> dict[str, Any]:
     return {
         "time_ms": one.time_ms,
         "connectors": one.connectors,

@@ -1,4 +1,4 @@
-"""Compare the codecs of kafka-python, which it makes of Kafka's definitions, with ours.
+"""Compare the codecs of kafka-python, generated from Kafka's definitions, with ours.
 
 ``python -m caughtup.bench.codecs [PAIRS]``, where kafka-python 3 can be imported. Each large answer
 is written by kafka-python and decoded by both, in turns, on one thread; times are its CPU time.
@@ -31,7 +31,7 @@ PAIRS = 7
 
 
 def importing() -> dict[str, Any]:
-    """Import kafka-python's codecs; return CPU ms, resident MB, and which clients came with them."""
+    """Import kafka-python's codecs; return CPU ms, resident MB, and the imported client modules."""
     start, resident = time.process_time(), _resident_mb()
     importlib.import_module("kafka.protocol.metadata")
     taken = time.process_time() - start
@@ -46,8 +46,8 @@ def importing() -> dict[str, Any]:
 def compare(answer: LargeAnswer, pairs: int) -> dict[str, Any]:
     """Decode in turns; return median CPU ms, ratios to ours, and peaks of memory in MB.
 
-    A ratio is pair by pair: least, median, greatest; the first pair isn't counted. ``as_ours`` is
-    with what makes our values of theirs. ``same`` says whether both gave the same values.
+    A ratio is pair by pair: least, median, greatest; the first pair isn't counted. ``as_ours``
+    includes conversion to our values. ``same``: whether both gave the same values.
     """
 
     def whole(data: bytes) -> Any:
@@ -73,7 +73,7 @@ def compare(answer: LargeAnswer, pairs: int) -> dict[str, Any]:
 
 
 def failures(answer: LargeAnswer) -> dict[str, dict[str, int]]:
-    """Cut an answer off and damage it; count the kinds of errors that each decoder raises."""
+    """Truncate and damage an answer; count the kinds of errors that each decoder raises."""
     raised: dict[str, dict[str, int]] = {"ours": {}, "kafka_python": {}}
     for at in range(1, 2_000, 7):
         for data in (answer.data[:at], answer.data[:at] + b"\xff\xff\xff\xff" + answer.data[at:]):

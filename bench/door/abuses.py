@@ -1,4 +1,4 @@
-"""Abusive clients of a web port, in a process of their own, so as not to slow the measurement."""
+"""Abusive clients of a web port, in a separate process that doesn't slow the measurement."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ABUSES: dict[str, Callable[[Crowd, Sequence[str]], AbstractAsyncContextManager[N
 async def abused(
     port: int, source: str, questions: Sequence[str], abuses: Sequence[str]
 ) -> AsyncIterator[None]:
-    """Abuse a local port from an address, in these ways, inside the context."""
+    """Abuse a local port from an address in these ways, inside the context."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_abuse, args=(port, source, questions, abuses, theirs))
@@ -55,16 +55,16 @@ async def abused(
 
 
 def _abuse(
-    port: int, source: str, questions: Sequence[str], abuses: Sequence[str], told: Connection
+    port: int, source: str, questions: Sequence[str], abuses: Sequence[str], parent: Connection
 ) -> None:
-    asyncio.run(_abused(Crowd(port, source), questions, abuses, told))
+    asyncio.run(_abused(Crowd(port, source), questions, abuses, parent))
 
 
 async def _abused(
-    crowd: Crowd, questions: Sequence[str], abuses: Sequence[str], told: Connection
+    crowd: Crowd, questions: Sequence[str], abuses: Sequence[str], parent: Connection
 ) -> None:
     async with AsyncExitStack() as going_on:
         for name in abuses:
             await going_on.enter_async_context(ABUSES[name](crowd, questions))
-        told.send("they are there")
-        await asyncio.to_thread(told.poll, None)  # until the parent is done
+        parent.send("they are there")
+        await asyncio.to_thread(parent.poll, None)  # until it is done

@@ -1,4 +1,4 @@
-"""``caughtup bench door``: what somebody gets while others abuse the service's web port."""
+"""``caughtup bench door``: what other clients get while some abuse the service's web port."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from caughtup.demo.story.stage import DemoStage
 
 _MEGABYTE = 1 << 20
-#: The pauses between requests of /ready and of /metrics during a scene, and a scene's length.
+#: Seconds between requests of /ready, between requests of /metrics, and of a scene.
 _LOOK_SECONDS, _SCRAPE_SECONDS, _SCENE_SECONDS = 0.2, 5.0, 20.0
 _WAIT_SECONDS = 60.0
 #: The address of the abusive clients.
@@ -153,7 +153,7 @@ def _show(figures: list[Figure], title: str, output: str) -> None:
         memory = [one[name] / _MEGABYTE for name in ("resident_before_bytes", "resident_bytes")]
         table.add_row(
             one["what"],
-            *(_said(one[name]) for name in ("ready", "scrapes", "patient")),
+            *(_cells(one[name]) for name in ("ready", "scrapes", "patient")),
             f"{one['cpu_seconds']:.1f} s",
             "{:.0f} → {:.0f} MB".format(*memory),
             f"{one['log_bytes'] / 1_000:,.0f} kB",
@@ -161,7 +161,7 @@ def _show(figures: list[Figure], title: str, output: str) -> None:
     Console(width=160).print(table)
 
 
-def _said(figure: Figure) -> str:
+def _cells(figure: Figure) -> str:
     statuses = ", ".join(f"{count} x {status}" for status, count in figure["statuses"].items())
     return (
         f"{1e3 * figure['median_seconds']:,.0f}, {1e3 * figure['max_seconds']:,.0f} ms: {statuses}"

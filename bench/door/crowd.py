@@ -1,4 +1,4 @@
-"""Clients of a web port: half-open, gone, patient, never reading, not speaking HTTP."""
+"""Clients of a web port: half-open, leaving early, waiting, never reading, not speaking HTTP."""
 
 from __future__ import annotations
 

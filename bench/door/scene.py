@@ -27,7 +27,7 @@ _SAFE = f"/api/groups/{GROUP}/safe?leave_group=true&stop="
 
 @contextmanager
 def staged(processes: int, tasks: int) -> Iterator[DemoStage]:
-    """Start a cluster with a generated group, and a service that has decided for it."""
+    """Start a cluster with a generated group, and a service that has decided its generation."""
     group = LargeGroup(processes, tasks, 1)
     described = f'applications."{GROUP}"'
     settings: dict[str, int | str | list[str]] = {
@@ -53,7 +53,7 @@ async def questions(crowd: Crowd, count: int) -> list[str]:
 
 
 def _prepare(stage: DemoStage, group: LargeGroup) -> None:
-    """Start a cluster with a generated group, and a service that has decided for it."""
+    """Start both of ``staged``, and wait for the decision."""
     stage.start_cluster()
     create_topics(stage.cluster, {SOURCE: group.tasks, CHANGELOG: group.tasks})
     make_offsets_topic(stage.cluster)

@@ -82,7 +82,7 @@ def _by_the_jar(published: PublishedAssignor, scenario: Scenario) -> Decision:
     )
 
 
-#: The promises: at most this times the fewest possible copies, and this many rebalances more.
+#: The promises: at most this many times the fewest possible copies, and this many extra rebalances.
 MOST_COPIES_RATIO = 1.1
 MORE_ROUNDS = 3
 

@@ -54,7 +54,7 @@ class PublishedAssignor(ClosedOnExit):
             if subprocess.run(compiling, stdout=errors, stderr=errors, check=False).returncode:
                 raise self._failure()
             everything = os.pathsep.join((jars, self._directory.name))
-            # It ends when its standard input does, however this process comes to its end.
+            # It ends when its standard input does, however this process ends.
             self._process = subprocess.Popen(
                 [java, *_OPTIONS, "-cp", everything, self.package + self.name],
                 stdin=subprocess.PIPE,

@@ -51,7 +51,7 @@ def produce(
     for number in range(count):
         if records_per_second is not None:
             due = started + number / records_per_second
-            # Short of 10 ms there is no point in sleeping: the records come in small bursts.
+            # Below 10 ms sleeping is pointless: the records come in small bursts.
             while (ahead := due - time.monotonic()) > 0.01 and not stop.wait(min(ahead, 1.0)):
                 producer.poll(0)
         if stop.is_set() or failures:

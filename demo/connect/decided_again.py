@@ -51,7 +51,7 @@ def decide_again(
             # completed, is only a gap in the log.
             round_ = generation.round(connectors, time_ms, last_completed=last == logged.number - 1)
             decided.append(decide_incremental(round_, memory, max_delay_ms))
-            if _decided(decided[-1][0]) == _told(generation):
+            if _decided(decided[-1][0]) == _recorded(generation):
                 break
         decision, memories[leader] = decided[-1]
         last = logged.number
@@ -76,7 +76,7 @@ def _config_offset(generation: ConnectGeneration) -> int:
     )
 
 
-def _told(generation: ConnectGeneration) -> _ComparedRound:
+def _recorded(generation: ConnectGeneration) -> _ComparedRound:
     told = {name: one.assignment for name, one in generation.workers.items() if one.assignment}
     return {n: _both(one.assigned, one.revoked) for n, one in told.items()}, generation.delay_ms
 
@@ -91,7 +91,7 @@ def _both(assigned: ConnectorsAndTasks, revoked: ConnectorsAndTasks) -> tuple[li
 
 
 def _difference(decision: ConnectDecision, generation: ConnectGeneration) -> str:
-    ours, theirs = _decided(decision), _told(generation)
+    ours, theirs = _decided(decision), _recorded(generation)
     if ours == theirs:
         return ""
     return f"decided again: {ours}; the leader told: {theirs}"

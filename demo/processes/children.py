@@ -35,7 +35,7 @@ class ClosedOnExit(ABC):
 
 
 _LOWEST = 20_000
-# The system's own: property tests seed Python's, and two processes would choose the same ports.
+# Not the module's generator: property tests seed it, and two processes would choose the same ports.
 _RANDOM = random.SystemRandom()
 _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
@@ -147,11 +147,11 @@ class Process:
 
 
 class Processes(ClosedOnExit):
-    """A temporary directory and child processes, all gone when it is closed or this process dies.
+    """A temporary directory and child processes, which end when it is closed or this process dies.
 
-    Children run in sessions of their own, so a Ctrl-C at the terminal reaches this process only;
-    a watchdog ends them and removes the directory when this process closes its end of a pipe, or
-    is ended by any signal.
+    Children run in sessions of their own, so a Ctrl-C at the terminal reaches this process only; a
+    watchdog ends them and removes the directory when this process closes its end of a pipe, or is
+    ended by any signal.
     """
 
     def __init__(self) -> None:

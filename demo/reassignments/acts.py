@@ -66,7 +66,7 @@ class StagedReassignments:
         return [*reassignments, reordered]
 
     def cancelled_reassignments(self) -> list[StagedReassignment]:
-        """Cancelled; sent elsewhere and then cancelled; and the topic deleted, all mid-copy."""
+        """Cancelled; retargeted and then cancelled; and the topic deleted, all mid-copy."""
         stage = self._stage
         with stage.watch() as watch:
             cancelled, reverted, deleted = (
@@ -92,7 +92,7 @@ class StagedReassignments:
         return reassignments
 
     def a_starved_reassignment(self) -> list[StagedReassignment]:
-        """More is written than the throttle lets through; then the throttle goes."""
+        """More is written than the throttle lets through; then the throttle is removed."""
         stage = self._stage
         with stage.watch() as watch:
             starved = stage.topic("starved", [4, 5], megabytes=20)

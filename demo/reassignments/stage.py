@@ -24,7 +24,7 @@ _POLL_SECONDS = 0.3
 ALARMS = ("stalled", "dead target", "throttled out", "blocked", "no source", "diverging")
 
 
-#: The word for a throttle that is left over, which is no partition's verdict.
+#: The word for an orphaned throttle, which is no partition's verdict.
 ORPHANED = "orphaned throttle"
 
 

@@ -1,4 +1,4 @@
-"""Measure what it took an application to give a new instance its share of the tasks."""
+"""Measure the cost of giving a new instance its share of an application's tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo's story: what is done to the cluster, and what caughtup has to show."""
+"""The demo's story: changes of the cluster, and caughtup's expected output."""
 
 from __future__ import annotations
 

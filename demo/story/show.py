@@ -62,7 +62,7 @@ Say = Callable[[str], None]
 
 
 def play(stage: DemoStage, *, facts: Facts, reassign: Reassign, console: Console) -> None:
-    """Play the story once; what caughtup saw of it is in ``facts``. Raises CaughtupError."""
+    """Play the story once, and check caughtup's output in ``facts``. Raises CaughtupError."""
     say = narrator(console)
     set_up(stage, say)
     story = ScriptedStory(stage, facts, reassign, say)

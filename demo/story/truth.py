@@ -1,4 +1,4 @@
-"""The truth for comparisons: what the application itself reports, and Kafka's log."""
+"""The reference for comparisons: the application's own reports, and Kafka's log."""
 
 from __future__ import annotations
 

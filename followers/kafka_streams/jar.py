@@ -1,7 +1,7 @@
 """Makes ``caughtup-follower.jar`` of the Java sources beside this file.
 
 ``python -m caughtup.followers.kafka_streams.jar [PATH]`` compiles with the published jars that the
-demo keeps; a project with a build of its own can just as well take the sources into it.
+demo keeps; a project may also compile the sources in its own build.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SOURCES = Path(__file__).parent
 #: The oldest Java that Kafka Streams 4 runs on.
 RELEASE = 11
 _MANIFEST = "Manifest-Version: 1.0\r\nAutomatic-Module-Name: caughtup\r\n\r\n"
-#: The oldest that zip can say: the same sources give the same bytes.
+#: The earliest time that zip supports: the same sources give the same bytes.
 _MOMENT = (1980, 1, 1, 0, 0, 0)
 
 
@@ -60,7 +60,7 @@ def build_jar(path: Path) -> Path:
 
 
 def main() -> None:
-    """Write the jar where the first argument says, by default into this directory."""
+    """Write the jar to the path in the first argument, by default into the current directory."""
     try:
         print(build_jar(Path(*sys.argv[1:2] or [NAME]).absolute()))
     except CaughtupError as problem:

@@ -1,9 +1,9 @@
 """The assignors that run in brokers: of streams groups (KIP-1071) and of consumer groups (KIP-848).
 
-Source: StickyTaskAssignor, which knows neither lags nor warm-ups and is the only task assignor;
-UniformHomogeneousAssignmentBuilder and RangeAssignor, for members that subscribe to the same
-topics; of Kafka 4.3.1. Where Kafka iterates over members and topics in the order of its hash tables,
-the consumers' come in the order given.
+Source: StickyTaskAssignor, which ignores lags and warm-ups and is the only task assignor of streams
+groups; UniformHomogeneousAssignmentBuilder and RangeAssignor, for members that subscribe to the
+same topics; of Kafka 4.3.1. Where Kafka iterates over members and topics in the order of its hash
+tables, consumers here are in the given order.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ class _Sticky:
                     break
 
     def _standby_again(self, task: TaskId) -> str | None:
-        """Return a member that had a copy and has room: the former active, or a standby."""
+        """Return a member that had a copy and has room: the former active, or a former standby."""
         member = self._was_active.get(task)
         if (
             member is not None

@@ -22,7 +22,7 @@ from caughtup.models.wire.bounds import LATEST_MS
 from caughtup.models.wire.connect_protocol import NOTHING
 
 INCREMENTAL, EAGER = "connect_incremental", "connect_eager"
-#: By its assignor a line is a Connect group's rounds, or else a scenario of Kafka Streams.
+#: A line with one of these assignors is a Connect group's rounds; others are Streams scenarios.
 CONNECT_ASSIGNORS = (INCREMENTAL, EAGER)
 
 #: More tasks than any group has; without a bound, a line of a few bytes could ask for billions.
@@ -77,7 +77,7 @@ def parse_rounds(data: Mapping[str, Any]) -> GroupRounds:
 
 
 def decide_rounds(group: GroupRounds) -> list[ConnectDecision]:
-    """Return each round's decision; a leader remembers the round before if it led that one."""
+    """Return each round's decision; a leader remembers the previous round if it led that one."""
     return list(_decisions(group))
 
 

@@ -213,7 +213,7 @@ def beyond_their_shares(
 
 
 def _beyond(total: int, owned: Sequence[Sequence[T]]) -> list[Sequence[T]]:
-    """Return of each worker's list the first items, as many as exceed its share of the total."""
+    """Return the first items of each worker's list that exceed its share of the total."""
     share, extras = divmod(total, len(owned))
     beyond: list[Sequence[T]] = []
     for items in owned:
@@ -327,7 +327,7 @@ def _balance(memory: Memory, uneven: bool, now_ms: int, max_delay_ms: int) -> Me
 
 
 def _again(lost: Work, because: Assigned | None) -> dict[Item, Assigned]:
-    """Return why each lost connector and task is assigned again; nothing if they wait."""
+    """Return why each lost connector and task is assigned now; nothing if they wait."""
     return dict.fromkeys((*lost.connectors, *lost.tasks), because) if because else {}
 
 

@@ -62,9 +62,9 @@ class Assigned(StrEnum):
     """Why a worker is assigned a connector or a task.
 
     ``new``: no worker runs it, and the leader remembers none that did. ``not_received``: it was
-    assigned to a worker that did not learn of it. ``no_delay``: it is lost, and there is no delay.
-    ``delay_over``: it is lost, and no worker without work joined in time. ``came_back``: it is
-    lost, and goes to a worker that joined without work during the delay. ``eager``: the eager
+    assigned to a worker that did not get that assignment. ``no_delay``: it is lost, and there is no
+    delay. ``delay_over``: it is lost, and no worker without work joined in time. ``came_back``: it
+    is lost, and goes to a worker that joined without work during the delay. ``eager``: the eager
     assignor assigns all work in every round.
     """
 

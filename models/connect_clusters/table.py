@@ -83,7 +83,7 @@ class ConnectGroup:
 class ConnectClusters:
     """The Connect groups by name, and the topics of worker clusters.
 
-    ``told`` has the topics of groups whose settings name them. ``looked`` is whether all topics
+    ``told`` has the topics of the groups whose settings name them. ``looked`` is whether all topics
     were searched for those of worker clusters, and these were read. ``unreadable`` has the reason
     for each topic that cannot be read. ``ceased`` counts groups that are no longer Connect's.
     """
@@ -249,7 +249,7 @@ class ConnectClusters:
         configuration, statuses = None, None
         if topics is not None and not self.sharing(group):
             configuration, statuses = topics.configuration, topics.statuses
-        # A scrape and the page ask for the same several times in a second.
+        # A scrape and the page request the same several times a second.
         of = (
             known.watch,
             now_ms // 1000,

@@ -64,7 +64,7 @@ def find_topic_sets(partitions: Mapping[str, int], prefix: str) -> list[TopicSet
 
 @dataclass(slots=True)
 class ClusterTopics:
-    """What a worker cluster's topics tell; ``read`` are the topics that were read to their end."""
+    """What a worker cluster's topics contain; ``read`` are those that were read to their end."""
 
     configuration: Configuration = field(default_factory=Configuration)
     statuses: Statuses = field(default_factory=Statuses)
@@ -92,15 +92,19 @@ class Match(NamedTuple):
 def match(
     generation: ConnectGeneration,
     known: Mapping[TopicSet, ClusterTopics],
-    told: TopicSet | None,
+    configured: TopicSet | None,
 ) -> Match:
     """Return a group's topics: those of the settings, or those whose records name its workers.
 
     If no worker has written a status, they are those whose configuration has all that the group
-    runs; of several, those whose names begin with the group's name.
+    runs; if several match, those whose names begin with the group's name.
     """
-    if told is not None:
-        return Match(told) if told in known else Match(None, f"{told.config} does not exist")
+    if configured is not None:
+        return (
+            Match(configured)
+            if configured in known
+            else Match(None, f"{configured.config} does not exist")
+        )
     if not known:
         return Match(None, "no topics look like those of a worker cluster")
     workers = {worker_id(worker) for worker in generation.workers.values()}

@@ -23,12 +23,12 @@ from caughtup.models.learning.ranges import (
 from caughtup.models.offsets import LONG_MAX
 from caughtup.models.parameters import STRATEGY, TAGS
 
-#: The name of the assignor in scenarios.
+#: The key of the assignor among the configs' names.
 ASSIGNOR = "assignor"
 NAMES = (*ANY, TAGS, ASSIGNOR, STRATEGY)
 #: All that hypotheses can differ by.
 ALL_NAMES = (*NAMES, RELEASE)
-#: The event that would settle an open config.
+#: The event that would determine an open config.
 WOULD_TELL: Mapping[str, str] = {
     STANDBYS: "a generation with more instances",
     WARM_UPS: "a generation that warms up more copies at once, or leaves one without",

@@ -28,7 +28,7 @@ _MOST_LAGS = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Sifted:
-    """What is left of hypotheses after a generation.
+    """The remaining hypotheses after a generation.
 
     ``findings`` are the judgements that occurred, and ``doubts`` say why some hypotheses are
     neither matches nor contradicted. ``decision`` is that of a hypothesis that matches, or else of

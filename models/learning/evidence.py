@@ -39,7 +39,7 @@ class Evidence:
     ``doubts`` are the unknown inputs, whatever the configs; ``unsettled`` are the
     acceptable.recovery.lags for which end offsets aren't known exactly enough. ``copies_given``
     counts standbys and warm-ups, ``held_back`` the tasks that no member runs for now. ``is_quiet``:
-    no member was told when to ask for another rebalance. ``decisions`` counts those made. Raises
+    no member's assignment has a time of a next rebalance. ``decisions`` counts those made. Raises
     ScenarioError if the inputs are no valid scenario.
     """
 

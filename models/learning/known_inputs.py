@@ -26,8 +26,8 @@ def with_known_configs(
 ) -> GenerationInputs:
     """Return inputs whose scenario has the known configs, and how each of them is known.
 
-    Configs that were assumed when the inputs were gathered stay assumed only if nothing tells them.
-    A number of standbys that may be another one counts as assumed, too.
+    Configs that were assumed when the inputs were gathered stay assumed only if neither settings
+    nor generations show them. A number of standbys that may be another one counts as assumed, too.
     """
     standbys = seen_standbys(generation)
     configs = known_configs(learned, tag_keys(generation), standbys)

@@ -304,7 +304,7 @@ def _doubting(result: Result, why: str, sifted: Sifted, names: tuple[str, ...]) 
 
 
 def told_names(told: ToldConfigs) -> tuple[str, ...]:
-    """Return the configs in the settings that hypotheses are about."""
+    """Return the names of the configs in the settings that hypotheses are about."""
     besides = {TAGS: told.tags is not None, ASSIGNOR: told.assignor is not None}
     besides[STRATEGY] = told.tells_racks
     return tuple(name for name in NAMES if name in told.configs or besides.get(name))

@@ -83,9 +83,9 @@ def _strategies(hypotheses: Hypotheses) -> str:
 def _costs(
     learned: Learned, hypotheses: Hypotheses, going_on: ConfigRange
 ) -> Iterator[KnownConfigRecord]:
-    """Yield the rack-aware costs that are told, or that may differ from the assignor's own.
+    """Yield the rack-aware costs in the settings, or that may differ from the assignor's own.
 
-    Of costs that are not told only some ratios are tried.
+    Of unconfigured costs only some ratios are tried.
     """
     pairs = [one.algorithm.costs for one in hypotheses if one.algorithm.costs is not None]
     for place, name in enumerate((TRAFFIC_COST, NON_OVERLAP_COST)):

@@ -21,8 +21,8 @@ class Judgement(Enum):
     """The result of testing a range of configs against a generation.
 
     ``MATCH``: it decides as the leader did. ``CONTRADICTED``: it can't have been the leader's.
-    ``UNSURE``: it decides otherwise, but not all inputs are known. ``UNTESTED``: no decision was
-    left for it.
+    ``UNSURE``: it decides otherwise, but not all inputs are known. ``UNTESTED``: the number of
+    decisions was used up before.
     """
 
     MATCH = "match"
@@ -36,7 +36,7 @@ JudgedRange = tuple[ConfigRange, Judgement]
 
 
 class Sifter:
-    """Tests one range after the other, as long as decisions are left."""
+    """Tests one range after the other, until the allowed decisions are used up."""
 
     def __init__(self, evidence: Evidence, most: int, *, spares: bool = True) -> None:
         """Prepare a test with at most ``most`` decisions.
@@ -91,7 +91,7 @@ class Sifter:
 
     @property
     def is_spent(self) -> bool:
-        """Whether no decision is left."""
+        """Whether the allowed decisions are used up."""
         return self._evidence.decisions >= self._most
 
     def _sticky(self, part: ConfigRange, standbys: int) -> tuple[list[JudgedRange], bool]:

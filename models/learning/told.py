@@ -1,4 +1,4 @@
-"""The configs that an application's settings tell, and the hypotheses that agree with them."""
+"""The configs in an application's settings, and the hypotheses that agree with them."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class ToldConfigs:
 
     @classmethod
     def of(cls, parameters: ApplicationParameters) -> ToldConfigs:
-        """Return the configs that an application's settings tell.
+        """Return the configs in an application's settings.
 
         Settings with all three numbers, two of which only the high availability assignor reads,
-        tell that it is the assignor, unless they name another one.
+        imply that assignor, unless they name another one.
         """
         configs = dict(parameters.config)
         tags = None if parameters.tags is None else tuple(sorted(parameters.tags))
@@ -122,8 +122,8 @@ def _rack_aware(
 ) -> Iterator[tuple[str, Costs | None]]:
     """Yield the strategies that an assignor may have, and their costs.
 
-    An assignor without default costs doesn't assign by racks unless both are told, and the fallback
-    assignor never does.
+    An assignor without default costs doesn't assign by racks unless the settings have both costs,
+    and the fallback assignor never does.
     """
     untold = (None, *others) if told.costs == (None, None) else (told.costs_of(assignor),)
     for strategy in ("none", *STRATEGIES) if told.strategy is None else (told.strategy,):

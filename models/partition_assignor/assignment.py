@@ -209,5 +209,5 @@ def sum_end_offsets(
 
 
 def unknown_sums(changelogs: Mapping[TaskId, Sequence[TopicPartition]]) -> Mapping[TaskId, int]:
-    """Return the sums with which Kafka goes on without end offsets: all unknown."""
+    """Return the unknown sums with which Kafka decides without end offsets."""
     return dict.fromkeys(changelogs, UNKNOWN_OFFSET_SUM)

@@ -72,11 +72,11 @@ def _sources(given: Iterable[TaskId], tasks: TaskPartitions) -> Sequence[TopicPa
 class MemberAssignment:
     """A member's assignment.
 
-    ``partitions`` are those that it shall read, sorted, and ``active`` has the task of each.
-    ``standby`` has each standby's source partitions, sorted. ``next_rebalance_ms`` is when the
-    member shall ask for the next rebalance, on the leader's clock; 0 for at once and None for
-    never. ``held_back`` are the actives that it doesn't get yet because another member has their
-    partitions; they aren't on the wire. The hosts are those of all members.
+    ``partitions`` are those that it reads, sorted, and ``active`` has the task of each. ``standby``
+    has each standby's source partitions, sorted. ``next_rebalance_ms`` is when the member requests
+    the next rebalance, on the leader's clock; 0 for at once and None for never. ``held_back`` are
+    the actives that it doesn't get yet because another member has their partitions; they aren't on
+    the wire. The hosts are those of all members.
     """
 
     partitions: tuple[TopicPartition, ...]

@@ -16,7 +16,7 @@ _RAISE = (
     "kafka-configs.sh --entity-type brokers --entity-name {throttled_broker} --alter "
     "--add-config {throttled_as}.replication.throttled.rate=BYTES"
 )
-#: Under a throttle far below one batch a copy stands as if it had stopped.
+#: A throttle far below one batch makes a copy seem to stand still.
 _TOO_LOW = (
     "see first whether {throttle_bytes_per_second} bytes/s is the throttle that you meant: "
     f"{_RAISE}"

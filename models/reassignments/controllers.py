@@ -50,7 +50,8 @@ class PartitionReplicas(Protocol):
 def target(partition: PartitionReplicas) -> tuple[int, ...]:
     """Return the replicas after completion, in order.
 
-    A broker that is both added and removed is none, as in Kafka's PartitionReassignmentReplicas.
+    A broker that is both added and removed is not among them, as in Kafka's
+    PartitionReassignmentReplicas.
     """
     return tuple(replica for replica in partition.replicas if replica not in partition.removing)
 

@@ -9,10 +9,9 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.throttle_rates import is_limit, is_unanswered
 from caughtup.models.records.reassignments import ClusterRecord
 
-#: When a throttle without a reassignment is orphaned: after this many ms if nothing is reassigned,
+#: The time (ms) after which a throttle without a reassignment is orphaned if nothing is reassigned.
 ORPHANED_MS = 600_000
-#: and after this many if something else is: an operator who moves many topics under one throttle
-#: removes it after the last one.
+#: The same if something else is reassigned: operators of many topics remove their throttle last.
 ORPHANED_BESIDE_MS = 3_600_000
 
 

@@ -42,7 +42,7 @@ def away(replica: AwaitedReplica) -> ReplicaFinding | None:
         return None
     since_ms, count = _away_since(replica, gone)
     if count == 0:
-        return None  # it goes on copying: the metadata that has it offline is older
+        return None  # it still copies: metadata that shows it offline is older
     answers = any(
         broker in one.log_ends or broker in one.not_hosted or broker in one.sizes
         for one in replica.observations[-min(count, FEWEST_OBSERVATIONS) :]
@@ -88,14 +88,14 @@ def _away_since(replica: AwaitedReplica, gone: bool) -> tuple[int, int]:
             break
         later_end = end if end is not None else later_end
         since_ms, count = one.as_of_ms, count + 1
-    if count == 0:  # only the controllers have it so: since it stands, or has caught up
+    if count == 0:  # only the controllers say so: count from its standstill or catch-up
         stands_ms = progress.near_since_ms or progress.stands_since_ms
         return latest.as_of_ms if stands_ms is None else stands_ms, progress.samples
     return since_ms, count
 
 
 def not_hosted(replica: AwaitedReplica) -> ReplicaFinding | None:
-    """Find that the broker reports that it has no such replica."""
+    """Find that the broker reports that it lacks the replica."""
     broker, latest = replica.broker, replica.latest
     if broker not in latest.not_hosted:
         return None
@@ -138,7 +138,7 @@ def too_little_known(replica: AwaitedReplica) -> ReplicaFinding | None:
 
 
 def caught_up(replica: AwaitedReplica) -> ReplicaFinding | None:
-    """Find that the replica has what its leader had an observation before, and may join the ISR."""
+    """Find that the replica has its leader's previously observed end, and may join the ISR."""
     broker, progress = replica.broker, replica.progress
     since_ms, seen_ms = progress.near_since_ms, progress.seen_ms
     if since_ms is None or seen_ms is None:

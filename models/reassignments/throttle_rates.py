@@ -25,8 +25,8 @@ _NO_RATE = 1 << 62
 _THROTTLES_OF = "throttles of"
 #: Kafka's default of ``replica.fetch.max.bytes``, the most of a partition in one fetch.
 FETCH_BYTES = 1 << 20
-#: The default ``replication.quota.window.num`` times ``.size.seconds``: a fetch counts no longer,
-#: so a lone copy gets some bytes at least this often (s).
+#: Kafka's default throttle window (``replication.quota.window.num`` times ``.size.seconds``), in s.
+#: Older fetches no longer count, so a lone copy gets some bytes at least this often.
 QUOTA_SECONDS = 11.0
 #: Bytes in one response (``replica.fetch.response.max.bytes``): a rate below this per window is
 #: exceeded in practice.

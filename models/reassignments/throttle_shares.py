@@ -1,12 +1,11 @@
-"""The traffic through replication throttles, and how copies share what limits them.
+"""The traffic through replication throttles, and how copies share the rate that limits them.
 
-What in-sync replicas of throttled partitions fetch is never delayed, but counts: if that alone
-uses up the rate, copies get nothing at all.
-
-When one of the copies that share a limit completes, the others get its part. A copy's limit is a
-throttle that is nearly used up, its leader's or its follower's. Without one it is the destination
-broker, where all copies go through one disk, one network and few fetchers. The time at a copy's
-own pace is then the longest possible, and the more the copies differ the further it is off.
+In-sync replicas of throttled partitions are never delayed, but their fetches count: if they use up
+the rate, copies get nothing at all. When one of the copies that share a limit completes, the others
+get its part. A copy's limit is a throttle that is nearly used up, its leader's or its follower's.
+Without one it is the destination broker, where all copies go through one disk, one network and few
+fetchers. The time at a copy's own pace is then an upper bound; the more the copies differ, the less
+exact it is.
 """
 
 from __future__ import annotations

@@ -227,7 +227,7 @@ def _without_leader(
 
     since_ms, count = lasting_since(tracked.observations, lacks_leader)
     if leader is not None and count == 0:
-        return None  # it answers: the metadata that has it as gone is older
+        return None  # it answers: metadata without it is older
     evidence: Evidence = {
         "leaderless_seconds": (latest.as_of_ms - since_ms) / 1000,
         "in_sync": sorted(latest.isr),

@@ -44,10 +44,10 @@ _EVERYBODY = names(
     """
 )
 _USE_PROVIDER = f"use a client's id and secret, or {TOKEN_PROVIDER}"
-#: Further properties of keys and TLS that aiokafka supports.
+#: Further key and TLS properties that aiokafka supports.
 _TLS_TOO = names("ssl.cipher.suites ssl.crl.location ssl.keystore.location ssl.keystore.password")
 _KERBEROS = frozenset(name for name in LIBRDKAFKA if name.startswith("sasl.kerberos."))
-#: Token properties that Java lacks: it calls no Python function, and has other settings for HTTPS.
+#: Token properties that Java lacks: it calls no Python function, and has other HTTPS settings.
 _NOT_JAVAS = frozenset({TOKEN_PROVIDER, f"{OAUTH}config", "https.ca.location", "https.ca.pem"})
 #: Pairs with one meaning: if both are set, each client chooses one by its own rules.
 _EXCLUSIVE = (
@@ -201,7 +201,7 @@ def exposures(properties: Mapping[str, object]) -> Iterator[str]:
 
 
 def _logs_in_as_told(client: KafkaClient, given: Mapping[str, object]) -> bool:
-    """Return whether a client logs in as by ``login_of``: librdkafka and Java have more ways."""
+    """Return whether a client logs in as in ``login_of``: librdkafka and Java have more ways."""
     if client is KafkaClient.LIBRDKAFKA:
         return not complaints(mechanism_of, given) and (
             mechanism_of(given) == TOKEN_MECHANISM and not has_own_way(given)

@@ -24,7 +24,7 @@ _ENDPOINT = f"{OAUTH}token.endpoint.url"
 _EXTENSIONS = f"{OAUTH}extensions"
 _GRANT = f"{OAUTH}grant.type"
 _USE_PROVIDER = f"set {TOKEN_PROVIDER} to a function that does"
-#: The properties of getting a token, with a client id and its secret or from a function.
+#: The properties for getting a token: a client id and its secret, or a function.
 TOKEN_PROPERTIES = frozenset({*_CLIENT_ID, *_CLIENT_SECRET, TOKEN_PROVIDER}) | names(
     """
     sasl.oauthbearer.method sasl.oauthbearer.grant.type sasl.oauthbearer.token.endpoint.url

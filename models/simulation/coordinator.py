@@ -74,7 +74,7 @@ class ClassicCoordinator:
         leader: str,
         assignments: Mapping[str, Any] | None = None,
     ) -> None:
-        """Begin with a stable group of these members, all of which were heard just now.
+        """Begin with a stable group of these members, whose sessions start now.
 
         ``assignments`` are those of static members, by member id.
         """
@@ -165,7 +165,7 @@ class ClassicCoordinator:
         return known
 
     def _give_again(self, known: KnownMember) -> None:
-        """Answer a static member in a stable group with its own assignment, without a rebalance."""
+        """Answer a static member of a stable group with its assignment, without a rebalance."""
         known.session.hear()
         known.subscription = known.member.subscription()
         member, generation, assignment = known.member, self.generation, known.assignment
@@ -224,7 +224,7 @@ class ClassicCoordinator:
             self._complete()
 
     def _complete(self) -> None:
-        """End the wait: remove the missing members, unless static, and let the leader decide."""
+        """End the wait: remove missing members, unless static, and let the leader decide."""
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None

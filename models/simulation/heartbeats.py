@@ -44,7 +44,7 @@ NONE = Tasks()
 
 @dataclass(frozen=True, slots=True)
 class Reconciled:
-    """A member as the coordinator knows it. ``revoking``: the tasks that it has yet to give up."""
+    """A member as the coordinator knows it. ``revoking``: the tasks that it has yet to revoke."""
 
     process: str
     epoch: int = 0

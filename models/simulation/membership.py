@@ -55,9 +55,9 @@ Decide = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 
 
 class Session:
-    """A session, which lasts as long as its member is heard.
+    """A session, which lasts while its member sends heartbeats.
 
-    ``heard_ms`` is when the member was last certainly heard; from then on a heartbeat follows every
+    ``heard_ms`` is the time of the last certain contact; from then on a heartbeat follows every
     interval. Heartbeats are no events of their own: only their end is.
     """
 
@@ -68,7 +68,7 @@ class Session:
         self.heard_ms = time.now_ms
 
     def hear(self) -> None:
-        """Record that the member is heard now."""
+        """Record a contact with the member now."""
         self.heard_ms = self._time.now_ms
 
     def falls_silent(self, expired: Callable[[], None]) -> None:

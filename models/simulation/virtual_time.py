@@ -32,7 +32,7 @@ class Event:
 
 
 class EndlessError(Exception):
-    """There were so many events that the simulation can't end; the message has the moment."""
+    """Too many events: the simulation is endless. The message has the virtual time."""
 
 
 class VirtualTime:

@@ -1,6 +1,6 @@
-"""Bounds of the numbers in records: numbers outside are no offset, time or task.
+"""Bounds of the numbers in records; numbers outside are no offset, time or task.
 
-Any number can be written to the log. With these bounds, sums of offsets and differences of times
+Any number can be written to the log. Within these bounds, sums of offsets and differences of times
 fit where they are stored, and a task has a name.
 """
 

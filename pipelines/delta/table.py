@@ -1,4 +1,4 @@
-"""A Delta table with one writer, the history, which adds each batch's files in one commit.
+"""A history's Delta table, whose one writer adds each batch's files in one commit.
 
 A commit has the batch's number as the version of an application, which is the history. The library
 does not skip a batch that is there already: so its number is read, and the commit is made on the

@@ -1,4 +1,4 @@
-"""Grafana's dashboards, made of Python by Grafana's own SDK: ``make dashboards`` writes their JSON.
+"""Grafana's dashboards, built with Grafana's own SDK: ``make dashboards`` writes their JSON.
 
-Nothing imports it but its tests; it imports the SDK, which no installation has.
+Only its tests import it. It imports the SDK, which no installation has.
 """

@@ -14,7 +14,8 @@ from scripts.dashboards.streams import streams
 
 FOLDER = Path(__file__).resolve().parents[2] / "grafana" / "dashboards"
 
-#: What makes each file's JSON. The overview keeps the name that the one dashboard had.
+#: The function that makes each file's JSON. The overview keeps the name of the former only
+#: dashboard.
 FILES: dict[str, Callable[[], str]] = {
     "caughtup.json": overview,
     "groups.json": groups,

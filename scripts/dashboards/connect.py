@@ -1,4 +1,4 @@
-"""The dashboard of Connect groups: workers, what nobody runs, contradictions, storms, connectors."""
+"""The dashboard of Connect groups: workers, unassigned work, contradictions, storms, connectors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def connect() -> str:
 
 
 def contradictions(links: Sequence[Link], width: int) -> Any:
-    """Return how many connectors and tasks are said to be in two states at once."""
+    """Return the panel that counts connectors and tasks with contradictions."""
     return stat(
         "Contradictions",
         "Connectors and tasks whose status contradicts their assignment, and whose delay is over.",
@@ -66,7 +66,7 @@ def _stats() -> tuple[Any, ...]:
 
 
 def wrong() -> tuple[Any, ...]:
-    """Return which connectors and tasks contradict themselves, and how many by kind."""
+    """Return the panel of the connectors and tasks with contradictions, and their number by kind."""
     return (
         table(
             "Contradictions",

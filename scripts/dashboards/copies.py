@@ -1,4 +1,4 @@
-"""Panels of copies of tasks: their roles, how far they are behind, and how they catch up."""
+"""Panels of copies of tasks: roles, lags, and catching up."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ACCEPTABLE = ("min(caughtup_acceptable_recovery_lag_records{GROUP})", "acceptab
 
 
 def by_role() -> Any:
-    """Return how many copies there are of each role."""
+    """Return the panel of the number of copies by role."""
     return lines(
         "Copies by role",
         "How many copies of tasks there are.",
@@ -26,7 +26,7 @@ def by_role() -> Any:
 
 
 def lags() -> tuple[Any, ...]:
-    """Return how far copies are behind, as of rebalances."""
+    """Return the panels of copies' lags at rebalances."""
     return (
         lines(
             "Lag of copies by role, the furthest behind",
@@ -71,7 +71,7 @@ def lags() -> tuple[Any, ...]:
 
 
 def catching_up() -> tuple[Any, ...]:
-    """Return how copies that are to catch up fare, and until when."""
+    """Return the panels of copies that catch up: verdicts, and ETAs."""
     verdicts = "sum by (cluster, group, client_id, task, status) (caughtup_task_status{GROUP})"
     columns = {
         "cluster": "Cluster",

@@ -1,4 +1,4 @@
-"""The dashboard of consumer groups: their verdicts, their lag, and what is committed."""
+"""The dashboard of consumer groups: verdicts, lag, and commits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scripts.dashboards.layout import REBALANCES, STARTS, group_variable, made, 
 from scripts.dashboards.links import GROUPS, HEALTH, OVERVIEW_PAGE
 from scripts.dashboards.panels import lines, table
 
-#: The colours of a group's verdicts.
+#: The colours of groups' verdicts.
 STATUSES = {term.word: term.chart for term in LAG.terms}
 
 
@@ -35,7 +35,7 @@ def groups() -> str:
 
 
 def by_status() -> Any:
-    """Return how many groups have which verdict."""
+    """Return the panel of the number of groups by verdict."""
     return lines(
         "Groups by status",
         "How many groups have which verdict, from ok to stopped. "
@@ -48,7 +48,7 @@ def by_status() -> Any:
 
 
 def behind() -> Any:
-    """Return the groups that are slow or worse."""
+    """Return the panel of groups whose verdict is slow or worse."""
     return table(
         "Groups that do not keep up",
         "Every group that is slow or worse, with its verdict.",
@@ -59,7 +59,7 @@ def behind() -> Any:
 
 
 def most_behind() -> Any:
-    """Return the groups that are furthest behind in time."""
+    """Return the panel of the groups with the greatest lag in time."""
     return lines(
         "Lag in time, the 10 groups with the most",
         "Age of the oldest record that a group has yet to read, on its worst partition.",

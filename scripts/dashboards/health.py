@@ -1,4 +1,4 @@
-"""The dashboard of caughtup itself: its readers and probes, what it left out, its parts."""
+"""The dashboard of caughtup itself: readers and probes, refused records, parts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def health() -> str:
 
 
 def reader(links: Sequence[Link], width: int, height: int = 4) -> Any:
-    """Return whether the log of groups is read to its end."""
+    """Return the panel that shows whether ``__consumer_offsets`` is read to its end."""
     return stat(
         "Reader",
         "Whether the log of __consumer_offsets was read to its end. "

@@ -1,4 +1,4 @@
-"""A dashboard of the set: its variables, what is marked over time, its panels and its rows."""
+"""The layout of a dashboard: variables, annotations, panels and rows."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from scripts.dashboards.links import TAG, between
 from scripts.dashboards.panels import SOURCE
 from scripts.dashboards.promql import came, promql
 
-#: Where a service that runs beside its Prometheus and Grafana has its page.
+#: The page's address if the service runs beside its Prometheus and Grafana.
 _PAGE = "http://127.0.0.1:8080"
 
 
 class Mark(NamedTuple):
-    """What is marked in every panel of a dashboard, each time that its expression has a value."""
+    """An annotation in every panel of a dashboard, whenever its expression has a value."""
 
     name: str
     expression: str
@@ -74,12 +74,12 @@ STARTS = Mark(
 
 
 def group_variable(values: str) -> QueryVariable:
-    """Return the variable ``group``, which offers the groups of a metric."""
+    """Return the variable ``group``: the groups of a metric."""
     return _choice("group", "Group", f"label_values({values}, group)")
 
 
 def topic_variable(values: str) -> QueryVariable:
-    """Return the variable ``topic``, which offers the topics of a metric."""
+    """Return the variable ``topic``: the topics of a metric."""
     return _choice("topic", "Topic", f"label_values({values}, topic)")
 
 
@@ -93,7 +93,7 @@ def made(
     top: Sequence[Any],
     rows: Mapping[str, Sequence[Any]],
 ) -> str:
-    """Return a dashboard's JSON: ``top`` is seen at once, each row once it is opened."""
+    """Return a dashboard's JSON; ``top`` is always visible, each row once it is opened."""
     builder = (
         Dashboard(title)
         .uid(uid)
@@ -119,7 +119,7 @@ def made(
 
 
 def _numbered(dashboard: dict[str, Any]) -> str:
-    """Write a dashboard down, with a number for each panel, by which Grafana links to it."""
+    """Return a dashboard as JSON, with a number for each panel, by which Grafana links to it."""
     number = 0
     for panel in dashboard["panels"]:
         for each in (panel, *panel.get("panels", ())):
@@ -129,7 +129,7 @@ def _numbered(dashboard: dict[str, Any]) -> str:
 
 
 def _in_the_open(value: Any) -> Any:
-    """Return it without the SDK's default that hides links and marks in a menu of their own."""
+    """Remove the SDK's default that hides links and annotations in a menu."""
     if isinstance(value, dict):
         hidden = value.get("placement") == "inControlsMenu"
         return {k: _in_the_open(v) for k, v in value.items() if not (hidden and k == "placement")}

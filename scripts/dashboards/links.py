@@ -1,4 +1,4 @@
-"""Links: from series and rows to caughtup's page and to other dashboards, and between dashboards."""
+"""Links from series and rows to caughtup's page and other dashboards, and between dashboards."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _CHOSEN = "${datasource:queryparam}&${cluster:queryparam}&${page:queryparam}&${_
 
 
 class Link(NamedTuple):
-    """A link of a series or a row: ``column`` is the label that has the name it leads to, if any."""
+    """A link of a series or a row; ``column`` is the label with the target's name, if any."""
 
     title: str
     url: str
     column: str = ""
 
     def of_series(self) -> DashboardLink:
-        """Return it as a series has it, whose labels are its field's."""
+        """Return the link for a series, whose labels are its field's."""
         return DashboardLink(self.title).url(self._url("__field.labels")).target_blank(True)
 
     def of_row(self) -> dict[str, object]:
-        """Return it as a row of a table has it, whose labels are its columns."""
+        """Return the link for a table's row, whose labels are its columns."""
         return {"title": self.title, "url": self._url("__data.fields"), "targetBlank": True}
 
     def _url(self, labels: str) -> str:
@@ -32,17 +32,17 @@ class Link(NamedTuple):
 
 
 def page(path: str, title: str) -> Link:
-    """Return a link to an address of caughtup's page."""
+    """Return a link to a path of caughtup's page."""
     return Link(title, "${page:raw}" + path)
 
 
 def dashboard(uid: str, title: str) -> Link:
-    """Return a link to another dashboard, with the data source, cluster and time that are chosen."""
+    """Return a link to another dashboard with the same data source, cluster and time."""
     return Link(title, f"/d/{uid}?{_CHOSEN}")
 
 
 def of_group(uid: str) -> tuple[Link, Link]:
-    """Return the links of a group's series: its own page, and the dashboard of it alone."""
+    """Return the links of a group's series: its page, and its dashboard."""
     return (
         Link("This group on caughtup's page", "${page:raw}/groups/NAME", "group"),
         Link("This group's dashboard", f"/d/{uid}?{_CHOSEN}&var-group=NAME", "group"),
@@ -60,12 +60,12 @@ SPARK = (page("/streams", "Streams on Spark on caughtup's page"),)
 
 
 def rows_to(links: Iterable[Link]) -> DynamicConfigValue:
-    """Return the property by which a column of a table links from each of its cells."""
+    """Return the property that links each cell of a table's column."""
     return DynamicConfigValue("links", [link.of_row() for link in links])
 
 
 def between() -> tuple[DashboardLink, ...]:
-    """Return what stands at the top of each dashboard: the page, and the other dashboards."""
+    """Return the links at the top of each dashboard: the page, and the other dashboards."""
     return (
         DashboardLink("caughtup's page")
         .type(DashboardLinkType.LINK)

@@ -1,4 +1,4 @@
-"""The dashboard to begin with: what is wrong anywhere, and where to read on."""
+"""The overview dashboard: all problems, with links to the other dashboards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kinds of panels that the dashboards have, and what all of them have in common."""
+"""The kinds of panels, and their common properties."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ SOURCE = DataSourceRef(type_val="prometheus", uid="${datasource}")
 
 #: An expression and the legend of its series.
 Series = tuple[str, str]
-#: The line that something is to stay on one side of.
+#: The properties that draw a threshold as a dashed line.
 LIMIT = (
     DynamicConfigValue("color", {"mode": "fixed", "fixedColor": "red"}),
     DynamicConfigValue("custom.lineStyle", {"fill": "dash", "dash": [8, 6]}),
     DynamicConfigValue("custom.fillOpacity", 0),
 )
-#: Seconds, on an axis of their own, beside what counts something else.
+#: The properties that put seconds on a right-hand axis.
 RIGHT_SECONDS = (
     DynamicConfigValue("unit", "s"),
     DynamicConfigValue("custom.axisPlacement", "right"),
@@ -71,7 +71,7 @@ def stat(
     width: int = 4,
     height: int = 4,
 ) -> _stat.Panel:
-    """Return one number: in the colour ``alarm`` from 1 on, or by ``texts`` a word and its colour."""
+    """Return a panel of one number: in the colour ``alarm`` from 1 on, or as a text by ``texts``."""
     results = {
         value: ValueMappingResult(text=text, color=color, index=index)
         for index, (value, (text, color)) in enumerate((texts or {}).items())
@@ -107,7 +107,7 @@ def lines(
     overrides: Mapping[str, Sequence[DynamicConfigValue]] | None = None,
     width: int = 8,
 ) -> _timeseries.Panel:
-    """Return series over time; ``limits`` are drawn as lines, ``colors`` and overrides go by name."""
+    """Return a chart; ``limits`` are drawn as lines, ``colors`` and overrides go by name."""
     steps = [Threshold(None, "green"), *(Threshold(value, color) for value, color in limits)]
     style = GraphThresholdsStyleMode.LINE if limits else GraphThresholdsStyleMode.OFF
     panel = (
@@ -150,7 +150,7 @@ def table(
     units: Mapping[str, str] | None = None,
     width: int = 8,
 ) -> _table.Panel:
-    """Return rows: ``columns`` has the title of each label or value that is shown, in their order."""
+    """Return a table; ``columns`` has the title of each shown label or value, in their order."""
     shown = {
         "includeByName": dict.fromkeys(columns, True),
         "renameByName": dict(columns),
@@ -173,7 +173,7 @@ def table(
 
 
 def alerts(title: str, description: str) -> Panel:
-    """Return the list of caughtup's alerts that are pending or fire, Prometheus' own among them."""
+    """Return the list of pending and firing alerts of caughtup, including those on Prometheus."""
     states = {"firing": True, "pending": True, "error": True, "noData": False, "normal": False}
     options = {
         "viewMode": "list",

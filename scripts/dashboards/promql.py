@@ -1,4 +1,4 @@
-"""PromQL as the panels write it: ``{GROUP}`` for what the variables select, and what came of counters."""
+"""PromQL of the panels: ``{GROUP}`` stands for a variable's selection; the growth of counters."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 _CLUSTER = 'cluster=~"$cluster"'
 _GROUP = f'{_CLUSTER},group=~"$group"'
 _TOPIC = 'topic=~"$topic"'
-#: What stands first between the braces of a selector, by the word for it.
+#: The matchers at the start of a selector, by the word that stands for them.
 _SELECTED = {
     "CLUSTER": _CLUSTER,
     "GROUP": _GROUP,
@@ -18,10 +18,10 @@ _WORD = re.compile(r"{(" + "|".join(_SELECTED) + r")\b")
 
 
 def promql(text: str) -> str:
-    """Return an expression with the matchers that ``{CLUSTER``, ``{GROUP`` and their like stand for."""
+    """Return an expression with ``{CLUSTER``, ``{GROUP`` and similar words replaced by matchers."""
     return _WORD.sub(lambda found: "{" + _SELECTED[found[1]], text)
 
 
 def came(counter: str) -> str:
-    """Return an expression for when a counter has grown within a minute, its first count included."""
+    """Return an expression for a counter's growth within a minute, its first count included."""
     return f"{counter} > 0 unless {counter} offset 1m or changes({counter}[1m]) > 0"

@@ -14,7 +14,7 @@ from scripts.dashboards.panels import lines, stat, table
 
 _STATUSES = {term.word.replace(" ", "_"): term.chart for term in VERDICTS.terms}
 _STUCK = "|".join(word.replace(" ", "[_ ]") for word in VERDICTS.words if word in ENDLESS)
-#: What a sum is while nothing moves, as long as the cluster is looked at.
+#: Makes a sum 0 while nothing moves, as long as the cluster is observed.
 _NONE = "0 * sum(caughtup_reassignment_partitions{CLUSTER})"
 
 
@@ -32,7 +32,7 @@ def reassignments() -> str:
 
 
 def stuck(links: Sequence[Link], width: int) -> Any:
-    """Return how many partitions in movement don't end by themselves."""
+    """Return the panel that counts partitions in movement that need an operator."""
     return stat(
         "Reassignments stuck",
         "Partitions in movement that end only if somebody acts.",
@@ -44,7 +44,7 @@ def stuck(links: Sequence[Link], width: int) -> Any:
 
 
 def verdicts() -> Any:
-    """Return how partitions in movement fare, over time."""
+    """Return the chart of verdicts on partitions in movement."""
     return lines(
         "Verdicts",
         "Partitions in movement, by verdict.",
@@ -96,7 +96,7 @@ def _causes() -> tuple[Any, ...]:
 
 
 def in_movement() -> Any:
-    """Return every partition in movement, a row each."""
+    """Return the table of all partitions in movement."""
     largest = "max by (cluster, topic, partition) (caughtup_reassignment_%s{TOPIC})"
     figures = (
         "bytes_remaining",

@@ -1,4 +1,4 @@
-"""Panels of streams on Spark: the data pipeline's, and queries of others with checkpoints."""
+"""Panels of Spark streams: the data pipeline's, and other queries with checkpoints."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scripts.dashboards.panels import lines
 
 
 def spark() -> tuple[Any, ...]:
-    """Return how each stream fares: ours by what it tells, others by their checkpoints."""
+    """Return the panels of streams: ours by their reports, others by their checkpoints."""
 
     def of(title: str, description: str, *series: tuple[str, str], unit: str = "short") -> Any:
         return lines(title, description, *series, links=SPARK, unit=unit)

@@ -1,4 +1,4 @@
-"""The dashboard of Kafka Streams applications: copies of tasks, rebalances, what is recommended."""
+"""The dashboard of Kafka Streams applications: copies of tasks, rebalances, recommendations."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def streams() -> str:
 
 
 def stats(links: Sequence[Link], width: int) -> tuple[Any, ...]:
-    """Return what applications wait for just now, a number each."""
+    """Return the panels of what applications wait for now, one number each."""
     none = "0 * sum(caughtup_task_copies{GROUP})"
     results = 'caughtup_exact_decisions_total{GROUP,result="mismatch"}'
     return (
@@ -79,7 +79,7 @@ def stats(links: Sequence[Link], width: int) -> tuple[Any, ...]:
 
 
 def plans() -> tuple[Any, ...]:
-    """Return what it costs to balance an application: by Kafka's assignor, and as recommended."""
+    """Return the panels of the costs of balancing: with Kafka's assignor, and as recommended."""
     return (
         lines(
             "Copies to build until balanced",

@@ -1,7 +1,7 @@
-"""How `make site` makes the documents a site: Sphinx, from the same Markdown that people read as files.
+"""The configuration of `make site`: Sphinx makes a site of the same Markdown files.
 
-The source folder is the whole repository, so that links between documents, and to files, are those
-that work in a checkout. Nothing that is served asks another host for anything.
+The source folder is the whole repository, so that links between documents, and to files, work as in
+a checkout. The site requests nothing from other hosts.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[2]
-#: A picture with a dark one beside it, as Markdown has it for whoever reads files.
+#: A picture with a dark variant, as written for readers of the Markdown.
 _PICTURE = re.compile(
     r'<picture>\s*<source [^>]*srcset="([^"]+)">\s*<img alt="([^"]*)" src="([^"]+)">\s*</picture>'
 )
@@ -31,7 +31,7 @@ exclude_patterns = [
 myst_heading_anchors = 4
 #: Words in pipes and words with colons are text, not roles.
 myst_enable_extensions: list[str] = []
-# JSON with … for what is left out, and the like: shown without colours.
+# JSON with … and the like is shown without colours.
 suppress_warnings = ["misc.highlighting_failure"]
 
 html_theme = "furo"
@@ -45,7 +45,7 @@ html_theme_options = {"navigation_with_keys": True}
 
 
 def _show_pictures(app: object, document: str, content: list[str]) -> None:
-    """Show the light or the dark one of two pictures by the theme's own switch."""
+    """Show a picture's light or dark variant by the theme's own switch."""
     image = "```{image} %s\n:alt: %s\n:class: only-%s\n```"
     content[0] = _PICTURE.sub(
         lambda found: "\n\n".join(
@@ -56,5 +56,5 @@ def _show_pictures(app: object, document: str, content: list[str]) -> None:
 
 
 def setup(app: object) -> None:
-    """Have Sphinx do that to each document that it reads."""
+    """Register ``_show_pictures`` for every document."""
     app.connect("source-read", _show_pictures)  # type: ignore[attr-defined]

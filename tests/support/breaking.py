@@ -1,6 +1,6 @@
-"""``caughtup run`` with a part that breaks once a file is there: ``python -m … PART FILE run …``.
+"""``caughtup run`` with a part that fails once a file exists: ``python -m … PART FILE run …``.
 
-The parts are the service's own, taken from where they are wired; only what they do is replaced.
+The parts are patched in the modules that wire them; the rest of the service is unchanged.
 """
 
 from __future__ import annotations
@@ -66,15 +66,15 @@ STOPPING_HARD = "stopping blocks the event loop"
 LEAVING = "a thread never returns"
 PREPARING = "preparing raises"
 PREPARING_LONG = "preparing hangs"
-#: How long a part may stand still here, in seconds.
+#: The time after which a blocked part counts as standing still, in seconds.
 PATIENCE_SECONDS = 2.0
-#: And how long before it isn't healthy.
+#: The time after which the service is no longer healthy, in seconds.
 HEALTHY_SECONDS = 0.5
 _FOR_EVER = 1_000_000.0
 
 
 class BrokenOnPurposeError(Exception):
-    """What a part breaks with."""
+    """The error that a broken part raises."""
 
 
 def main_with(part: str, trigger: Path, arguments: list[str]) -> None:
@@ -130,7 +130,7 @@ async def _triggered(trigger: Path) -> None:
 def _until_triggered(
     works: Callable[[Any], Coroutine[Any, Any, None]], part: str, trigger: Path
 ) -> Callable[[Any], Coroutine[Any, Any, None]]:
-    """Wrap a coroutine function so that it fails once the file is there."""
+    """Wrap a coroutine function so that it fails once the file exists."""
 
     async def breaks(argument: Any) -> None:
         working = asyncio.ensure_future(works(argument))

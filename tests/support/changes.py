@@ -1,4 +1,4 @@
-"""Changes of a cluster's state, drawn at random: commits, log ends, members, assessments."""
+"""Random changes of a cluster's state: commits, log ends, members, assessments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.states import assess, read
 Change = Callable[[ClusterState], object]
 
 groups = st.sampled_from(["a", 'b"%\n\r', "c"])
-#: Some partitions lie in a block, some far apart.
+#: Partition numbers, some of them contiguous and some sparse.
 partitions = st.builds(
     TopicPartition,
     st.sampled_from(["orders", "clicks%d"]),

@@ -7,12 +7,12 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-#: By topic the offsets of its partitions, by number.
+#: Topic → partition number → offset.
 Offsets = Mapping[str, Mapping[int, int]]
 
 
 def line(offsets: Offsets) -> str:
-    """Write where a source of Kafka is."""
+    """Return the line of a Kafka source's offsets."""
     return json.dumps(
         {topic: {str(number): at for number, at in of.items()} for topic, of in offsets.items()},
         separators=(",", ":"),
@@ -20,7 +20,7 @@ def line(offsets: Offsets) -> str:
 
 
 def batch_end(at_ms: int, *sources: Offsets | str) -> bytes:
-    """Write ``offsets/N``."""
+    """Return the content of ``offsets/N``."""
     header = {
         "batchWatermarkMs": 0,
         "batchTimestampMs": at_ms,
@@ -44,7 +44,7 @@ class Checkpoint:
         (folder / "offsets/.5.tmp").write_bytes(b"half")
 
     def begin_at(self, offsets: Offsets, source: int = 0) -> None:
-        """Write where a source began."""
+        """Write the offsets at which a source begins."""
         (self.folder / f"sources/{source}").mkdir(exist_ok=True)
         (self.folder / f"sources/{source}/0").write_bytes(b"\0v1\n" + line(offsets).encode())
 
@@ -53,7 +53,7 @@ class Checkpoint:
         (self.folder / f"offsets/{number}").write_bytes(batch_end(at_ms, *sources))
 
     def commit(self, number: int, at_ms: int) -> None:
-        """Commit a batch at a time."""
+        """Commit a batch at a time (ms)."""
         file = self.folder / f"commits/{number}"
         file.write_text('v1\n{"nextBatchWatermarkMs":0}')
         os.utime(file, ns=(at_ms * 1_000_000, at_ms * 1_000_000))

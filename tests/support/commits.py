@@ -1,4 +1,4 @@
-"""Commits as the log has them, made of values."""
+"""Commits as read from the log, built from values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Made = tuple[str, TopicPartition, OffsetCommit | None]
 
 
 def columns(commits: Iterable[Made]) -> CommitColumns:
-    """Encode commits, None for a tombstone, and decode them as a poll."""
+    """Encode commits (None for a tombstone), and decode them as one poll."""
     records = [
         (
             wire.offset_key(OffsetKey(group, *partition)),

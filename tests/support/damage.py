@@ -1,10 +1,10 @@
-"""Damages bytes as a disk, a bug or an enemy does: cut, overwritten, lengthened, lying about lengths."""
+"""Random damage to bytes: truncated, overwritten, extended, with wrong lengths."""
 
 from __future__ import annotations
 
 from random import Random
 
-#: Lengths and counts that lie, and numbers at both ends.
+#: Wrong lengths and counts, and the extremes of numbers.
 LIES = (
     *(b"\xff\xff", b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x3b\x9a\xca\x00", b"\x00"),
     *(b"\xff\xff\xff\xff\x0f", b"\x81\x94\xeb\xdc\x03", b"\xff" * 6, b"\xc3\x28", b"\x80"),
@@ -13,7 +13,7 @@ LIES = (
 
 
 def damaged(random: Random, raw: bytes) -> bytes:
-    """Damage some bytes in one to three places, or replace them."""
+    """Damage bytes in one to three places, or replace them."""
     made = bytearray(raw)
     for _ in range(random.randint(1, 3)):
         at = random.randint(0, len(made))
@@ -37,5 +37,5 @@ def damaged(random: Random, raw: bytes) -> bytes:
 
 
 def _version(random: Random) -> bytes:
-    """Return a record's version, or one of many that there aren't."""
+    """Return a version of the record, or an unknown one."""
     return random.randint(-1, 25).to_bytes(2, signed=True)

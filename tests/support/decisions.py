@@ -1,4 +1,4 @@
-"""Generations that are decided, and what is recommended for them, as value and as record."""
+"""Decided generations and their recommendations, as values and as records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.groups.records import GROUP, START_MS
 from tests.support.groups.streams import WARMING, Member, generation
 from tests.support.states import TOLD, cluster_state, publish, read, state_with_ends
 
-#: When a generation is decided, also one whose end offsets never come.
+#: The time at which a generation is decided, even one whose end offsets never arrive.
 DECIDED_MS = START_MS + 20_000
 
 
@@ -38,7 +38,7 @@ def decided_state(
 def undecided_state(
     *members: Member, number: int = 7, ends: bool = True, parameters: ApplicationParameters = TOLD
 ) -> ClusterState:
-    """Return a state that has read a generation of these members, and is yet to decide it."""
+    """Return a state that has read a generation of these members and not yet decided it."""
     record = generation(number, *members)
     if ends:
         return state_with_ends(record, parameters=parameters)
@@ -48,20 +48,20 @@ def undecided_state(
 
 
 def decided_generation(state: ClusterState, group: str = GROUP) -> DecidedGeneration:
-    """Return the last generation of a group that was decided, which there has to be."""
+    """Return a group's last decided generation; there must be one."""
     decided = state.applications[group].decided
     assert decided is not None
     return decided
 
 
 def a_recommendation(*members: Member, number: int = 7) -> RecommendationRecord:
-    """Return what is recommended for a generation of these members."""
+    """Return the recommendation for a generation of these members."""
     (recommended,) = undecided_state(*members, number=number).decide(DECIDED_MS)
     return recommended
 
 
 def recommendation_of(record: Mapping[str, Any]) -> RecommendationRecord:
-    """Return a record, given as JSON's own values, as the service decodes it."""
+    """Decode a record, given as JSON values, as the service does."""
     return FORMAT.decode(json.dumps(record).encode())
 
 
@@ -72,14 +72,14 @@ def recommended_record(
     ends: bool = True,
     parameters: ApplicationParameters = TOLD,
 ) -> dict[str, Any]:
-    """Return the record of what is recommended for a generation of these members."""
+    """Return the record of the recommendation for a generation of these members."""
     state = undecided_state(*members, number=number, ends=ends, parameters=parameters)
     (record,) = publish(state, now_ms)
     return record
 
 
 def recommended_with_events() -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the record of what is recommended while a copy warms up, and those of its events."""
+    """Return the recommendation's record while a copy warms up, and the records of its events."""
     state = undecided_state(*WARMING)
     (record,) = publish(state, DECIDED_MS)
     return record, [

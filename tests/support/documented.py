@@ -1,4 +1,4 @@
-"""Programs and examples as they stand in the documents."""
+"""Programs and examples from the documents."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def blocks(language: str, page: Path | str = INTEGRATING) -> list[str]:
-    """Return the blocks of a language, in the order of a page, or of a page's text."""
+    """Return the code blocks of a language in a page or a page's text, in order."""
     text = page.read_text() if isinstance(page, Path) else page
     return [block for kind, block in _BLOCK.findall(text) if kind == language]

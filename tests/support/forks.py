@@ -1,8 +1,8 @@
-"""``caughtup`` in a process of its own without the second that Python takes to import it.
+"""Run ``caughtup`` in a separate process, without the second that importing it takes.
 
-A program that has imported all commands waits for requests, and makes a fork of itself for each:
-a process with its own directory, environment, output and exit status, as if it had been started.
-``python -m tests.support.forks FD`` is that program, for one worker of the tests.
+A program that has imported all commands forks for each request: the fork has its own directory,
+environment, output and exit status. ``python -m tests.support.forks FD`` is that program, one for
+each worker of the tests.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from pathlib import Path
 from threading import Lock
 
 _ROOT = Path(__file__).parents[2]
-#: What a process sees from its first moment on. Whoever asks for more starts one from nothing.
+#: The variables of every fork. Tests that need others start a new process.
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(_ROOT)}
-#: Commands that import Spark or another library that the others do without.
+#: Commands that import Spark or other libraries that most commands don't use.
 _APART = {"bench", "demo", "history", "pipeline", "replay", "top"}
 _REQUEST_BYTES = 1 << 16
 _starting = Lock()
 
 
 def fits(environment: Mapping[str, str]) -> bool:
-    """Return whether a fork can have a variable: nothing has read it before caughtup does."""
+    """Return whether a fork can get these variables: none is read before caughtup runs."""
     return all(name.startswith("CAUGHTUP_") or name == "COLUMNS" for name in environment)
 
 
 def run(
     arguments: Sequence[str], directory: Path, environment: Mapping[str, str], seconds: float
 ) -> tuple[int, str, str]:
-    """Run ``caughtup`` in a directory; return its exit status as subprocess does, and its output.
+    """Run ``caughtup`` in a directory; return its exit status and its output.
 
-    Raises subprocess.TimeoutExpired after so many seconds, as ``subprocess.run`` does.
+    Raises subprocess.TimeoutExpired after ``seconds``, as ``subprocess.run`` does.
     """
     request = {"argv": list(arguments), "cwd": str(directory), "env": ENVIRONMENT | {**environment}}
     with (
@@ -71,7 +71,7 @@ def _address() -> str:
 
 @cache
 def _started() -> str:
-    """Start the program that waits, which ends when this process does; return its address."""
+    """Start the program, which ends with this process; return its address."""
     address = f"\0caughtup-tests-{os.getpid()}-{os.urandom(8).hex()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(address)
@@ -100,8 +100,8 @@ def _import_commands() -> None:
 
 
 def _wait_for_requests(listener: socket.socket) -> None:
-    """Return in a process that is to be a command; end when the tests have."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that wait
+    """Serve requests; return only in a fork that is to run a command."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps them
     while True:
         readable, _, _ = select.select([listener, sys.stdin], [], [])
         if sys.stdin in readable:
@@ -115,7 +115,7 @@ def _wait_for_requests(listener: socket.socket) -> None:
 
 
 def _become(asked: socket.socket) -> None:
-    """Return in a new process with all that was asked for; this one tells how that one ended."""
+    """Return in a fork that is set up as requested; the parent reports its exit status."""
     text, (out, err), _, _ = socket.recv_fds(asked, _REQUEST_BYTES, 2)
     if process := os.fork():
         asked.send(str(process).encode())

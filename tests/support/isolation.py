@@ -1,4 +1,4 @@
-"""Two applications, one of which breaks whatever a test picks, as nobody thought of."""
+"""Two applications, one of which makes a function that the test chooses raise an error."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ NOW_MS = START_MS + 20_000
 
 
 class BreaksError(Exception):
-    """What nobody thought of."""
+    """An unexpected error."""
 
 
 def two_applications() -> ClusterState:
-    """Return a state of two applications alike, that have committed and are yet to be decided."""
+    """Return a state of two equal applications, with commits and an undecided generation."""
     state = ClusterState("cluster-1", {BAD: TOLD, GOOD: TOLD})
     known_ends(state)
     for group in (BAD, GOOD):
@@ -29,7 +29,7 @@ def two_applications() -> ClusterState:
 
 
 def breaks_for_bad(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> None:
-    """Have a function raise one of whose arguments is the bad group, or something of its."""
+    """Make a function raise if an argument is, or belongs to, the bad group."""
     works = getattr(owner, name)
 
     def breaks(*args: Any, **kwargs: Any) -> Any:

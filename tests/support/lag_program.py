@@ -1,4 +1,4 @@
-"""``caughtup lag`` of states that are made up, as a program: ``python -m tests.support.lag_program``."""
+"""``caughtup lag`` of made-up states, as a program: ``python -m tests.support.lag_program``."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from caughtup.models.state.cluster import ClusterState
 from tests.support.groups.records import START_MS, commit
 from tests.support.states import assess, cluster_state, everything, judged, list_ends, read
 
-#: Names as long as people make them.
+#: Names of realistic maximum length.
 LONG_GROUP = "connect-warehouse-eu-central-1-orders-v2-sink"
 LONG_TOPIC = "commerce.public.orders.enriched.by-customer-and-region.v2"
-#: Shows the groups of ``everything`` instead, or more of them than a pipe holds.
+#: Arguments that show the groups of ``everything``, or more groups than a pipe holds.
 EVERYTHING, MANY = "--everything", "--many"
 
 
 def state() -> ClusterState:
-    """The groups of ``judged``, and one with long names and large numbers."""
+    """Return the groups of ``judged``, and one with long names and large numbers."""
     made = judged()
     for partition in range(12):
         end = 12_345_678_901 + partition
@@ -30,7 +30,7 @@ def state() -> ClusterState:
 
 
 def many() -> ClusterState:
-    """Three thousand groups, whose lines a pipe that nobody reads has no room for."""
+    """Return three thousand groups, whose lines don't fit into a pipe that nobody reads."""
     made = cluster_state()
     list_ends(made, {0: 100}, at_ms=START_MS, topic=LONG_TOPIC)
     groups = [f"{LONG_GROUP}-{number:05}" for number in range(3_000)]
@@ -39,7 +39,7 @@ def many() -> ClusterState:
 
 
 class Looks:
-    """Stands for a cluster that is looked at."""
+    """Stands for an observed cluster."""
 
     def __init__(self, found: ClusterState) -> None:
         self._found = found

@@ -1,4 +1,4 @@
-"""An application whose configs nobody told, and a state that learns them."""
+"""An application whose configs are not in the settings, and a state that learns them."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def an_application(seed: object = "unit 3", truth: Truth = TRUTH) -> Application
 
 
 def a_state(app: Application, **told: object) -> ClusterState:
-    """Return a state whose settings tell nothing of an application but its changelogs, and this."""
+    """Return a state whose settings have only an application's changelogs."""
     return ClusterState("cluster-1", {GROUP: replace(app.parameters, **told)})  # type: ignore[arg-type]
 
 
 def see(state: ClusterState, played: Played, generation: StreamsGeneration | None = None) -> None:
-    """Read a generation, and decide it with all that is known by then."""
+    """Read a generation, and decide it with everything known at that time."""
     state.ends = played.ends
     state.applications.apply_generation(GROUP, generation or played.generation, played.seen_ms)
     list(state.decide(played.seen_ms + END_OFFSETS_WAIT_MS))
@@ -40,7 +40,7 @@ def see(state: ClusterState, played: Played, generation: StreamsGeneration | Non
 
 
 def live(state: ClusterState, app: Application, generations: int) -> Iterator[DecidedGeneration]:
-    """Play an application beside a service, and yield what is decided of each generation."""
+    """Play an application beside a service, and yield each generation's decision."""
     for _ in range(generations):
         see(state, app.rebalance())
         yield decided_generation(state)
@@ -52,13 +52,13 @@ def learned(state: ClusterState) -> Learned:
 
 
 def kept(state: ClusterState) -> bytes:
-    """Return what is written of the group."""
+    """Return the group's learned configs as published."""
     ((group, known),) = state.applications.learned.each()
     return FORMAT.encode(learned_record(group, known))
 
 
 def restarted(state: ClusterState, app: Application, **told: object) -> ClusterState:
-    """Return a state that has read back what another wrote."""
+    """Return a new state that has read what another one published."""
     again = a_state(app, **told)
     learned_configs.apply_record(again, encode_group(GROUP), kept(state))
     assert again.refused.counts == {}

@@ -1,4 +1,4 @@
-"""Packages of the npm registry that hold schemas: fetched once by npm itself, and kept."""
+"""npm packages with schemas, fetched once by npm itself and kept."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from caughtup.pipelines.java.jars import cache_directory
 
 
 def packed_file(package: str, version: str, sha512: str, path: str) -> bytes:
-    """Return a file of a package, of which the digest is known.
+    """Return a file of a package with a known digest.
 
-    ``sha512`` in base64, as ``npm view PACKAGE@VERSION dist.integrity`` has it. Raises RuntimeError
-    where npm can't fetch it, and where what came is something else.
+    ``sha512`` in base64, as in ``npm view PACKAGE@VERSION dist.integrity``. Raises RuntimeError if
+    npm can't fetch it, or if its digest differs.
     """
     kept = cache_directory() / "npm" / f"{package.strip('@').replace('/', '-')}-{version}.tgz"
     if not kept.exists():
@@ -37,7 +37,7 @@ def _fetch(wanted: str, kept: Path) -> None:
     if npm is None:
         raise RuntimeError("there is no npm; type: sudo apt-get install -y npm")
     kept.parent.mkdir(parents=True, exist_ok=True)
-    # Renamed into place when whole: nobody sees half of it.
+    # Renamed when complete, so that no other process sees a part of it.
     with tempfile.TemporaryDirectory(dir=kept.parent) as directory:
         done = subprocess.run(
             [npm, "pack", wanted, "--pack-destination", directory],

@@ -1,4 +1,4 @@
-"""Java classes of tests behind a pipe: a line of JSON in, a line of JSON out."""
+"""Java test classes behind a pipe: a line of JSON in, a line of JSON out."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _QUIET = "-Dorg.apache.logging.log4j.level=OFF"
 
 
 class Oracle:
-    """A class in a JVM of its own: a question in, an answer out."""
+    """A Java class in its own JVM, which answers questions."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
@@ -41,10 +41,10 @@ class Oracle:
 
 
 def compiled_java(sources: Sequence[Path], *jars: Path, kafka: str | None = None) -> Path:
-    """Return the classes of sources, and of the pipe, kept beside Kafka's jars once compiled.
+    """Return the classes of sources and of the pipe, compiled once and kept beside Kafka's jars.
 
-    Against other jars and Kafka's (``kafka``: their class path). Whichever worker asks first
-    compiles; the directory is named after all that it is made of.
+    They are compiled against Kafka's jars (``kafka``: their class path) and others. The first
+    worker that needs them compiles; the directory's name has a digest of their sources.
     """
     everything = [_PIPE, *sources]
     path = os.pathsep.join((kafka or classpath(), *map(str, jars)))
@@ -57,13 +57,13 @@ def compiled_java(sources: Sequence[Path], *jars: Path, kafka: str | None = None
 
 
 def follower_jar() -> Path:
-    """Return ``caughtup-follower.jar``, as anybody would build it, kept as classes are."""
+    """Return ``caughtup-follower.jar``, built as by users and kept like classes."""
     made_of = [one.read_bytes() for one in sorted(SOURCES.iterdir()) if one.is_file()]
     return kept("test-follower", made_of, lambda into: build_jar(into / NAME)) / NAME
 
 
 def kept(name: str, made_of: Iterable[str | bytes], make: Callable[[Path], object]) -> Path:
-    """Return a directory that ``make`` filled for this very content: once, however many ask."""
+    """Return a directory that ``make`` fills once for this content, whoever asks first."""
     digest = hashlib.sha256()
     for part in made_of:
         digest.update(hashlib.sha256(part if isinstance(part, bytes) else part.encode()).digest())
@@ -79,7 +79,7 @@ def kept(name: str, made_of: Iterable[str | bytes], make: Callable[[Path], objec
 
 @contextmanager
 def running_oracle(name: str, *path: Path, kafka: str | None = None) -> Iterator[Oracle]:
-    """Run a class with Kafka's jars and others on its class path, until the block is left."""
+    """Run a class with Kafka's jars and others on its class path inside the context."""
     whole = os.pathsep.join((kafka or classpath(), *map(str, path)))
     command = [str(find_java().program), *QUICK_START, _QUIET, "-cp", whole, name]
     with subprocess.Popen(

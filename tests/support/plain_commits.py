@@ -1,4 +1,4 @@
-"""The committed offsets of every group in plain dictionaries: what the table in columns is held to."""
+"""Committed offsets of all groups in plain dictionaries, for comparison with the columnar table."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ def _raise(_: OffsetKey, error: Exception) -> NoReturn:
 
 
 class PlainCommits:
-    """What each group committed where: group → partition → its history of commits.
+    """Group → partition → the history of its commits.
 
-    Keys and topic ids are kept once however many groups have commits on a partition. Commits in
-    the log name the same partition with an object of their own each time.
+    Equal keys and topic ids share one object, however many groups have commits on a partition; each
+    commit in the log would bring its own.
     """
 
     def __init__(self) -> None:
         self._groups: dict[str, dict[TopicPartition, CommitHistory]] = {}
         self._topic_ids: dict[str, bytes] = {}
         self._keys: dict[TopicPartition, TopicPartition] = {}
-        #: Commits that there are, and those that were deleted since the last sweep.
+        #: The number of commits, and of those deleted since the last sweep.
         self._count = 0
         self._deleted = 0
 
     def put(self, group: str, partition: TopicPartition, history: CommitHistory) -> None:
-        """Begin with a history that is known already."""
+        """Start with a known history."""
         self._groups.setdefault(group, {})[partition] = history
         self._count += 1
 
@@ -48,10 +48,10 @@ class PlainCommits:
         ends: EndOffsetTable,
         now_ms: int | None = None,
     ) -> bool:
-        """Apply a commit, or None when it was deleted; without any, a group is removed.
+        """Apply a commit, or None for a deleted one; a group without commits is removed.
 
-        A commit on a topic with another id is on another topic of the same name: its history
-        starts again. Returns whether the partition is new to the group, or gone.
+        A commit with another topic id is on a recreated topic, so its history starts again. Returns
+        whether the partition is new to the group, or gone.
         """
         if commit is None:
             return self._delete(group, partition)
@@ -63,7 +63,7 @@ class PlainCommits:
             _add(known, commit, ends.history(partition), now_ms)
             return False
         history = CommitHistory(commit.offset, commit.commit_timestamp_ms, topic_id)
-        key = self._key(partition)  # first, so that a group is there with its commit or not at all
+        key = self._key(partition)  # first: a group never shows without a commit
         self._groups.setdefault(group, {})[key] = history
         self._count += known is None
         return known is None
@@ -81,10 +81,9 @@ class PlainCommits:
         return True
 
     def _key(self, partition: TopicPartition) -> TopicPartition:
-        """Return the one object that stands for a partition, so that equal ones share memory.
+        """Return the shared object of equal partitions.
 
-        Those that no group has commits on any more are swept out once as many commits were deleted
-        as are left.
+        Partitions without commits are swept out once as many commits were deleted as remain.
         """
         return self._keys.setdefault(partition, partition)
 
@@ -95,7 +94,7 @@ class PlainCommits:
         self._deleted = 0
 
     def _topic_id(self, topic: str, topic_id: bytes | None) -> bytes | None:
-        """Return the one object that stands for a topic's id."""
+        """Return the shared object of equal topic ids."""
         known = self._topic_ids.get(topic)
         if topic_id is not None and known != topic_id:
             self._topic_ids[topic] = topic_id
@@ -107,19 +106,19 @@ class PlainCommits:
         return self._groups.get(group, _NONE)
 
     def interval_ms(self, group: str) -> int | None:
-        """Return the longest interval (ms) between a group's commits, over its partitions.
+        """Return the longest interval (ms) between a group's commits on a partition, or None.
 
-        It stands in for a partition that has none of its own yet; None if there is none at all.
+        It stands in for partitions without an interval of their own.
         """
         intervals = [history.interval_ms for history in self.of(group).values()]
         return max((known for known in intervals if known is not None), default=None)
 
     def topics(self) -> set[str]:
-        """Name the topics that any group has commits on."""
+        """Return the topics with commits."""
         return {partition.topic for table in self._groups.values() for partition in table}
 
     def groups(self) -> KeysView[str]:
-        """Name the groups that have commits."""
+        """Return the groups with commits."""
         return self._groups.keys()
 
     def __iter__(self) -> Iterator[tuple[str, TopicPartition, CommitHistory]]:
@@ -137,7 +136,7 @@ def _add(
     end_offsets: EndOffsetHistory | None,
     now_ms: int | None,
 ) -> None:
-    """Add another commit of a group-partition, with what is known of the partition's end."""
+    """Add another commit of a group-partition, with the known end offsets of the partition."""
     unread_since_ms = None
     if end_offsets is not None and commit.offset > known.committed:
         unread, _ = end_offsets.around(known.committed)
@@ -146,4 +145,4 @@ def _add(
     if end_offsets is not None and known.rewound_from is not None:
         _, more = end_offsets.around(known.committed)
         if more is None:
-            known.rewound_from = None  # there is no more to regain: the log is a shorter one
+            known.rewound_from = None  # the log is shorter: nothing to regain

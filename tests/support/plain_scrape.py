@@ -1,4 +1,4 @@
-"""What is shown of groups' partitions, one after the other: what is made of columns is held to it."""
+"""Metrics of groups' partitions computed one by one, for comparison with the columnar code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from caughtup.models.state.cluster import ClusterState
 
 
 class Known(NamedTuple):
-    """What is known of a group's partition; None where nothing is."""
+    """What is known of a group's partition; None for unknown."""
 
     offset: int | None
     time_ms: int | None
@@ -46,7 +46,7 @@ def _assessed(figure: str) -> Callable[[Known], float | None]:
     return read
 
 
-#: By series, how a figure is written and what it is.
+#: By series: a figure's format and function.
 _OURS: dict[str, tuple[str, Callable[[Known], float | None]]] = {
     "lag_records": ("%d", lambda known: known.lag and known.lag.lag),
     "committed_offset": ("%d", lambda known: known.offset),
@@ -121,7 +121,7 @@ def _partitions(state: ClusterState) -> Iterator[tuple[str, TopicPartition, Know
 
 
 def plain_summary(state: ClusterState, group: str) -> dict[str, object]:
-    """Sum a group up as the page does, a partition at a time."""
+    """Summarize a group as the page does, one partition at a time."""
     rows = list(state.partition_rows(group))
     lags = [row.lag.lag for row in rows if row.lag is not None]
     found = [state.assessments.find(group, row.partition) for row in rows if row.ends is not None]

@@ -1,4 +1,4 @@
-"""Read a rebalance from JSON; what doesn't fit is named by its place."""
+"""Read a rebalance from JSON; errors name the field."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from caughtup.models.partition_assignor.rebalance import (
 
 _INT_MAX = (1 << 31) - 1
 _LONG_MIN, _LONG_MAX = -(1 << 63), (1 << 63) - 1
-#: The first version of subscriptions that has client tags.
+#: The first version of subscriptions with client tags.
 _TAGS_FROM = 11
-#: The first version of subscriptions that has offset sums.
+#: The first version of subscriptions with offset sums.
 _SUMS_FROM = 7
 
 
@@ -61,7 +61,7 @@ def parse_rebalance(data: Mapping[str, Any]) -> Rebalance:
 
 
 def _subtopologies(given: Mapping[str, Any]) -> dict[int, TopicsInfo]:
-    """Read the subtopologies. A topic is read by one of them only, as in any Kafka topology."""
+    """Read the subtopologies; only one may read a topic, as in any Kafka topology."""
     subtopologies: dict[int, TopicsInfo] = {}
     readers: dict[str, str] = {}
     for text, value in given.items():
@@ -140,7 +140,7 @@ def _offset_sums(member: Mapping[str, Any], place: str) -> dict[TaskId, int]:
 
 
 def _offsets(root: Mapping[str, Any], field: str) -> dict[TopicPartition, int] | None:
-    """Read offsets by partition; None where Kafka couldn't be asked for them."""
+    """Read offsets by partition; None if Kafka could not be asked."""
     given = fields.required(root, field, "")
     if given is None:
         return None

@@ -1,4 +1,4 @@
-"""Record batches in the brokers' format, written by aiokafka: another's encoder of the same."""
+"""Record batches in the brokers' format, from aiokafka's independent encoder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ABORT, COMMIT = (struct.pack(">hh", 0, kind) for kind in (0, 1))
 
 @dataclass
 class LoggedRecord:
-    """A record with its offset; ``headers`` are what nobody reads here."""
+    """A record with its offset; nothing reads its ``headers``."""
 
     offset: int
     key: bytes | None
@@ -37,7 +37,7 @@ def record_batch(
     compression: int = 0,
     first_offset: int | None = None,
 ) -> bytes:
-    """Write a batch; ``first_offset`` is of one whose first records were compacted away."""
+    """Write a batch; ``first_offset`` differs if the first records were compacted away."""
     base_offset = records[0].offset if first_offset is None else first_offset
     builder = DefaultRecordBatchBuilder(
         2, compression, int(transactional), producer_id, 0 if producer_id >= 0 else -1, 0, 1 << 30
@@ -55,7 +55,7 @@ def record_batch(
 
 
 def marker(offset: int, producer_id: int, kind: bytes) -> bytes:
-    """Write the end of a transaction: ABORT or COMMIT."""
+    """Write a transaction's marker: ABORT or COMMIT."""
     ended = LoggedRecord(offset, kind, bytes(6))
     return record_batch([ended], producer_id=producer_id, transactional=True, control=True)
 
@@ -63,7 +63,7 @@ def marker(offset: int, producer_id: int, kind: bytes) -> bytes:
 def answer_of(
     sections: Sequence[Sequence[bytes]], *, positions: Sequence[int] | None = None
 ) -> tuple[bytes, list[Section]]:
-    """Put batches of several partitions one after the other, with something else in between."""
+    """Concatenate batches of several partitions, with other bytes between them."""
     data = bytearray(b"head")
     found = []
     for number, batches in enumerate(sections):

@@ -1,4 +1,4 @@
-"""A generation as a replay takes it, straight from what the models make of the wire."""
+"""A generation in the form that a replay reads, directly from the models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from caughtup.models.replay.recorded import RecordedGeneration
 def recorded_generation(
     generation: StreamsGeneration, inputs: GenerationInputs
 ) -> RecordedGeneration:
-    """Put down a generation with what ``gather_inputs`` made of it."""
+    """Return a generation with the inputs that ``gather_inputs`` found."""
     return RecordedGeneration(
         group=generation.group,
         generation=generation.generation,

@@ -1,4 +1,4 @@
-"""Published releases of Kafka Streams, from the oldest that is modelled on, and of brokers."""
+"""Published releases of Kafka Streams, from the oldest modelled one on, and of brokers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from caughtup.models.assignment.configs import Release
 from caughtup.pipelines.java.jars import ensure_jars, fetch_jars
 
-#: Release → the family that it decides as.
+#: Release → the family of releases that decides alike.
 RELEASES: Mapping[str, Release] = {
     "2.8.2": Release.V2_8,
     "3.1.2": Release.V3_0,
@@ -20,13 +20,13 @@ RELEASES: Mapping[str, Release] = {
     "4.0.0": Release.V3_7,
     "4.1.1": Release.V3_7,
 }
-#: What none of our topics is compressed with, and what runs stores on disk.
+#: Compression and RocksDB libraries, which tests of decisions don't need.
 _COMPRESSION = ("com.github.luben", "org.lz4", "org.xerial.snappy")
 _STORES = "org.rocksdb"
 
 
 def release_jars(version: str, *, runs: bool = False) -> list[Path]:
-    """Return a release's jars, fetching them first; those that ``runs`` needs are 60 MB more.
+    """Return a release's jars, fetching them first; ``runs`` adds 60 MB to run applications.
 
     Raises JarsUnavailable or JavaMissing.
     """
@@ -37,7 +37,7 @@ def release_jars(version: str, *, runs: bool = False) -> list[Path]:
 
 
 def release_classpath(version: str, *, runs: bool = False) -> str:
-    """Return a release's class path, as in ``release_jars``, with a Jackson that oracles know."""
+    """Return the class path of ``release_jars``, with a Jackson that the oracles support."""
     jackson = ensure_jars().glob("jackson-*.jar")
     own = (jar for jar in release_jars(version, runs=runs) if not jar.name.startswith("jackson-"))
     return os.pathsep.join(map(str, (*sorted(jackson), *own)))

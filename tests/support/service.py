@@ -1,4 +1,4 @@
-"""``caughtup`` as operators run it: the service as a process, and commands with what they print."""
+"""``caughtup`` as operators run it: the service as a process, and commands with their output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support import forks
 
 SECONDS = 60.0
 
-#: What a new cluster says until it has made __consumer_offsets, and one that lost a broker.
+#: Errors of a cluster without __consumer_offsets yet, or after the loss of a broker.
 _NOT_YET = (
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
@@ -36,7 +36,7 @@ _Seen = TypeVar("_Seen")
 
 
 def wait_for(what: str, ask: Callable[[], _Seen | None], seconds: float = SECONDS) -> _Seen:
-    """Call ``ask`` until it returns something true, and return that."""
+    """Call ``ask`` until it returns a true value, and return that."""
     deadline = time.monotonic() + seconds
     while not (seen := ask()):
         assert time.monotonic() < deadline, f"after {seconds:.0f} s still not: {what}"
@@ -45,7 +45,7 @@ def wait_for(what: str, ask: Callable[[], _Seen | None], seconds: float = SECOND
 
 
 class Ran(NamedTuple):
-    """A command that has ended."""
+    """A command that has ended, with its output."""
 
     code: int
     out: str
@@ -54,12 +54,12 @@ class Ran(NamedTuple):
 
     @property
     def lines(self) -> list[dict[str, Any]]:
-        """What it printed, as JSON lines."""
+        """Its output, as JSON lines."""
         return [json.loads(line) for line in self.out.splitlines()]
 
     @property
     def message(self) -> str:
-        """The one line that a command which failed has to leave on standard error."""
+        """The one line that a failed command must print on standard error."""
         assert self.code != 0, self
         (line,) = self.err.splitlines()
         assert line.startswith("caughtup: "), self
@@ -73,11 +73,11 @@ def caughtup(
     environment: Mapping[str, str] | None = None,
     seconds: float = 180.0,
 ) -> Ran:
-    """Run a command in a directory, with no other environment than the search path and ours.
+    """Run a command in a directory; its environment is only the search path and ``environment``.
 
-    One that hasn't ended after so many ``seconds`` fails the test: some run ten at once. It is a
-    fork of a process that has imported caughtup, unless the environment has what Python or a
-    library reads when it starts.
+    The test fails if it has not ended after ``seconds``: some tests run ten at once. It is a fork
+    of a process that has imported caughtup, unless the environment has variables that Python or a
+    library reads at its start.
     """
     words, given = [str(argument) for argument in arguments], environment or {}
     began = time.monotonic()
@@ -98,7 +98,7 @@ def caughtup(
 def settings_file(
     directory: Path, bootstrap_servers: str, kafka: Mapping[str, object], **settings: object
 ) -> Path:
-    """Write a settings file; values are written as JSON, which TOML's scalars and lists share."""
+    """Write a settings file; values are JSON, whose scalars and lists are valid TOML."""
     lines = [
         f"{name} = {json.dumps(value)}"
         for name, value in {"bootstrap_servers": bootstrap_servers, **settings}.items()
@@ -110,11 +110,11 @@ def settings_file(
 
 
 class Service:
-    """``caughtup run`` beside a cluster, ended with the cluster's processes at the latest.
+    """``caughtup run`` beside a cluster; it ends with the cluster's processes at the latest.
 
-    A context manager: entering starts it and waits until it is ready. ``application_id`` is its
-    own, and prefix of its topics, unless told otherwise, so that services don't share a group.
-    ``command`` is what is run in the place of ``caughtup``.
+    A context manager: entering starts it and waits until it is ready. Each service has its own
+    ``application_id``, the prefix of its topics, by default, so that services don't share a group.
+    ``command`` replaces ``caughtup``.
     """
 
     def __init__(
@@ -145,13 +145,13 @@ class Service:
 
     @property
     def process(self) -> Process:
-        """The process that was started last."""
+        """The most recently started process."""
         assert self._process is not None
         return self._process
 
     @property
     def log(self) -> str:
-        """What the process that was started last has written so far."""
+        """The output of the most recently started process."""
         return self.process.output()
 
     def topic(self, name: str) -> str:
@@ -159,7 +159,7 @@ class Service:
         return f"{self.application_id}-{name}"
 
     def begin(self) -> None:
-        """Start it, and don't wait for it."""
+        """Start it without waiting."""
         self._process = self._cluster.processes.start(
             f"{self.application_id}-{self.port}",
             [*self._command, "run", "--config", self.settings_file],
@@ -171,7 +171,7 @@ class Service:
         wait_for("the service is ready", self._is_ready)
 
     def stop(self) -> int | None:
-        """Ask it to end, wait until it has, and give its exit code."""
+        """Terminate it, wait until it has ended, and return its exit code."""
         self.process.terminate()
         return self.process.exit_code
 
@@ -180,14 +180,14 @@ class Service:
         self.process.kill()
 
     def ready(self) -> bool:
-        """Return what ``/ready`` says, whatever it adds."""
+        """Return whether ``/ready`` says that the service is ready."""
         try:
             return self._get("ready").startswith("ready\n")
         except urllib.error.HTTPError:
             return False
 
     def unready(self) -> str:
-        """Return what ``/ready`` answers with 503; nothing while it answers otherwise, or not."""
+        """Return the text of ``/ready`` with status 503; empty for any other answer, or none."""
         try:
             self._get("ready")
         except urllib.error.HTTPError as error:
@@ -206,7 +206,7 @@ class Service:
         return self._get("metrics")
 
     def value(self, name: str, **labels: object) -> float | None:
-        """Return the only sample of ``caughtup_NAME`` with these labels, None if there is none."""
+        """Return the only sample of ``caughtup_NAME`` with these labels; None if there is none."""
         wanted = {label: str(value) for label, value in labels.items()}.items()
         found = [
             sample.value
@@ -217,12 +217,12 @@ class Service:
         return found[0] if found else None
 
     def wait_value(self, expected: float | None, name: str, **labels: object) -> None:
-        """Wait until a sample has a value, or with None until there is no such sample."""
+        """Wait until a sample has a value, or for None until it is gone."""
         what = f"{name} {labels} is {expected}"
         wait_for(what, lambda: self.value(name, **labels) == expected)
 
     def wait_total(self, expected: float, name: str, **labels: object) -> None:
-        """Wait until the samples with these labels add up to a value."""
+        """Wait until the samples with these labels have a sum."""
         wanted = {label: str(value) for label, value in labels.items()}.items()
 
         def total() -> float | None:
@@ -241,7 +241,7 @@ class Service:
         return state
 
     def connect(self, group: str) -> dict[str, list[dict[str, Any]]]:
-        """Return the lines of ``/api/connect`` of a group, by their kind."""
+        """Return the lines of a group's ``/api/connect``, by kind."""
         lines: dict[str, list[dict[str, Any]]] = {}
         for line in self._get(f"api/connect?group={group}").splitlines():
             lines.setdefault(json.loads(line)["kind"], []).append(json.loads(line))

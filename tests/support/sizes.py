@@ -1,4 +1,4 @@
-"""How much generated tests do: little each day, much in ``make thorough``."""
+"""The amount of generated tests: few each day, many in ``make thorough``."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TypeVar
 
 Size = TypeVar("Size")
 
-#: Generated scenarios of a family a day: the seeds of two days don't meet.
+#: The number of a family's scenarios a day, which keeps the seeds of different days apart.
 SCENARIOS_A_DAY = 200
 THOROUGH = os.environ.get("TESTS_THOROUGH") == "1"
 
 
 def daily(few: Size, many: Size) -> Size:
-    """Return what a day's run takes, or what ``make thorough`` takes, which sets TESTS_THOROUGH."""
+    """Return ``few``, or ``many`` in ``make thorough``, which sets TESTS_THOROUGH."""
     return many if THOROUGH else few

@@ -1,4 +1,4 @@
-"""A disk of its own that can be full."""
+"""A separate file system that can be full."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 @contextmanager
 def small_disk(place: Path, size: int) -> Iterator[Path]:
-    """Mount a disk of so many bytes at a folder that is made; the test is skipped without root."""
+    """Mount a file system of ``size`` bytes at a new folder; skips the test without root."""
     place.mkdir()
     options = ["-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
     if subprocess.run(["mount", *options], capture_output=True, check=False).returncode:

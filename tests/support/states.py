@@ -1,4 +1,4 @@
-"""States of a cluster, built of the bytes of the wire; two have something of everything in them."""
+"""States of a cluster, made of encoded records; two have an example of everything."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from tests.support.groups.records import GROUP, SOURCE, START_MS, commit, consum
 from tests.support.groups.streams import CHANGELOG, WARMING, generation
 from tests.support.reassignments.observations import a_reassignment
 
-#: Everything that the wire doesn't show of the application, told: nothing is assumed or inferred.
+#: Settings with everything about the application that the wire doesn't have.
 TOLD = ApplicationParameters(config=dict(DEFAULTS), changelogs={0: (CHANGELOG,)})
 
-#: The log end offsets of the changelog throughout, by partition.
+#: The constant log end offsets of the changelog, by partition.
 ENDS = {0: 50_000, 1: 50_000}
-#: Names that Kafka allows for groups, made to break whatever quotes them badly.
+#: Valid group names that break incorrect quoting.
 HOSTILE = '"><script>alert(1)</script>\\\n{x="y"}\r\ndata: é\u2028'
 NOW_MS = START_MS + 10_000
-#: The groups of ``judged``, and when they were.
+#: The groups of ``judged``, and its time.
 STOPPED, KEEPING_UP, GAINING, NEVER_COMMITTED = "stopped", "keeping-up", "gaining", "never"
 JUDGED_MS = START_MS + 59 * 60_000
 
@@ -41,7 +41,7 @@ def read(state: ClusterState, *records: Record, seen_ms: int = START_MS) -> None
 
 
 def publish(state: ClusterState, now_ms: int = START_MS) -> list[dict[str, Any]]:
-    """Decide all that is due, and return the records, as a consumer of their topic reads them."""
+    """Decide all due generations; return the records as their topic's consumers read them."""
     fields = map(json_values, state.decide(now_ms))
     return [json.loads(json.dumps(record)) for record in fields]
 
@@ -53,21 +53,21 @@ def application(state: ClusterState, group: str = GROUP) -> Application:
 def list_ends(
     state: ClusterState, ends: Mapping[int, int] = ENDS, *, at_ms: int, topic: str = CHANGELOG
 ) -> None:
-    """List the end offsets of a topic's partitions (partition → log end offset) at a moment."""
+    """Apply the end offsets of a topic's partitions (partition → log end offset) at a time (ms)."""
     for partition, end in ends.items():
         sample = EndOffsets(0, end, end, at_ms)
         state.apply_ends(TopicPartition(topic, partition), sample)
 
 
 def known_ends(state: ClusterState, since_ms: int = START_MS - 60_000) -> None:
-    """List end offsets that stand still long before and long after the first generations."""
+    """Apply constant end offsets long before and long after the first generations."""
     list_ends(state, at_ms=since_ms)
     list_ends(state, at_ms=START_MS + 60_000)
     list_ends(state, dict.fromkeys(ENDS, 100), at_ms=START_MS + 60_000, topic=SOURCE)
 
 
 def state_with_ends(*records: Record, parameters: ApplicationParameters = TOLD) -> ClusterState:
-    """Return a state that knows all end offsets, and has read these records."""
+    """Return a state with all end offsets and these records."""
     state = cluster_state(parameters)
     known_ends(state)
     if records:
@@ -76,10 +76,10 @@ def state_with_ends(*records: Record, parameters: ApplicationParameters = TOLD) 
 
 
 def everything(hostile: str = HOSTILE) -> ClusterState:
-    """A Streams application that warms up, plain groups, and partitions in movement.
+    """Return a Streams application with a warm-up, plain groups, and partitions in movement.
 
     ``plain``: partition 0 committed behind an open transaction, 1 never; ``gone``: a commit on a
-    topic that no longer exists; ``hostile``: a name that no output may take for its own syntax.
+    deleted topic; ``hostile``: a group name that breaks incorrect quoting.
     """
     partitions = tuple(TopicPartition("clicks", number) for number in (0, 1))
     state = state_with_ends(
@@ -106,25 +106,23 @@ def everything(hostile: str = HOSTILE) -> ClusterState:
 
 
 def assess(state: ClusterState, now_ms: int = JUDGED_MS) -> None:
-    """Work out how every group fares."""
+    """Assess every group."""
     for group in state.group_names():
         for _ in state.assess(group, now_ms):
             pass
 
 
 def judged() -> ClusterState:
-    """An hour of 100 records a minute on each of two partitions, and four groups that read them.
+    """Return four groups after an hour of 100 records a minute on each of two partitions.
 
     ``STOPPED`` keeps up on partition 0 and stopped on 1 after ten minutes; ``GAINING`` reads 150 a
-    minute of partition 0, where 4,000 were there before; ``NEVER_COMMITTED`` has a member only.
+    minute from partition 0, where 4,000 were before; ``NEVER_COMMITTED`` has only a member.
     """
     state = cluster_state()
     list_ends(state, {0: 4_000, 1: 0}, at_ms=START_MS - 60_000, topic="clicks")
     owned = {"c1": (TopicPartition("clicks", 1),)}
     read(state, consumer_generation(1, owned, group=NEVER_COMMITTED))
-    for _ in state.assess(
-        NEVER_COMMITTED, START_MS
-    ):  # it has been there for long when it is judged
+    for _ in state.assess(NEVER_COMMITTED, START_MS):  # long before the verdict
         pass
     for minute in range(60):
         now_ms = START_MS + minute * 60_000

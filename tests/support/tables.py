@@ -1,4 +1,4 @@
-"""Tables that rich printed, read back."""
+"""Tables that rich printed, parsed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 
 def cells(printed: str) -> list[list[str]]:
-    """Return the cells of the table in a text, row by row, its head first."""
+    """Return the cells of a printed table, row by row, the header first."""
     return [
         [cell.strip() for cell in re.split("[│┃]", line)[1:-1]]
         for line in printed.splitlines()

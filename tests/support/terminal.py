@@ -1,4 +1,4 @@
-"""A program on a terminal of its own: what it writes there, keys that it gets, how it leaves it."""
+"""A program on a pseudo-terminal: its output, key presses, and the modes that it leaves."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any, Self
 
 _ROOT = Path(__file__).parents[2]
-#: What moves the cursor, colours, and sets modes.
+#: Escape sequences of cursor movements, colours and modes.
 ESCAPES = re.compile(r"\x1b(?:\[[0-9;?<>=]*[ -/]*[@-~]|[()][0-9A-B]|[=>78]|\][^\x07]*\x07)")
 SECONDS = 30.0
 
 
 class Terminal:
-    """A program on a pseudo-terminal. A context manager: leaving kills what still runs."""
+    """A program on a pseudo-terminal. A context manager: leaving it kills the program."""
 
     def __init__(
         self,
@@ -56,16 +56,16 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """All that was written, without what moves and colours it."""
+        """All output so far, without escape sequences."""
         return ESCAPES.sub("", self.written.decode(errors="replace"))
 
     @property
     def modes(self) -> list[Any]:
-        """The terminal's modes, as stty shows them."""
+        """The terminal's modes, as shown by stty."""
         return termios.tcgetattr(self._theirs)
 
     def resize(self, columns: int, lines: int) -> None:
-        """Have another size, as when somebody pulls at the window's corner."""
+        """Resize the terminal, as when its window is resized."""
         fcntl.ioctl(self._theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         if hasattr(self, "process"):
             os.killpg(self.process.pid, signal.SIGWINCH)
@@ -75,7 +75,7 @@ class Terminal:
         os.write(self._ours, keys.encode())
 
     def read(self, seconds: float = 0.2) -> None:
-        """Read what comes within a moment."""
+        """Read the output of the next ``seconds``."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             ready, _, _ = select.select([self._ours], [], [], left)
@@ -83,7 +83,7 @@ class Terminal:
                 self.written += os.read(self._ours, 1 << 16)
 
     def wait_for(self, said: str, seconds: float = SECONDS, since: int = 0) -> None:
-        """Wait until a text is written; ``since``: how much of ``text`` was there before."""
+        """Wait until a text is printed; ``since``: the length of ``text`` before it."""
         deadline = time.monotonic() + seconds
         while said not in self.text[since:]:
             assert time.monotonic() < deadline, (
@@ -92,7 +92,7 @@ class Terminal:
             self.read(0.1)
 
     def ended(self, seconds: float = SECONDS) -> int:
-        """Wait until the program has ended; give its exit status."""
+        """Wait until the program has ended; return its exit status."""
         deadline = time.monotonic() + seconds
         while self.process.poll() is None:
             assert time.monotonic() < deadline, f"it goes on: {self.text[-1000:]!r}"

@@ -1,4 +1,4 @@
-"""What stands for a service or a cluster in tests of ``caughtup top``."""
+"""Fakes of a service and a cluster for tests of ``caughtup top``."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from caughtup.models.shown.groups import GroupLine
 from caughtup.models.shown.lag import Line, lag_lines
 from caughtup.models.state.cluster import ClusterState
 
-#: Names as long as groups have them where people write from right to left.
+#: Group names of realistic length in a right-to-left script.
 RIGHT_TO_LEFT = "קבוצת־הזמנות-" * 19 + "סוף"
 assert 249 <= len(RIGHT_TO_LEFT) <= 260
 
 
 def page(state: ClusterState, now_ms: int) -> WholeView:
-    """Return what the page shows of a state, as a reader of it has it."""
+    """Return a state's page as its reader gets it."""
     steps = whole_steps(state, Health(ready=True, reader_lag=0), now_ms)
     return msgspec.json.decode(msgspec.json.encode(_done(steps)), type=WholeView)
 
@@ -35,7 +35,7 @@ def _done(steps: Iterator[None]) -> Any:
 
 
 def many_groups(count: int = 1_000) -> WholeView:
-    """Return a page of so many groups, one of them with a long name in Hebrew."""
+    """Return a page of ``count`` groups, one of them with a long Hebrew name."""
     groups = [
         GroupLine(group=f"group-{n:05}", partitions=2, lag=n, status="ok", members=1)
         for n in range(count - 1)
@@ -44,8 +44,8 @@ def many_groups(count: int = 1_000) -> WholeView:
     return changed(page(ClusterState("cluster-1", {}), 1), groups=[*groups, worst])
 
 
-class Told:
-    """Says what it is told to say; ``fails`` is why it says nothing."""
+class FakeSource:
+    """A fake source; ``fails`` is the reason of its failure."""
 
     where = "http://caughtup.example:8080"
 
@@ -56,20 +56,20 @@ class Told:
         self._lines_of = lines_of
 
     def fail(self, why: str) -> None:
-        """Say nothing from now on, as a service that is away."""
+        """Fail from now on, like a service that is away."""
         self.fails = UserError(why)
 
     def state(self) -> WholeView:
-        """Return what it is told to say."""
+        """Return the state, or fail."""
         if self.fails is not None:
             raise self.fails
         return self.now
 
     def lines(self, group: str) -> list[Line]:
-        """Return the lines of a group of its state."""
+        """Return a group's lines."""
         assert self._lines_of is not None
         return list(lag_lines(self._lines_of, group))
 
     def close(self) -> None:
-        """Note that nobody asks any more."""
+        """Record that it was closed."""
         self.closed = True

@@ -38,7 +38,7 @@ class Watched:
 
 
 def twelve_batches(folder: Path) -> Checkpoint:
-    """Make the checkpoint of a query that has committed twelve batches, ten seconds apart."""
+    """Make the checkpoint of a query with twelve committed batches, ten seconds apart."""
     made = Checkpoint(folder)
     for number in range(12):
         at_ms = START_MS - 120_000 + number * 10_000

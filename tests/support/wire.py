@@ -1,4 +1,4 @@
-"""Encoders of what caughtup only reads: the tests write it, every version of it."""
+"""Encoders, for tests, of every version of the formats that caughtup only decodes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def uvarint(value: int) -> bytes:
 
 
 def length(count: int | None, layout: str, flexible: bool) -> bytes:
-    """A length or count, None for null."""
+    """Encode a length or count, None for null."""
     if flexible:
         return uvarint(0 if count is None else count + 1)
     return number(layout, -1 if count is None else count)
@@ -60,7 +60,7 @@ def tagged_fields(fields: dict[int, bytes], flexible: bool = True) -> bytes:
 
 
 def modified_utf(text: str) -> bytes:
-    """What Java's ``DataOutputStream.writeUTF`` writes."""
+    """Encode like Java's ``DataOutputStream.writeUTF``."""
     units = struct.iter_unpack(">H", text.encode("utf-16-be"))
     raw = b"".join(
         b"\xc0\x80" if unit == 0 else chr(unit).encode("utf-8", "surrogatepass")

@@ -34,11 +34,11 @@ class CaseRow:
     @property
     def document(self) -> str:
         """The document's outcome: the workers' work, and the delay."""
-        told = self.step.document
-        if told.after is None:
+        outcome = self.step.document
+        if outcome.after is None:
             return "not said"
-        after = {self.roles[role]: items.split() for role, items in told.after.items()}
-        return _text(after, _wait(told.delay_ms))
+        after = {self.roles[role]: items.split() for role, items in outcome.after.items()}
+        return _text(after, _wait(outcome.delay_ms))
 
     @property
     def kafka(self) -> str:
@@ -78,14 +78,14 @@ class CaseRow:
             "match": match,
         }
 
-    def _is(self, told: RoundOutcome) -> bool | None:
-        if told.after is None:
+    def _is(self, outcome: RoundOutcome) -> bool | None:
+        if outcome.after is None:
             return None
         waits = self.logged.generation.delay_ms > 0
         same = _shares(_after(self.logged)) == _shares(
-            {role: items.split() for role, items in told.after.items()}
+            {role: items.split() for role, items in outcome.after.items()}
         )
-        return same and waits == (told.delay_ms > 0)
+        return same and waits == (outcome.delay_ms > 0)
 
     def _named(self, text: str) -> str:
         return _ROLE.sub(lambda match: self.roles.get(match[0], match[0]), text)

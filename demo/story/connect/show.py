@@ -76,7 +76,7 @@ def play(stage: ConnectStage, say: Say) -> PlayedCases:
             played.watched.heard(logged)
             return
         waiting.append(played.watched.foretold(logged))
-        say(f"      caughtup: {_said(waiting[-1])}")
+        say(f"      caughtup: {_in_words(waiting[-1])}")
 
     say("starting a Kafka broker")
     stage.start_cluster()
@@ -98,7 +98,7 @@ def play(stage: ConnectStage, say: Say) -> PlayedCases:
     return played
 
 
-def _said(foretold: Foretold) -> str:
+def _in_words(foretold: Foretold) -> str:
     """Describe a forecast in words."""
     if foretold.at_ms is None:
         return "nothing is foretold"

@@ -35,7 +35,7 @@ class MemoryStore(FaustStore[Any, Any]):
         return self._offsets.get(tp)
 
     def set_persisted_offset(self, tp: TP, offset: int) -> None:
-        """Record that the changelog has a change made here, at this offset."""
+        """Set the changelog offset of the last local change."""
         if self._knows:
             self._offsets[tp] = max(offset, self._offsets.get(tp, offset))
 

@@ -37,11 +37,11 @@ class FollowerInputs:
 
 
 class FollowUpCounter:
-    """Counts the follow-up rebalances that a follower asked for.
+    """Counts the follow-up rebalances that a follower requested.
 
-    Rebalances that come sooner, for another reason, don't count. Nor do a recommendation's
-    contents: a new name, or one that moves tasks to and fro, is no news; only what the leader sees
-    itself counts. Times are in ms on a monotonic clock. Source: ``caughtup.FollowUpCounter``.
+    Rebalances that come sooner, for another reason, don't count. A recommendation's contents, such
+    as a new name, are no news: only what the leader sees itself is. Times are in ms on a monotonic
+    clock. Source: ``caughtup.FollowUpCounter``.
     """
 
     def __init__(self, patience: Patience) -> None:
@@ -50,7 +50,7 @@ class FollowUpCounter:
         #: The copies that have been caught up at any time since the set of processes last changed.
         self._ready: dict[ProcessId, set[TaskId]] = {}
         self._counted_ms = 0.0
-        #: The time half-way to the follow-up that a recommendation asked for; None without one.
+        #: The time half-way to the follow-up that a recommendation requested; None without one.
         self._asked_ms: float | None = None
         #: Follow-ups without a recommendation that holds.
         self.waited = 0
@@ -59,8 +59,8 @@ class FollowUpCounter:
     def begin(self, ready: Mapping[ProcessId, Iterable[TaskId]], now_ms: float) -> None:
         """Begin a rebalance with the copies that are caught up now, by process.
 
-        Counting starts again if the processes are others than before. A copy that is caught up for
-        the first time is news.
+        Counting starts again if the set of processes changed, or if a copy is caught up for the
+        first time.
         """
         processes = frozenset(ready)
         if processes != self._processes:
@@ -84,8 +84,8 @@ class FollowUpCounter:
     def repeated(self) -> int:
         """The number of requested follow-ups in a row that found nothing new.
 
-        The first doesn't count: the time at which a copy is caught up is an estimate, maybe a
-        little early.
+        The first one doesn't count: the time at which a copy is caught up is an estimate, maybe too
+        early.
         """
         return max(0, self._fruitless - 1)
 

@@ -205,7 +205,7 @@ def _loads(states: ClientStates, active: dict[TaskId, ProcessId]) -> dict[Proces
 def _level_loads(
     states: ClientStates, movable: dict[TaskId, ProcessId], loads: dict[ProcessId, int]
 ) -> None:
-    """Move tasks, in place, until the most loaded process with a movable task has none to spare."""
+    """Move tasks, in place, until the most loaded process can give no movable task away."""
     clients = states.clients
     queues: dict[tuple[ProcessId, ProcessId], Iterator[TaskId]] = {}
     having: dict[ProcessId, set[TaskId]] = {process: set() for process in clients}

@@ -27,10 +27,7 @@ class ClientHashOrder:
         most_excluded: int,
         everyone: Sequence[int] | None = None,
     ) -> None:
-        """Prepare the order of all clients.
-
-        A set never lacks more than ``most_excluded`` of them.
-        """
+        """Prepare the order of all clients. Sets lack at most ``most_excluded`` of them."""
         self._codes = [process_hash_code(process_id) for process_id in process_ids]
         self._spread = [(code ^ (code & _WORD) >> 16) & _WORD for code in self._codes]
         self.everyone: Sequence[int] = range(len(process_ids)) if everyone is None else everyone

@@ -119,13 +119,13 @@ def decide_minimal_movement(scenario: Scenario) -> Decision:
     stateless = place_stateless(scenario, [own[0] for own in plan.clients])
     return Decision(
         probing_rebalance_needed=not now.settled,
-        clients=_given(scenario, now, stateless),
+        clients=_tasks_by_client(scenario, now, stateless),
         explain=lambda: explain_minimal(scenario, copies, plan, now, stateless),
     )
 
 
 def remaining(scenario: Scenario) -> tuple[CopyToBuild, ...]:
-    """Return the copies that are left to build until a group is balanced, in TaskId order.
+    """Return the copies that must be built until a group is balanced, in TaskId order.
 
     Copies that are being built are included, but are not ``new``.
     """
@@ -149,7 +149,7 @@ def _remaining(scenario: Scenario, copies: ExistingCopies, plan: Plan) -> Iterab
             )
 
 
-def _given(
+def _tasks_by_client(
     scenario: Scenario, now: StagedAssignment, stateless: Sequence[int]
 ) -> dict[ProcessId, ClientDecision]:
     """Return each client's tasks, and which of them are warm-ups, in TaskId order."""

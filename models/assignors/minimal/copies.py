@@ -9,7 +9,7 @@ from caughtup.models.assignment.client_state import RUNNING, UNKNOWN, is_caught_
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.ids import TaskId
 
-#: Stands for the place of a client if there is no client.
+#: The place that stands for no client.
 NO_CLIENT = -1
 _FARTHEST = 1 << 64
 
@@ -54,8 +54,8 @@ class ExistingCopies:
     def trimmed(self, size: int, values: Callable[[Iterable[int]], int]) -> list[list[int]] | None:
         """Return each task's clients, the active's first, with at most ``size`` of them.
 
-        Those copies are dropped whose absence leaves the most ``values``. None if a task has fewer
-        than ``size`` copies, or if no caught-up client runs it.
+        Copies whose removal keeps the most ``values`` are dropped. None if a task has fewer than
+        ``size`` copies, or if no caught-up client runs it.
         """
         clients = []
         for task, owner in enumerate(self.owner):

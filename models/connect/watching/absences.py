@@ -12,7 +12,7 @@ from caughtup.models.durations import counted
 
 #: The window in which storms are looked for, in ms.
 WINDOW_MS = 10 * 60_000
-#: A worker that leaves this often in a window does more than restart.
+#: A worker that leaves this often in a window isn't just restarting.
 _OFTEN = 3
 #: This many generations in a window after changes of the configuration are a storm.
 _MANY_CONFIGURATIONS = 10

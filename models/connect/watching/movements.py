@@ -73,7 +73,7 @@ def movements(before: Watch | None, after: Watch) -> Iterator[ConnectMovementRec
 
 
 def _plan(watch: Watch) -> dict[Item, str]:
-    """Return the id of the worker that is to get each unassigned item."""
+    """Return the id of the worker that will get each unassigned item."""
     workers = watch.generation.workers
     unassigned: tuple[Item, ...] = (*watch.unassigned.connectors, *watch.unassigned.tasks)
     return {

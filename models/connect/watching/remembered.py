@@ -17,7 +17,7 @@ from caughtup.models.connect.decision import (
 from caughtup.models.connect.generation import ConnectGeneration, active, assigned, revoked
 from caughtup.models.connect.work import Configured, Work
 
-#: The most hypotheses that are kept; the next rounds tell which of them holds.
+#: The most hypotheses that are kept; later rounds show which of them holds.
 MOST_HYPOTHESES = 24
 #: The most rounds in a row that wanted to revoke; after more, the delay is the longest anyway.
 _MOST_REVOCATIONS = 4

@@ -118,7 +118,7 @@ def follow(
         forecast=foreseen,
         unassigned=without,
         since_ms={item: min(earlier.get(item, at_ms), at_ms) for item in items},
-        given_ms=_given(before, generation, at_ms),
+        given_ms=_assigned_ms(before, generation, at_ms),
         membership=(before.membership if before is not None else MembershipWindow()).after(
             before.generation if before is not None else None, generation
         ),
@@ -131,7 +131,9 @@ def follow(
     )
 
 
-def _given(before: Watch | None, generation: ConnectGeneration, at_ms: int) -> dict[Item, int]:
+def _assigned_ms(
+    before: Watch | None, generation: ConnectGeneration, at_ms: int
+) -> dict[Item, int]:
     """Return when each connector and task was assigned to its worker, in ms."""
     owned, now = owned_then(generation), assigned(generation)
     earlier: Mapping[Item, int] = before.given_ms if before is not None else {}

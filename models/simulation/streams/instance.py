@@ -53,7 +53,7 @@ class SimulatedInstance:
         return self.members
 
     def pause(self) -> None:
-        """Stand still, until ``go_on``."""
+        """Stop sending heartbeats and processing, until ``go_on``."""
         self.answers = False
 
     def go_on(self) -> None:

@@ -156,7 +156,7 @@ def new_process(run: StreamsRun, number: int) -> ProcessId:
 
 
 def _what_repeats(run: StreamsRun) -> str:
-    """Return what the last minutes of an endless simulation were spent with, in words."""
+    """Return what an endless simulation kept repeating in its last minutes, in words."""
     last: dict[str, int] = {}
     for mark in run.line.marks[-1_000:]:
         last[mark.kind] = last.get(mark.kind, 0) + 1

@@ -289,9 +289,9 @@ class StreamsRun:
 
 
 def pause(thread: SimulatedThread) -> PausedThread:
-    """Pause a thread; its states are on disk meanwhile, as far as they had got.
+    """Pause a thread; meanwhile its states are on disk, at their present offsets.
 
-    Of a thread that has given its tasks up to join again only these states are kept.
+    Of a thread that gave its tasks up to join again only these states are kept.
     """
     active = tuple(sorted(thread.active)) if thread.owned else ()
     paused = PausedThread(

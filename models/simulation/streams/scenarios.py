@@ -14,7 +14,7 @@ from caughtup.models.simulation.membership import Timings
 from caughtup.models.simulation.streams.run import RunningInstance, RunningThread
 from caughtup.models.simulation.streams.topology import Changelog, SimulatedApplication
 
-#: A rate in offsets a second at which restoring takes no time, so that all else shows.
+#: A rate in offsets a second at which restoring takes no time, to show all other delays.
 AT_ONCE = 1e15
 
 

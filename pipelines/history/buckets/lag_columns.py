@@ -52,8 +52,8 @@ class EndOffsetSamples(NamedTuple):
 class ValidEndOffsets(NamedTuple):
     """The samples that count, sorted by partition and log offset.
 
-    ``at_ms``: when each happened, never earlier than a sample before it, whatever its clock said;
-    -1 for rows from the state. ``changed``: whether it differs from the sample before it.
+    ``at_ms``: when each happened, never before an earlier sample's time; -1 for rows from the
+    state. ``changed``: whether it differs from the sample before it.
     """
 
     samples: EndOffsetSamples

@@ -65,9 +65,9 @@ def test_a_third_worker_gets_partitions_once_it_is_warm_as_the_service_recommend
 def assert_warm(worker: FaustWorker) -> None:
     """It restored each partition while it stood by for it, and nothing of that once more."""
     partitions = worker.assigned()["sources"]
-    restored = worker.told("restored")
+    restored = worker.events("restored")
     for partition in partitions:
-        given = next(one for one in worker.told("assigned") if partition in one["sources"])
+        given = next(one for one in worker.events("assigned") if partition in one["sources"])
         ours = [one for one in restored if one["partition"] == partition]
         before = [one["offset"] for one in ours if one["at"] < given["at"]]
         assert max(before) >= RECORDS - ACCEPTABLE - 1, f"{partition} was handed over cold"
@@ -125,7 +125,7 @@ def test_without_the_service_the_group_still_balances_and_creates_no_topic(
             lambda: (
                 {
                     one["partition"]
-                    for one in two.told("restored")
+                    for one in two.events("restored")
                     if one["offset"] >= RECORDS - 1 and not one["active"]
                 }
                 >= warming

@@ -17,9 +17,9 @@ from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.story.stage import caughtup_command
 from caughtup.models.decisions.inputs.gathering import CLOCK_ALLOWANCE_MS
+from tests.support.application_settings import add_parameters
 from tests.support.kafka.topics import whole_topic
 from tests.support.service import Service, wait_for
-from tests.support.told_parameters import tell_parameters
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -54,7 +54,7 @@ def test_what_spark_records_is_what_the_service_decided_from(
         application = stack.enter_context(StreamsApplication(cluster, name, partitions=2))
         service = Service(cluster)
         # What the service learns of an application the job doesn't know.
-        tell_parameters(service, application)
+        add_parameters(service, application)
         stack.enter_context(service)
         application.start_instance("one")
         produce(cluster, application.source, 2_000, keys=50)

@@ -22,10 +22,10 @@ from caughtup.demo.story.stage import caughtup_command
 from caughtup.followers.python.reports import PositionReports
 from caughtup.followers.python.topology import TopicGroup, Topology
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
+from tests.support.application_settings import add_parameters
 from tests.support.kafka.background import in_background
 from tests.support.kafka.topics import log_end, whole_topic
 from tests.support.service import Service, caughtup, wait_for
-from tests.support.told_parameters import tell_parameters
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -119,7 +119,7 @@ def test_the_services_estimate_is_sparks_while_the_job_runs_and_its_own_when_it_
         application = stack.enter_context(
             StreamsApplication(cluster, name, partitions=PARTITIONS, properties=PROPERTIES)
         )
-        tell_parameters(service, application)
+        add_parameters(service, application)
         stack.enter_context(service)
         application.start_instance("one")
         produce(cluster, application.source, ORDERS, keys=50)

@@ -1,1 +1,1 @@
-"""The chart's schema of values, and what reads what the chart makes."""
+"""The chart's schema of values, and readers of its rendered manifests."""

@@ -1,4 +1,4 @@
-"""What a chart makes of values, by Helm's own library, and what Kubernetes would say of it."""
+"""A chart's manifests, rendered by Helm's library and validated as Kubernetes would."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 
 from tests.support.charts.values_schema import CHART
 
-#: The first that the chart is for, and the newest whose schemas there are.
+#: The oldest supported Kubernetes release, and the newest with published schemas.
 KUBERNETES = ("1.25", kubernetes_validate.latest_version())
 _OPERATORS = "monitoring.coreos.com/v1"
 
@@ -27,7 +27,7 @@ def rendered(values: dict[str, Any] | None = None) -> dict[str, dict[str, Any]]:
 
 
 def refused(manifest: dict[str, Any]) -> list[str]:
-    """List what is wrong with a manifest by the published schemas, unknown fields among it."""
+    """Return a manifest's violations of the published schemas; unknown fields are violations."""
     if manifest["apiVersion"] == _OPERATORS:
         return _refused_by_operator(manifest)
     found = []
@@ -43,7 +43,7 @@ def _refused_by_operator(manifest: dict[str, Any]) -> list[str]:
     import cloudcoil.pydantic
     from pydantic import ValidationError
 
-    # Before the models are made of it: a field that the operator doesn't know is an error.
+    # Checked before the models are built: a field that the operator doesn't know is an error.
     cloudcoil.pydantic.BaseModel.model_config["extra"] = "forbid"
     from cloudcoil.models.prometheus_operator import v1
 

@@ -1,4 +1,4 @@
-"""``make chart``: the chart's values.schema.json, whose settings are the service's own.
+"""``make chart``: write the chart's values.schema.json from the service's settings.
 
 Run as ``python -m tests.support.charts.values_schema``.
 """
@@ -14,7 +14,7 @@ from caughtup.models.security.kafka_names import JAVA, LIBRDKAFKA, is_secret
 
 CHART = Path(__file__).resolve().parents[3] / "charts" / "caughtup"
 SCHEMA = CHART / "values.schema.json"
-#: What the chart sets itself.
+#: The settings that the chart sets itself.
 _OF_THE_CHART = ("web_host", "web_port")
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}
@@ -30,7 +30,7 @@ def values_schema() -> dict[str, Any]:
     for name in _OF_THE_CHART:
         del settings["properties"][name]
     del settings["description"]
-    # A ConfigMap is no place for a secret.
+    # A ConfigMap must not contain secrets.
     secrets = sorted(name for name in LIBRDKAFKA | JAVA if is_secret(name))
     settings["properties"]["kafka"]["propertyNames"] = {"not": {"enum": secrets}}
     settings["properties"]["kafka"]["additionalProperties"] = {
@@ -94,7 +94,7 @@ def values_schema() -> dict[str, Any]:
 
 
 def encoded(schema: dict[str, Any]) -> str:
-    """Return a schema as the file has it."""
+    """Return a schema as the text of its file."""
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -107,7 +107,7 @@ def _list(items: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_titles(schema: Any) -> Any:
-    """Leave out what pydantic calls fields: their own names again."""
+    """Remove pydantic's titles, which only repeat the fields' names."""
     if isinstance(schema, dict):
         return {
             key: _without_titles(value)

@@ -1,4 +1,4 @@
-"""A Connect worker cluster in a state: its group's records, and what its workers write."""
+"""A Connect worker cluster applied to a state: its group's records and its workers' topics."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TOPICS = TopicSet("connect-configs", "connect-status", "connect-offsets")
 
 
 class WorkerCluster:
-    """A group that is played, with the topics of its workers, applied to a state."""
+    """A simulated group with the topics of its workers, applied to a state."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class WorkerCluster:
         self._offset = 0
 
     def configure(self, connector: str, tasks: int, **properties: str) -> None:
-        """Write a connector's configuration and its tasks', and have the group know them."""
+        """Write a connector's configuration and its tasks', and update the simulated group."""
         config = {"connector.class": "FileStreamSource", "tasks.max": str(tasks), **properties}
         self.config(f"connector-{connector}", {"properties": config})
         for task in range(tasks):
@@ -83,7 +83,7 @@ class WorkerCluster:
         apply_records(self.state, topic, [record])
 
     def round(self, after_ms: int = 10, *, decide: bool = True) -> None:
-        """Have the group rebalance, and all that it assigned run."""
+        """Complete a rebalance, and report all assigned work as RUNNING."""
         self.group.now_ms += after_ms
         self.group.round()
         self.read(self.group.value)
@@ -98,7 +98,7 @@ class WorkerCluster:
         decide_due(self.state, self.group.now_ms + PATIENCE_MS)
 
     def run(self, workers: Iterable[str] | None = None) -> None:
-        """Have workers say that all they have runs."""
+        """Report all work of these workers as RUNNING."""
         for worker in workers or self.group.members:
             for name in written(self.group.owned[worker]):
                 self.status(name, "RUNNING", worker)
@@ -116,7 +116,7 @@ class WorkerCluster:
 
 
 def settled(**more: Any) -> WorkerCluster:
-    """Return a worker cluster at rest: three workers, A with two tasks and B with one, all running."""
+    """Return a stable worker cluster: three workers, A with two tasks and B with one, all running."""
     cluster = WorkerCluster(Group({}), **more)
     cluster.configure("A", 2)
     cluster.configure("B", 1)
@@ -127,7 +127,7 @@ def settled(**more: Any) -> WorkerCluster:
 
 
 def stormy(now_ms: int) -> WorkerCluster:
-    """Return a cluster with something of everything: a task failed, W3 comes and goes, and is away."""
+    """Return a cluster with a failed task and a worker, W3, that leaves repeatedly and is away."""
     cluster = settled()
     cluster.group.now_ms = now_ms
     cluster.configure("sink", 1, topics="orders")

@@ -1,4 +1,4 @@
-"""A Connect group that is played: its leaders decide, and every generation is a record in the log."""
+"""A simulated Connect group: its leaders decide, and each generation is a log record."""
 
 from __future__ import annotations
 
@@ -29,18 +29,25 @@ def member_record(
     name: str,
     worker: str,
     owned: ConnectorsAndTasks,
-    told: WorkerAssignment,
+    assignment: WorkerAssignment,
     config_offset: int = 0,
 ) -> GroupMember:
     before = WorkerAssignment(2, 0, "", "", config_offset, owned, NOTHING, 0) if owned else None
     said = WorkerState(2, url(worker), config_offset, before)
     return GroupMember(
-        name, None, worker, "/10.0.0.1", 60_000, 10_000, worker_state(said), worker_assignment(told)
+        name,
+        None,
+        worker,
+        "/10.0.0.1",
+        60_000,
+        10_000,
+        worker_state(said),
+        worker_assignment(assignment),
     )
 
 
 class Group:
-    """Workers by name, each with a member id that is new whenever it joins anew."""
+    """Workers by name; each gets a new member id at every join."""
 
     def __init__(self, connectors: Mapping[str, int], max_delay_ms: int = 300_000) -> None:
         self.connectors = dict(connectors)
@@ -64,7 +71,7 @@ class Group:
             self.owned[worker] = NOTHING
 
     def leave(self, *workers: str) -> None:
-        """A worker that leaves is another process when it is back."""
+        """Remove a worker; it returns as a new process."""
         for worker in workers:
             del self.members[worker], self.owned[worker]
             self.memories.pop(worker, None)
@@ -72,7 +79,7 @@ class Group:
                 self.led = None
 
     def round(self, *, clock_ms: int = 0) -> tuple[ConnectGeneration, ConnectDecision]:
-        """Have the group rebalance; ``clock_ms`` is by how much its leader is ahead of the record."""
+        """Complete a rebalance; the leader's clock is ``clock_ms`` ahead of the record's."""
         self.generation += 1
         if self.led is None:
             self.led = next(iter(self.members))
@@ -90,12 +97,12 @@ class Group:
         records = []
         for worker, name in names.items():
             one = decision.workers[name]
-            told = WorkerAssignment(
+            assignment = WorkerAssignment(
                 2, 0, leader, url(self.led), self.config_offset,
                 one.assigned, one.revoked, decision.delay_ms,
             )  # fmt: skip
             records.append(
-                member_record(name, worker, self.owned[worker], told, self.config_offset)
+                member_record(name, worker, self.owned[worker], assignment, self.config_offset)
             )
             self.owned[worker] = owned_after(self.owned[worker], one)
         metadata = GroupMetadata(

@@ -1,8 +1,8 @@
-"""What a KRaft controller makes of a partition that is reassigned, cancelled, or in sync.
+"""A KRaft controller's changes of a reassigned partition's state.
 
-Each change is one record, a reassignment that needs no copying is complete in the same record,
-and the log is all there is: nothing is redone when another controller becomes active. Eligible
-leader replicas and unclean elections are left out.
+Each change is one record. A reassignment that needs no copying completes in the record that starts
+it, and a new active controller repeats nothing. Eligible leader replicas and unclean elections are
+left out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Release = tuple[int, int] | None
 
 
 class Revert(NamedTuple):
-    """What cancelling leads to; ``unclean``: its only in-sync replica may lack records."""
+    """The result of a cancellation; ``unclean``: its only in-sync replica may lack records."""
 
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
@@ -33,12 +33,11 @@ class Revert(NamedTuple):
 def reassigned(
     state: PartitionState, wanted: tuple[int, ...], alive: Collection[int], software: Release
 ) -> PartitionState:
-    """Return the state after a request for other replicas, which count from the present ones.
+    """Return the state after a request for other replicas, relative to the present ones.
 
-    Present ones include those that an earlier request is still adding. Where nothing is new to
-    be added or removed, what the earlier request listed stays, so that a broker may be both.
-    ``alive``: the brokers that may lead. Source: Kafka's ReplicationControlManager,
-    changePartitionReassignment.
+    Present replicas include those that an earlier request is still adding. If nothing new is added
+    or removed, the earlier request's lists stay, so that a broker may be in both. ``alive``: the
+    brokers that may lead. Source: Kafka's ReplicationControlManager, changePartitionReassignment.
     """
     removing = tuple(sorted(set(state.replicas) - set(wanted)))
     adding = tuple(sorted(set(wanted) - set(state.replicas)))
@@ -59,9 +58,9 @@ def isr_changed(
 
 
 def revert(state: PartitionState) -> Revert:
-    """Return the replicas and ISR that cancelling leads to (Kafka's PartitionReassignmentRevert).
+    """Return the replicas and ISR after a cancellation (Kafka's PartitionReassignmentRevert).
 
-    Where only added replicas are in sync, the first of the others would be, uncleanly.
+    If only added replicas are in sync, the ISR is the first of the others, which is unclean.
     """
     replicas = reverted(state)
     isr = tuple(replica for replica in state.isr if replica not in state.adding)
@@ -73,7 +72,7 @@ def cancelled(
 ) -> PartitionState | None:
     """Return the state after a cancellation; None if it is refused.
 
-    It is where nothing is in progress, or where no replica in sync would be left.
+    It is refused if no reassignment is in progress, or no in-sync replica would remain.
     """
     replicas, isr, unclean = revert(state)
     if unclean or not state.in_progress:
@@ -85,9 +84,9 @@ def cancelled(
 def _written(
     before: PartitionState, asked: PartitionState, alive: Collection[int], software: Release
 ) -> PartitionState:
-    """Complete, elect and count the leader epoch as Kafka's PartitionChangeBuilder does.
+    """Complete, elect a leader and update the leader epoch as Kafka's PartitionChangeBuilder does.
 
-    The epoch rises when the leader changes or a replica goes (metadata.version from 3.6 on).
+    The epoch rises when the leader changes or a replica is removed (metadata.version from 3.6 on).
     """
     after = _completed(asked, software)
     valid = [replica for replica in after.isr if replica in alive]

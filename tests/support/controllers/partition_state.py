@@ -1,4 +1,4 @@
-"""What a controller keeps of a partition."""
+"""The state of a partition that a controller keeps."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    """What a controller keeps of a partition.
+    """The state of a partition that a controller keeps.
 
-    ``replicas``, ``adding`` and ``removing`` (RS, AR, RR) and ``isr`` are brokers in Kafka's
-    order; without a leader it is None.
+    ``replicas``, ``adding`` and ``removing`` (RS, AR, RR) and ``isr`` are brokers in Kafka's order;
+    the leader is None if there is none.
     """
 
     replicas: tuple[int, ...]
@@ -22,5 +22,5 @@ class PartitionState:
 
     @property
     def in_progress(self) -> bool:
-        """Whether it is listed as being reassigned."""
+        """Whether the controller lists it as being reassigned."""
         return bool(self.adding or self.removing)

@@ -1,4 +1,4 @@
-"""The ZooKeeper controllers' reassignment: phases U, A and B, in the rows that can be seen of it.
+"""The ZooKeeper controllers' reassignment: phases U, A and B, as the rows that are observable.
 
 Source: Kafka 3.3's KafkaController, onPartitionReassignment, whose step names are used here.
 """
@@ -14,10 +14,10 @@ from tests.support.controllers.partition_state import PartitionState
 
 
 class Step(NamedTuple):
-    """A step that the controller took: ``A2``, ``B3`` …, which row it led to, and the state.
+    """A step of the controller (``A2``, ``B3`` …), its row, and the state after it.
 
-    The state is the durable one, in ZooKeeper: in its memory the controller has no added and
-    removed replicas from B2 on.
+    The state is the durable one, in ZooKeeper. From B2 on, the controller no longer keeps added and
+    removed replicas in memory.
     """
 
     name: str
@@ -26,10 +26,11 @@ class Step(NamedTuple):
 
 
 def updated(state: PartitionState, wanted: tuple[int, ...]) -> PartitionState:
-    """Return the state after phase U: other replicas were asked for, or the original ones again.
+    """Return the state after phase U: a request for other replicas, or for the original ones.
 
-    They count from the original replicas (ORS). Brokers that an earlier request was adding and
-    that are no longer wanted are stopped at once. Source: ReplicaAssignment, reassignTo.
+    The request is relative to the original replicas (ORS). Brokers that an earlier request was
+    adding and that are no longer requested are stopped at once. Source: ReplicaAssignment,
+    reassignTo.
     """
     original = reverted(state)
     replicas = tuple(dict.fromkeys((*wanted, *original)))
@@ -48,9 +49,9 @@ def updated(state: PartitionState, wanted: tuple[int, ...]) -> PartitionState:
 def proceeded(state: PartitionState, alive: Collection[int]) -> Iterator[Step]:
     """Yield the controller's steps after phase U, a change of the ISR, or a broker's start.
 
-    A newly active controller takes them, too, for all that is in progress. Each time phase A is
-    gone through, and at B3, the leader epoch rises; at B4 it does for each removed replica that
-    is still in the ISR. ``alive``: the brokers that may lead.
+    A new active controller repeats them for every reassignment in progress. The leader epoch rises
+    at each pass through phase A, at B3, and at B4 for each removed replica that is still in the
+    ISR. ``alive``: the brokers that may lead.
     """
     lasting = target(state)
     if not frozenset(lasting) <= frozenset(state.isr):
@@ -66,7 +67,7 @@ def proceeded(state: PartitionState, alive: Collection[int]) -> Iterator[Step]:
 
 
 def _led(state: PartitionState, lasting: tuple[int, ...], alive: Collection[int]) -> PartitionState:
-    """Keep a live leader that stays, or elect the first replica that can; B3."""
+    """Keep a live leader that remains a replica, or elect the first eligible replica (B3)."""
     leader = state.leader
     if leader not in lasting or leader not in alive:
         able = (replica for replica in lasting if replica in alive and replica in state.isr)
@@ -77,7 +78,7 @@ def _led(state: PartitionState, lasting: tuple[int, ...], alive: Collection[int]
 
 
 def _offline(state: PartitionState, replica: int) -> PartitionState:
-    """Stop a replica: out of the ISR, unless it is the last one there."""
+    """Stop a replica: remove it from the ISR, unless it is the last member."""
     if replica not in state.isr:
         return state
     isr = tuple(one for one in state.isr if one != replica)

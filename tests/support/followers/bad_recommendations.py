@@ -1,4 +1,4 @@
-"""Recommendations that a follower refuses, each with the reason that it gives."""
+"""Recommendations that a follower refuses, each with its reason."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.support.followers.streams_application import recommend
 
 
 def spoiled(name: str, state: dict[str, Any]) -> tuple[Any, str]:
-    """Return a bad record for the application as it is, and the reason of its refusal."""
+    """Return an invalid record for the application's present state, and the reason of its refusal."""
     record = recommend(state)
     first, second, _ = record["process_ids"]
     assignment = record["assignment"]
@@ -21,7 +21,7 @@ def spoiled(name: str, state: dict[str, Any]) -> tuple[Any, str]:
     if name == "fewer processes":
         record["process_ids"].remove(first)
         assignment[second]["active"] += assignment.pop(first)["active"]
-        # What it ran it may have stood by for.
+        # The process that ran the task may have had its standby.
         assignment[second]["standby"] = []
         return record, "other_processes"
     if name == "an unknown task":

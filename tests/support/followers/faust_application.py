@@ -1,6 +1,6 @@
-"""A small application on Faust that follows: how often each key came, in a table.
+"""A small Faust application that follows: a table with the count of each key.
 
-Run as a program it is one worker; what it sees it writes to a file, a JSON object a line.
+Run as a program it is one worker, which writes its events to a file, a JSON object a line.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ COMMIT_SECONDS = 0.2
 
 
 def make_app(options: dict[str, Any]) -> faust.App:
-    """Make the application of one worker, which tells what it does."""
+    """Make the application of one worker, which reports its events."""
     app = faust.App(
         options["group"],
         broker=f"kafka://{options['bootstrap_servers']}",
         broker_client_id=options["name"],
         broker_heartbeat_interval=HEARTBEAT_SECONDS,
-        # Faust commits nothing in a rebalance, and does again what it hadn't committed before.
+        # Faust commits nothing during a rebalance, and reprocesses uncommitted records.
         broker_commit_interval=COMMIT_SECONDS,
         datadir=options["directory"],
         store=options["store"],
@@ -93,7 +93,7 @@ def make_app(options: dict[str, Any]) -> faust.App:
 
 
 def main() -> None:
-    """Run a worker until it is told to end."""
+    """Run a worker until it is stopped."""
     loop = asyncio.new_event_loop()
     app = make_app(json.loads(sys.argv[1]))
     worker = faust.Worker(app, loglevel="INFO", redirect_stdouts=False, loop=loop)

@@ -1,4 +1,4 @@
-"""Applications on Faust beside a cluster: workers as processes, and what they did."""
+"""Faust applications beside a cluster: workers as processes, and their reported events."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PARTITIONS = 6
 RECORDS = 300
 ACCEPTABLE = 10
 CONFIG = {"acceptable.recovery.lag": ACCEPTABLE, "probing.rebalance.interval.ms": 60_000}
-# Further apart than clocks may be: rebalances of the same look are told apart by their times.
+# Longer than clocks differ: rebalances of the same poll are distinguished by their times.
 SOON = {"follow_up_ms": 1_500, "positions_interval_ms": 200}
 SECONDS = 120.0
 
@@ -37,7 +37,7 @@ class FaustWorker:
         self._events = directory / "events"
         self._events.touch()
         self._read = 0
-        self._told: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        self._by_kind: dict[str, list[dict[str, Any]]] = defaultdict(list)
         more = {"name": name, "directory": str(directory), "events": str(self._events)}
         self.process: Process = cluster.processes.start(
             f"{options['group']}-{name}",
@@ -50,20 +50,20 @@ class FaustWorker:
             {"PYTHONPATH": str(Path(__file__).parents[3])},
         )
 
-    def told(self, kind: str) -> list[dict[str, Any]]:
-        """Return what it has reported of a kind so far."""
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        """Return the events of a kind that it has reported so far."""
         with self._events.open("rb") as events:
             events.seek(self._read)
             for line in events:
                 if line.endswith(b"\n"):
                     self._read += len(line)
                     event = json.loads(line)
-                    self._told[event["kind"]].append(event)
-        return self._told[kind]
+                    self._by_kind[event["kind"]].append(event)
+        return self._by_kind[kind]
 
     def assigned(self) -> dict[str, Any]:
         """Return its last assignment; an empty one before the first."""
-        return (self.told("assigned") or [{"sources": [], "active": [], "standby": []}])[-1]
+        return (self.events("assigned") or [{"sources": [], "active": [], "standby": []}])[-1]
 
     def check(self) -> None:
         """Fail if it has ended."""
@@ -71,7 +71,7 @@ class FaustWorker:
 
 
 class FaustApplication:
-    """An application's topic, and its workers as they come and go."""
+    """An application's topic, and its workers."""
 
     def __init__(
         self,
@@ -114,10 +114,10 @@ class FaustApplication:
             self.workers.append(FaustWorker(self._cluster, name, options))
 
     def begin(self, name: str) -> None:
-        """Start the first worker, and write what it is to have done before there is another.
+        """Start the first worker, and write its records before another worker starts.
 
-        Faust itself, with whichever assignor, may stop reading or leave a record out where a
-        rebalance comes before it has read and committed anything.
+        With any assignor, Faust itself may stop reading or skip a record if a rebalance comes
+        before it has read and committed anything.
         """
         self.start(name)
         self.wait("it has all", lambda: self.spread() == [PARTITIONS])
@@ -136,11 +136,11 @@ class FaustApplication:
         return sorted(len(worker.assigned()["sources"]) for worker in self.workers)
 
     def counted(self) -> list[dict[str, Any]]:
-        """What all workers did, in the order in which they did it, by one machine's clock."""
+        """Return the counts of all workers, ordered by this machine's clock."""
         events = [
             {**event, "worker": worker.name}
             for worker in (*self.workers, *self.ended)
-            for event in worker.told("counted")
+            for event in worker.events("counted")
         ]
         return sorted(events, key=lambda event: float(event["at"]))
 
@@ -158,7 +158,7 @@ class FaustApplication:
         return {one.offset for one in committed} == {RECORDS * self.written}
 
     def assert_counted_one_after_the_other(self) -> None:
-        """Whoever took over had all that was counted before, and nobody else went on counting."""
+        """Assert that each new owner had all earlier counts, and former owners stopped counting."""
         by_key = defaultdict(list)
         for event in self.counted():
             by_key[event["key"]].append(event["count"])

@@ -1,4 +1,4 @@
-"""Workers on Faust without any broker: their applications, and what they say and are given."""
+"""Faust workers without a broker: their applications, subscriptions and assignments."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COUNTS = {
 }
 GLOBAL, ALONE = "orders-rates-changelog", "orders-seen-changelog"
 TABLES = ("orders-latest-changelog", "orders-sums-changelog")
-#: What is read, each partition by one worker: a table that no topic could change, too.
+#: The sources: each partition is read by one worker. One table has no matching topic.
 SOURCES = {
     TopicPartition(topic, number)
     for topic, count in COUNTS.items()
@@ -60,7 +60,7 @@ def make_app(**options: Any) -> faust.App:
 
 def make_assignor(**options: Any) -> FollowingAssignor:
     app = make_app(**options)
-    # As when its workers start.
+    # Faust does the same when its workers start.
     for table in app.tables.values():
         app.tables._changelogs[table.changelog_topic_name] = table
     assignor = app.assignor
@@ -82,7 +82,7 @@ def cluster(counts: Mapping[str, int] = COUNTS) -> ClusterMetadata:
 def joined(
     number: int, sums: Mapping[TaskId, int], topics: Any = COUNTS, url: str = URL
 ) -> ConsumerProtocolMemberMetadata:
-    """A worker's subscription, as the leader reads it."""
+    """Return a worker's subscription as the leader reads it."""
     said = encode_subscription_info(ProcessId(0, number), sums, number)
     fausts = ClientMetadata.from_data(
         {
@@ -105,7 +105,7 @@ def through_the_wire(metadata: ConsumerProtocolMemberMetadata) -> ConsumerProtoc
 def read(
     given: ConsumerProtocolMemberAssignment,
 ) -> tuple[tuple[TopicPartition, ...], Any, ClientMetadata]:
-    """What a worker is given: by the group, by the follower, and by Faust."""
+    """Decode a worker's assignment: the group's, the follower's and Faust's parts."""
     wire = decode_assignment(given.encode())
     followers, fausts = split_user_data(wire.user_data)
     return wire.partitions, decode_assignment_info(followers), ClientMetadata.loads(fausts)

@@ -1,4 +1,4 @@
-"""A small application in Python that follows: the latest record of each key, in a table."""
+"""A small Python application that follows: a table with the latest record of each key."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Seen = TypeVar("_Seen")
 
 
 class WatchedTables(ChangelogTables):
-    """Remembers how much of its changelog each active had when it became one here."""
+    """Records how much of its changelog each active had restored when it became active here."""
 
     def __init__(self, connection: Mapping[str, Any], topology: Topology, producer: Any) -> None:
         super().__init__(connection, topology, producer)
@@ -42,7 +42,7 @@ class WatchedTables(ChangelogTables):
 
 
 class PythonMember(ConsumerRebalanceListener):
-    """One instance of the application: reads, keeps its tables, commits before it lets go."""
+    """An instance of the application, which commits before its partitions are revoked."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class PythonMember(ConsumerRebalanceListener):
             assert isinstance(done, asyncio.CancelledError), done
 
     def check(self) -> None:
-        """Fail if anything of it has ended."""
+        """Fail if one of its tasks has ended."""
         for task in self._work:
             if task.done():
                 task.result()
@@ -129,7 +129,8 @@ class PythonMember(ConsumerRebalanceListener):
     async def _process(self) -> None:
         while True:
             batches = await self.consumer.getmany(timeout_ms=100)
-            # Not before: waiting through a rebalance it returns what the new assignment brought.
+            # Not earlier: during a rebalance it waits, and then returns the new assignment's
+            # records.
             epoch = self._epoch
             async with self._lock:
                 if epoch != self._epoch:
@@ -151,7 +152,7 @@ async def wait_until(
     members: Iterable[PythonMember] = (),
     seconds: float = SECONDS,
 ) -> _Seen:
-    """Call ``ask`` until it returns something true, and return that."""
+    """Call ``ask`` until it returns a true value, and return that."""
     deadline = time.monotonic() + seconds
     while not (seen := ask()):
         for member in members:

@@ -1,4 +1,4 @@
-"""What the service and the members of a group on Python publish while it follows."""
+"""The records of the service and of a Python group's members while the group follows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.service import Service
 
 
 def assert_checked(cluster: EmbeddedCluster, service: Service, group: str) -> None:
-    """Every rebalance was published and checked: rules were kept, and members got their part."""
+    """Assert that every rebalance was published, followed the rules and gave members their part."""
     consumer = read_topic(cluster, service.topic("recommended-assignments"))
     try:
         records = [json.loads(one.value()) for one in consumer.consume(10_000, timeout=5)]
@@ -28,7 +28,7 @@ def assert_checked(cluster: EmbeddedCluster, service: Service, group: str) -> No
 def position_reports(
     cluster: EmbeddedCluster, service: Service, group: str, process: str, tasks: Collection[str]
 ) -> dict[str, list[Any]]:
-    """Return a process's position reports by task, the last of each its withdrawal (None)."""
+    """Return a process's position reports by task; the last of each is a tombstone (None)."""
     consumer = read_topic(cluster, service.topic("task-positions"))
     reports: dict[str, list[Any]] = {task: [] for task in tasks}
     try:

@@ -1,4 +1,4 @@
-"""An application with the follower, and what stands in for the service: recommendations by hand."""
+"""An application with the follower, and a stand-in for the service's recommendations."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from tests.support.kafka.topics import read_topic
 
 TOPICS = (RECOMMENDATIONS, APPLICATION_STATES, TASK_POSITIONS)
 SECONDS = 150.0
-#: What every application keeps, in records.
+#: The number of records in every application's state.
 RECORDS = 6_000
-#: Soon enough that a test sees many rebalances.
+#: Short enough that a test sees many rebalances.
 FOLLOW_UP_MS = 500
 FOLLOWER = {
     "task.assignor.class": "caughtup.FollowingTaskAssignor",
@@ -38,9 +38,9 @@ FOLLOWER = {
     "caughtup.follow.up.ms": str(FOLLOW_UP_MS),
     "caughtup.positions.interval.ms": "200",
     "num.standby.replicas": "0",
-    # Members learn from heartbeats that there is a rebalance.
+    # Members learn of a rebalance from heartbeats.
     "heartbeat.interval.ms": "200",
-    # Not given up: every rebalance looks again.
+    # Never reached: every rebalance requests another one.
     "caughtup.follow.ups": "1000000",
 }
 
@@ -87,7 +87,7 @@ class Following(ClosedOnExit):
         timestamp_ms: int = 0,
         headers: Mapping[str, bytes] | None = None,
     ) -> None:
-        """Write a recommendation: a record, bytes as they are, or None for a tombstone."""
+        """Write a recommendation: a record, raw bytes, or None for a tombstone."""
         value = record if record is None or isinstance(record, bytes) else json.dumps(record)
         self._producer.produce(
             with_prefix(RECOMMENDATIONS, self.prefix),
@@ -99,11 +99,11 @@ class Following(ClosedOnExit):
         assert self._producer.flush(30) == 0
 
     def publish_bomb(self, size: int) -> None:
-        """Write a few KB for the group that are this large once they are decompressed."""
+        """Write a batch of a few KB that decompresses to ``size`` bytes."""
         write_bomb(self._cluster, with_prefix(RECOMMENDATIONS, self.prefix), self.group, size)
 
     def states(self) -> list[dict[str, Any]]:
-        """Return every state that the application published so far."""
+        """Return every state that the application has published."""
         if self._consumer is None:
             self._consumer = read_topic(self._cluster, with_prefix(APPLICATION_STATES, self.prefix))
         while messages := self._consumer.consume(100, timeout=0.05):
@@ -113,7 +113,7 @@ class Following(ClosedOnExit):
     def wait_state(
         self, what: str, wanted: Callable[[dict[str, Any]], object], *, after: int | None = None
     ) -> dict[str, Any]:
-        """Wait for a published state; ``after`` are those to be passed over, else none are."""
+        """Wait for a published state that is not among ``after``."""
         first = after or 0
         deadline = time.monotonic() + SECONDS
         while True:
@@ -125,7 +125,7 @@ class Following(ClosedOnExit):
                 raise AssertionError(f"{what}: not in {SECONDS} s; last: {seen}")
 
     def wait_reason(self, reason: str) -> dict[str, Any]:
-        """Wait for a rebalance from now on that came to this."""
+        """Wait for a later rebalance with this reason."""
         return self.wait_state(
             reason, lambda s: s["outcome"]["reason"] == reason, after=len(self.states())
         )
@@ -134,7 +134,7 @@ class Following(ClosedOnExit):
         return self.application._instances[name].process.output()
 
     def wait_log(self, name: str, text: str) -> None:
-        """Wait until an instance has written this."""
+        """Wait until an instance's log has this text."""
         deadline = time.monotonic() + SECONDS
         while text not in self.log(name):
             assert time.monotonic() < deadline, f"{name} did not write: {text}"
@@ -147,7 +147,7 @@ class Following(ClosedOnExit):
 
 
 def start_with_state(cluster: EmbeddedCluster, following: Following, *names: str) -> None:
-    """Start instances side by side, and give them something to keep."""
+    """Start all instances at once, and write records for their state."""
     for name in names:
         following.application.start_instance(name, wait=False)
     for name in names:
@@ -157,7 +157,7 @@ def start_with_state(cluster: EmbeddedCluster, following: Following, *names: str
 
 
 def assert_nothing_failed(following: Following, *names: str) -> None:
-    """See that every instance runs, and that none was ever in an error."""
+    """Assert that every instance runs and none was ever in an error state."""
     for name in names:
         following.application.wait_running(name)
         log = following.log(name)
@@ -167,13 +167,13 @@ def assert_nothing_failed(following: Following, *names: str) -> None:
 
 
 def newest(following: Following) -> dict[str, Any]:
-    """Wait for another rebalance; nothing has changed but what the test does."""
+    """Wait for the state of the next rebalance."""
     count = len(following.states())
     return following.wait_state("another rebalance", lambda _: True, after=count)
 
 
 def write_bomb(cluster: EmbeddedCluster, topic: str, key: str, size: int) -> None:
-    """Write a record of this size which compresses to a thousandth of it."""
+    """Write a record of this size, which compresses to a thousandth."""
     limits = {"message.max.bytes": size + 1_000, "queue.buffering.max.kbytes": 1 << 20}
     producer = Producer({**cluster.client_config(), **limits, "compression.type": "gzip"})
     producer.produce(topic, bytes(size), key)
@@ -181,7 +181,7 @@ def write_bomb(cluster: EmbeddedCluster, topic: str, key: str, size: int) -> Non
 
 
 def scenario_of(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Make a scenario of a published state; what a client's lags leave out is the greatest."""
+    """Make a scenario of a published state; lags that it leaves out are the greatest."""
     greatest = state["greatest_lags"]
     return {
         "name": state["group"],
@@ -201,7 +201,7 @@ def scenario_of(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def recommend(state: Mapping[str, Any], *, decided_at_ms: int | None = None) -> dict[str, Any]:
-    """Recommend what caughtup would from a published state."""
+    """Return caughtup's recommendation for a published state."""
     scenario = scenario_of(state)
     decision = decide(parse_scenario(scenario)).to_dict()
     now = int(time.time() * 1000) if decided_at_ms is None else decided_at_ms

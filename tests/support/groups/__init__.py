@@ -1,1 +1,1 @@
-"""Groups as the records of ``__consumer_offsets`` that they leave, on every protocol."""
+"""Groups on every protocol, as records of ``__consumer_offsets``."""

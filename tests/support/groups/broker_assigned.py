@@ -1,4 +1,4 @@
-"""An application in a streams group (KIP-1071) of two instances, and a state that knows of it."""
+"""A streams group (KIP-1071) of two instances, and a state that has read it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TOPOLOGY = StreamsGroupTopology(
 
 
 def streams_group(standbys: int = 1) -> StreamsGroup:
-    """Instance ``a`` runs 0_0 and 0_1 of four tasks, ``b`` the others; each stands by for one more."""
+    """Return a group of four tasks: ``a`` runs 0_0 and 0_1, ``b`` the rest; each has one standby."""
     group = StreamsGroup()
     configs = {"num.standby.replicas": str(standbys)}
     metadata = StreamsGroupMetadata(4, 0, 1, configs, -1, -1)
@@ -63,7 +63,7 @@ def streams_group(standbys: int = 1) -> StreamsGroup:
 
 
 def state_of(group: StreamsGroup, partitions: int = 4) -> ClusterState:
-    """Return a state with the group, and with the ends of so many partitions of its topics."""
+    """Return a state with the group, and with the end offsets of its topics' partitions."""
     state = ClusterState("cluster-1", {})
     state.groups.streams["orders"] = group
     for number in range(partitions):

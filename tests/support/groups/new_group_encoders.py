@@ -1,4 +1,4 @@
-"""Encoders of the newer protocols' records, for the tests: caughtup only reads them."""
+"""Encoders of the newer protocols' records for tests; caughtup only decodes them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def new_group_key(key: NewGroupKey) -> bytes:
 def new_group_record(
     value: ConsumerGroupRecord | StreamsGroupRecord, unknown: Tags = NO_TAGS
 ) -> bytes:
-    """Write a value of version 0, with ``unknown`` tagged fields in each of its structures."""
+    """Encode a value of version 0, with ``unknown`` tagged fields in each structure."""
     return VERSION_0 + b"".join(_fields(value, unknown))
 
 

@@ -1,4 +1,4 @@
-"""Groups on the new protocols, of one member each, in the records that a coordinator keeps of them."""
+"""Groups of one member on the new protocols, as their coordinator's records."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from caughtup.models.wire.streams_group_records import (
 from caughtup.models.wire.streams_group_topology import StreamsGroupTopology, Subtopology, TopicInfo
 from tests.support.groups.new_group_encoders import new_group_key, new_group_record
 
-#: What the one member of such a group is called, and its process.
+#: The id of the only member, and of its process.
 MEMBER = "m"
 PROCESS = "5f2c6a4e-0000-4000-8000-000000000001"
 
@@ -42,9 +42,9 @@ PROCESS = "5f2c6a4e-0000-4000-8000-000000000001"
 def consumer_group(
     group: str, topic: str, topic_id: bytes, *, regex: str | None = None
 ) -> list[Record]:
-    """Return the records of a group whose member holds partitions 0 and 1 of a topic.
+    """Return the records of a group whose member has partitions 0 and 1 of a topic.
 
-    ``regex``: what it subscribes with, and has been resolved to the topic.
+    ``regex``: its subscription, which was resolved to the topic.
     """
     metadata, member, current, resolved = (
         RecordType.CONSUMER_GROUP_METADATA,
@@ -73,7 +73,7 @@ def consumer_group(
 def streams_group(
     group: str, topic: str, changelog: str, *, configs: Mapping[str, str] | None = None
 ) -> list[Record]:
-    """Return the records of an application whose member runs tasks 0 and 1 of a topic, with state."""
+    """Return the records of an application whose member runs stateful tasks 0 and 1 of a topic."""
     store = TopicInfo(changelog, 0, 0, {})
     topology = Subtopology("0", (topic,), (), (store,), (), (), ())
     tasks = (TaskIds("0", (0, 1)),)
@@ -95,7 +95,7 @@ def streams_group(
 def streams_member(
     group: str, held: StreamsGroupCurrentMemberAssignment, process: str = PROCESS
 ) -> list[Record]:
-    """Return the records of a member of an application, and of what it holds."""
+    """Return the records of an application's member and its assignment."""
     member, current = (
         RecordType.STREAMS_GROUP_MEMBER_METADATA,
         RecordType.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT,

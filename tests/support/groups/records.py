@@ -1,4 +1,4 @@
-"""Records of ``__consumer_offsets`` in few words: of groups of plain consumers, and of commits."""
+"""Short constructors of ``__consumer_offsets`` records: consumer groups and commits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support import wire
 
 GROUP = "orders"
 SOURCE = "orders-in"
-#: When the first generation began, in ms.
+#: The time of the first generation, in ms.
 START_MS = 1_732_000_000_000
 
 
@@ -27,7 +27,7 @@ def group_member(
     assignment: ConsumerAssignment,
     host: str = "/127.0.0.1",
 ) -> GroupMember:
-    """A member as the coordinator writes it; its member id is its client id."""
+    """Return a member as the coordinator writes it; its member id is its client id."""
     return GroupMember(
         member_id=client_id,
         group_instance_id=None,
@@ -46,7 +46,7 @@ def consumer_generation(
     group: str = GROUP,
     protocol: str = "range",
 ) -> Record:
-    """The record of a group of plain consumers. ``owners``: client id → its partitions."""
+    """Return a consumer group's record. ``owners``: client id → its partitions."""
     metadata = GroupMetadata(
         protocol_type="consumer",
         generation=number,
@@ -78,7 +78,7 @@ def commit(
     at_ms: int = 0,
     topic_id: bytes | None = None,
 ) -> Record:
-    """The record of a committed offset, of the version that has the topic's id if there is one.
+    """Return a committed offset's record, of version 4 with a topic id and else of version 3.
 
     Without an offset it is a tombstone.
     """

@@ -1,4 +1,4 @@
-"""Generations of a Kafka Streams application in few words, sent through the bytes of the wire."""
+"""Short constructors of a Kafka Streams application's generations, encoded and decoded."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ RUNNING = -2
 
 
 def process(number: int) -> ProcessId:
-    """Name a process by a small number."""
+    """Return a process id from a small number."""
     return ProcessId.of(number)
 
 
 @dataclass(frozen=True)
 class Member:
-    """A stream thread: what it says when it joins, and what the leader gives it.
+    """A stream thread: its subscription and its assignment.
 
-    Tasks are written ``0_1``. ``owned`` are the tasks whose partitions it holds when it joins,
-    ``sums`` its offset sums. ``user_data`` replaces what a Streams member would say.
+    Tasks are written ``0_1``. ``owned`` are the tasks whose partitions it has when it joins,
+    ``sums`` its offset sums. ``user_data`` replaces a Streams member's user data.
     """
 
     name: str
@@ -60,7 +60,7 @@ def generation(
     at_ms: int = START_MS,
     version: int = 11,
 ) -> Record:
-    """The record of a completed generation. ``sources``: source topic → subtopology."""
+    """Return a completed generation's record. ``sources``: source topic → subtopology."""
     topics = {SOURCE: 0} if sources is None else sources
     metadata = GroupMetadata(
         protocol_type="consumer",
@@ -91,7 +91,7 @@ def _group_member(member: Member, topics: Mapping[str, int], version: int) -> Gr
     assignment = AssignmentInfo(
         version=version,
         commonly_supported_version=version,
-        # A task stands once for each of its partitions, in their order.
+        # A task is listed once for each of its partitions, in their order.
         active=tuple(TaskId.parse(task) for _, task in given),
         standby={TaskId.parse(t): _sources(t, topics) for t in member.standby},
         active_by_host={},
@@ -118,7 +118,7 @@ def _sources(task: str, topics: Mapping[str, int]) -> tuple[TopicPartition, ...]
     )
 
 
-# An instance joins the one that runs everything: it warms up, takes over, and then has it.
+# An instance joins one that runs everything: it warms up, takes over, then runs the task.
 WARMING = (
     Member("a", 1, ("0_0", "0_1"), {"0_0": RUNNING, "0_1": RUNNING}, ("0_0", "0_1"), (), START_MS),
     Member("b", 2, standby=("0_1",)),

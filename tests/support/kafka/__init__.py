@@ -1,1 +1,1 @@
-"""What a test reads from a real cluster, and what goes on beside it."""
+"""Readers of a real cluster, and what runs beside it during a test."""

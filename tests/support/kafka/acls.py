@@ -1,4 +1,4 @@
-"""ACLs: what users of a cluster may do."""
+"""ACLs for users of a cluster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ READ, WRITE, CREATE, DESCRIBE, ALL = (
 
 
 class Allowed(NamedTuple):
-    """A right: operations on a resource."""
+    """A right: allowed operations on a resource."""
 
     kind: ResourceType
     name: str
@@ -32,7 +32,7 @@ class Allowed(NamedTuple):
     pattern: ResourcePatternType = LITERAL
 
     def bindings(self, user: str) -> list[AclBinding]:
-        """Return the ACLs that give it to a user."""
+        """Return the ACLs that give the right to a user."""
         return [
             AclBinding(
                 self.kind,
@@ -48,17 +48,17 @@ class Allowed(NamedTuple):
 
 
 def topic(name: str, *operations: AclOperation) -> Allowed:
-    """Return the right to do something with a topic."""
+    """Return the right to some operations on a topic."""
     return Allowed(ResourceType.TOPIC, name, operations)
 
 
 def prefixed(kind: ResourceType, prefix: str, *operations: AclOperation) -> Allowed:
-    """Return the right to do something with all that begins with a prefix."""
+    """Return the right to some operations on all resources with a prefix."""
     return Allowed(kind, prefix, operations, PREFIXED)
 
 
 def allow(admin: AdminClient, user: str, *rights: Allowed) -> None:
-    """Give rights to a user, and wait until the controller has them."""
+    """Give rights to a user, and wait until the controller has the ACLs."""
     bindings = [binding for right in rights for binding in right.bindings(user)]
     for created in admin.create_acls(bindings).values():
         created.result(30)

@@ -1,4 +1,4 @@
-"""Work that goes on in a thread while a test does something else."""
+"""Work in a background thread during a test."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def in_background(work: Callable[[threading.Event], None]) -> Iterator[None]:
-    """Run ``work`` in a thread until the block is left; the event tells it to end."""
+    """Run ``work`` in a thread until the context is left; the event asks it to end."""
     over = threading.Event()
     thread = threading.Thread(target=work, args=(over,))
     thread.start()

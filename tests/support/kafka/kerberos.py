@@ -1,4 +1,4 @@
-"""A realm of Kerberos on loopback, by Debian's own key server: users, services and their keytabs."""
+"""A Kerberos realm on loopback, with Debian's own key server: users, services and keytabs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ kdc_tcp_listen = 127.0.0.1:{port}
 
 
 def lacking() -> str | None:
-    """Return what of Kerberos isn't on this machine, None if all is."""
+    """Return the Kerberos programs that this machine lacks; None if it has all."""
     absent = [name for name in _PROGRAMS if shutil.which(name, path=_SBIN) is None]
     if not absent:
         return None
@@ -64,7 +64,7 @@ class Realm:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a client needs to find the realm, and the tickets that it has."""
+        """The environment with which a client finds the realm and its tickets."""
         return {"KRB5_CONFIG": str(self.config), "KRB5CCNAME": f"FILE:{self.cache}"}
 
     def __enter__(self) -> Self:
@@ -86,14 +86,14 @@ class Realm:
         self._process.kill()
 
     def keytab(self, principal: str) -> Path:
-        """Make a principal, and return the file that has its keys."""
+        """Create a principal, and return its keytab file."""
         path = self._directory / f"{principal.replace('/', '-')}.keytab"
         self._run("kadmin.local", "-r", REALM, "-q", f"addprinc -randkey {principal}")
         self._run("kadmin.local", "-r", REALM, "-q", f"ktadd -k {path} {principal}")
         return path
 
     def get_ticket(self, principal: str, keytab: Path) -> None:
-        """Log in as a principal does from its keytab."""
+        """Log in as a principal from its keytab."""
         self._run("kinit", "-k", "-t", str(keytab), f"{principal}@{REALM}")
 
     def _answers(self) -> bool:

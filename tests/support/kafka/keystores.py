@@ -1,4 +1,4 @@
-"""Certificates: a broker's, and a client's in every form in which operators have one."""
+"""Certificates of a broker, and of a client in every supported form."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def as_pkcs8(key: bytes) -> bytes:
 
 
 def client_files(issued: trustme.LeafCert, directory: Path) -> tuple[Path, Path]:
-    """Write the certificate's chain and its key, and return where."""
+    """Write the certificate's chain and its key, and return their paths."""
     chain, key = directory / "client.crt", directory / "client.key"
     chain.write_bytes(b"".join(blob.bytes() for blob in issued.cert_chain_pems))
     issued.private_key_pem.write_to_path(key)
@@ -48,7 +48,7 @@ def client_files(issued: trustme.LeafCert, directory: Path) -> tuple[Path, Path]
 
 
 def keystore(issued: trustme.LeafCert, directory: Path, password: str = PASSWORD) -> Path:
-    """Write key and certificates as PKCS #12, and return where."""
+    """Write key and certificates as PKCS #12, and return the path."""
     path = directory / "client.p12"
     chain = [load_pem_x509_certificate(blob.bytes()) for blob in issued.cert_chain_pems]
     path.write_bytes(
@@ -64,7 +64,7 @@ def keystore(issued: trustme.LeafCert, directory: Path, password: str = PASSWORD
 
 
 def client_forms(issued: trustme.LeafCert, directory: Path) -> dict[str, dict[str, str]]:
-    """Return the properties of each form, by what it is called."""
+    """Return the properties of each form, by the form's name."""
     chain, key = client_files(issued, directory)
     return {
         "PEM files": {"ssl.certificate.location": str(chain), "ssl.key.location": str(key)},

@@ -1,4 +1,4 @@
-"""What listens where a broker is expected: silent, something else, or TLS with any certificate."""
+"""Servers in place of a broker: silent, of another protocol, or TLS with any certificate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import trustme
 
 @contextmanager
 def listening(serve: Callable[[socket.socket], None]) -> Iterator[str]:
-    """Yield the address of a server that does this with each connection, on a thread of its own."""
+    """Yield the address of a server that calls ``serve`` with each connection, in its own thread."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(0.1)
         over = threading.Event()
@@ -43,17 +43,17 @@ def listening(serve: Callable[[socket.socket], None]) -> Iterator[str]:
 
 
 def silent(connection: socket.socket) -> None:
-    """Take a connection and never say anything."""
+    """Accept a connection and never answer."""
 
 
 def closing(connection: socket.socket) -> None:
-    """Read something and close."""
+    """Read some bytes and close."""
     connection.recv(1)
     connection.close()
 
 
 def web_server(connection: socket.socket) -> None:
-    """Answer as a web server does that gets what it doesn't understand."""
+    """Answer like a web server that gets a malformed request."""
     connection.recv(1)
     connection.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
     connection.close()
@@ -62,7 +62,7 @@ def web_server(connection: socket.socket) -> None:
 def before(
     address: str, certificate: trustme.LeafCert, client_authority: trustme.CA | None = None
 ) -> Callable[[socket.socket], None]:
-    """Return what speaks TLS with a certificate before a broker, as a load balancer does."""
+    """Return a TLS proxy with a certificate in front of a broker, like a load balancer."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     certificate.configure_cert(context)
     if client_authority is not None:

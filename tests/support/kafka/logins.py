@@ -1,4 +1,4 @@
-"""A cluster with every login but Kerberos, an authorizer, and an ear at each connection's first bytes."""
+"""A cluster with every login but Kerberos, an authorizer, and relays that see each connection."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ from tests.support.kafka.listeners import listening
 from tests.support.kafka.tokens import AUDIENCE, ISSUER, TokenEndpoint
 
 PASSWORD = "of the user: hunter2"
-#: A user with a password of PLAIN's as well, which has to be known when the broker starts.
+#: A user who also has a PLAIN password, which the broker must know when it starts.
 USER = "caughtup"
-#: What a connection with TLS begins with: a record of a handshake, TLS 1.0 to 1.3.
+#: The first bytes of a TLS connection: a handshake record, TLS 1.0 to 1.3.
 CLIENT_HELLO = b"\x16\x03"
-#: Every way to log in but Kerberos: mechanisms of SASL, and forms of a client's certificate.
+#: Every login but Kerberos: SASL mechanisms, and forms of a client's certificate.
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 CERTIFICATES = ("PEM files", "inline PEM", "PKCS #12")
 _OAUTH = "org.apache.kafka.common.security.oauthbearer"
 
 
 class Login(NamedTuple):
-    """Where and how to connect."""
+    """A listener's address, and the properties to log in there."""
 
     bootstrap_servers: str
     kafka: Mapping[str, str]
 
 
 class Guarded(EmbeddedCluster):
-    """One broker: SASL_SSL with passwords and tokens, and SSL that wants a certificate.
+    """One broker: SASL_SSL with passwords and tokens, and SSL that requires a client certificate.
 
-    Clients reach both through relays, which note what each connection begins with (``hellos``).
-    Tokens are ``tokens``' to issue, certificates ``authority``'s. The users' names are what ACLs
-    are for, however they log in.
+    Clients reach both through relays, which record the first bytes of each connection (``hellos``).
+    ``tokens`` issues tokens, ``authority`` certificates. ACLs are for users' names, whichever login
+    they use.
     """
 
     def __init__(
@@ -80,13 +80,13 @@ class Guarded(EmbeddedCluster):
 
     @property
     def bootstrap_servers(self) -> str:
-        """The listener with SASL, through its relay."""
+        """The SASL listener's address, through its relay."""
         return self._relayed["sasl"]
 
     def login(self, mechanism: str, user: str, directory: Path) -> Login:
-        """Return how a user logs in: by a mechanism of SASL, or a form of certificate.
+        """Return a user's login by a SASL mechanism or a form of certificate.
 
-        Makes a user known who has a password.
+        Creates the password of a user who needs one.
         """
         common = {"ssl.ca.location": str(self.tls.authority)}
         if mechanism in CERTIFICATES:
@@ -105,22 +105,22 @@ class Guarded(EmbeddedCluster):
         return Login(self.bootstrap_servers, common | named)
 
     def admin(self) -> AdminClient:
-        """Return a client that may do everything; hold it while it is asked."""
+        """Return a client with all rights; keep a reference to it while it is used."""
         return AdminClient({"bootstrap.servers": self.internal_bootstrap_servers, "log_level": 0})
 
     def unencrypted(self) -> list[bytes]:
-        """Return what connections began with that aren't encrypted."""
+        """Return the first bytes of unencrypted connections."""
         every = [hello for hellos in self.hellos.values() for hello in hellos]
         return [hello for hello in every if not hello.startswith(CLIENT_HELLO)]
 
     def start(self) -> None:
-        """Start it. Kafka asks for keys only where a property of Java's allows it to."""
+        """Start the broker. Kafka fetches keys only from URLs that a Java property allows."""
         allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={self.tokens.keys_url}"
         with patch.dict(os.environ, {"JAVA_TOOL_OPTIONS": allowed}):
             super().start()
 
     def close(self) -> None:
-        """End broker and relays."""
+        """End the broker and the relays."""
         super().close()
         self._relays.close()
 
@@ -185,7 +185,7 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
 
 
 class LoggedIn:
-    """What a service needs of a cluster that it logs in to: the cluster, but for how that is done."""
+    """A cluster as a service needs it, with the properties of a login."""
 
     def __init__(self, cluster: Guarded, login: Login) -> None:
         self.processes = cluster.processes

@@ -1,4 +1,4 @@
-"""A cluster with TLS, SASL and ACLs, a user for each right that may be lacking, and commands."""
+"""A cluster with TLS, SASL and ACLs, a user without each right, and commands."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ OWN = "caughtup"
 OFFSETS = topic("__consumer_offsets", READ)
 GROUP = prefixed(ResourceType.GROUP, OWN, READ)
 SERVICE_TOPICS = prefixed(ResourceType.TOPIC, OWN, CREATE, READ, WRITE)
-#: Without it, the end offsets and so the lag of groups on these topics are unknown.
+#: Without this right, the end offsets, and so the lag, of groups on these topics are unknown.
 TOPICS = topic("*", DESCRIBE)
-#: Without it, reassignments are unknown.
+#: Without this right, reassignments are unknown.
 CLUSTER = Allowed(ResourceType.BROKER, "kafka-cluster", (DESCRIBE,))
 FEWEST = (OFFSETS, GROUP, SERVICE_TOPICS, TOPICS, CLUSTER)
 
-#: Users by what they lack of the fewest.
+#: User → the rights of the minimal set that it lacks.
 LACKING = {
     "nothing": (),
     "everything": FEWEST,
@@ -55,7 +55,7 @@ INSTEAD = {
 
 @contextmanager
 def secured_cluster(tls: Tls) -> Iterator[EmbeddedCluster]:
-    """TLS, passwords and an authorizer; a user for each lack, and a group's commit at 4 of 10."""
+    """Start a cluster with TLS, passwords, an authorizer, these users, and a commit at 4 of 10."""
     users = {name: f"{PASSWORD} {name}" for name in ("admin", *LACKING)}
     security = Security("sasl_ssl", users, authorizer=True, tls=tls)
     scram = {
@@ -95,7 +95,7 @@ def run(
 
 
 def run_all(secure: EmbeddedCluster, directory: Path, **properties: str) -> list[Ran]:
-    """Run every command as the user with the fewest ACLs, at once: they mostly wait."""
+    """Run every command at the same time as the user with the fewest ACLs."""
     with ThreadPoolExecutor() as threads:
         running = [
             threads.submit(run, secure, directory, "nothing", command, **properties)

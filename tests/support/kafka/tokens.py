@@ -1,4 +1,4 @@
-"""An endpoint of tokens, as an identity provider has it: signed tokens, and the keys to check them."""
+"""A token endpoint like an identity provider's: signed tokens, and the keys to verify them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ ISSUER, AUDIENCE = "https://tokens.example.com", "kafka"
 class TokenEndpoint:
     """Issues tokens to clients by their secrets, on loopback. A context manager.
 
-    ``clients`` are secrets by client id, which is what a token is issued to (``sub``).
-    ``refusing``: the status with which it answers everybody; ``seconds``: how long tokens are good.
-    ``asked`` are the requests so far: client ids, and what else they sent.
+    ``clients`` are secrets by client id, which is the token's subject (``sub``). ``refusing``: the
+    status of every answer, if set; ``seconds``: a token's lifetime. ``asked`` are the requests so
+    far: client ids and other fields.
     """
 
     def __init__(self, clients: dict[str, str], seconds: float = 3600.0) -> None:
@@ -38,16 +38,16 @@ class TokenEndpoint:
 
     @property
     def url(self) -> str:
-        """Where tokens are asked for."""
+        """The URL of the token endpoint."""
         return f"http://127.0.0.1:{self._port}/token"
 
     @property
     def keys_url(self) -> str:
-        """Where a broker gets the keys that tokens are signed with."""
+        """The URL of the keys with which a broker verifies tokens."""
         return f"http://127.0.0.1:{self._port}/keys"
 
     def start(self) -> None:
-        """Listen, at the port it had before if it was stopped; does nothing while it does."""
+        """Listen, after a stop at the same port; does nothing while it listens."""
         if self._server is not None:
             return
         endpoint = self
@@ -64,7 +64,7 @@ class TokenEndpoint:
                 self._say(*endpoint.decide(self.headers.get("Authorization", ""), form))
 
             def log_message(self, *_: object) -> None:
-                """Say nothing."""
+                """Log nothing."""
 
             def _say(self, status: int, body: dict[str, Any]) -> None:
                 data = json.dumps(body).encode()
@@ -94,7 +94,7 @@ class TokenEndpoint:
         self.stop()
 
     def properties(self, client: str, **more: str) -> dict[str, str]:
-        """Return librdkafka's properties of a login as a client."""
+        """Return librdkafka's properties of a client's login."""
         oauth = {
             "method": "oidc",
             "client.id": client,
@@ -107,7 +107,7 @@ class TokenEndpoint:
         }
 
     def decide(self, authorization: str, form: dict[str, list[str]]) -> tuple[int, dict[str, Any]]:
-        """Return status and answer for a request."""
+        """Return the status and answer of a request."""
         said = base64.b64decode(authorization.removeprefix("Basic ")).decode()
         client, _, secret = said.partition(":")
         self.asked.append((client, form))
@@ -136,7 +136,7 @@ class TokenEndpoint:
         return f"{signed}.{_encoded(signature)}"
 
     def public_key(self) -> dict[str, str]:
-        """Return the key to check signatures with, as a JWK."""
+        """Return the key to verify signatures with, as a JWK."""
         numbers = self._key.public_key().public_numbers()
         return {
             "kty": "RSA",
@@ -150,7 +150,7 @@ class TokenEndpoint:
 
 @contextmanager
 def away(endpoint: TokenEndpoint) -> Iterator[None]:
-    """Have an endpoint be down for a while."""
+    """Stop an endpoint inside the context."""
     endpoint.stop()
     try:
         yield

@@ -1,4 +1,4 @@
-"""Topics of a real cluster: one that a group reads, and how a test does, never as a member."""
+"""Topics of a real cluster: one that a group has read, and reading without a group."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from tests.support.service import commit
 
 _SECONDS = 30.0
-#: What a topic answers with that was just made, or made anew.
+#: The errors for a topic that was just created or recreated.
 _NO_LEADER = (
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
@@ -31,7 +31,7 @@ _NO_LEADER = (
 def words_read(
     cluster: EmbeddedCluster, records: int, committed: int, group: str = "readers"
 ) -> dict[str, object]:
-    """Make a topic of so many records, up to one of which a group has read; return its labels."""
+    """Make a topic of ``records`` records and a group's commit on it; return the metrics' labels."""
     create_topics(cluster, {"words": 1})
     produce(cluster, "words", records)
     commit(cluster, group, "words", committed)
@@ -39,8 +39,8 @@ def words_read(
 
 
 def write_offsets(cluster: EmbeddedCluster, partition: int, *records: Record) -> None:
-    """Write records as they are to a partition of ``__consumer_offsets``."""
-    # To an internal topic brokers let nobody else produce.
+    """Write raw records to a partition of ``__consumer_offsets``."""
+    # Brokers let no other client id produce to an internal topic.
     producer = Producer({**cluster.client_config(), "client.id": "__admin_client"})
     for key, value in records:
         producer.produce(CONSUMER_OFFSETS, value, key, partition=partition)
@@ -58,7 +58,7 @@ def read_topic(
 
 
 def whole_topic(cluster: EmbeddedCluster, topic: str) -> list[Message]:
-    """Return all records of a topic's only partition, what compaction would drop included."""
+    """Return all records of a topic's only partition, also those that compaction would remove."""
     consumer = read_topic(cluster, topic, {"enable.partition.eof": True})
     found: list[Message] = []
     try:
@@ -76,7 +76,7 @@ def whole_topic(cluster: EmbeddedCluster, topic: str) -> list[Message]:
 
 
 def log_end(cluster: EmbeddedCluster, topic: str, partition: int = 0) -> int:
-    """Return the log end offset of a partition; 0 while it has no leader that answers."""
+    """Return the log end offset of a partition; 0 while it has no leader."""
     consumer = Consumer({**cluster.client_config(), "group.id": "reads-only"})
     try:
         place = TopicPartition(topic, partition)

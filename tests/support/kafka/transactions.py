@@ -1,4 +1,4 @@
-"""Transactions of a real cluster: their producers hear of their end before the logs have it."""
+"""Transactions of a real cluster, whose markers are written after producers' calls return."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.service import wait_for
 
 
 def transactional(cluster: EmbeddedCluster) -> Producer:
-    """Return a producer whose transactions begin after all that came before it."""
+    """Return a producer whose transactions begin after all earlier records."""
     producer = Producer({**cluster.client_config(), "transactional.id": uuid.uuid4().hex})
     producer.init_transactions(30)
     return producer
@@ -27,7 +27,7 @@ def commit_in_transaction(producer: Producer, group: str, offsets: list[TopicPar
 
 
 def wait_markers(cluster: EmbeddedCluster, *partitions: TopicPartition) -> None:
-    """Wait until no transaction is open on partitions, nor on any of the offsets topic."""
+    """Wait until no transaction is open on the partitions or the offsets topic."""
     admin = AdminClient(cluster.client_config())
     wait_for("the transaction's markers", lambda: _is_decided(admin, partitions))
 

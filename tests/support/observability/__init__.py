@@ -1,1 +1,1 @@
-"""Prometheus, Alertmanager, the web server and a scene to look at, for tests of what operators see."""
+"""Prometheus, Alertmanager, the web server and a scene, for tests of what operators see."""

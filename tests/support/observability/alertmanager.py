@@ -1,4 +1,4 @@
-"""A real Alertmanager on loopback, with our own routes and inhibition, and who it tells."""
+"""A real Alertmanager on loopback, with our own routes and inhibition, and its receivers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONFIG = ROOT / "prometheus" / "alertmanager.yml"
 
 
 class Webhook(ClosedOnExit):
-    """Keeps what Alertmanager posts; ``told`` holds each alert of each message, oldest first.
+    """Keeps Alertmanager's notifications; ``told`` has each alert of each message, oldest first.
 
     An alert is Alertmanager's own object, with ``receiver``: the path that it was posted to.
     """
@@ -65,7 +65,7 @@ class Webhook(ClosedOnExit):
 class Alertmanager:
     """Sends to ``webhook``; it ends with ``processes``.
 
-    Its configuration is prometheus/alertmanager.yml with that address and no waiting.
+    Its configuration is prometheus/alertmanager.yml with that address and no delays.
     """
 
     def __init__(self, processes: Processes, webhook: str, directory: Path) -> None:
@@ -97,7 +97,7 @@ class Alertmanager:
         self._call("api/v2/alerts", json.dumps([{"labels": labels} for labels in alerts]).encode())
 
     def alerts(self) -> list[dict[str, Any]]:
-        """Return the alerts that it knows, with what inhibits each (``status.inhibitedBy``)."""
+        """Return its current alerts, with the alerts that inhibit each (``status.inhibitedBy``)."""
         known: list[dict[str, Any]] = json.loads(self._call("api/v2/alerts"))
         return known
 

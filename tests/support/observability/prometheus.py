@@ -23,9 +23,9 @@ SCRAPE_SECONDS = 1
 class Prometheus:
     """Scrapes ``target`` (host:port) every second; it ends with ``processes``.
 
-    Its configuration is prometheus/prometheus.yml with that target and shorter intervals; alerts
-    go to ``alertmanager`` (host:port), where one is given, by the rules in ``rules``. ``job`` is
-    added to the scrape job.
+    Its configuration is prometheus/prometheus.yml with that target and shorter intervals; alerts of
+    the rules in ``rules`` go to ``alertmanager`` (host:port), if given. ``job`` is added to the
+    scrape job.
     """
 
     def __init__(
@@ -58,16 +58,16 @@ class Prometheus:
         wait_until_served(self._process, lambda: self._get("-/ready"))
 
     def instant(self, expression: str, at: float) -> list[Any]:
-        """Return an expression's result as of a moment (seconds)."""
+        """Return an expression's result at a time (s)."""
         return list(self.api("query", query=expression, time=str(at))["result"])
 
     def over(self, expression: str, start: float, end: float) -> list[Any]:
-        """Return an expression's result over a time (seconds), a value a second."""
+        """Return an expression's result over a time range (s), one value a second."""
         asked = {"query": expression, "start": str(start), "end": str(end), "step": "1"}
         return list(self.api("query_range", **asked)["result"])
 
     def api(self, path: str, **parameters: str) -> Any:
-        """Call the HTTP API; fails with what Prometheus says when it refuses."""
+        """Call the HTTP API; fails with Prometheus' message when it refuses."""
         try:
             answer = json.loads(self._get(f"api/v1/{path}?{urllib.parse.urlencode(parameters)}"))
         except urllib.error.HTTPError as error:
@@ -77,8 +77,8 @@ class Prometheus:
         return answer["data"]
 
     def scraped_after(self, moment: float) -> bool:
-        """Return whether a scrape that began after a moment (seconds) has gone through."""
-        # Of anything but a plain selector, timestamp() gives the moment of the question.
+        """Return whether a scrape that began after a time (s) has completed."""
+        # Except for a plain selector, timestamp() returns the time of the query.
         up = 'up{job="caughtup"}'
         stamped = self.instant(f"timestamp({up}) and {up} == 1", time.time())
         return any(float(row["value"][1]) > moment for row in stamped)

@@ -1,4 +1,4 @@
-"""A cluster on which everything happens at once that operators look at, beside the real service."""
+"""A cluster with every condition that operators look at, beside the real service."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ SECONDS = 120.0
 ORDERS = 5_000
 MORE_ORDERS = 500
 PARCELS = TopicPartition("parcels", 0)
-#: A partition whose movement is over.
+#: A partition whose reassignment has ended.
 LETTERS = TopicPartition("letters", 0)
 PAYMENTS = "payments"
-#: A group that reads and never commits, while a transaction is open on what it reads.
+#: A group without commits, which reads a topic with an open transaction.
 AUDIT = "payments-audit"
-#: Groups on one topic: one reads more slowly than is written, one went back.
+#: Groups on one topic: one reads more slowly than is written, one was rewound.
 LEDGER, SLOW, REPLAY = "ledger", "ledger-slow", "ledger-replay"
-#: A query of Spark that isn't one of the data pipeline's.
+#: A Spark query that isn't one of the data pipeline's.
 QUERY = "ledger-query"
 #: A stream of the data pipeline.
 STREAM = "history"
@@ -57,11 +57,11 @@ _LETTERS = 1_000
 
 
 class Scene(ClosedOnExit):
-    """Warm-ups, a throttled reassignment, an outage that is over, a record nobody can read.
+    """Warm-ups, a throttled reassignment, a past outage, and an unreadable record.
 
-    Also an open transaction and a group without a commit. ``began`` and ``set_at`` (seconds): all
-    of it happened in between, and was scraped twice. ``warm_ups`` of the third instance are left
-    then: one, or two. A context manager; ``set`` begins it.
+    Also an open transaction and a group without a commit. All of it happened between ``began`` and
+    ``set_at`` (s), and was scraped twice. One or two ``warm_ups`` of the third instance remain
+    then. A context manager; ``set`` begins it.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -84,7 +84,7 @@ class Scene(ClosedOnExit):
         return self._prometheus
 
     def set(self) -> None:
-        """Make everything happen, and wait until the service and Prometheus have seen it."""
+        """Create all conditions, and wait until the service and Prometheus have seen them."""
         self.began = time.time()
         stage = self.stage
         stage.start_cluster()
@@ -109,9 +109,9 @@ class Scene(ClosedOnExit):
         self.set_at = time.time()
 
     def _stands_still(self) -> bool:
-        """Await two scrapes; tell whether they saw the same generation at rest.
+        """Await two scrapes; return whether both saw the same stable generation.
 
-        On a machine that is too busy an instance may lose its membership and join once more.
+        On a busy machine an instance may lose its membership and join again.
         """
         before = self._view().get("generation")
         for _ in range(2):
@@ -156,12 +156,12 @@ class Scene(ClosedOnExit):
         for step in range(1, 8):
             produce(self.stage.cluster, LEDGER, 100)
             commit(self.stage.cluster, SLOW, LEDGER, 5 * step)
-            time.sleep(0.5)  # the group's rhythm, in which it is to be seen
+            time.sleep(0.5)  # the group's commit interval
         series = f'caughtup_group_catchup_eta_seconds{{[^}}]*group="{SLOW}"[^}}]*}} [+]Inf'
         self._wait("a group that never catches up", lambda: re.search(series, self.stage.metrics()))
 
     def _queries_of_spark(self) -> None:
-        """Lay out the checkpoint of a query with a batch in flight, and one that can't be read."""
+        """Write the checkpoint of a query with a batch in flight, and an unreadable one."""
         at_ms = round(time.time() * 1000)
         query = Checkpoint(self.directory / "checkpoints" / QUERY)
         for number in range(3):
@@ -172,7 +172,7 @@ class Scene(ClosedOnExit):
         self._wait("the query", lambda: f"spark:{QUERY}" in self.stage.metrics())
 
     def _unreadable_record(self) -> None:
-        """Write a commit that is cut off, where the brokers keep neither group."""
+        """Write a truncated commit to a partition of the log without these groups."""
         taken = {
             offsets_partition(group, _OFFSETS_PARTITIONS)
             for group in (APPLICATION, AUDIT, SLOW, REPLAY, "caughtup")
@@ -183,7 +183,7 @@ class Scene(ClosedOnExit):
         write_offsets(self.stage.cluster, free, cut_off, future)
 
     def _catch_up_rate(self) -> None:
-        """Write a rate as the job on Spark does: how fast a changelog grows isn't known yet."""
+        """Write a rate record like the Spark job's, with an unknown growth of the changelog."""
         partition = TopicPartition(f"{APPLICATION}-counts-changelog", 0)
         unknown = WindowRate(None, None, 0)
         windows = tuple(RateWindow(each, unknown, unknown) for each in WINDOWS_SECONDS)
@@ -194,7 +194,7 @@ class Scene(ClosedOnExit):
         assert producer.flush(30) == 0
 
     def _stream(self) -> None:
-        """Publish a stream's progress as a job on Spark would."""
+        """Publish a stream's progress like a Spark job."""
         batch = {"batch": 2, "batch_seconds": 4.5, "rows": 900, "rows_per_second": 200.0}
         known = {"offsets_behind": 70, "quarantined": 1, "state_rows": 12}
         record = encode_progress("running", {"trigger_seconds": 600.0, **batch, **known})
@@ -204,7 +204,7 @@ class Scene(ClosedOnExit):
         self._wait("the stream to be shown", lambda: self.stage.page()["streams"])
 
     def _reassignments(self) -> None:
-        """Move a partition to its end, and another one so slowly that it stays on its way."""
+        """Complete one reassignment, and start another that is too slow to end."""
         cluster = self.stage.cluster
         self._throttled_move(LETTERS, _LETTERS)
         self._wait("the first reassignment", lambda: self._moving(LETTERS))
@@ -223,7 +223,7 @@ class Scene(ClosedOnExit):
         reassigner(cluster.bootstrap_servers)(partition, [3 - leader])
 
     def _moving(self, partition: TopicPartition) -> dict[str, Any]:
-        """Return what the page says of a partition that is being reassigned; empty if it isn't."""
+        """Return the page's view of a partition in movement; empty if it isn't."""
         rows = self.stage.page()["reassignments"]
         return next((r for r in rows if (r["topic"], r["partition"]) == partition), {})
 
@@ -231,14 +231,14 @@ class Scene(ClosedOnExit):
         """Start a third instance: its copies are warm-ups, and a probing rebalance is due."""
         self.stage.application.start_instance("orders-c")
         self._wait("warm-ups", self._is_warming)
-        # Only a task that processes again is known to have been restored.
+        # Only a task that is processed again is known to be restored.
         produce(self.stage.cluster, self.stage.application.source, MORE_ORDERS, keys=500)
         self._wait("actives at work", lambda: not self._copies("restoring"))
 
     def _is_warming(self) -> bool:
-        """Return whether copies warm up and no active restores: the two-step rebalance is over.
+        """Return whether copies warm up and no active restores, after the two-step rebalance.
 
-        Two are begun. One may be caught up when the second step comes, and takes its task over.
+        Two warm-ups begin. One may be caught up at the second step, and take its task over.
         """
         view = self._view()
         owned = len(self._copies("active") + self._copies("restoring"))
@@ -260,7 +260,7 @@ class Scene(ClosedOnExit):
         self.stage.wait(what, ask, SECONDS)
 
     def _wait_scraped(self) -> None:
-        """Wait for a scrape of what is so now."""
+        """Wait for a scrape that began after this call."""
         now = time.time()
         self._wait("a scrape", lambda: self._prometheus.scraped_after(now))
 

@@ -1,4 +1,4 @@
-"""Scrapes ``/metrics`` as a Prometheus server does, and waits for a server of that kind."""
+"""Scrapes ``/metrics`` like Prometheus, and waits for a server."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from caughtup.models.state.cluster import ClusterState
 from tests.support.service import wait_for
 
 Labels = tuple[str, ...]
-#: Under the names of every exporter that there is.
+#: Scrapes with the names of every compatible exporter.
 COMPATIBLE = compatible_families(EXPORTERS)
-#: Labels in the order in which these tests name their values; any others follow.
+#: Labels in the order of these tests' tuples; others follow.
 ORDER = ("group", "topic", "partition", "process", "client_id", "task")
 
 
@@ -36,7 +36,7 @@ def text(
 def scrape(
     state: ClusterState, health: Health | None = None, **options: Any
 ) -> dict[str, dict[Labels, float]]:
-    """Return every series: name → the values of its labels but the cluster's → value."""
+    """Return every series: name → label values (without the cluster's) → value."""
     found: dict[str, dict[Labels, float]] = {}
     for family in text_string_to_metric_families(text(state, health, **options)):
         for sample in family.samples:
@@ -53,7 +53,7 @@ def scrape(
 def samples_of(
     families: Sequence[Family], state: ClusterState, now_ms: int
 ) -> list[tuple[str, dict[str, str], float]]:
-    """List the series of some families at a moment (ms): name, labels, value."""
+    """Return the series of some families at a time (ms): name, labels, value."""
     made = Scrape(state, Health(ready=True, reader_lag=0), GroupLabels(), now_ms)
     written = b"".join(
         piece for family in families for piece in family.text(made, openmetrics=False)
@@ -66,7 +66,7 @@ def samples_of(
 
 
 def wait_until_served(process: Process, ask: Callable[[], object]) -> None:
-    """Ask a process over HTTP until it answers; fail with what it said if it ends before."""
+    """Poll a process over HTTP until it answers; fail with its output if it ends before."""
 
     def answers() -> bool:
         assert process.exit_code is None, process.first_error()

@@ -17,7 +17,7 @@ from tests.support.states import NOW_MS, cluster_state
 
 
 class Site:
-    """A server that listens, with what it shows, and a client of it."""
+    """A listening server with its state, and a client of it."""
 
     def __init__(
         self, state: ClusterState | None = None, health: Health | None = None, **settings: Any
@@ -44,7 +44,7 @@ class Site:
         return self.client.get(self.url(path), **options)
 
     async def status(self, path: str, **options: Any) -> int:
-        """Ask over a connection of its own, and give the answer's status."""
+        """Return the status of an answer over a new connection."""
         async with (
             aiohttp.ClientSession(timeout=self.client.timeout) as client,
             client.get(self.url(path), **options) as answer,
@@ -53,7 +53,7 @@ class Site:
 
     @asynccontextmanager
     async def connected(self, source: str = "127.0.0.1") -> AsyncIterator[Connected]:
-        """Connect from an address of this machine without asking for anything."""
+        """Connect from an address of this machine without sending a request."""
         reader, writer = await asyncio.open_connection(
             "127.0.0.1", self.server.port, local_addr=(source, 0)
         )
@@ -64,13 +64,13 @@ class Site:
 
 
 class Connected(NamedTuple):
-    """A connection as bytes, for what no client library would do."""
+    """A connection as raw bytes, for requests that no client library sends."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
     async def ask(self, path: str, *, host: str = "127.0.0.1", version: str = "1.1") -> None:
-        """Ask for a path, and leave the answer unread."""
+        """Request a path, without reading the answer."""
         self.writer.write(f"GET {path} HTTP/{version}\r\nHost: {host}\r\n\r\n".encode())
         await self.writer.drain()
 
@@ -84,7 +84,7 @@ class Connected(NamedTuple):
             return await self.reader.read()
 
     async def ended(self, seconds: float = 20.0) -> bytes:
-        """Read until the connection ends in any way, and give what came; raises TimeoutError."""
+        """Read until the connection ends in any way, and return the bytes. Raises TimeoutError."""
         received = bytearray()
         async with asyncio.timeout(seconds):
             with suppress(ConnectionError):

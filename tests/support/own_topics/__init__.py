@@ -1,1 +1,1 @@
-"""Records of the service's own topics, good ones and bad ones, and a topic to write to."""
+"""Valid and invalid records of the service's own topics, and a fake topic."""

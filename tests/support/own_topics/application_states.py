@@ -1,4 +1,4 @@
-"""What an application's leader tells of a rebalance, as a follower publishes it."""
+"""Records of ``application-states``, as a follower publishes them after a rebalance."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def state_record(
     followed: str | None = None,
     follow_up_ms: int | None = 5_000,
 ) -> dict[str, Any]:
-    """The record of a rebalance of these members. ``given``: process → its actives and standbys."""
+    """Return these members' rebalance record. ``given``: process → its actives and standbys."""
     tasks = sorted({task for member in members for task in (*member.owned, *member.active)})
     outcome: dict[str, Any] = {
         "reason": reason,
@@ -74,10 +74,10 @@ def state_record(
 
 
 def read_state_record(record: Mapping[str, Any], at_ms: int) -> ApplicationState:
-    """Read a record as the service does, as of a moment by the broker's clock."""
+    """Read a record as the service does, at a time (ms) by the broker's clock."""
     return application_state(FORMAT.decode(json.dumps(record).encode()), at_ms)
 
 
 def tell(state: ClusterState, record: Mapping[str, Any], at_ms: int = START_MS) -> None:
-    """Let the service take it, as of a moment by the broker's clock."""
+    """Apply a record to the service's state, at a time (ms) by the broker's clock."""
     state.applications.apply_state(GROUP, read_state_record(record, at_ms))

@@ -10,7 +10,7 @@ from caughtup.models.records.end_offsets import FORMAT, EndOffsetsRecord
 def end_offsets_record(
     topic: str, partition: int, ends: EndOffsets | int, at_ms: int = 0
 ) -> tuple[bytes, bytes]:
-    """Return the key and value of a record; of a log from offset 0, its end and when (ms) do."""
+    """Return a record's key and value: a log from offset 0, its end, and the time (ms)."""
     if isinstance(ends, int):
         ends = EndOffsets(0, ends, ends, at_ms)
     record = EndOffsetsRecord.from_ends(TopicPartition(topic, partition), ends)

@@ -1,4 +1,4 @@
-"""A topic of the service's without Kafka, for what writes to one."""
+"""A fake of the service's own topics without Kafka."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 
 class KeptTopic:
-    """Keeps what is sent to it, and acknowledges it in a later turn of the loop.
+    """Keeps records, and acknowledges each in a later turn of the event loop.
 
     The first ``failures`` records are not acknowledged in time, and not kept.
     """
@@ -39,14 +39,14 @@ class KeptTopic:
         return acknowledged
 
     async def first(self, count: int) -> list[tuple[bytes, Any]]:
-        """Wait for so many records, and return them, their values read as JSON."""
+        """Wait for ``count`` records, and return them with their values decoded from JSON."""
         while len(self.sent) < count:
             self._came.clear()
             await self._came.wait()
         return self.decoded()[:count]
 
     def decoded(self) -> list[tuple[bytes, Any]]:
-        """Return what was sent, values read as JSON."""
+        """Return the kept records, with their values decoded from JSON."""
         return [
             (key, None if value is None else msgspec.json.decode(value)) for key, value in self.sent
         ]

@@ -1,4 +1,4 @@
-"""What nobody should write to a topic of the service's, and why each of it is refused."""
+"""Invalid records for the service's topics, and the reason why each is refused."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 
 def malformed(key: bytes, good: bytes) -> list[Any]:
-    """Return what no topic takes: the reason, the key, and a value in the place of a good one."""
+    """Return invalid records: the reason, the key, and a value instead of a valid one."""
     fields: dict[str, Any] = json.loads(good)
     return [
         pytest.param("bad_json", key, b"", id="empty"),
@@ -27,7 +27,7 @@ def malformed(key: bytes, good: bytes) -> list[Any]:
 
 
 def badly_keyed(good: bytes) -> list[Any]:
-    """Return keys that are none of a copy of a task, each with a good value."""
+    """Return keys that name no copy of a task, each with a valid value."""
     return [
         pytest.param("bad_key", None, good, id="no key"),
         pytest.param("bad_key", b"orders", good, id="a key that isn't JSON"),

@@ -1,4 +1,4 @@
-"""A good record of every topic of the service's own, and who reads it."""
+"""A valid record of every own topic of the service, and its reader."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from tests.support.groups.streams import WARMING, Member, process
 from tests.support.own_topics.application_states import state_record
 from tests.support.reassignments.one_reassignment import CLUSTER, an_observation
 
-#: When every one of them was written, and a good while before anybody reads them.
+#: The time at which all of them were written, long before they are read.
 WRITTEN_MS = START_MS + 60_000
 PROCESS = str(process(2))
 
 
 class ServiceRecord(NamedTuple):
-    """A record: its topic, its key, its value as JSON's own values, and how it is read."""
+    """A record: its topic, key, value as JSON values, and reader."""
 
     name: str
     topic: str
@@ -51,19 +51,19 @@ class ServiceRecord(NamedTuple):
         return json.dumps(self.value).encode()
 
     def changed(self, **fields: Any) -> bytes:
-        """Return its value with some fields of its own replaced."""
+        """Return its value with some fields replaced."""
         return json.dumps({**self.value, **fields}).encode()
 
 
 def a_learned_record() -> LearnedRecord:
-    """Return what is learned of an application of which nothing is told from a warm-up."""
+    """Return the learned configs of an application without settings, from a warm-up."""
     state = decided_state(*WARMING, parameters=ApplicationParameters())
     ((group, known),) = state.applications.learned.each()
     return learned_record(group, known)
 
 
 def service_records() -> list[ServiceRecord]:
-    """Return one of every form that there is."""
+    """Return one record of every form."""
     recommendation, events = recommended_with_events()
     look = an_observation(3, {4: 60_000, 5: 20_000})
     ends = EndOffsetsRecord.from_ends(

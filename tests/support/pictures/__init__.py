@@ -1,1 +1,1 @@
-"""``make pictures``: every picture of README and docs, made anew from played clusters."""
+"""``make pictures``: make every picture of README and docs from simulated clusters."""

@@ -1,4 +1,4 @@
-"""``make pictures``: write docs/pictures/ anew; ``python -m tests.support.pictures small top.svg`` some of it."""
+"""``make pictures``: write docs/pictures/; ``python -m tests.support.pictures small`` some of it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def _pages(names: list[str], keep: Callable[[str, bytes], None]) -> None:
 
 
 def main(wanted: list[str]) -> None:
-    """Make the pictures that are wanted, or all of them and the list of what they were made of."""
+    """Make the named pictures, or all of them and the list of their sources' digests."""
     made: set[str] = set()
     made_from.PICTURES.mkdir(exist_ok=True)
 

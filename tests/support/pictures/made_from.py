@@ -1,4 +1,4 @@
-"""Of what pictures are made: a digest for each set of sources, so that no picture is older than these."""
+"""A digest of each set of pictures' sources, which shows whether pictures are outdated."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 PICTURES = ROOT / "docs" / "pictures"
 MANIFEST = PICTURES / "made_from.json"
-#: What a picture may be made of: whose change can change it, and nothing beyond that.
+#: Each set has exactly the sources whose changes can change its pictures.
 SOURCES: dict[str, tuple[str, ...]] = {
     "page": ("agents/web/static/**/*.*", "agents/web/page/*.py", "models/shown/*.py"),
     "scenes": (
@@ -36,7 +36,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
 
 
 def sources_of(picture: str) -> list[str]:
-    """Name the sets of sources that a picture is made of: pages are PNG, terminals are SVG."""
+    """Return the names of a picture's sets of sources: pages are PNG, terminals are SVG."""
     return ["page", "scenes"] if picture.endswith(".png") else ["commands", "terminal"]
 
 
@@ -52,7 +52,7 @@ def digest(name: str, root: Path = ROOT) -> str:
 
 
 def _code(source: bytes) -> bytes:
-    """Return what of a module can change a picture: its code, without comments and docstrings."""
+    """Return a module's code without comments and docstrings, which can't change a picture."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -63,7 +63,7 @@ def _code(source: bytes) -> bytes:
 
 
 def write(pictures: Iterable[str]) -> None:
-    """Write down of what all pictures were made now."""
+    """Write the present digests of all pictures' sources."""
     told = {
         "sources": {name: digest(name) for name in SOURCES},
         "pictures": {picture: sources_of(picture) for picture in sorted(pictures)},

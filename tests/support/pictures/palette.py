@@ -1,6 +1,7 @@
-"""A screenshot as a PNG with a palette: a third of the bytes, and the eye sees the same.
+"""Screenshots as PNGs with a palette: a third of the bytes, without a visible difference.
 
-The browser that took it reads its pixels again and counts their colours; the PNG is written here.
+The browser that took a screenshot reads its pixels and counts their colours; the PNG is written
+here.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from typing import NamedTuple
 
 from tests.observability.browser import Page
 
-#: Counts colours. Of more than 256 the palette gets those without which most is lost, one after the
-#: other: a colour's distance from the nearest one that it has, squared, times its pixels. So a rare
-#: colour that nothing resembles stays what it is, and shades of grey become their neighbours.
+#: Counts colours. Of more than 256, the palette gets one after another the colour whose absence
+#: costs most: its squared distance from the nearest chosen colour, times its pixels. So rare,
+#: distinct colours stay, and shades of grey become their neighbours.
 _COUNTED = """
 (async (encoded) => {
   const bytes = Uint8Array.from(atob(encoded), (c) => c.charCodeAt(0));
@@ -59,7 +60,7 @@ _COUNTED = """
 
 
 class Drawn(NamedTuple):
-    """A picture: its size in pixels, up to 256 colours, and for each pixel which of these it has."""
+    """A picture: its size in pixels, up to 256 colours, and the colour of each pixel."""
 
     width: int
     height: int
@@ -68,7 +69,7 @@ class Drawn(NamedTuple):
 
 
 async def drawn(page: Page, png: bytes) -> Drawn:
-    """Read a screenshot's pixels in a page, and reduce its colours."""
+    """Read a screenshot's pixels in a browser page, and reduce its colours."""
     encoded = json.dumps(base64.b64encode(png).decode())
     found = await page.evaluate(_COUNTED % encoded, settled=True)
     pixels = base64.b64decode(found["drawn"])

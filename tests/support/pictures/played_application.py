@@ -1,4 +1,4 @@
-"""A Kafka Streams application that is played: Kafka's own assignor decides each generation."""
+"""A simulated Kafka Streams application; Kafka's own assignor decides each generation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.pictures.played_cluster import SECOND, STEP_MS, Cluster, Topi
 
 
 class Subtopology(NamedTuple):
-    """A subtopology: the topic that it reads, and that which its state is written to."""
+    """A subtopology: its source topic and its changelog."""
 
     source: Topic
     changelog: Topic
@@ -26,7 +26,7 @@ class Subtopology(NamedTuple):
 
 @dataclass
 class Instance:
-    """A process with one thread: what it has, and how far its copies are, in offsets."""
+    """A process with one thread: its tasks, and the positions of its copies, in offsets."""
 
     name: str
     number: int
@@ -41,16 +41,16 @@ class Instance:
 
 
 def parameters(config: Mapping[str, int], *subtopologies: Subtopology) -> ApplicationParameters:
-    """Tell a service all of an application that the wire doesn't show."""
+    """Return settings with everything about an application that the wire doesn't have."""
     changelogs = {at: (one.changelog.name,) for at, one in enumerate(subtopologies)}
     return ApplicationParameters(config={**DEFAULTS, **config}, changelogs=changelogs)
 
 
 class Application:
-    """Instances that have been there for long, and those that ``join``.
+    """Long-running instances, and those that ``join``.
 
-    ``restores``: offsets a second that a copy is built by; ``reports``: whether instances say
-    between rebalances how far their copies are.
+    ``restores``: the offsets a second at which a copy is restored; ``reports``: whether instances
+    report copies' positions between rebalances.
     """
 
     def __init__(
@@ -85,12 +85,12 @@ class Application:
         cluster.players.append(self._step)
 
     def join(self, at_ms: int, *names: str) -> None:
-        """Have instances join at a moment (ms) to come, and their group rebalance."""
+        """Schedule instances to join at a time (ms), with a rebalance."""
         self._due[at_ms] = names
 
     def _add(self, name: str) -> None:
         place = len(self._instances) + 1
-        # Ids in the order of names, whose bits look as drawn.
+        # Ids in the order of names, whose bits look random.
         number = (place << 119) | ((place * 0x9E3779B97F4A7C15F39CC0605CEDC834) % (1 << 119))
         self._instances.append(Instance(name, number, f"/10.1.{place // 200}.{10 + place % 200}"))
 
@@ -99,7 +99,7 @@ class Application:
         return one.changelog.end(number, at_ms)
 
     def _settle(self) -> None:
-        """Deal tasks until nothing moves any more: how it was before anybody looked."""
+        """Assign tasks until nothing moves: the state before the first generation."""
         now = self._cluster.now_ms
         for _ in range(20):
             before = [(one.active, one.standby) for one in self._instances]
@@ -132,9 +132,9 @@ class Application:
         return decide(parse_scenario(scenario))
 
     def _carry_out(self, decision: Decision) -> dict[str, int | None]:
-        """Give everybody what was decided, but no task whose owner has yet to let go of it.
+        """Apply a decision, except tasks whose owners have yet to revoke them.
 
-        Returns by instance when it is to rebalance again: at once (0) who waits for a task.
+        Returns when each instance requests the next rebalance: at once (0) if it waits for a task.
         """
         owners = {task: one for one in self._instances for task in one.active}
         interval_ms = self._config["probing.rebalance.interval.ms"]
@@ -155,7 +155,7 @@ class Application:
         return asked
 
     def _rebalance(self, at_ms: int) -> None:
-        """Complete the next generation at a moment (ms), and read its record."""
+        """Complete the next generation at a time (ms), and read its record."""
         self._number += 1
         before = {one.name: (one.active, dict(one.copied)) for one in self._instances}
         asked = self._carry_out(self._decide(at_ms))
@@ -200,7 +200,7 @@ class Application:
             self._copy(one, now_ms)
 
     def _copy(self, one: Instance, now_ms: int) -> None:
-        """Have an instance restore what it has yet to, and say how far it is."""
+        """Have an instance restore its copies, and report their positions."""
         behind = [task for task in one.standby if one.copied[task] < self._end(task, now_ms)]
         for task in one.standby:
             share = self._restores * STEP_MS / SECOND / max(1, len(behind))

@@ -1,7 +1,7 @@
-"""A cluster's last hours, played on a clock of its own through the tables that a service fills.
+"""A cluster's last hours, simulated on a clock of its own through the service's tables.
 
-What is played comes as the service reads it: records of ``__consumer_offsets`` in bytes, ends of
-logs, observations. The same play is the same state, whenever and wherever it is made.
+Inputs arrive as the service reads them: records of ``__consumer_offsets`` in bytes, log ends,
+observations. The same simulation gives the same state, at any time and on any machine.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from caughtup.models.state.cluster import ClusterState
 from tests.support.groups.records import commit, consumer_generation
 
 SECOND, MINUTE, HOUR = 1_000, 60_000, 3_600_000
-#: When the pictures are of: 2026-11-18 14:02:30 UTC.
+#: The time that the pictures show: 2026-11-18 14:02:30 UTC.
 NOW_MS = 1_795_010_550_000
 STEP_MS = 15 * SECOND
-#: Load comes in waves of so many seconds, by so much more or less than on average.
+#: The period of the load's waves (s), and their amplitude as a share of the average.
 _WAVE_SECONDS, _WAVE = 700.0, 0.35
 _FIRST = 1_000_000
 
-#: Where a group stands on a partition at a moment (ms); None: it commits nothing then.
+#: A group's committed offset on a partition at a time (ms); None: it commits nothing then.
 Position = Callable[["Topic", int, int], int | None]
 
 
 class Topic(NamedTuple):
-    """A topic that is written to all the time, some partitions more than others."""
+    """A topic with continuous writes, more to some partitions than to others."""
 
     name: str
     partitions: int
     per_second: float
 
     def end(self, partition: int, at_ms: int) -> int:
-        """Return where a partition's log ends at a moment (ms)."""
+        """Return a partition's log end at a time (ms)."""
         seconds = (at_ms - NOW_MS) / SECOND + 12 * 3_600
         waves = _WAVE * _WAVE_SECONDS * math.sin(seconds / _WAVE_SECONDS)
         share = 1 + 0.25 * ((partition * 7) % 5 - 2) / 2
@@ -47,22 +47,22 @@ class Topic(NamedTuple):
 
 
 def keeps_up(topic: Topic, partition: int, at_ms: int) -> int:
-    """Commit what was there a second ago."""
+    """Commit the log end of a second ago."""
     return topic.end(partition, at_ms - SECOND)
 
 
 def reads_late(by_ms: int) -> Position:
-    """Commit what was there so long (ms) ago."""
+    """Commit the log end of ``by_ms`` ago."""
     return lambda topic, partition, at_ms: topic.end(partition, at_ms - by_ms)
 
 
 def stops(since_ms: int) -> Position:
-    """Keep up, and commit nothing any more from a moment (ms) on."""
+    """Keep up until a time (ms), then commit nothing."""
     return lambda topic, at, now: keeps_up(topic, at, now) if now <= since_ms else None
 
 
 def stalls(since_ms: int, only: int | None = None) -> Position:
-    """Keep up, and commit the same again from a moment (ms) on; ``only`` on one partition."""
+    """Keep up until a time (ms), then repeat the same commit; ``only`` on one partition."""
 
     def position(topic: Topic, partition: int, at_ms: int) -> int:
         stuck = only is None or partition == only
@@ -72,7 +72,7 @@ def stalls(since_ms: int, only: int | None = None) -> Position:
 
 
 def falls_back(since_ms: int, share: float) -> Position:
-    """Read that share of what comes from a moment (ms) on, and keep up before."""
+    """Keep up until a time (ms), then read only a share of new records."""
 
     def position(topic: Topic, partition: int, at_ms: int) -> int:
         if at_ms <= since_ms:
@@ -84,7 +84,7 @@ def falls_back(since_ms: int, share: float) -> Position:
 
 
 def gains(since_ms: int, behind_seconds: float, share: float) -> Position:
-    """Come from so far behind, and read that many times what comes from a moment (ms) on."""
+    """Start ``behind_seconds`` behind at a time (ms), and read ``share`` times the new records."""
 
     def position(topic: Topic, partition: int, at_ms: int) -> int:
         start = topic.end(partition, since_ms - round(behind_seconds * SECOND))
@@ -95,7 +95,7 @@ def gains(since_ms: int, behind_seconds: float, share: float) -> Position:
 
 
 class Reader(NamedTuple):
-    """A group of plain consumers: its members by the moment (ms) from which they are its members."""
+    """A consumer group, with its members from each time (ms) on."""
 
     group: str
     topic: Topic
@@ -104,7 +104,7 @@ class Reader(NamedTuple):
 
 
 class Cluster:
-    """A state with its clock; whoever is in ``players`` acts at each step of it."""
+    """A state with its clock; each of ``players`` acts at every step."""
 
     def __init__(
         self, minutes: int = 60, parameters: Mapping[str, ApplicationParameters] | None = None
@@ -125,16 +125,16 @@ class Cluster:
         return made
 
     def reads(self, group: str, topic: Topic, position: Position = keeps_up, *clients: str) -> None:
-        """Add a group whose members have been there all along."""
+        """Add a group whose members joined before the start."""
         members = clients or (f"{group}-1", f"{group}-2")
         self.readers.append(Reader(group, topic, position, {self.start_ms: members}))
 
     def read(self, *records: Record) -> None:
-        """Read one poll of ``__consumer_offsets``, now."""
+        """Read one poll of ``__consumer_offsets`` now."""
         self.state.apply_batch(decode_batch(records), self.now_ms)
 
     def play(self, until_ms: int = NOW_MS) -> None:
-        """Let time pass."""
+        """Advance the clock."""
         while self.now_ms < until_ms:
             self.now_ms += STEP_MS
             self._step()

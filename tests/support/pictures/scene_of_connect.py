@@ -1,4 +1,4 @@
-"""A Connect group: a worker left, its work waits for it, and a task has failed."""
+"""A Connect group with a worker that left, its unassigned work, and a failed task."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TRACE = "org.apache.kafka.connect.errors.RetriableException: S3 answers 503 Slo
 
 
 def play_connect() -> Cluster:
-    """Play three workers for an hour; one of them leaves a minute and a half before its end."""
+    """Simulate three workers for an hour; one leaves 90 s before the end."""
     cluster = Cluster(60)
     orders = cluster.topic("orders", 6, 900.0)
     cluster.reads(

@@ -1,4 +1,4 @@
-"""A week of a group in the history's tables: load by the hour of the day, and an evening that went wrong."""
+"""A week of a group in the history's tables: daily load, and an evening with an outage."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.pictures.played_cluster import NOW_MS
 DAYS = 7
 _STEP = timedelta(minutes=7)
 _PARTITIONS = 4
-#: From when to when nothing was read, and by when that was made up for, in hours before now.
+#: When reading stopped, went on, and had caught up, in hours before now.
 _STOOD, _AGAIN, _MADE_UP = 66.0, 63.5, 59.0
 
 
@@ -32,7 +32,7 @@ def write_week(root: Path) -> None:
         end += per_second * _STEP.total_seconds()
         behind = _behind((now - moment).total_seconds() / 3_600) * 420
         for partition in range(_PARTITIONS):
-            # A second behind, as the group is now.
+            # The group is a second behind, as it is now.
             lag = int(per_second * (0.7 + 0.2 * partition) + behind)
             known = {"lag": lag, "end_offset": int(end), "committed": int(end) - lag}
             of = {"group": "orders", "topic": "orders", "partition": partition}
@@ -52,7 +52,7 @@ def write_week(root: Path) -> None:
 
 
 def _behind(hours_ago: float) -> float:
-    """Return for how long (s) what isn't read was written, at a moment so many hours ago."""
+    """Return the age (s) of the oldest unread record, ``hours_ago`` hours ago."""
     if _AGAIN <= hours_ago <= _STOOD:
         return (_STOOD - hours_ago) * 3_600
     if _MADE_UP <= hours_ago <= _AGAIN:

@@ -1,4 +1,4 @@
-"""Two hundred groups of one cluster, of which some fare badly, each in its own way."""
+"""Two hundred groups of one cluster, some with different problems."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST = 200
 
 
 def play_groups() -> Cluster:
-    """Play 200 groups for an hour and a half."""
+    """Simulate 200 groups for 90 minutes."""
     orders = Topic("orders", 4, 900.0)
     latest = Topic("orders-latest-changelog", 4, 220.0)
     subtopology = Subtopology(orders, latest)
@@ -61,7 +61,7 @@ def play_groups() -> Cluster:
 
 
 def play_unwell(cluster: Cluster) -> None:
-    """Add the groups that don't fare well."""
+    """Add the groups with problems."""
     clicks = cluster.topic("clicks", 6, 1_200.0)
     invoices = cluster.topic("invoices", 3, 45.0)
     returns = cluster.topic("returns", 3, 12.0)

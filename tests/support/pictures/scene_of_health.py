@@ -1,4 +1,4 @@
-"""caughtup itself: ready, with a record that could not be read and one that nobody takes."""
+"""caughtup itself: ready, with an undecodable record and a refused one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.support.pictures.played_cluster import MINUTE, NOW_MS, SECOND, Cluste
 
 
 def play_health() -> Cluster:
-    """Play some groups for an hour, and what went wrong beside them."""
+    """Simulate some groups for an hour, with failures."""
     cluster = Cluster(60)
     clicks = cluster.topic("clicks", 6, 700.0)
     for name in ("audit", "billing", "search"):

@@ -1,4 +1,4 @@
-"""Partitions in movement: one whose copy stands since its broker's disk is full, others that get on."""
+"""Partitions in movement: one stalled by a full disk, others that progress."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FULL = 6
 
 
 def play_reassignments() -> Cluster:
-    """Play a topic that moves to new brokers for half an hour."""
+    """Simulate the reassignment of a topic to new brokers for half an hour."""
     cluster = Cluster(45)
     cluster.reads("orders-audit", cluster.topic("orders", 3, 900.0))
     cluster.players.append(lambda now_ms: observe_moves(cluster, now_ms))
@@ -31,7 +31,7 @@ def play_reassignments() -> Cluster:
 
 
 def observe_moves(cluster: Cluster, now_ms: int) -> None:
-    """Observe what there is to see of the brokers, and of four partitions in movement."""
+    """Observe the brokers and four partitions in movement."""
     if now_ms < _BEGAN_MS:
         return
     tracker = cluster.state.reassignments
@@ -81,7 +81,7 @@ def _moving(
 
 
 def _ended(cluster: Cluster, number: int, ended_ms: int):  # type: ignore[no-untyped-def]
-    """Return what observes a partition that completes at a moment (ms)."""
+    """Return a function that observes a partition whose reassignment completes at a time (ms)."""
     partition = TopicPartition("orders", number)
 
     def observe(now_ms: int) -> None:

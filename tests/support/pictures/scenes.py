@@ -1,4 +1,4 @@
-"""What the pictures show: clusters that are played to the moment of the picture."""
+"""The scenes of the pictures: clusters that are simulated up to the pictures' time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.pictures.scene_of_reassignments import play_reassignments
 
 
 class Scene(NamedTuple):
-    """A cluster, the address of the page that is looked at, and what writes its history."""
+    """A cluster, the path of the shown page, and a function that writes its history."""
 
     play: Callable[[], Cluster]
     address: str
@@ -28,9 +28,9 @@ def _nothing(cluster: Cluster) -> None:
 
 
 def small(beside: Callable[[Cluster], None] = _nothing) -> Cluster:
-    """Three instances and eight tasks with a standby each; the third instance has just joined.
+    """Return three instances with eight tasks and a standby each, just after the third joined.
 
-    ``beside`` adds to the cluster what else there is.
+    ``beside`` adds the rest of the cluster.
     """
     orders, counts = Topic("orders", 4, 900.0), Topic("orders-counts-repartition", 4, 700.0)
     changelogs = (
@@ -52,7 +52,7 @@ def small(beside: Callable[[Cluster], None] = _nothing) -> Cluster:
 
 
 def scale_out(beside: Callable[[Cluster], None] = _nothing) -> Cluster:
-    """Twenty-four tasks on three instances, to which a fourth came six minutes ago."""
+    """Return four instances with 24 tasks, six minutes after the fourth joined."""
     payments = Topic("payments", 24, 2_600.0)
     totals = Topic("payments-totals-changelog", 24, 700.0)
     subtopology = Subtopology(payments, totals)
@@ -69,7 +69,7 @@ def scale_out(beside: Callable[[Cluster], None] = _nothing) -> Cluster:
 
 
 def large() -> Cluster:
-    """Fifty pods and five hundred tasks with a standby each; two of the pods have just joined."""
+    """Return fifty pods with 500 tasks and a standby each, just after two joined."""
     config = {"num.standby.replicas": 1, "max.warmup.replicas": 8}
     subtopologies = [
         Subtopology(

@@ -1,4 +1,4 @@
-"""Pictures of the page in a real Chromium, in every width and in both schemes."""
+"""Screenshots of the page in a real Chromium, in every width and both colour schemes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tests.support.pictures.scenes import Scene
 
 WIDTHS = (1400, 800, 400)
 SCHEMES = ("light", "dark")
-#: Pictures are as high as the page, up to so many pixels by width.
+#: The greatest height of a picture, in pixels, by its width.
 _HIGHEST = {1400: 1_300, 800: 1_500, 400: 1_700}
 _HEIGHT = 900
 _LINKS = {
     "grafana_url": "https://grafana.example.com/d/caughtup",
     "docs_url": "https://docs.example.com/caughtup",
 }
-#: No time passes in the browser, so that no countdown runs between two pictures.
+#: Stops the browser's clock, so that no countdown changes between two pictures.
 _STILL = "performance.now = () => 5_000"
 _THERE = """
 (() => {
@@ -42,9 +42,9 @@ _FRAMES = (
 
 @asynccontextmanager
 async def served(cluster: Cluster, history: Path | None = None) -> AsyncIterator[str]:
-    """Serve a cluster as the service does, at the moment to which it was played; gives the address.
+    """Serve a cluster as the service does, at its simulated time; yield the address.
 
-    ``history``: where its tables are, if it has any.
+    ``history``: the place of its tables, if it has any.
     """
     cluster.now_ms = NOW_MS
     uri = None if history is None else str(history)
@@ -60,7 +60,7 @@ async def served(cluster: Cluster, history: Path | None = None) -> AsyncIterator
 async def take(
     browser: str, name: str, scene: Scene, cluster: Cluster, keep: Callable[[str, bytes], None]
 ) -> None:
-    """Take every picture of a scene that was played, and hand each over by its file's name."""
+    """Take every picture of a simulated scene, and pass each to ``keep`` with its file's name."""
     history = None
     if scene.history is not None:
         history = Path(tempfile.mkdtemp())

@@ -13,7 +13,7 @@ from tests.support.pictures.scene_of_groups import play_unwell
 from tests.support.pictures.scenes import scale_out
 from tests.support.pictures.terminal_commands import COLUMNS, SERVICE, printed, service_of
 from tests.support.pictures.terminal_drawing import Screen, recording, still
-from tests.support.top_sources import Told, page
+from tests.support.top_sources import FakeSource, page
 
 _COMMANDS = (
     f"caughtup lag --service {SERVICE}",
@@ -32,7 +32,7 @@ def _cluster() -> Cluster:
 
 
 def commands() -> str:
-    """Draw commands that are run on a cluster one after the other."""
+    """Draw commands that run on a cluster one after another."""
     cluster = _cluster()
     with service_of(cluster) as address:
         screens = [Screen(command, printed(cluster, command, address)) for command in _COMMANDS]
@@ -46,7 +46,7 @@ def top() -> str:
 
 
 async def _screen(cluster: Cluster) -> list[list[Segment]]:
-    source = Told(page(cluster.state, NOW_MS), cluster.state)
+    source = FakeSource(page(cluster.state, NOW_MS), cluster.state)
     source.where = SERVICE
     app = TopApp(source, 0.05)
     async with app.run_test(size=_TOP) as pilot:

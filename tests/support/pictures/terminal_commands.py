@@ -1,4 +1,4 @@
-"""Commands run for real on a cluster that is played, and what they print on a terminal."""
+"""Real commands on a simulated cluster, and their output on a terminal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from caughtup.agents.main import main
 from tests.support.pictures.played_cluster import NOW_MS, Cluster
 from tests.support.pictures.shots import served
 
-#: How the recording names the service.
+#: The service's name in the recording.
 SERVICE = "http://caughtup:8080"
 COLUMNS, LINES = 120, 34
 _TERMINAL = {
@@ -32,7 +32,7 @@ _TERMINAL = {
 
 
 class _Terminal(io.StringIO):
-    """What is printed, by a program that takes it for a terminal."""
+    """Captures output; programs take it for a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -40,7 +40,7 @@ class _Terminal(io.StringIO):
 
 @contextmanager
 def service_of(cluster: Cluster) -> Iterator[str]:
-    """Serve a cluster beside the commands that ask it; gives the address."""
+    """Serve a cluster to the commands; yield the address."""
     address: list[str] = []
     there, over = threading.Event(), threading.Event()
 
@@ -61,9 +61,9 @@ def service_of(cluster: Cluster) -> Iterator[str]:
 
 
 def printed(cluster: Cluster, command: str, address: str) -> list[list[Segment]]:
-    """Run a command of ``caughtup``, and return the lines that it prints, in its colours.
+    """Run a command of ``caughtup``; return its lines of output, in their colours.
 
-    One that looks at a cluster sees the one that is played.
+    Commands that read a cluster get the simulated one.
     """
     arguments = command.replace(SERVICE, address).split()[1:]
     out = _Terminal()

@@ -1,4 +1,4 @@
-"""A terminal as an SVG that needs nothing else: still, or one screen after the other."""
+"""A terminal as a self-contained SVG: still, or one screen after another."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _rgb(colours: str) -> list[tuple[int, int, int]]:
     return [(one[0], one[1], one[2]) for one in map(bytes.fromhex, colours.split())]
 
 
-#: The sixteen colours of a terminal: calm, and each readable on the ground.
+#: The sixteen colours of a terminal, each readable on the background.
 _THEME = TerminalTheme(
     _GROUND,
     _INK,
@@ -28,7 +28,7 @@ _THEME = TerminalTheme(
 )
 _CELL, _LINE, _FONT = 8.0, 18.0, 13.2
 _PAD, _BAR = 16.0, 34.0
-#: A key takes so long to type, and a screen stays for so long and for so much more a line (s).
+#: The time of a key, of a screen, and of each of its lines, in seconds.
 _KEY, _STAYS, _STAYS_A_LINE = 0.045, 3.2, 0.16
 
 Line = Sequence[Segment]
@@ -42,7 +42,7 @@ class Screen(NamedTuple):
 
 
 def recording(screens: Sequence[Screen], columns: int, title: str) -> str:
-    """Draw screens one after the other, over and over; the first where nothing is animated."""
+    """Draw screens in a loop; viewers without animation show the first."""
     rows = max(len(screen.lines) for screen in screens) + 1
     ends, end = [], 0.0
     for screen in screens:
@@ -62,7 +62,7 @@ def recording(screens: Sequence[Screen], columns: int, title: str) -> str:
 
 
 def still(lines: Sequence[Line], columns: int, title: str) -> str:
-    """Draw a terminal as it is at a moment."""
+    """Draw a terminal without animation."""
     return _window("".join(_rows(lines, first=0)), columns, len(lines), title, "")
 
 
@@ -71,7 +71,7 @@ def _typed(screen: Screen) -> float:
 
 
 def _frames(at: int, start: float, typed: float, until: float, whole: float, screen: Screen) -> str:
-    """Write when a screen is there, its command typed, and what that prints there."""
+    """Return the keyframes of a screen: its command being typed, and its output."""
     begin, said, over = (f"{100 * moment / whole:.3f}%" for moment in (start, typed, until))
     hidden = "" if start == 0 else f"0%, {begin} {{ opacity: 0; }} "
     gone = "" if until == whole else f"{over}, 100% {{ opacity: 0; }} "

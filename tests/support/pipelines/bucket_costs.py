@@ -1,7 +1,7 @@
-"""What a batch costs in CPU by how many buckets it has: ``python -m tests.support.pipelines.bucket_costs``.
+"""A batch's CPU time by buckets: ``python -m tests.support.pipelines.bucket_costs``.
 
-All but Kafka and Spark: decoding, which any number of cores shares, and then each bucket, which is
-one core's. The clock isn't asked, so other work on the machine hardly counts.
+Without Kafka and Spark: decoding, which is shared by any number of cores, and each bucket, which
+takes one core. CPU time hardly depends on other work on the machine.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RECORDS, GROUPS, ROWS = 200_000, 500, 10_000
 
 
 def records() -> Iterator[pa.RecordBatch]:
-    """Make commits of many groups, in Arrow batches as Spark has them, and a look at the log."""
+    """Make commits of many groups, in Arrow batches like Spark's, and a sample of the log end."""
     yield batch_of([end_offsets("orders", 0, end_offset=RECORDS, as_of_ms=NOW_MS)])
     for start in range(0, RECORDS, ROWS):
         yield batch_of(

@@ -1,4 +1,4 @@
-"""Batches of a history without Spark and Kafka: what its workers and its driver do, in one thread."""
+"""A history's batches without Spark and Kafka, all in one thread."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GROUPS = ("billing", "orders", "shipping", "payments", "returns")
 
 
 def records_of(batch: int) -> list[KafkaRecord]:
-    """Return what a batch has: a commit of each group, a day a batch, and a look at the log's end."""
+    """Return a batch's records: a commit of each group, one day for each batch, and a log end."""
     time_ms = NOW_MS + batch * 40_000_000
     made = [
         commit(
@@ -36,7 +36,7 @@ def records_of(batch: int) -> list[KafkaRecord]:
 def write_batch(
     tables: HistoryTables, batch: int, records: Sequence[KafkaRecord], buckets: int = 4
 ) -> None:
-    """Write a batch as HistoryBatches does, unless it is whole."""
+    """Write a batch as HistoryBatches does, unless it is complete."""
     digest = f"digest-{batch}"
     if tables.state.is_whole(batch, digest):
         return
@@ -53,7 +53,7 @@ def write_batch(
 
 if (
     __name__ == "__main__"
-):  # python -m tests.support.pipelines.by_hand URI BATCHES: until all are whole
+):  # python -m tests.support.pipelines.by_hand URI BATCHES: until all are complete
     place = store_of(sys.argv[1])
     whole = new_tables(place)
     first = whole.state.last()

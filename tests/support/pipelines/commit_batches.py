@@ -1,4 +1,4 @@
-"""Records of ``__consumer_offsets`` as Arrow batches, and what the models' decoders say of each."""
+"""Records of ``__consumer_offsets`` as Arrow batches, with the results of the models' decoders."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def known(number: int) -> int | None:
 
 
 def one_by_one(records: list[KafkaRecord]) -> Expected:
-    """What the records say, by the models' decoders alone."""
+    """Decode records one by one with the models' decoders."""
     expected = Expected([], [], [])
     for row, (_, log_partition, log_offset, record_ms, raw_key, raw_value) in enumerate(records):
         try:

@@ -1,4 +1,4 @@
-"""A few groups that keep committing while something else is tried, and what the log has of them."""
+"""A few groups that commit continuously during a test, and their commits in the log."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.own_topics.end_offsets import end_offsets_record
 
 GROUPS = 5
 _PAUSE_SECONDS = 0.01
-#: One round of so many has its commits in a transaction that is aborted.
+#: One in this many rounds commits in a transaction that is aborted.
 _ABORTED_ROUND = 7
 
 
@@ -43,7 +43,7 @@ class Committing:
         self.stop()
 
     def stop(self) -> None:
-        """Commit nothing more."""
+        """Stop committing."""
         self._stop.set()
         self._thread.join()
 
@@ -79,7 +79,7 @@ class Committing:
         return producer
 
     def committed(self) -> list[tuple[int, int]]:
-        """Return where each of the groups' commits stands in the log, aborted ones left out."""
+        """Return the place in the log of each commit, without aborted ones."""
         return sorted(
             (partition, offset)
             for partition, offset, key in self._read(CONSUMER_OFFSETS)
@@ -87,7 +87,7 @@ class Committing:
         )
 
     def end_offsets(self) -> list[tuple[int, int]]:
-        """Return where each sample stands on its topic."""
+        """Return the place of each sample on its topic."""
         return sorted((partition, offset) for partition, offset, _ in self._read(self._end_offsets))
 
     def _is_ours(self, key: bytes) -> bool:

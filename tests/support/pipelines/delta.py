@@ -1,4 +1,4 @@
-"""The history's tables: made without a job, and read as other tools do, by polars."""
+"""The history's tables: created without a job, and read by polars, like other tools."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OWNER = Owner("history-1", "2VRiQaSTRTyA9bBbE_kRyQ")
 
 
 def new_tables(root: Path | str | Store, owner: Owner = OWNER) -> HistoryTables:
-    """Open a history's tables, or make them, as its job does at its start."""
+    """Open a history's tables, or create them, as its job does at its start."""
     store = root if isinstance(root, Store) else Store(str(root))
     return complete_tables(store, owner, open_tables(store, owner))
 
@@ -31,7 +31,7 @@ def rows_of(
     version: int | None = None,
     options: Mapping[str, str] | None = None,
 ) -> list[dict[str, Any]]:
-    """Read a table, at its newest version or at one; nothing where there is none."""
+    """Read a table at a version, by default the newest; empty if it doesn't exist."""
     place, given = f"{root}/{table}", dict(options or {})
     if not DeltaTable.is_deltatable(place, given):
         return []
@@ -44,7 +44,7 @@ def counted(rows: Iterable[Mapping[str, Any]], *names: str) -> Counter[tuple[Any
 
 
 def _countable(value: Any) -> Any:
-    """Return a value that can be counted: of what a table nests, its text."""
+    """Return a hashable value; nested values become text."""
     return repr(value) if isinstance(value, list | dict) else value
 
 
@@ -55,5 +55,5 @@ def in_ms(moment: datetime | None) -> int | None:
 
 @contextmanager
 def unseen(_what: str, _steps: int) -> Iterator[Callable[[int], None]]:
-    """Show no progress: nobody waits."""
+    """Show no progress."""
     yield lambda _: None

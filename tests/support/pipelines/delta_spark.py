@@ -1,4 +1,4 @@
-"""A Spark with Delta's own library, which shares no code with what writes the history's tables."""
+"""A Spark session with Delta's own library, which is independent of the history's writer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DELTA = ("io.delta:delta-spark_2.13:4.0.0",)
 
 @contextmanager
 def delta_session() -> Iterator[SparkSession]:
-    """Start Spark on this machine, where it resolves paths, in a JVM of its own."""
+    """Start Spark on this machine, in a JVM of its own."""
     end_jvm()
     jars = fetch_jars("spark-delta", DELTA, (*SHIPPED_WITH_PYSPARK, "org.antlr"))
     settings = {
@@ -40,7 +40,7 @@ def delta_session() -> Iterator[SparkSession]:
 
 
 def end_jvm() -> None:
-    """End the JVM that Spark leaves in a process: a later session has the jars that it began with."""
+    """End the JVM that Spark leaves in a process: a later session would keep its jars."""
     gateway = SparkContext._gateway
     if gateway is None:
         return

@@ -1,4 +1,4 @@
-"""Records of the service's own topics, as the history's batches have them."""
+"""Records of the service's own topics, in the form of the history's batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``caughtup pipeline history`` as a process that is killed, and what keeps its tables up meanwhile."""
+"""``caughtup pipeline history`` as a killed process, and concurrent upkeep of its tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BESIDE_SECONDS = 1.0
 
 
 class EndedError(Exception):
-    """The job ended by itself, since its store failed: with one line, which is the message."""
+    """The job ended by itself because its store failed; its one line is the message."""
 
 
 class Job:
@@ -83,7 +83,7 @@ class Job:
         return [tuple(row[name] for name in columns) for row in rows]
 
     def batch(self) -> int:
-        """Return the last batch that is whole, -1 before the first."""
+        """Return the last complete batch, -1 before the first."""
         place = f"{self.tables}/_state"
         if not DeltaTable.is_deltatable(place, self.options):
             return -1
@@ -93,20 +93,20 @@ class Job:
 
 
 class Beside(threading.Thread):
-    """Compacts and vacuums a history again and again, until told to stop."""
+    """Compacts and vacuums a history repeatedly, until stopped."""
 
     def __init__(self, job: Job) -> None:
         super().__init__(daemon=True)
         self._root = Store(job.tables, job.options)
-        self._told = threading.Event()
+        self._stopped = threading.Event()
         self.problems: list[str] = []
         self.compacted = self.runs = 0
 
     def run(self) -> None:
         names = [layout.name for layout in LAYOUTS]
-        # No day is left alone: what the job writes now is compacted, too.
+        # All days are included: new files are compacted, too.
         given = UpkeepOptions(datetime.now(UTC).date(), keep_days=0)
-        while not self._told.wait(_BESIDE_SECONDS):
+        while not self._stopped.wait(_BESIDE_SECONDS):
             try:
                 found = keep_up(self._root, names, given, unseen)
             except CaughtupError as error:
@@ -118,7 +118,7 @@ class Beside(threading.Thread):
             self.compacted += sum(one.files_before for one in found.tables)
 
     def stop(self) -> None:
-        self._told.set()
+        self._stopped.set()
         self.join()
 
 
@@ -142,7 +142,7 @@ def executors(driver: int) -> list[int]:
 
 
 def wait_for(what: str, ask: Callable[[], Any], job: Job, process: subprocess.Popen[bytes]) -> Any:
-    """Call ``ask`` until it returns something true. Raises EndedError where the job ended in order."""
+    """Call ``ask`` until it returns a true value. Raises EndedError if the job ended by itself."""
     deadline = time.monotonic() + _SECONDS
     while not (found := ask()):
         if process.poll() is not None:

@@ -1,7 +1,7 @@
-"""From commits and end offsets of one topic-partition, in the order they happened, to lag rows.
+"""Compute lag rows from a partition's commits and end offsets in order.
 
-A row is an observed change: a group's commit moved, or the partition's log did. Commits that
-repeat the last one, and end offsets that repeat the last ones, are remembered but make no row.
+A row is an observed change: a group's commit moved, or the partition's log grew. Repeated commits
+and end offsets are remembered, but make no row.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.support.pipelines.partition_events import COMMIT, END_OFFSET, Event
 
 
 class Commit(NamedTuple):
-    """A group's last commit on a partition: its offset, and when it was made in ms."""
+    """A group's last commit on a partition: its offset and time (ms)."""
 
     offset: int
     time_ms: int
@@ -29,8 +29,8 @@ class Commit(NamedTuple):
 class LagRow(NamedTuple):
     """One row of the history, times in ms since the epoch.
 
-    ``as_of_ms`` is the later of the commit's time and the end offsets': the first moment at
-    which both were so. ``committed`` and ``commit_time_ms`` are None when the commit is gone.
+    ``as_of_ms`` is the later of the commit's time and the end offsets'. ``committed`` and
+    ``commit_time_ms`` are None after the commit was deleted.
     """
 
     as_of_ms: int
@@ -51,7 +51,7 @@ class LagRow(NamedTuple):
 
 @dataclass(slots=True)
 class PartitionState:
-    """What is known of one topic-partition: its last end offsets, and each group's last commit."""
+    """What is known of a partition: its last end offsets, and each group's last commit."""
 
     topic: str
     partition: int
@@ -60,14 +60,14 @@ class PartitionState:
 
     @property
     def empty(self) -> bool:
-        """Nothing is known, so nothing has to be remembered."""
+        """Whether nothing is known, so that nothing has to be kept."""
         return self.ends is None and not self.commits
 
     def observe(self, events: Iterable[Event]) -> Iterator[LagRow]:
-        """Apply decoded records of this topic-partition in any order; return the rows they make.
+        """Apply a partition's decoded records, in any order; return the resulting rows.
 
-        While no end offsets are known a commit makes no row; it is kept, and makes one as soon
-        as they are. A commit that is deleted makes a last row without a commit.
+        Commits before the first end offsets are kept, and make rows once those are known. A deleted
+        commit makes a last row without a commit.
         """
         for event in in_order(events):
             if event.kind == END_OFFSET:
@@ -88,7 +88,7 @@ class PartitionState:
         )
         before = self.ends
         if before is not None and seen.as_of_ms < before.as_of_ms:
-            return  # two services probe, and the slower one's older sample came last
+            return  # a slower second service's older sample
         self.ends = seen
         if before is None or replace(before, as_of_ms=seen.as_of_ms) != seen:
             for group in sorted(self.commits):
@@ -133,10 +133,10 @@ class PartitionState:
 
 
 def in_order(events: Iterable[Event]) -> Iterator[Event]:
-    """Return decoded records in the order they happened.
+    """Return decoded records in the order of events.
 
-    Records of one log stay in the log's order, whatever their clocks say: the log decides which
-    commit is the last. Between logs the time decides, and at the same time end offsets go first.
+    Records of one log stay in its order, whatever their timestamps: the log decides which commit is
+    the last. Between logs the time decides; at equal times end offsets come first.
     """
     by_log = attrgetter("kind", "log_partition")
     ordered = sorted(events, key=attrgetter("kind", "log_partition", "log_offset"))

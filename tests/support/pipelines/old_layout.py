@@ -1,4 +1,4 @@
-"""A history as caughtup 0.1 wrote it: folders of Parquet, and the state beside the checkpoint."""
+"""A history as written by caughtup 0.1: folders of Parquet, and the state beside the checkpoint."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class OldHistory:
         (self.checkpoint / "._caughtup.json.crc").write_bytes(b"crc\0")
 
     def write(self, batch: int, records: Sequence[KafkaRecord], *, whole: bool = True) -> None:
-        """Write a batch's files; one that isn't ``whole`` Spark didn't note as done."""
+        """Write a batch's files; unless ``whole``, Spark's checkpoint lacks its commit."""
         made = list(pack_records(TOPIC_TABLES, BUCKETS, [batch_of(list(records))]))
         for bucket in range(BUCKETS):
             packs = self._known(bucket)

@@ -1,8 +1,8 @@
-"""The history's rate here and as another checkout has it, in turns on one log.
+"""Compare the history's rate with another checkout's, in turns on one log.
 
-``python -m tests.support.pipelines.paired_rates CHECKOUT`` runs what ``caughtup bench history`` runs,
-of this checkout and of the other one (a git worktree), one after the other, each in a process of its
-own, as often as ``--rounds`` says; every line also has Spark's own read of the log just before.
+``python -m tests.support.pipelines.paired_rates CHECKOUT`` runs the measurement of ``caughtup bench
+history`` with this checkout and the other one (a git worktree) ``--rounds`` times in turn, each in
+a process of its own. Each line also has the rate of Spark's own read of the log just before.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from caughtup.demo.fleet.offset_logs import LOGS, Shape
 from caughtup.demo.story.stage import DemoStage
 
 ROOT = Path(__file__).resolve().parents[3]
-#: What runs in a process of its own, by the modules of the checkout that it is started in.
+#: The program of each process; it imports the modules of its checkout.
 _MEASURE = """
 import json, sys
 from pathlib import Path
@@ -48,7 +48,7 @@ def measured(checkout: Path, directory: Path, *given: Any) -> dict[str, Any]:
     directory.mkdir()
     servers, *rest = given
     command = [sys.executable, "-c", _MEASURE, json.dumps([servers, str(directory), *rest])]
-    # Spark's workers find their modules by it, too.
+    # Spark's workers import modules by it, too.
     environment = {**os.environ, "PYTHONPATH": str(checkout)}
     try:
         ran = subprocess.run(
@@ -63,7 +63,7 @@ def measured(checkout: Path, directory: Path, *given: Any) -> dict[str, Any]:
 
 
 def line(whose: str, one: dict[str, Any], load: str) -> str:
-    """Write a row."""
+    """Return a row of text."""
     return (
         f"{one['records']:>10,}  {one['threads']:>7}  {whose:<6}  {one['records_per_second']:>9,.0f}"
         f"  {one['raw_records_per_second']:>11,.0f}  {one['ratio']:>5.2f}"
@@ -73,7 +73,7 @@ def line(whose: str, one: dict[str, Any], load: str) -> str:
 
 
 def medians(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the median of each figure that a line has."""
+    """Return the median of each figure."""
     return {**rows[0], **{name: median(row[name] for row in rows) for name in _FIGURES}}
 
 

@@ -1,4 +1,4 @@
-"""Offset commits and end offsets as events of one kind: what columns are compared with."""
+"""Offset commits and end offsets as events of one kind, for comparison with columns."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ END_OFFSET = "end_offset"
 
 
 class Event(NamedTuple):
-    """What one record says of one topic-partition.
+    """A record about one partition.
 
-    ``log_partition`` and ``log_offset`` are the record's own place. The time
-    is when the commit was made or the end offsets were seen; of a tombstone, its record's.
-    ``present`` is False for a tombstone. What doesn't apply to the kind is "" or 0;
-    where the last readable record ends is None where it isn't known.
+    ``log_partition`` and ``log_offset`` are the record's own place. The time is that of the commit
+    or of the listing of end offsets; a tombstone has its record's. ``present`` is False for a
+    tombstone. Fields of the other kind are "" or 0; an unknown readable end offset is None.
     """
 
     kind: str
@@ -42,7 +41,7 @@ class Event(NamedTuple):
 def decode_events(records: Iterable[KafkaRecord]) -> Iterator[Event | Undecodable]:
     """Decode records of ``__consumer_offsets`` and of the end-offsets topic, in their order.
 
-    Every offset commit is an event of its own. What is neither a commit nor end offsets makes none.
+    Each commit is an event; records of other kinds are left out.
     """
     for record in records:
         if record.topic == CONSUMER_OFFSETS:

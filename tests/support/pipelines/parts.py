@@ -1,4 +1,4 @@
-"""Rows of a bucket as they are once they were written and are read again."""
+"""Rows of a bucket after they were written and read again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One slot of the job that measures catch-up rates, batch by batch, without Spark."""
+"""One slot of the catch-up rates job, batch by batch, without Spark."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def reported(at_ms: int, lags: dict[str, int] | None, offset: int = 0) -> Positi
 
 
 class Job:
-    """One slot, its state packed and unpacked between batches; what was written last, by key."""
+    """A slot, its state packed and unpacked between batches, and the last outputs by key."""
 
     def __init__(self) -> None:
         self.saved: bytes | None = None

@@ -1,6 +1,7 @@
-"""An S3 over HTTP, and something in between that fails as told: each a process of its own.
+"""An S3 server, and a proxy that fails as told, each in a process of its own.
 
-The library holds Python's lock while it waits for an answer, so nobody in its process can give one.
+The library holds Python's lock while it waits for an answer, so a server in its process could not
+answer.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _SECONDS = 120.0
 
 @contextmanager
 def s3_server(log: Path) -> Iterator[str]:
-    """Start an S3 with a bucket, and return where it is."""
+    """Start an S3 server with a bucket, and yield its URL."""
     (port,) = free_ports(1)
     command = ["-W", "ignore", "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     with served(command, f"http://127.0.0.1:{port}", f"/{BUCKET}", log) as url:
@@ -34,7 +35,7 @@ def s3_server(log: Path) -> Iterator[str]:
 
 @contextmanager
 def between(s3: str, log: Path) -> Iterator[Between]:
-    """Start what is asked in place of an S3, and passes on."""
+    """Start a proxy in front of an S3 server."""
     (port,) = free_ports(1)
     command = ["-m", "tests.support.pipelines.s3_between", str(port), s3]
     with served(command, f"http://127.0.0.1:{port}", "/-/fault", log) as url:
@@ -42,28 +43,28 @@ def between(s3: str, log: Path) -> Iterator[Between]:
 
 
 class Between:
-    """Where it is, and how it is told to fail."""
+    """The proxy's URL, and control of its failures."""
 
     def __init__(self, url: str) -> None:
         self.url = url
 
     def fail(self, contains: str, kind: str, *, once: bool = False) -> None:
-        """Fail requests that put or post what has a path that contains something.
+        """Fail PUT and POST requests whose path contains a text.
 
-        ``kind``: ``503`` or ``lost`` of what the store did all the same, ``no 503`` of what it
-        wasn't asked. ``once``: each path's first request alone.
+        ``kind``: ``503`` or ``lost`` (no answer) after the store did the work; ``no 503`` without
+        asking the store. ``once``: only the first request of each path.
         """
         rule = {"contains": contains, "kind": kind, "once": once}
         put(f"{self.url}/-/fault", json.dumps(rule).encode())
 
     def stop_failing(self) -> int:
-        """Pass everything on again, and return how many requests failed."""
+        """Stop failing requests, and return how many failed."""
         return int(put(f"{self.url}/-/fault", b""))
 
 
 @contextmanager
 def served(arguments: list[str], url: str, ready: str, log: Path) -> Iterator[str]:
-    """Run a server of Python's until the context is left, once it takes a request."""
+    """Run a server in Python until the context is left; enter once it answers."""
     with log.open("wb") as out:
         process = subprocess.Popen([sys.executable, *arguments], stdout=out, stderr=out, cwd=ROOT)
     try:
@@ -83,14 +84,14 @@ def served(arguments: list[str], url: str, ready: str, log: Path) -> Iterator[st
 
 
 def put(url: str, content: bytes) -> str:
-    """Put something, and return the answer."""
+    """Put content, and return the answer."""
     request = urllib.request.Request(url, content, method="PUT")
     with urllib.request.urlopen(request, timeout=10) as answer:
         return answer.read().decode()
 
 
 def options(url: str) -> dict[str, str]:
-    """Return the library's options for an S3."""
+    """Return the Delta library's options for an S3 server."""
     return {
         "AWS_ACCESS_KEY_ID": "AKIA",
         "AWS_SECRET_ACCESS_KEY": SECRET,

@@ -1,4 +1,4 @@
-"""Passes requests to an S3 and its answers back, but for what it is told to fail.
+"""A proxy of an S3 server that fails some requests.
 
 ``python -m tests.support.pipelines.s3_between PORT URL``
 """
@@ -17,14 +17,14 @@ _HOP = ("connection", "transfer-encoding", "content-length")
 
 
 class Faults:
-    """What is to fail, and how many requests did."""
+    """The requests to fail, and how many have failed."""
 
     rule: dict[str, Any] | None = None
     count = 0
     seen: set[str] = set()  # noqa: RUF012 (there is one)
 
     @classmethod
-    def told(cls, content: bytes) -> str:
+    def control(cls, content: bytes) -> str:
         count, cls.count = cls.count, 0
         cls.rule, cls.seen = json.loads(content) if content else None, set()
         return str(count)
@@ -42,7 +42,7 @@ class Faults:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers one request after the other, on each connection."""
+    """Answers the requests of each connection one after another."""
 
     protocol_version = "HTTP/1.1"
     address = ""
@@ -50,7 +50,7 @@ class Handler(BaseHTTPRequestHandler):
     def do(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if self.path == _OWN:
-            return self.answer(200, [], Faults.told(body).encode())
+            return self.answer(200, [], Faults.control(body).encode())
         fault = Faults.of(self.command, self.path)
         if fault is not None and fault.startswith("no"):
             return self.answer(503, [], b"")
@@ -86,7 +86,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 if __name__ == "__main__":

@@ -19,18 +19,17 @@ from tests.support.service import wait_for
 
 WORKERS = 2
 SECONDS = 480.0
-#: The same again, within the driver's own process but for the executors.
+#: The same in local-cluster mode: only the executors are separate processes.
 LOCAL_CLUSTER = f"local-cluster[{WORKERS},1,1024]"
 _SPARK = pyspark_jars().parent
-#: What the jobs import on executors; the rest of what caughtup depends on is the driver's.
+#: The packages that the jobs import on executors; the driver has the other dependencies.
 _ON_EXECUTORS = ("deltalake", "msgspec", "numpy", "pandas", "pyarrow")
 
 
 class SparkCluster(ClosedOnExit):
-    """A standalone master and two workers of one processor each, on which nobody has caughtup.
+    """A standalone master and two workers of one core each, without caughtup installed.
 
-    Python on the workers has only what the jobs import there, and the driver's has all but
-    caughtup itself.
+    Python on the workers has only what the jobs import there; the driver's has all dependencies.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -58,7 +57,7 @@ class SparkCluster(ClosedOnExit):
 
     @property
     def environment(self) -> dict[str, str]:
-        """What Spark's own programs are told."""
+        """The environment of Spark's programs."""
         return {
             "JAVA_HOME": str(find_java(newest=21).home),
             "PYSPARK_DRIVER_PYTHON": str(self.driver_python),
@@ -72,7 +71,7 @@ class SparkCluster(ClosedOnExit):
     def submit(
         self, *arguments: str | Path, master: str | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Run spark-submit with arguments that come after those of this cluster, or of another."""
+        """Run spark-submit with these arguments after the cluster's own."""
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("PYSPARK_", "PYTHON"))}
         at = self._directory / "submitted"
         at.mkdir(exist_ok=True)
@@ -80,9 +79,9 @@ class SparkCluster(ClosedOnExit):
             [
                 str(self._home / "bin" / "spark-submit"),
                 *("--master", master or self.master, "--executor-memory", "512m"),
-                # Spark's own 200 suit a cluster that has as many processors.
+                # Spark's default of 200 suits a cluster with as many cores.
                 *("--conf", f"spark.sql.shuffle.partitions={WORKERS}"),
-                # Where the packages are kept between two runs of the tests.
+                # Packages are kept there between runs of the tests.
                 *("--conf", f"spark.jars.ivy={cache_directory() / 'spark-submit.ivy'}"),
                 *map(str, arguments),
             ],
@@ -95,7 +94,7 @@ class SparkCluster(ClosedOnExit):
         )
 
     def executors(self) -> list[Path]:
-        """Return the working directories of all executors there ever were, by when they began."""
+        """Return the working directories of all executors so far, by the time of their start."""
         found = [
             *(self._directory / "work").glob("*/app-*/*/"),
             *(self._home / "work").glob("app-*/*/"),  # a local cluster's
@@ -108,14 +107,14 @@ class SparkCluster(ClosedOnExit):
 
 
 def is_up(process: Process) -> bool:
-    """Return whether a master rules, or whether it has taken a worker in."""
+    """Return whether the process is an active master or a registered worker."""
     said = process.output()
     assert process.exit_code is None, said
     return bool(re.search(r"I have been elected leader|Successfully registered with master", said))
 
 
 def linked(directory: Path, into: Path) -> Path:
-    """Make a directory that has all that another has, and into which programs may write."""
+    """Make a directory of links to another one's content, into which programs may write."""
     into.mkdir(parents=True)
     for each in sorted(directory.iterdir()):
         (into / each.name).symlink_to(each)
@@ -123,12 +122,12 @@ def linked(directory: Path, into: Path) -> Path:
 
 
 def site_packages() -> Path:
-    """Return the directory of all that is installed beside the tests."""
+    """Return the directory of the installed packages."""
     return Path(sysconfig.get_path("purelib"))
 
 
 def packages(into: Path) -> Path:
-    """Link what the jobs need on executors, and what that needs itself, into a directory."""
+    """Link the jobs' packages on executors and their dependencies into a directory."""
     into.mkdir(parents=True)
     wanted, taken = list(_ON_EXECUTORS), set[str]()
     while wanted:
@@ -149,11 +148,11 @@ def packages(into: Path) -> Path:
 
 
 def make_python(directory: Path, imports_from: Path) -> Path:
-    """Make a Python that has the packages of a directory and no others; give its program."""
+    """Make a Python with only a directory's packages; return its program."""
     command = [sys.executable, "-m", "venv", "--without-pip", str(directory)]
     subprocess.run(command, check=True, timeout=60)
     (packages,) = directory.glob("lib/python*/site-packages")
-    # Of the directories that such a file names Python reads no such files in turn, and in one of
-    # those says an editable install where caughtup is.
+    # Python ignores .pth files in directories that such a file adds, so an editable install of
+    # caughtup isn't found.
     (packages / "imports.pth").write_text(f"{imports_from}\n")
     return directory / "bin" / "python"

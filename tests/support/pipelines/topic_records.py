@@ -1,4 +1,4 @@
-"""Records of the service's own topics, one of every form, and whether rows fit their tables."""
+"""Records of the service's own topics, one of every form, and a check against their tables."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def record(key: bytes | None, value: object, at: int = 7) -> KafkaRecord:
 
 
 def fitting(table: str, rows: list[tuple[Any, ...]]) -> None:
-    """Fail if Arrow can't take the rows as the table's columns, strings as UTF-8."""
+    """Fail if Arrow can't convert the rows to the table's columns, with strings as UTF-8."""
     columns = zip(*rows, strict=True)
     for field, values in zip(to_arrow_schema(TOPIC_TABLES[table].columns), columns, strict=True):
         pyarrow.array(values, field.type).validate(full=True)
 
 
 def partition_events() -> list[dict[str, Any]]:
-    """Return the events of a partition's movement that is completed."""
+    """Return the events of a completed reassignment of a partition."""
     tracker, movements = ReassignmentTracker(), ReassignmentEvents()
     tracker.apply_cluster(CLUSTER)
     tracker.apply(LOOK)
@@ -49,7 +49,7 @@ def partition_events() -> list[dict[str, Any]]:
 
 
 def published() -> list[tuple[str, bytes, dict[str, Any]]]:
-    """Return a record of every form that there is."""
+    """Return a record of every form."""
     recommended, events = recommended_with_events()
     builtin: Any = json.loads(msgspec.json.encode(changed(LOOK, since_ms=1, original=(1, 2, 3))))
     return [

@@ -1,4 +1,4 @@
-"""A history that nobody killed: the batches that a checkpoint has, written once from the same log."""
+"""A history of the same log that was never killed: a checkpoint's batches, each written once."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from caughtup.pipelines.spark.sources import FETCHING
 from tests.support.pipelines.delta import new_tables
 
 _Offsets = Mapping[TopicPartition, int]
-#: Where a partition begins that wasn't there before, as Spark has it.
+#: Spark's start offset of a new partition.
 _EARLIEST = -2
 
 
 def write_unkilled(
     spark: SparkSession, servers: str, prefix: str, checkpoint: Path, tables: Path
 ) -> int:
-    """Write all batches of a checkpoint to tables of their own, and return how many there are.
+    """Write all batches of a checkpoint to separate tables, and return their number.
 
-    ``prefix`` is that of the service's topics. The log still has all that the batches read.
+    ``prefix`` is that of the service's topics. The log must still have all records of the batches.
     """
     files = Files(spark)
     kinds = {f"{prefix}{name}": table for table, name in TABLE_TOPICS.items()}

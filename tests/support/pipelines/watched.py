@@ -28,7 +28,7 @@ Row = dict[str, Any]
 
 
 class Watched:
-    """A topic of the cluster, its end offsets as they are published, and a history of both."""
+    """A topic, its published end offsets, and a history of both."""
 
     def __init__(
         self, cluster: EmbeddedCluster, topic: str, end_offsets: str, spark: SparkSession, at: Path
@@ -71,7 +71,7 @@ class Watched:
         wait_markers(self._cluster, Position(self.topic, partition))
 
     def publish_end_offsets(self) -> None:
-        """Ask the cluster for the end offsets and publish them as the service does."""
+        """List the end offsets and publish them as the service does."""
         records = []
         for partition in (0, 1):
             start, stable, end = (
@@ -95,12 +95,12 @@ class Watched:
         admin.delete_consumer_groups([self.group])[self.group].result(30)
 
     def run(self) -> list[Row]:
-        """Read what there is, and return the table's rows of the group in the order they happened."""
+        """Run the job to the present ends; return the group's lag rows in the order of events."""
         history(self.spark, self.options, lambda: False)
         return [row for row in self.rows(LAG, "as_of", "partition") if row["group"] == self.group]
 
     def rows(self, table: Table, *order: str) -> list[Row]:
-        """Return a table's rows, each of its timestamps in ms, too."""
+        """Return a table's rows, with timestamps in ms as well."""
         times = [f.name for f in table.columns if f.dataType.typeName() == "timestamp"]
         rows = rows_of(self.options.output, table.name)
         for row in rows:
@@ -108,11 +108,11 @@ class Watched:
         return sorted(rows, key=lambda row: [row[name] for name in order])
 
     def quarantined(self) -> list[Row]:
-        """Return what no other table has, in the order of the log."""
+        """Return the quarantined records, in the order of the log."""
         return self.rows(QUARANTINE, "topic", "log_partition", "log_offset")
 
     def commits(self, isolation: str) -> list[tuple[OffsetKey, OffsetCommit | None]]:
-        """Read all of __consumer_offsets directly; give the group's commits, each decoded."""
+        """Read all of __consumer_offsets directly; return the group's decoded commits."""
         settings = {**self.client, "group.id": "reader", "enable.auto.commit": False}
         consumer = Consumer(
             {**settings, "isolation.level": isolation, "enable.partition.eof": True}

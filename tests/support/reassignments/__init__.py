@@ -1,1 +1,1 @@
-"""Partitions that are reassigned: what is observed of them, and a cluster full of them."""
+"""Observations of reassigned partitions, and a cluster of them."""

@@ -1,4 +1,4 @@
-"""Observations of a partition: the usual one, what a controller's state shows, and any at all."""
+"""Observations of a partition: a typical one, those of a controller's state, and random ones."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ ORDERS = TopicPartition("orders", 0)
 def a_reassignment(
     partition: TopicPartition = ORDERS, *, at_ms: int = 1_000, **shown: Any
 ) -> ReassignmentRecord:
-    """Observe that broker 3 takes a partition over from 2, and 1 stays, but for what is ``shown``."""
+    """Return an observation: broker 3 replaces 2, 1 stays; ``shown`` overrides fields."""
     observation = ReassignmentRecord(2, *partition, at_ms, (3, 1, 2), (3,), (2,), (1, 2), 1)
     return replace(observation, **shown)
 
 
-#: Brokers 3 and 4 are to take the partition over from 2; 1 stays.
+#: Brokers 3 and 4 replace 2; 1 stays.
 MOVING = a_reassignment(replicas=(3, 4, 1, 2), adding=(3, 4))
-#: A partition whose topic is throttled, on brokers that are.
+#: A partition whose topic and brokers are throttled.
 EVENTS = TopicPartition("events", 3)
 THROTTLED = ClusterRecord(
     2,
@@ -47,7 +47,7 @@ THROTTLED = ClusterRecord(
 def observed(
     state: PartitionState, metadata: PartitionState | None, at_ms: int = 0
 ) -> ReassignmentRecord:
-    """Observe a partition as the controller lists it, and as metadata shows it, if it does."""
+    """Observe a partition as listed by the controller, and by brokers' metadata if given."""
     isr, leader, epoch = (
         (metadata.isr, metadata.leader, metadata.leader_epoch) if metadata else ((), None, None)
     )
@@ -64,7 +64,7 @@ def any_observations(
     epochs: st.SearchStrategy[int | None],
     **more: st.SearchStrategy[Any],
 ) -> st.SearchStrategy[ReassignmentRecord]:
-    """Draw observations of partitions in which anything may be listed, or be missing."""
+    """Draw observations of partitions in which anything may be listed or missing."""
     brokers = st.lists(ids, max_size=5).map(tuple)
     return st.builds(
         lambda partition, **known: ReassignmentRecord(2, *partition, **known),

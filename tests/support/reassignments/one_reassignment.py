@@ -21,7 +21,7 @@ PARTITION = TopicPartition("events", 0)
 STEP_MS = 10_000
 BYTES = 100
 HEAD = 1_000_000
-#: A copy of 20,000 offsets an observation: 50 for all.
+#: The offsets that an unthrottled copy gets per observation: it takes 50 of them.
 PACE = 20_000
 
 BROKERS = {one: BrokerRecord(fenced=False, usable_bytes=10**12) for one in range(1, 7)}
@@ -37,7 +37,10 @@ def an_observation(
     leader: int | None = 1,
     **known: object,
 ) -> ReassignmentRecord:
-    """Return the observation at a step; ``copies`` are the log ends out of sync, what is in the ISR is at ``head``."""
+    """Return the observation at a step.
+
+    ``copies`` are the log ends of replicas out of sync; in-sync ones are at ``head``.
+    """
     ends = dict.fromkeys(isr, head) | copies
     observation = ReassignmentRecord(
         2,
@@ -56,12 +59,12 @@ def an_observation(
 
 
 def copying(step: int) -> int:
-    """Return the log end of a copy that goes on at its pace."""
+    """Return the log end of a copy that proceeds at its pace."""
     return min(HEAD, PACE * step)
 
 
 def throttled(rate: int, topic: ThrottleRecord | None = None) -> ClusterRecord:
-    """Throttle all brokers, in bytes a second, as kafka-reassign-partitions does it for this."""
+    """Throttle all brokers (bytes/s), as kafka-reassign-partitions does for this reassignment."""
     brokers = {
         one: replace(observation, leader_rate=rate, follower_rate=rate)
         for one, observation in BROKERS.items()
@@ -91,7 +94,7 @@ def judged(
     budget_seconds: float | None = None,
     later_ms: int = 0,
 ) -> tuple[ReassignmentVerdict, ReassignmentFigures]:
-    """Assess a reassignment as of its last observation, or some ms later."""
+    """Assess a reassignment at its last observation, or ``later_ms`` after it."""
     now_ms = seen[-1].as_of_ms + later_ms
     if cluster is not None:
         cluster = replace(cluster, as_of_ms=seen[-1].as_of_ms)

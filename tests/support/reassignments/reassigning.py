@@ -1,4 +1,4 @@
-"""A cluster in which partitions are reassigned: one well, one to a broker that is away, one just begun."""
+"""A cluster with reassignments: one healthy, one to a broker that is away, one just begun."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from tests.support.states import cluster_state
 FINE, DEAD, NEW = (TopicPartition(name, 0) for name in ("fine", "dead", "new"))
 DONE, LOST = (TopicPartition(name, 0) for name in ("done", "lost"))
 OBSERVATIONS, APART_MS = 40, 5_000
-#: When they were last observed.
+#: The time of the last observations.
 SEEN_MS = START_MS + (OBSERVATIONS - 1) * APART_MS
-#: A throttle that nobody needs has been seen for so long by then.
+#: The age of the orphaned throttle by then.
 ORPHANED_MS = SEEN_MS + 700_000
 _RECORD_BYTES = 100
 
 
 def cluster_observation(at_ms: int, missing: tuple[str, ...] = ()) -> ClusterRecord:
-    """Return six brokers, of which 5 is away and 6 has a throttle."""
+    """Return an observation of six brokers, of which 5 is away and 6 has a throttle."""
     brokers = {broker: BrokerRecord(fenced=False) for broker in (1, 2, 3, 4)}
     brokers[6] = BrokerRecord(fenced=False, leader_rate=1_000_000, follower_rate=1_000_000)
     throttles = {"left": ThrottleRecord("*", "*")}
@@ -36,7 +36,7 @@ def cluster_observation(at_ms: int, missing: tuple[str, ...] = ()) -> ClusterRec
 def ongoing_observation(
     partition: TopicPartition, target: int, at_ms: int, copied: int
 ) -> ReassignmentRecord:
-    """Observe a partition that goes from broker 1 to another, of 100,000 records so many copied."""
+    """Observe a move from broker 1 to another, with ``copied`` of 100,000 records."""
     away = target == 5
     return ReassignmentRecord(
         2,
@@ -56,7 +56,7 @@ def ongoing_observation(
 
 
 def reassigning() -> ClusterState:
-    """Observe all of them for some minutes, and work out how they fare."""
+    """Observe all reassignments for some minutes, and assess them."""
     state = cluster_state()
     tracker = state.reassignments
     for number in range(OBSERVATIONS):
@@ -75,12 +75,12 @@ def reassigning() -> ClusterState:
 
 
 def join(state: ClusterState, at_ms: int = SEEN_MS + APART_MS) -> None:
-    """Let the copy of FINE join the ISR."""
+    """Make the copy of FINE join the ISR."""
     observation = ongoing_observation(FINE, 2, at_ms, 100_000)
     state.reassignments.apply(replace(observation, isr=(1, 2)))
 
 
 def assess(state: ClusterState, now_ms: int, budget_seconds: float | None = None) -> None:
-    """Work out how every reassignment fares."""
+    """Assess every reassignment."""
     for _ in state.reassignment_watch.assess(state.reassignments, now_ms, budget_seconds):
         pass

@@ -1,1 +1,1 @@
-"""``make reference``: docs/reference/, made of settings, metrics and commands as the code has them."""
+"""``make reference``: write docs/reference/ from the code's settings, metrics and commands."""

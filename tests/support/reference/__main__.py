@@ -1,4 +1,4 @@
-"""``make reference``: write docs/reference/ anew."""
+"""``make reference``: write docs/reference/."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _COMMON = """\
 
 A command that has them says so.
 """
-#: From so many commands on an option is described once.
+#: An option of at least this many commands is described once.
 _MANY = 6
 
 Option = tuple[str, str]
@@ -42,7 +42,7 @@ def commands_page() -> str:
 
 
 def _contexts(parent: click.Context) -> Iterator[click.Context]:
-    """Yield a context for each command below one, those in groups after their group."""
+    """Yield a context for each command below one; a group comes before its commands."""
     group = parent.command
     assert isinstance(group, click.Group)
     for name in group.list_commands(parent):
@@ -83,7 +83,7 @@ def _options(context: click.Context) -> Iterator[Option]:
     for parameter in context.command.get_params(context):
         record = parameter.get_help_record(context)
         if parameter.name == "help" and record is not None:
-            # A command keeps the names of whichever context asked it first.
+            # A command keeps the names of the first context that asked it.
             record = ", ".join(context.help_option_names), record[1]
         if isinstance(parameter, click.Option) and record is not None:
             yield record[0], " ".join(record[1].split())

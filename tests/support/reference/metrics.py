@@ -18,7 +18,7 @@ Every metric of `/metrics`, with its HELP text, made of the code by `make refere
 Each metric also has the label `cluster`, the cluster's id. A figure that is unknown is absent. \
 Metrics under other exporters' names: [migrating.md](../migrating.md).
 """
-#: By the beginning of their names, what metrics are of; the first that fits.
+#: The sections, by the beginning of metrics' names; the first match counts.
 _SECTIONS = {
     "caughtup_group_": "Groups",
     "caughtup_partition_": "Partitions",

@@ -41,7 +41,7 @@ def _row(name: str, field: FieldInfo) -> tuple[str, ...]:
 
 
 def _default(field: FieldInfo) -> str:
-    """Return a default as TOML, or for one that is not set an example."""
+    """Return a default as TOML; for a setting without one, an example."""
     if field.default not in (None, (), {}):
         return code(toml_value(field.default))
     return (

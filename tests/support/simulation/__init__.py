@@ -1,1 +1,1 @@
-"""Groups and copies on a clock that only the test moves, and rules to compare with."""
+"""Groups and copies on a clock that the test moves, and rules for comparison."""

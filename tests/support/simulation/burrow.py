@@ -1,4 +1,4 @@
-"""The rules by which Burrow 1.9 judges a partition, to show where time decides otherwise."""
+"""Burrow 1.9's rules for a partition, to show where verdicts by time differ."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from itertools import pairwise
 
 from tests.support.simulation.group import SimulatedGroup
 
-#: Commits and broker offsets that it keeps (``intervals``), by default.
+#: The number of commits and broker offsets that it keeps by default (``intervals``).
 INTERVALS = 10
 
 
 def burrow_status(group: SimulatedGroup) -> str:
-    """Judge as Burrow would, with its defaults: ``allowed-lag`` 0, ``minimum-complete`` 0."""
+    """Return Burrow's status with its defaults: ``allowed-lag`` 0, ``minimum-complete`` 0."""
     window = group.committed[-INTERVALS:]
     ends = group.ends_seen[-INTERVALS:]
     offsets = [offset for offset, _, _ in window]

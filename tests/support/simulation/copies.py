@@ -1,4 +1,4 @@
-"""A copy of a task's state that restores from a changelog, on a clock that only the test moves."""
+"""A copy of a task's state that restores from a changelog, on a clock that the test moves."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ LIMIT = 10_000
 
 
 class SimulatedCopy:
-    """``rate`` offsets a second are restored, as far as there are any, and ``growth`` come.
+    """Restores at most ``rate`` offsets a second, while ``growth`` offsets a second are written.
 
-    The application reports the copy's position every ``report_ms`` (None: it doesn't), and the
-    changelog's end is sampled every ``sample_ms``. It counts as caught up at a lag of ``limit``.
-    ``by_lag``: the application reports lags, and positions follow from samples of the end. ``now`` is in ms since ``START_MS``.
+    The application reports the copy's position every ``report_ms`` (None: never), and the
+    changelog's end is sampled every ``sample_ms``. The copy is caught up at a lag of ``limit``.
+    ``by_lag``: the application reports lags, from which samples of the end give positions. ``now``
+    is in ms since ``START_MS``.
     """
 
     def __init__(
@@ -55,10 +56,10 @@ class SimulatedCopy:
         return START_MS + self.now
 
     def run(self, duration_ms: int) -> None:
-        """Advance time in steps of a tenth of a second."""
+        """Advance time in steps of 0.1 s."""
         for now in range(self.now + 100, self.now + duration_ms + 1, 100):
             self.now = now
-            # Rounded, so that tenths add up to what they are.
+            # Rounded, so that tenths add up exactly.
             self.end = round(self.end + self.growth / 10, 6)
             self.position = round(min(self.end, self.position + self.rate / 10), 6)
             if now % self.sample_ms == 0:
@@ -67,7 +68,7 @@ class SimulatedCopy:
                 self.report()
 
     def run_until_caught_up(self, most_ms: int = 60 * MINUTE) -> float:
-        """Advance time until the lag is within the limit; return the seconds it took."""
+        """Advance time until the lag is within the limit; return the seconds."""
         start = self.now
         while self.lag > self.limit:
             assert self.now - start < most_ms
@@ -87,7 +88,7 @@ class SimulatedCopy:
         return self.history.observe(seen, self.ends, self.limit)
 
     def figures(self, given: CatchUpRate | None = None) -> CopyFigures:
-        """Return the figures of the copy now."""
+        """Return the copy's figures now."""
         return copy_figures(self.history, self.ends, given, self.limit, self.now_ms)
 
     def verdict(
@@ -95,7 +96,7 @@ class SimulatedCopy:
         context: CopyContext | None = None,
         given: CatchUpRate | None = None,
     ) -> tuple[str, str]:
-        """Judge the copy now; by default it is a warm-up whose probing rebalance is due later."""
+        """Return the copy's verdict now, by default as a warm-up with a later probing rebalance."""
         if context is None:
             context = copy_context(rebalance_due_ms=self.now_ms + MINUTE)
         return copy_verdict(self.figures(given), context, self.now_ms)
@@ -109,5 +110,5 @@ def copy_context(
     waits_for: tuple[TaskId, ...] = (),
     flaps: int = 0,
 ) -> CopyContext:
-    """A warm-up's copy_context with Kafka's default probing interval."""
+    """Return a warm-up's context with Kafka's default probing interval."""
     return CopyContext(is_warmup, since_ms, PROBING_INTERVAL_MS, rebalance_due_ms, waits_for, flaps)

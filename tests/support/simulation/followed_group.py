@@ -1,7 +1,7 @@
-"""An application that follows what the service recommends, generation by generation.
+"""An application that follows the service's recommendations, generation by generation.
 
-Its leader decides as the follower does; the service reads the bytes of its generations and what its
-leader tells, and publishes. Between rebalances copies are restored, and changelogs grow.
+Its leader decides as the follower does. The service reads its generations in bytes and its leader's
+reports, and publishes recommendations. Between rebalances copies are restored and changelogs grow.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from tests.support.groups.streams import CHANGELOG, RUNNING, Member, generation,
 from tests.support.own_topics.application_states import read_state_record, tell
 from tests.support.states import cluster_state, publish, read
 
-#: States are at least so large, in offsets, and copies of less than the limit behind caught up.
+#: In offsets: the least size of a state, and acceptable.recovery.lag.
 LEAST_STATE, LIMIT = 5_000, 300
 SECOND = 1_000
 
 
 @dataclass
 class Process:
-    """What a process runs and stands by for, and how far its states are, in offsets."""
+    """A process's active and standby tasks, and its states' offsets."""
 
     active: set[str] = field(default_factory=set)
     standby: set[str] = field(default_factory=set)
@@ -36,10 +36,10 @@ class Process:
 
 
 class FollowedGroup:
-    """Processes with a thread each, among which the tasks are dealt in turn, standbys as well.
+    """Processes of one thread each; tasks and standbys are assigned in turn.
 
-    ``begun`` are the copies that were begun with nothing, as process and task, and ``records`` what
-    the service published. ``seed`` draws how fast changelogs grow and copies are restored.
+    ``begun`` are the copies that were begun without state, as process and task; ``records`` is what
+    the service published. ``seed`` determines the growth of changelogs and the rates of restoring.
     """
 
     def __init__(self, seed: int, tasks: int, processes: int, config: Mapping[str, int]) -> None:
@@ -62,16 +62,16 @@ class FollowedGroup:
         self.begun: list[tuple[int, str]] = []
 
     def add(self) -> None:
-        """Add a process that has nothing."""
+        """Add a process without state."""
         self.processes[len(self.processes) + 1] = Process()
 
     def settle(self) -> None:
-        """Rebalance until nobody asks for another one."""
+        """Rebalance until no further rebalance is requested."""
         for _ in range(200):
             decision = self._decide()
             held_back = self._assign(decision)
             if held_back:
-                # The next one comes at once, mostly before the service could decide.
+                # The next rebalance comes at once, mostly before the service could decide.
                 if self._rng.random() < 0.3:
                     self._publish()
                 self._now_ms += 2 * SECOND
@@ -85,7 +85,7 @@ class FollowedGroup:
         raise AssertionError("200 rebalances, and still another one is wanted")
 
     def _decide(self) -> FollowerDecision:
-        """Decide as the leader does by what it has read, and tell the service."""
+        """Decide as the leader does from the recommendation it has read, and publish its state."""
         self._number += 1
         state = self._state()
         scenario = read_state_record(state, self._now_ms).scenario.expanded()
@@ -143,7 +143,7 @@ class FollowedGroup:
         }
 
     def _assign(self, decision: FollowerDecision) -> bool:
-        """Carry out what was decided; return whether a task is held back until it is let go of."""
+        """Apply a decision; return whether a task waits until its owner revokes it."""
         members = []
         owners = {task: one for one in self.processes.values() for task in one.active}
         is_held_back = False
@@ -185,7 +185,7 @@ class FollowedGroup:
         return is_held_back
 
     def _pass(self, seconds: int) -> None:
-        """Let time pass: records come, copies are restored, and some processes report."""
+        """Advance time: changelogs grow, copies are restored, and some processes report."""
         self._now_ms += seconds * SECOND
         for task, growth in self._growth.items():
             self._ends[task] += round(growth * seconds * self._rng.uniform(0.5, 1.5))

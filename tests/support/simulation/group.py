@@ -1,4 +1,4 @@
-"""A partition, its producer and a group that reads it, on a clock that only the test moves."""
+"""A partition, its producer and its consumer group, on a clock that the test moves."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ HOUR = 60 * MINUTE
 class SimulatedGroup:
     """One group-partition; all times are ms since ``START_MS``.
 
-    ``produced`` tells the log end at a moment. The group reads ``read_rate`` records a second, as
-    far as there are any, and commits every ``commit_ms``; None for one that doesn't run.
+    ``produced`` returns the log end at a time. The group reads at most ``read_rate`` records a
+    second, and commits every ``commit_ms`` (None: it is stopped).
     """
 
     def __init__(self, produced: Callable[[int], int], sample_ms: int = SECOND) -> None:
@@ -40,16 +40,16 @@ class SimulatedGroup:
         self.readable_known = True
         self.commit_ms: int | None = None
         self.read_rate = 0.0
-        #: Every commit: its offset, when it was made, and the lag at the sample before it.
+        #: Every commit: its offset, its time, and the lag at the sample before it.
         self.committed: list[tuple[int, int, int]] = []
         self.ends_seen: list[int] = []
 
     def consume(self, read_rate: float, commit_ms: int | None) -> None:
-        """From now on read so many records a second and commit so often (ms)."""
+        """Set the records read per second, and the interval of commits (ms)."""
         self.read_rate, self.commit_ms = read_rate, commit_ms
 
     def run(self, duration_ms: int) -> None:
-        """Advance time in steps of a tenth of a second."""
+        """Advance time in steps of 0.1 s."""
         for now in range(self.now + 100, self.now + duration_ms + 1, 100):
             self.now = now
             readable = self.produced(now)
@@ -60,7 +60,7 @@ class SimulatedGroup:
                 self.list_ends()
 
     def list_ends(self) -> None:
-        """List the end offsets. ``markers`` of them, at the end, are transaction markers."""
+        """List the end offsets; the last ``markers`` of them are transaction markers."""
         readable = self.produced(self.now)
         end = readable + self.markers
         self.ends_seen.append(end)
@@ -83,18 +83,18 @@ class SimulatedGroup:
         self.commits.apply(GROUP, partition, commit, self.ends)
 
     def figures(self) -> LagFigures:
-        """Return the figures as of now."""
+        """Return the figures now."""
         history = self.ends.history(PARTITION)
         assert history is not None
         commits = self.commits.of(GROUP).get(PARTITION)
         return lag_figures(commits, history, START_MS + self.now, self.commits.interval_ms(GROUP))
 
     def verdict(self) -> Verdict:
-        """Judge it as of now."""
+        """Return the verdict now."""
         return partition_verdict(self.figures())
 
     def verdicts_during(self, duration_ms: int, every_ms: int = SECOND) -> set[str]:
-        """Advance time, and return every verdict on the way."""
+        """Advance time, and return all verdicts at intervals of ``every_ms``."""
         found = set()
         for _ in range(duration_ms // every_ms):
             self.run(every_ms)
@@ -103,10 +103,10 @@ class SimulatedGroup:
 
 
 def steadily(rate: float) -> Callable[[int], int]:
-    """Produce so many records a second, evenly."""
+    """Produce at a constant ``rate`` of records a second."""
     return lambda now: int(rate * now / 1000)
 
 
 def until(stop_ms: int, produced: Callable[[int], int]) -> Callable[[int], int]:
-    """Produce like another producer, and nothing from a moment on."""
+    """Produce like another producer until a time (ms), then stop."""
     return lambda now: produced(min(now, stop_ms))

@@ -1,4 +1,4 @@
-"""Warm-ups that are judged already, for what a probing rebalance would make of them."""
+"""Assessed warm-ups, as input for the effect of a probing rebalance."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def warmup(
     closing: float | None = None,
     is_warmup: bool = True,
 ) -> CopyAssessment:
-    """A warm-up with so many seconds to go, or caught up so many seconds after the start."""
+    """Return a warm-up; ``eta`` is in seconds, ``caught_up`` in seconds after the start."""
     figures = CopyFigures(
         lag=None,
         provenance=None,
@@ -53,7 +53,7 @@ def warmup(
 
 
 def scheduled(due_second: float | None = 600.0) -> ProbingHistory:
-    """A generation that began at the start, with a rebalance due so many seconds later."""
+    """Assess the probing ``second`` seconds after the start."""
     history = ProbingHistory()
     history.since_ms = START_MS
     history.due_ms = None if due_second is None else START_MS + round(due_second * SECOND)

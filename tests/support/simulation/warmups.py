@@ -1,4 +1,4 @@
-"""An application whose warm-ups are followed from generation to generation, through the wire."""
+"""An application whose warm-ups are tracked over generations, encoded and decoded."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.support.groups.streams import Member, generation, process
 from tests.support.states import TOLD, cluster_state, known_ends, list_ends, read
 
 TASK = TaskId(0, 1)
-#: The copy that warms up in ``tests.support.groups.streams.WARMING``, and its task's end offset sum.
+#: The warm-up of ``tests.support.groups.streams.WARMING``, and its task's end offset sum.
 WARMUP = CopyKey(str(process(2)), TASK)
 END = EndOffsetSum(50_000, 50_000)
 
 
 class Service:
-    """A table of warm-ups and a history of probes, and the state that tells them of generations."""
+    """A table of warm-ups and a history of probes, and the state that feeds them."""
 
     def __init__(self, parameters: ApplicationParameters = TOLD) -> None:
         self.state: ClusterState = cluster_state(parameters)
@@ -32,7 +32,7 @@ class Service:
         self.number = 0
 
     def rebalance(self, *members: Member, at_ms: int = START_MS) -> None:
-        """Read a generation of these members, have it decided, and give it to the table."""
+        """Read a generation of these members, decide it, and apply it to the table."""
         self.number += 1
         if at_ms > START_MS + 60_000:  # the ends that are known from the start don't reach there
             list_ends(self.state, at_ms=at_ms - 2_000)
@@ -42,7 +42,7 @@ class Service:
         self.refresh()
 
     def refresh(self) -> None:
-        """Publish the decided generation, again if it was published before."""
+        """Apply the decided generation as published, also if it was published before."""
         decided = self.state.applications[GROUP].decided
         assert decided is not None
         rows = self.state.task_rows(GROUP)
@@ -50,11 +50,11 @@ class Service:
         self.probing.apply(decided.generation, rows, self.limit, self.table.warmup_roles)
 
     def see(self, offset_sum: int, second: float, copy: CopyKey = WARMUP) -> bool:
-        """The copy is seen at an offset sum, so many seconds after the start."""
+        """Report a copy at an offset sum, ``second`` seconds after the start."""
         at_ms = START_MS + round(second * 1000)
         return self.table.observe(copy, Observation(at_ms, offset_sum, None, END))
 
     def assess(self, second: float = 0) -> dict[CopyKey, CopyAssessment]:
-        """Judge every copy, so many seconds after the start."""
+        """Assess every copy, ``second`` seconds after the start."""
         found = self.table.assess(START_MS + round(second * 1000))
         return {assessed.copy: assessed for assessed in found}

@@ -1,1 +1,1 @@
-"""docs/topics.md and docs/topics/: made of models/records, and what records are held to."""
+"""docs/topics.md and docs/topics/, made of models/records, and the validation of records."""

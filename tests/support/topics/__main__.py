@@ -1,4 +1,4 @@
-"""``make schemas``: write docs/topics.md and docs/topics/ anew."""
+"""``make schemas``: write docs/topics.md and docs/topics/."""
 
 from __future__ import annotations
 

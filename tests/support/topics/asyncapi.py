@@ -1,4 +1,4 @@
-"""docs/topics/asyncapi.json: every own topic as an AsyncAPI 3.0 document, made of their schemas."""
+"""docs/topics/asyncapi.json: every own topic as an AsyncAPI 3.0 document, from their schemas."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TOMBSTONE = "Tombstone"
 
 
 def document() -> dict[str, Any]:
-    """Return the document: a channel for each topic, and whether the service sends or receives."""
+    """Return the document: a channel and the service's operation for each topic."""
     assert DIALECT.endswith("/2020-12/schema")
     return {
         "asyncapi": "3.0.0",
@@ -71,7 +71,7 @@ def _channel(topic: Topic) -> dict[str, Any]:
 
 
 def _action(topic: Topic) -> str:
-    """Say what the service does: it reads all, and what it doesn't write is why it reads them."""
+    """Return the service's operation: it sends to a topic, or only receives from it."""
     return "send" if _OWN[topic.name].written else "receive"
 
 

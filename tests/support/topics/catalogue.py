@@ -1,4 +1,4 @@
-"""Every own topic: who writes and reads it, under which keys, and the structs of its values."""
+"""Every own topic: its writers, readers, keys, and the structs of its values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from caughtup.models.records.keys import (
 
 
 class Key(NamedTuple):
-    """A form of keys: its type, what it names, an example, and whether it is text or JSON."""
+    """A form of keys: its type, meaning and example, and whether it is text or JSON."""
 
     type: Any
     of: str
@@ -39,7 +39,7 @@ class Key(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """Values of one struct, under keys of some forms. ``schemas``: those that are read."""
+    """Values of one struct, with their forms of keys. ``schemas``: the versions that are read."""
 
     struct: type[msgspec.Struct]
     schemas: tuple[int, ...]
@@ -47,9 +47,9 @@ class Kind(NamedTuple):
 
 
 class Topic(NamedTuple):
-    """A topic by its name without prefix, in a paragraph.
+    """A topic by its name without prefix, with a description.
 
-    ``when``: the JSON Schemas that tell values of each kind but the last.
+    ``when``: the JSON Schemas that distinguish the values of each kind but the last.
     """
 
     name: str

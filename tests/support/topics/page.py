@@ -12,7 +12,7 @@ from tests.support.topics.catalogue import TOPICS, Kind, Topic
 from tests.support.topics.schemas import DIRECTORY, Schema, file_of, topic_schema, unit_of
 
 PAGE = DIRECTORY.with_suffix(".md")
-#: By topic, records of each of its kinds: the key as text, the value.
+#: By topic, records of each kind: the key as text, the value.
 EXAMPLES = DIRECTORY / "examples.json"
 
 _CLEANUP = {own.name: own.cleanup for own in SERVICE_TOPICS}
@@ -41,7 +41,7 @@ UUID; a task is a subtopology and a partition, `0_3`.
 
 
 def examples() -> dict[str, list[dict[str, Any]]]:
-    """Read the records that the page shows, by topic."""
+    """Read the page's example records, by topic."""
     found: dict[str, list[dict[str, Any]]] = json.loads(EXAMPLES.read_text())
     return found
 
@@ -73,7 +73,7 @@ def _section(topic: Topic, shown: list[dict[str, Any]]) -> str:
 
 
 def _keys(kind: Kind, topic: Topic) -> str:
-    """Say what the keys of a kind are, and of which kind, if there are two."""
+    """Describe the keys of a kind, and name the kind if there are two."""
     keys = [f"{key.of} ({'text' if key.is_text else 'JSON'}, `{key.example}`)" for key in kind.keys]
     of = f"of a {kind.struct.__name__} " if len(topic.kinds) > 1 else ""
     return of + " or ".join(keys)
@@ -93,7 +93,7 @@ def _table(name: str, part: Schema) -> Iterator[str]:
 
 
 def _lines(value: Any, indent: str = "", width: int = 100) -> str:
-    """Write JSON for people: what fits into a line is on one."""
+    """Format JSON for readers: values that fit into a line are on one."""
     line = json.dumps(value, ensure_ascii=False)
     if not isinstance(value, dict | list) or len(indent) + len(line) <= width:
         return line
@@ -107,7 +107,7 @@ def _lines(value: Any, indent: str = "", width: int = 100) -> str:
 
 
 def _type(schema: Schema) -> str:
-    """Say in words what a field is."""
+    """Return a field's type in words."""
     if "$ref" in schema:
         return str(schema["$ref"].rpartition("/")[2])
     if "anyOf" in schema:

@@ -1,4 +1,4 @@
-"""What a real run published on own topics, read back and held to their schemas."""
+"""Records that a real run published on own topics, validated by their schemas."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Record = tuple[bytes | None, bytes | None]
 def require_valid(
     cluster: EmbeddedCluster, topics: Iterable[str], prefix: str = DEFAULT_PREFIX
 ) -> set[str]:
-    """Require every record that is on topics now to be valid; return their structs' names."""
+    """Require that all present records of topics are valid; return their structs' names."""
     kinds: set[str] = set()
     for topic in topics:
         records = list(read_records(cluster, with_prefix(topic, prefix)))
@@ -29,6 +29,6 @@ def require_valid(
 
 
 def read_records(cluster: EmbeddedCluster, topic: str) -> Iterator[Record]:
-    """Read the keys and values that a topic of one partition holds now."""
+    """Read the present keys and values of a topic with one partition."""
     for message in whole_topic(cluster, topic):
         yield message.key(), message.value()

@@ -1,4 +1,4 @@
-"""JSON Schema of own topics, made of their structs: bounds, units, and what each field means."""
+"""JSON Schema of own topics, made of their structs: bounds, units, and fields' meanings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Schema = dict[str, Any]
 
 
 class Described(NamedTuple):
-    """A struct's docstring: what it is, and what its fields mean, by their names in JSON."""
+    """A struct's docstring: its summary, and its fields' meanings by their names in JSON."""
 
     summary: str
     fields: dict[str, str]
@@ -33,7 +33,7 @@ class Described(NamedTuple):
 
 @cache
 def describe(struct: type[msgspec.Struct]) -> Described:
-    """Read the docstrings of a struct and of those that it extends."""
+    """Read the docstrings of a struct and of its base structs."""
     fields: dict[str, str] = {}
     for kind in reversed(struct.__mro__):
         text = inspect.cleandoc(kind.__doc__ or "")
@@ -44,7 +44,7 @@ def describe(struct: type[msgspec.Struct]) -> Described:
 
 
 def topic_schema(topic: Topic) -> Schema:
-    """Return the schema of a topic's values, with that of its keys as ``$defs/key``."""
+    """Return the schema of a topic's values, with its keys' schema as ``$defs/key``."""
     kinds = tuple(kind.struct for kind in topic.kinds)
     schemas = {kind.struct.__name__: kind.schemas for kind in topic.kinds}
     _, components = msgspec.json.schema_components(kinds, ref_template=_REF)
@@ -67,23 +67,23 @@ def topic_schema(topic: Topic) -> Schema:
 
 
 def encode(schema: Schema) -> str:
-    """Write a schema as its file has it."""
+    """Return a schema as the text of its file."""
     return msgspec.json.format(msgspec.json.encode(schema), indent=2).decode() + "\n"
 
 
 def file_of(topic: Topic) -> Path:
-    """Return where a topic's schema is."""
+    """Return the path of a topic's schema."""
     return DIRECTORY / f"{topic.name}.schema.json"
 
 
 def key_schema(key: Key) -> Schema:
-    """Return the schema of one form of keys, decoded as its ``x-encoding`` says."""
+    """Return the schema of a form of keys, decoded as its ``x-encoding`` says."""
     encoding = "text" if key.is_text else "json"
     return {"description": key.of, "x-encoding": encoding, **msgspec.json.schema(key.type)}
 
 
 def unit_of(schema: Schema) -> str:
-    """Return the unit of a field, or of what is in it; empty if it has none."""
+    """Return the unit of a field or of its elements; empty if it has none."""
     inner = [*schema.get("anyOf", ()), schema.get("items"), schema.get("additionalProperties")]
     units = (unit_of(one) for one in inner if isinstance(one, dict))
     return schema.get("x-unit") or next(filter(None, units), "")
@@ -95,7 +95,7 @@ def _key_schema(topic: Topic) -> Schema:
 
 
 def structs_of(kind: Any) -> set[type[msgspec.Struct]]:
-    """Return a struct and every struct in it."""
+    """Return a struct and all structs in it."""
     found: set[type[msgspec.Struct]] = set()
     waiting = [msgspec.inspect.type_info(kind)]
     while waiting:
@@ -135,7 +135,7 @@ def _with_meanings(
 
 
 def _bound_names(schema: Schema, info: msgspec.inspect.Type) -> None:
-    """Say of an object whose names are brokers' ids that they are: msgspec leaves that out."""
+    """Add that an object's names are brokers' ids, which msgspec leaves out."""
     kinds = info.types if isinstance(info, msgspec.inspect.UnionType) else (info,)
     keys = [kind.key_type for kind in kinds if isinstance(kind, msgspec.inspect.DictType)]
     if any(isinstance(key, msgspec.inspect.IntType) for key in keys):

@@ -1,4 +1,4 @@
-"""Records held to the files in docs/topics/, keys included, and every field to be among theirs."""
+"""Validates records and keys by the files in docs/topics/; unknown fields are errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jsonschema.validators import extend
 from tests.support.topics.catalogue import TOPICS, Kind, Topic
 from tests.support.topics.schemas import Schema, file_of, key_schema
 
-#: Reads schemas as the readers read values: 5.0, an integer to JSON Schema, is none to them.
+#: Validates as the readers do: 5.0 is no integer to them, though JSON Schema accepts it.
 Validator = extend(
     Draft202012Validator,
     type_checker=Draft202012Validator.TYPE_CHECKER.redefine(
@@ -25,9 +25,9 @@ _BY_NAME = {topic.name: topic for topic in TOPICS}
 
 
 def problems(topic: str, key: bytes | None, value: bytes | None) -> list[str]:
-    """Say what is wrong with a record of a topic, named without its prefix; nothing if all is well.
+    """Return what is wrong with a record of a topic, named without its prefix; empty if nothing is.
 
-    A field that the topic's schema hasn't is wrong, too: who writes it has left it undocumented.
+    A field that the topic's schema lacks is wrong, since it is undocumented.
     """
     decoded = None if value is None else json.loads(value)
     kind = _kind_of(topic, key, decoded)
@@ -40,15 +40,15 @@ def problems(topic: str, key: bytes | None, value: bytes | None) -> list[str]:
 
 
 def kinds_of(topic: str, keys: Iterable[bytes | None], value: object = None) -> set[str]:
-    """Name the structs of the records that have these keys, and such a value where keys don't tell."""
+    """Return the structs' names of records with these keys, and this value if keys aren't enough."""
     found = (_kind_of(topic, key, value) for key in keys)
     return {kind.struct.__name__ for kind in found if kind is not None}
 
 
 def _kind_of(topic: str, key: bytes | None, value: object = None) -> Kind | None:
-    """Find the kind of records that have such keys, the last one first: it is the narrowest.
+    """Return the kind of records with these keys, the last match first: it is the narrowest.
 
-    Of kinds with the same keys it is the one that the value is of.
+    Of kinds with the same keys it is the one whose schema the value fits.
     """
     for kind in reversed(_BY_NAME[topic].kinds):
         for form in kind.keys:

@@ -56,7 +56,7 @@ def decide_high_availability(scenario: Scenario) -> Decision:
     rack_aware.optimise_stateless()
     return Decision(
         probing_rebalance_needed=bool(deferrals),
-        clients=_given(scenario, clients, deferrals),
+        clients=_tasks_by_client(scenario, clients, deferrals),
         explain=lambda: explain(scenario, clients, deferrals),
     )
 
@@ -75,7 +75,7 @@ def _assign_stateless(clients: Sequence[ClientState], tasks: Sequence[TaskId]) -
         heapreplace(queue, (clients[place].active_load(), place))
 
 
-def _given(
+def _tasks_by_client(
     scenario: Scenario, clients: Sequence[ClientState], deferrals: Sequence[Deferral]
 ) -> dict[ProcessId, ClientDecision]:
     """Return each client's tasks, and which of them are warm-ups."""

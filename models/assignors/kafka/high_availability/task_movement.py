@@ -92,18 +92,18 @@ _Copy = tuple[TaskId, int]
 
 
 class WarmUps:
-    """The warm-ups that are left in this decision (max.warmup.replicas)."""
+    """The remaining warm-ups of this decision (max.warmup.replicas)."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._given = 0
+        self._taken = 0
 
     def take(self) -> int | None:
         """Return the next warm-up's number, from 1, or None if the limit is reached."""
-        if self._given == self._limit:
+        if self._taken == self._limit:
             return None
-        self._given += 1
-        return self._given
+        self._taken += 1
+        return self._taken
 
 
 def move_actives(

@@ -17,18 +17,18 @@ from caughtup.models.records.fields import changed
 from caughtup.models.shown.groups import GroupLine
 from tests.support.lag_program import LONG_GROUP, state
 from tests.support.states import GAINING, NOW_MS, STOPPED
-from tests.support.top_sources import RIGHT_TO_LEFT, Told, many_groups, page
+from tests.support.top_sources import RIGHT_TO_LEFT, FakeSource, many_groups, page
 
 SECONDS = 20.0
 
 
 @pytest.fixture
-def source() -> Told:
+def source() -> FakeSource:
     made = state()
-    return Told(page(made, NOW_MS), made)
+    return FakeSource(page(made, NOW_MS), made)
 
 
-def app_of(source: Told) -> TopApp:
+def app_of(source: FakeSource) -> TopApp:
     return TopApp(source, 0.05)
 
 
@@ -54,7 +54,9 @@ async def shows(pilot: Pilot[None], said: str) -> list[str]:
     return screen(app)
 
 
-async def test_groups_then_partitions_then_back_with_the_cursor_where_it_was(source: Told) -> None:
+async def test_groups_then_partitions_then_back_with_the_cursor_where_it_was(
+    source: FakeSource,
+) -> None:
     app = app_of(source)
     async with app.run_test(size=(80, 24)) as pilot:
         shown = await shows(pilot, STOPPED)
@@ -71,7 +73,7 @@ async def test_groups_then_partitions_then_back_with_the_cursor_where_it_was(sou
         assert "60 s from commit" not in "".join(screen(app))
 
 
-async def test_keys_choose_sort_and_filter(source: Told) -> None:
+async def test_keys_choose_sort_and_filter(source: FakeSource) -> None:
     app = app_of(source)
     async with app.run_test(size=(80, 24)) as pilot:
         await shows(pilot, "by state")
@@ -96,7 +98,7 @@ async def test_keys_choose_sort_and_filter(source: Told) -> None:
         await shows(pilot, STOPPED)
 
 
-async def test_the_cursor_stays_on_its_line_when_others_come(source: Told) -> None:
+async def test_the_cursor_stays_on_its_line_when_others_come(source: FakeSource) -> None:
     app = app_of(source)
     async with app.run_test(size=(80, 24)) as pilot:
         await shows(pilot, STOPPED)
@@ -112,7 +114,7 @@ async def test_the_cursor_stays_on_its_line_when_others_come(source: Told) -> No
 
 
 async def test_a_source_that_is_away_leaves_what_was_seen_with_its_age_and_comes_back(
-    source: Told, monkeypatch: pytest.MonkeyPatch
+    source: FakeSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source.fail("nothing listens there")
     app = app_of(source)
@@ -131,7 +133,7 @@ async def test_a_source_that_is_away_leaves_what_was_seen_with_its_age_and_comes
 
 
 async def test_a_source_that_takes_its_time_holds_no_key_up(
-    source: Told, monkeypatch: pytest.MonkeyPatch
+    source: FakeSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = app_of(source)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -146,7 +148,7 @@ async def test_a_source_that_takes_its_time_holds_no_key_up(
         await shows(pilot, "PARTITION")
 
 
-async def test_what_nobody_foresaw_ends_it_and_is_told(source: Told) -> None:
+async def test_what_nobody_foresaw_ends_it_and_is_told(source: FakeSource) -> None:
     app = app_of(source)
     async with app.run_test(size=(80, 24)) as pilot:
         await shows(pilot, STOPPED)
@@ -157,7 +159,7 @@ async def test_what_nobody_foresaw_ends_it_and_is_told(source: Told) -> None:
 
 
 @pytest.mark.parametrize("key", ["q", "ctrl+c"])
-async def test_it_ends_by_q_and_by_ctrl_c_from_wherever(key: str, source: Told) -> None:
+async def test_it_ends_by_q_and_by_ctrl_c_from_wherever(key: str, source: FakeSource) -> None:
     app = app_of(source)
     async with app.run_test(size=(80, 24)) as pilot:
         await shows(pilot, STOPPED)
@@ -171,7 +173,7 @@ async def test_it_ends_by_q_and_by_ctrl_c_from_wherever(key: str, source: Told) 
 
 
 async def test_an_answer_that_comes_while_it_ends_is_not_shown(
-    monkeypatch: pytest.MonkeyPatch, source: Told
+    monkeypatch: pytest.MonkeyPatch, source: FakeSource
 ) -> None:
     app = app_of(source)
     async with app.run_test(size=(160, 40)) as pilot:
@@ -189,7 +191,7 @@ async def test_an_answer_that_comes_while_it_ends_is_not_shown(
     assert not app.is_there
 
 
-async def test_it_follows_the_terminals_size(source: Told) -> None:
+async def test_it_follows_the_terminals_size(source: FakeSource) -> None:
     app = app_of(source)
     async with app.run_test(size=(160, 40)) as pilot:
         await shows(pilot, LONG_GROUP)
@@ -202,7 +204,7 @@ async def test_it_follows_the_terminals_size(source: Told) -> None:
 
 
 async def test_a_thousand_groups_and_a_name_from_right_to_left_on_sixty_columns() -> None:
-    app = app_of(Told(many_groups()))
+    app = app_of(FakeSource(many_groups()))
     async with app.run_test(size=(60, 20)) as pilot:
         shown = await shows(pilot, "1 groups 1,000")
         assert shown[3].startswith(RIGHT_TO_LEFT[:4])
@@ -214,7 +216,7 @@ async def test_a_thousand_groups_and_a_name_from_right_to_left_on_sixty_columns(
 
 @pytest.mark.parametrize(("no_color", "coloured"), [(None, True), ("1", False)])
 async def test_states_are_coloured_unless_the_environment_forbids_it(
-    monkeypatch: pytest.MonkeyPatch, source: Told, no_color: str | None, coloured: bool
+    monkeypatch: pytest.MonkeyPatch, source: FakeSource, no_color: str | None, coloured: bool
 ) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     if no_color is not None:

@@ -34,12 +34,12 @@ from tests.support.reassignments.reassigning import (
     reassigning,
 )
 from tests.support.states import GAINING, HOSTILE, KEEPING_UP, NOW_MS, STOPPED, everything
-from tests.support.top_sources import RIGHT_TO_LEFT, Told, many_groups, page
+from tests.support.top_sources import RIGHT_TO_LEFT, FakeSource, many_groups, page
 
 SEED = random.SystemRandom().randrange(10**9)
 
 
-def seen(source: Told, group: str | None = None) -> Answered:
+def seen(source: FakeSource, group: str | None = None) -> Answered:
     return Answered(0.0, source.state(), group, None if group is None else source.lines(group))
 
 
@@ -55,18 +55,18 @@ def names(screenful: Screenful) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def source() -> Told:
+def source() -> FakeSource:
     made = state()
-    return Told(page(made, NOW_MS), made)
+    return FakeSource(page(made, NOW_MS), made)
 
 
 @pytest.mark.parametrize("width", [30, 60, 80, 160])
-def test_every_line_fits_and_no_figure_is_cut(width: int, source: Told) -> None:
+def test_every_line_fits_and_no_figure_is_cut(width: int, source: FakeSource) -> None:
     for told in (
         source,
-        Told(many_groups(50)),
-        Told(page(everything(), NOW_MS)),
-        Told(page(reassigning(), SEEN_MS)),
+        FakeSource(many_groups(50)),
+        FakeSource(page(everything(), NOW_MS)),
+        FakeSource(page(reassigning(), SEEN_MS)),
     ):
         view = TopView()
         for number in range(len(OVERVIEWS)):
@@ -81,7 +81,7 @@ def test_every_line_fits_and_no_figure_is_cut(width: int, source: Told) -> None:
     assert "11112222" in lags
 
 
-def test_the_worst_group_is_first_and_other_orders_follow(source: Told) -> None:
+def test_the_worst_group_is_first_and_other_orders_follow(source: FakeSource) -> None:
     view = TopView()
     assert names(view.screenful(seen(source), 160)) == [
         "never",
@@ -98,7 +98,7 @@ def test_the_worst_group_is_first_and_other_orders_follow(source: Told) -> None:
     assert view.screenful(seen(source), 160).summary == "by state"
 
 
-def test_a_filter_takes_words_of_any_cell_and_each_table_keeps_its_own(source: Told) -> None:
+def test_a_filter_takes_words_of_any_cell_and_each_table_keeps_its_own(source: FakeSource) -> None:
     view = TopView()
     view.sought = "STOPPED k"
     assert names(view.screenful(seen(source), 160)) == []
@@ -113,7 +113,7 @@ def test_a_filter_takes_words_of_any_cell_and_each_table_keeps_its_own(source: T
     assert view.sought == ""
 
 
-def test_an_opened_group_has_its_partitions_and_its_reason(source: Told) -> None:
+def test_an_opened_group_has_its_partitions_and_its_reason(source: FakeSource) -> None:
     view = TopView()
     view.open((STOPPED,))
     assert view.group == STOPPED
@@ -132,7 +132,7 @@ def test_an_opened_group_has_its_partitions_and_its_reason(source: Told) -> None
 
 
 def test_an_opened_application_has_every_copy_of_its_tasks() -> None:
-    told = Told(page(everything(), NOW_MS))
+    told = FakeSource(page(everything(), NOW_MS))
     view = TopView()
     view.choose(1)
     (key,) = view.screenful(seen(told), 160).table.keys
@@ -154,10 +154,10 @@ def test_an_opened_reassignment_has_its_copies_its_reason_and_then_its_end() -> 
     made = reassigning()
     view = TopView()
     view.choose(2)
-    keys = view.screenful(seen(Told(page(made, SEEN_MS))), 160).table.keys
+    keys = view.screenful(seen(FakeSource(page(made, SEEN_MS))), 160).table.keys
     assert keys == (("dead", 0), ("new", 0), ("fine", 0))
     view.open(keys[0])
-    shown = view.screenful(seen(Told(page(made, SEEN_MS))), 160)
+    shown = view.screenful(seen(FakeSource(page(made, SEEN_MS))), 160)
     assert shown.about[:2] == ("dead-0", "dead target (destination-broker-down)")
     assert "away 3 min" in shown.about[2]
     assert shown.about[3].startswith("start broker 5")
@@ -166,7 +166,7 @@ def test_an_opened_reassignment_has_its_copies_its_reason_and_then_its_end() -> 
         ["1", "removed", "yes", "100000", "100%", "-"],
     ]
     made.reassignments.end(TopicPartition("dead", 0), (5,), (5,), SEEN_MS)
-    gone = view.screenful(seen(Told(page(made, SEEN_MS))), 160)
+    gone = view.screenful(seen(FakeSource(page(made, SEEN_MS))), 160)
     assert gone.about[-1].startswith("no longer in movement: completed after")
 
 
@@ -178,7 +178,7 @@ def test_a_diverging_reassignment_is_yellow_and_a_diverging_group_red() -> None:
     view, colours = TopView(), {}
     for number, name in ((0, "groups"), (2, "reassignments")):
         view.choose(number)
-        table = view.screenful(seen(Told(told)), 160).table
+        table = view.screenful(seen(FakeSource(told)), 160).table
         (row,) = (row for row in table.rows if any(cell.strip() == "diverging" for cell in row))
         at = [cell.strip() for cell in row].index("diverging")
         colours[name] = table.colours[at]["diverging"]
@@ -186,7 +186,7 @@ def test_a_diverging_reassignment_is_yellow_and_a_diverging_group_red() -> None:
 
 
 def test_what_is_gone_is_said_and_what_there_is_none_of() -> None:
-    nothing = Told(changed(many_groups(1), groups=[]))
+    nothing = FakeSource(changed(many_groups(1), groups=[]))
     view = TopView()
     assert view.screenful(seen(nothing), 60).about == ("no groups on this cluster",)
     for number, said in enumerate(
@@ -206,7 +206,7 @@ def test_throttles_that_are_left_and_what_is_not_known_stand_above_the_reassignm
 
 
 def test_names_of_any_script_fit_and_keep_both_ends() -> None:
-    told = Told(many_groups())
+    told = FakeSource(many_groups())
     view = TopView()
     for width in (60, 80):
         shown = view.screenful(seen(told), width)
@@ -218,7 +218,9 @@ def test_names_of_any_script_fit_and_keep_both_ends() -> None:
         assert start
         assert end
     assert len(shown.table.rows) == 1_000
-    assert HOSTILE not in "".join(names(view.screenful(seen(Told(page(everything(), NOW_MS))), 60)))
+    assert HOSTILE not in "".join(
+        names(view.screenful(seen(FakeSource(page(everything(), NOW_MS))), 60))
+    )
 
 
 def test_generated_names_and_widths_fit() -> None:
@@ -238,15 +240,16 @@ def test_generated_names_and_widths_fit() -> None:
         ]
         width = draw.randrange(60, 200)
         view = TopView()
-        assert max(map(cell_len, texts(view.screenful(seen(Told(found)), width)))) <= width
+        assert max(map(cell_len, texts(view.screenful(seen(FakeSource(found)), width)))) <= width
         view.open((found.groups[0].group,))
         assert all(
-            cell_len(line) <= 3 * width for line in view.screenful(seen(Told(found)), width).about
+            cell_len(line) <= 3 * width
+            for line in view.screenful(seen(FakeSource(found)), width).about
         )
 
 
 def test_of_fifty_thousand_groups_a_thousand_are_shown_and_the_filter_finds_the_others() -> None:
-    told = Told(many_groups(50_000))
+    told = FakeSource(many_groups(50_000))
     view = TopView()
     shown = view.screenful(seen(told), 80)
     assert len(shown.table.rows) == 1_000
@@ -330,7 +333,7 @@ CONNECT = ConnectView(
 
 def test_a_connect_group_has_its_work_opened_with_who_gets_what_nobody_has() -> None:
     idle = changed(CONNECT, group="idle", unassigned=[], contradictions=[], items=[])
-    told = Told(changed(many_groups(1), now_ms=NOW_MS, connect=[idle, CONNECT]))
+    told = FakeSource(changed(many_groups(1), now_ms=NOW_MS, connect=[idle, CONNECT]))
     view = TopView()
     view.choose(3)
     shown = view.screenful(seen(told), 120)
@@ -350,12 +353,12 @@ def test_a_connect_group_has_its_work_opened_with_who_gets_what_nobody_has() -> 
         "generation 5: match, next rebalance in 4 min",
         "sink-0: two workers say that they run it",
     )
-    gone = Told(changed(told.state(), connect=[]))
+    gone = FakeSource(changed(told.state(), connect=[]))
     assert view.screenful(seen(gone), 120).about[-1] == "this Connect group is gone"
     view.choose(3)
     written = json_values(many_groups(1))
     del written["connect"]
-    older = Told(msgspec.convert(written, WholeView))
+    older = FakeSource(msgspec.convert(written, WholeView))
     assert view.screenful(seen(older), 120).about == ("no Connect group is known",)
 
 
@@ -363,7 +366,7 @@ def test_a_connect_group_that_lost_a_worker_is_shown_as_the_page_has_it() -> Non
     cluster = settled()
     cluster.group.leave("W1")
     cluster.round()
-    told = Told(page(cluster.state, cluster.group.now_ms))
+    told = FakeSource(page(cluster.state, cluster.group.now_ms))
     view = TopView()
     view.choose(3)
     shown = view.screenful(seen(told), 120)
@@ -386,7 +389,7 @@ def test_a_table_of_each_kind_counts_what_there_is() -> None:
 
 
 def test_a_screenful_of_a_thousand_groups_takes_a_fraction_of_the_time_between_two() -> None:
-    told, view = Told(many_groups()), TopView()
+    told, view = FakeSource(many_groups()), TopView()
     began = time.process_time()
     view.screenful(seen(told), 80)
     assert time.process_time() - began < 1.0

@@ -1,4 +1,4 @@
-"""What an application runs with, told in the settings of a service."""
+"""An application's parameters, for a service's settings."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from caughtup.demo.apps.streams import StreamsApplication
 from tests.support.service import Service
 
 
-def tell_parameters(service: Service, application: StreamsApplication) -> None:
-    """Add to a service's settings what an application runs with; it is started afterwards."""
+def add_parameters(service: Service, application: StreamsApplication) -> None:
+    """Add an application's parameters to a service's settings; start the service afterwards."""
     ((name, parameters),) = application.parameters.items()
     changelogs = parameters.pop("changelogs")
     lines = [f'[applications."{name}"]']
