@@ -33,7 +33,7 @@ from caughtup.agents.recent.sampler import Sampler
 from caughtup.agents.recommendations.agent import recommend
 from caughtup.agents.recommendations.signing import Signer
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.applied import AppliedTopic, apply_topic
+from caughtup.agents.topics.applying import AppliedTopic, apply_topic
 from caughtup.agents.topics.keeper import Forgetter, TopicKeeper
 from caughtup.agents.topics.publisher import Publisher
 from caughtup.agents.topics.reader import TopicsReader

@@ -19,7 +19,7 @@ from caughtup.agents.kept_channel import KeptChannel, Wakeup
 from caughtup.agents.probes.end_offsets import PROBE, EndOffsetObserver
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.applied import isolated_record
+from caughtup.agents.topics.applying import isolated_record
 from caughtup.agents.topics.publisher import TopicWriter
 from caughtup.agents.topics.reader import Slice
 from caughtup.models.ids import TopicPartition

@@ -20,7 +20,7 @@ from caughtup.agents.kafka.clients import producer as make_producer
 from caughtup.agents.process.health import Health
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.applied import isolated_record
+from caughtup.agents.topics.applying import isolated_record
 from caughtup.agents.topics.definitions import topic_name
 from caughtup.agents.topics.read_to_end import read_service_topic
 from caughtup.models.records.keys import decode_line

@@ -34,7 +34,7 @@ from caughtup.agents.process.fault_log import FaultLog
 from caughtup.agents.progress import Progress
 from caughtup.agents.reassignments.agent import apply_record as apply_reassignment
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.applied import AppliedTopic
+from caughtup.agents.topics.applying import AppliedTopic
 from caughtup.agents.topics.read_to_end import read_if_allowed
 from caughtup.agents.topics.reports import application_states, catch_up_rates, task_positions
 from caughtup.agents.topics.restoration import learned_configs, recommendations

@@ -9,7 +9,6 @@ from typing import Any
 import click
 import msgspec
 
-from caughtup.agents.cli.columns import Output, lines, printable
 from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.options import (
     NOTHING_MATCHED,
@@ -20,11 +19,12 @@ from caughtup.agents.cli.options import (
     service_options,
     settings_of,
 )
+from caughtup.agents.cli.text_tables import Output, lines, printable
 from caughtup.agents.columns import CONFIG_COLUMNS, cells
 from caughtup.agents.configuration.text import toml_value
 from caughtup.agents.looks import read_snapshot
 from caughtup.agents.progress import Progress
-from caughtup.models.learning.probing import PROBING
+from caughtup.models.learning.probing_interval import PROBING
 from caughtup.models.parameters import NON_OVERLAP_COST, TAGS, TRAFFIC_COST
 from caughtup.models.records.config_lines import ChangelogsLine, ConfigLine, Line
 from caughtup.models.records.fields import or_none

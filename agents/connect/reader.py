@@ -17,7 +17,7 @@ from mode import Service
 from caughtup.agents.clock import now_ms
 from caughtup.agents.process.health import CONNECT_READER, Health
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.applied import isolated_record
+from caughtup.agents.topics.applying import isolated_record
 from caughtup.agents.topics.consumer import ConsumerRecord, Poll, StandaloneConsumer
 from caughtup.models.connect_clusters.configuration import Configuration
 from caughtup.models.connect_clusters.topic_sets import ClusterTopics, TopicSet, find_topic_sets

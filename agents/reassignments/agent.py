@@ -9,7 +9,7 @@ import faust
 from caughtup.agents.clock import now_ms
 from caughtup.agents.process.health import Health
 from caughtup.agents.recent.words import partition_movement
-from caughtup.agents.topics.applied import isolated_record
+from caughtup.agents.topics.applying import isolated_record
 from caughtup.agents.topics.outbox import Outbox
 from caughtup.agents.topics.publisher import TopicWriter
 from caughtup.agents.topics.reader import Slice

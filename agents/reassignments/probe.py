@@ -21,7 +21,7 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.progress import Progress
 from caughtup.agents.reassignments.agent import read_back
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.applied import isolated_record
+from caughtup.agents.topics.applying import isolated_record
 from caughtup.agents.topics.publisher import TopicWriter
 from caughtup.agents.topics.read_to_end import read_service_topic
 from caughtup.models.ids import TopicPartition

@@ -17,7 +17,7 @@ from caughtup.agents.recent.words import task_movements
 from caughtup.agents.recommendations.signing import Signer
 from caughtup.agents.topics.outbox import Outbox
 from caughtup.agents.topics.publisher import TopicWriter
-from caughtup.models.decisions.generation import DecisionContext, decide_if_due
+from caughtup.models.decisions.deciding import DecisionContext, decide_if_due
 from caughtup.models.decisions.learned_configs import learned_record
 from caughtup.models.decisions.life import GenerationLife, State
 from caughtup.models.decisions.recommendation import encode_recommendation

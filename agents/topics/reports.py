@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from caughtup.agents.topics.applied import AppliedTopic
+from caughtup.agents.topics.applying import AppliedTopic
 from caughtup.models.copies.catch_up_rates import choose_rate
 from caughtup.models.copies.figures import CatchUpRate
 from caughtup.models.decisions.inputs.application_state import ApplicationState, read_state

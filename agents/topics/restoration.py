@@ -10,7 +10,7 @@ from functools import partial
 from caughtup.agents.clock import now_ms
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.applied import AppliedTopic
+from caughtup.agents.topics.applying import AppliedTopic
 from caughtup.agents.topics.consumer import ConsumerRecord
 from caughtup.agents.topics.read_to_end import Accepts, read_service_topic
 from caughtup.models.decisions.applications import MOST_VALUES

@@ -67,7 +67,7 @@ class CopyWatch:
         counts = self.rate_sources()
         return "own" if counts["own"] else "spark" if counts["spark"] else None
 
-    def worthwhile_at_ms(self, now_ms: int) -> int | None:
+    def future_worthwhile_ms(self, now_ms: int) -> int | None:
         """Return the time (ms) in the future from which a probe is worthwhile, None without one."""
         at_ms = None if self.probing is None else self.probing.worthwhile_at_ms
         return at_ms if at_ms is not None and at_ms > now_ms else None

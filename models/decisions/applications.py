@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.decisions.application import Application
-from caughtup.models.decisions.generation import DecisionContext, may_depend_on
+from caughtup.models.decisions.deciding import DecisionContext, may_depend_on
 from caughtup.models.decisions.inputs.application_state import ApplicationState
 from caughtup.models.decisions.learned_configs import MOST_GROUPS, LearnedConfigs
 from caughtup.models.decisions.life import GenerationLife

@@ -10,7 +10,7 @@ from caughtup.models.decisions.inputs.gathering import GenerationInputs, members
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.learning.contradiction import doubtful_configs, values_in_words
 from caughtup.models.learning.learned import Learned, tag_keys, told_names
-from caughtup.models.learning.probing import PROBING
+from caughtup.models.learning.probing_interval import PROBING
 from caughtup.models.learning.provenance import chosen, known_configs, seen_standbys
 from caughtup.models.learning.ranges import LAG, STANDBYS, Algorithm, agreeing
 from caughtup.models.learning.told import consistent_hypotheses, possible_hypotheses

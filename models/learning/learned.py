@@ -23,7 +23,7 @@ from caughtup.models.learning.contradiction import (
 )
 from caughtup.models.learning.elimination import MOST_DECISIONS, Sifted, sift
 from caughtup.models.learning.evidence import Evidence
-from caughtup.models.learning.probing import probing_interval
+from caughtup.models.learning.probing_interval import probing_interval
 from caughtup.models.learning.ranges import Hypotheses, IntSpan, agreeing, joined
 from caughtup.models.learning.sifter import Judgement
 from caughtup.models.learning.told import (

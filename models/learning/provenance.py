@@ -15,7 +15,7 @@ from caughtup.models.learning.contradiction import (
     values_in_words,
 )
 from caughtup.models.learning.learned import Learned, told_names
-from caughtup.models.learning.probing import PROBING, whole_minutes
+from caughtup.models.learning.probing_interval import PROBING, whole_minutes
 from caughtup.models.learning.ranges import (
     ASSIGNORS,
     LAG,

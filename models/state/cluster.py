@@ -18,7 +18,7 @@ from caughtup.models.connect_clusters.table import (
 from caughtup.models.copies.catch_up_rates import CatchUpRates
 from caughtup.models.copies.watch import CopyWatches
 from caughtup.models.decisions.applications import Applications
-from caughtup.models.decisions.generation import DecisionContext, decide_if_due, may_depend_on
+from caughtup.models.decisions.deciding import DecisionContext, decide_if_due, may_depend_on
 from caughtup.models.decisions.life import GenerationLife
 from caughtup.models.decisions.task_table import TaskCopy, coordinator_task_table, task_table
 from caughtup.models.faults import Faults, Isolation, RefusedRecords, SetAsideRecords
@@ -184,7 +184,7 @@ class ClusterState:
         """
         for life, known in self.applications.due(self.ends, self.commits, self.positions, now_ms):
             watch = self.watches.get(life.generation.group)
-            at_ms = None if watch is None else watch.worthwhile_at_ms(now_ms)
+            at_ms = None if watch is None else watch.future_worthwhile_ms(now_ms)
             rates = None if watch is None else watch.rates
             replicas = _known_replicas(self.replicas, life.generation)
             yield life, replace(known, replicas=replicas, worthwhile_at_ms=at_ms, rates=rates)

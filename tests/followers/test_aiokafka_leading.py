@@ -22,8 +22,8 @@ from caughtup.models.assignors.following.follower import (
     Patience,
 )
 from caughtup.models.assignors.following.recommendation import Objection, read_followed
+from caughtup.models.decisions.deciding import DecisionContext, decide_if_due
 from caughtup.models.decisions.exact.follower import PublishedRecommendation, recompute_follower
-from caughtup.models.decisions.generation import DecisionContext, decide_if_due
 from caughtup.models.decisions.inputs.application_state import (
     ApplicationState,
     find_state,

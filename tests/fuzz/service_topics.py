@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from caughtup.agents.end_offsets import apply_record as apply_ends
 from caughtup.agents.reassignments.agent import apply_record as apply_look
-from caughtup.agents.topics.applied import AppliedTopic
+from caughtup.agents.topics.applying import AppliedTopic
 from caughtup.agents.topics.reports import (
     application_states,
     catch_up_rates,

@@ -12,7 +12,6 @@ from typing import Any
 import click
 import msgspec
 
-from caughtup.agents.cli.columns import Output, lines, printable
 from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.options import (
     NOTHING_MATCHED,
@@ -24,6 +23,7 @@ from caughtup.agents.cli.options import (
     settings_of,
     watch_options,
 )
+from caughtup.agents.cli.text_tables import Output, lines, printable
 from caughtup.agents.clock import now_ms
 from caughtup.agents.columns import (
     CONNECTOR_COLUMNS,

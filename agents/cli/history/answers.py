@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 from rich.cells import cell_len
 
-from caughtup.agents.cli.columns import Output, elided, lines, printable
 from caughtup.agents.cli.history.tables import Answer
+from caughtup.agents.cli.text_tables import Output, elided, lines, printable
 from caughtup.agents.columns import Column
 from caughtup.agents.errors import UserError
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from caughtup.agents.cli.columns import Output, lines
 from caughtup.agents.cli.commands import examples, missing_extra
 from caughtup.agents.cli.history.questions import QUESTIONS
 from caughtup.agents.cli.options import config_option
+from caughtup.agents.cli.text_tables import Output, lines
 from caughtup.agents.columns import Column
 from caughtup.agents.configuration.s3_access import store_environment
 from caughtup.agents.errors import UserError

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import click
 import msgspec
 
-from caughtup.agents.cli.columns import Output, lines, printable
 from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.lag.rows import (
     ORDERS,
@@ -33,6 +32,7 @@ from caughtup.agents.cli.options import (
     settings_of,
     watch_options,
 )
+from caughtup.agents.cli.text_tables import Output, lines, printable
 from caughtup.agents.columns import (
     CONFIG_COLUMNS,
     COPY_COLUMNS,

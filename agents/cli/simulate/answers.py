@@ -9,7 +9,7 @@ from importlib.resources import files
 from shutil import get_terminal_size
 from typing import Any
 
-from caughtup.agents.cli.columns import printable
+from caughtup.agents.cli.text_tables import printable
 from caughtup.models.durations import counted, duration
 from caughtup.models.simulation.streams.plan import SimulationResult
 from caughtup.models.simulation.time_line import Activity, draw, letters_of

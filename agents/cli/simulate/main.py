@@ -9,7 +9,6 @@ from typing import Any
 import click
 import msgspec
 
-from caughtup.agents.cli.columns import Output, lines
 from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.options import Span, connection_options, format_option
 from caughtup.agents.cli.simulate.answers import (
@@ -27,6 +26,7 @@ from caughtup.agents.cli.simulate.groups import (
     read_recorded_group,
     refuse,
 )
+from caughtup.agents.cli.text_tables import Output, lines
 from caughtup.agents.columns import Column
 from caughtup.models.assignors.registry import ASSIGNORS
 from caughtup.models.errors import CaughtupError

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from rich.cells import cell_len
 
-from caughtup.agents.cli.columns import GAP, NOTHING, elided, fitted, printable
+from caughtup.agents.cli.text_tables import GAP, NOTHING, elided, fitted, printable
 from caughtup.agents.columns import Column
 
 #: The most lines that are shown; the filter finds others.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from caughtup.agents.cli.columns import elided, printable
+from caughtup.agents.cli.text_tables import elided, printable
 from caughtup.agents.cli.top.contents import DETAILS, OVERVIEWS
 from caughtup.agents.cli.top.feed import Answered
 from caughtup.agents.cli.top.tables import MOST, Drawn, TopTable, drawn, wanted

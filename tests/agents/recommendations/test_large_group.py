@@ -28,7 +28,7 @@ from caughtup.agents.topics.restoration import movements, recommendations
 from caughtup.agents.web.metrics.exposition import exposition
 from caughtup.agents.web.page.parts import whole_steps
 from caughtup.demo.fleet.large_group import CHANGELOG, END_OFFSET, GROUP, LargeGroup
-from caughtup.models.decisions import generation as deciding
+from caughtup.models.decisions import deciding
 from caughtup.models.decisions.life import State
 from caughtup.models.groups import membership
 from caughtup.models.offsets import EndOffsets

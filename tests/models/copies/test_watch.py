@@ -61,7 +61,7 @@ def test_a_warm_up_that_just_began_has_no_pace_yet() -> None:
     watch = watched(warming(), START_MS + 1_000)
     assert list(watch.copies) == [COPY]
     assert watch.copies[COPY].verdict == "unknown"
-    assert watch.worthwhile_at_ms(START_MS + 1_000) is None
+    assert watch.future_worthwhile_ms(START_MS + 1_000) is None
 
 
 def test_a_warm_up_that_restores_has_an_eta_and_a_time_at_which_probing_is_worth_it() -> None:
@@ -72,7 +72,7 @@ def test_a_warm_up_that_restores_has_an_eta_and_a_time_at_which_probing_is_worth
     assert warm_up.verdict == "warming"
     assert warm_up.figures.eta is not None
     assert 8 <= warm_up.figures.eta.seconds <= 12  # 10,000 offsets above what is accepted
-    at_ms = watch.worthwhile_at_ms(now_ms)
+    at_ms = watch.future_worthwhile_ms(now_ms)
     assert at_ms is not None
     assert now_ms + 8_000 <= at_ms <= now_ms + 12_000
     assert watch.probing is not None
@@ -84,7 +84,7 @@ def test_when_it_is_caught_up_probing_is_worth_it_now() -> None:
     assert watch.copies[COPY].verdict in ("caught_up", "stranded")
     assert watch.probing is not None
     assert watch.probing.worthwhile_now
-    assert watch.worthwhile_at_ms(START_MS + 45_000) is None
+    assert watch.future_worthwhile_ms(START_MS + 45_000) is None
 
 
 def test_the_next_recommendation_says_when_a_rebalance_is_worth_it() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from caughtup.models.learning.learned import Learned
-from caughtup.models.learning.probing import PROBING
+from caughtup.models.learning.probing_interval import PROBING
 from caughtup.models.learning.ranges import (
     LAG,
     STANDBYS,

@@ -13,7 +13,7 @@ from caughtup.models.decisions.learned_configs import (
     read_learned,
 )
 from caughtup.models.learning.learned import Learned, with_settings
-from caughtup.models.learning.probing import PROBING
+from caughtup.models.learning.probing_interval import PROBING
 from caughtup.models.learning.ranges import (
     LAG,
     STANDBYS,

@@ -11,7 +11,7 @@ import pytest
 from caughtup.models.assignment.compact import read_compact
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
-from caughtup.models.decisions.generation import read_back
+from caughtup.models.decisions.deciding import read_back
 from caughtup.models.decisions.life import LEADER_STATE_WAIT_MS
 from caughtup.models.decisions.recommendation import (
     decision_id,

@@ -111,7 +111,7 @@ def test_one_group_whose_configs_cannot_be_learned_costs_itself(
     def fail(*_: object) -> None:
         raise CaughtupError("planted", "this one")
 
-    monkeypatch.setattr("caughtup.models.decisions.generation.learn", fail)
+    monkeypatch.setattr("caughtup.models.decisions.deciding.learn", fail)
     before, played = learned(state), app.rebalance()
     state.ends = played.ends
     state.applications.apply_generation(GROUP, played.generation, played.seen_ms)

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from caughtup.models.decisions.learned_configs import learned_record
 from caughtup.models.decisions.life import END_OFFSETS_WAIT_MS
-from caughtup.models.learning.probing import PROBING
+from caughtup.models.learning.probing_interval import PROBING
 from caughtup.models.learning.ranges import LAG, STANDBYS, WARM_UPS
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.records.learned_configs import FORMAT

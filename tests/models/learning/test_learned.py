@@ -23,7 +23,7 @@ from caughtup.models.learning.learned import (
     tag_keys,
     under_releases,
 )
-from caughtup.models.learning.probing import PROBING, probing_interval, whole_minutes
+from caughtup.models.learning.probing_interval import PROBING, probing_interval, whole_minutes
 from caughtup.models.learning.provenance import chosen, known_configs
 from caughtup.models.learning.ranges import (
     LAG,

@@ -24,7 +24,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
         "agents/cli/explain.py",
         "agents/cli/simulate/*.py",
         "agents/cli/top/*.py",
-        "agents/cli/columns.py",
+        "agents/cli/text_tables.py",
         "agents/columns.py",
     ),
     "terminal": (

@@ -9,7 +9,7 @@ import faust
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.kept_channel import kept_channel
-from caughtup.agents.topics.applied import (
+from caughtup.agents.topics.applying import (
     AppliedTopic,
     apply_topic,
     clock_against,
