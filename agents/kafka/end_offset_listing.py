@@ -45,6 +45,8 @@ def replica_racks(
 
 log = logging.getLogger(__name__)
 
+#: How long a listing waits for brokers that answered the last one in time.
+PATIENCE_SECONDS = 3.0
 #: Start, last stable and log end offsets.
 _SPECS = (
     (OffsetSpec.earliest(), IsolationLevel.READ_UNCOMMITTED),
@@ -131,7 +133,9 @@ class EndOffsetLister:
         """Return the racks of replicas as of the last listing: see ``replica_racks``."""
         return {} if self._known is None else replica_racks(self._client, self._known, wants)
 
-    def list_ends(self, wants: Callable[[str], bool], patience_seconds: float) -> EndOffsetListing:
+    def list_ends(
+        self, wants: Callable[[str], bool], patience_seconds: float = PATIENCE_SECONDS
+    ) -> EndOffsetListing:
         """List start, last stable and log end offsets of every topic that ``wants(topic)`` names.
 
         Waits up to ``patience_seconds`` for brokers that answered the last listing in time. Raises

@@ -9,7 +9,11 @@ from typing import NamedTuple
 from confluent_kafka.admin import AdminClient
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.kafka.end_offset_listing import EndOffsetLister, EndOffsetListing
+from caughtup.agents.kafka.end_offset_listing import (
+    PATIENCE_SECONDS,
+    EndOffsetLister,
+    EndOffsetListing,
+)
 from caughtup.agents.kafka.readable_ends import ReadableEnds
 from caughtup.agents.settings import Settings
 from caughtup.models.ids import TopicPartition
@@ -18,8 +22,6 @@ from caughtup.models.state.cluster import ClusterState
 
 #: The subject of faults in a round.
 PROBE = "end_offsets"
-#: How long a listing waits for brokers that answered the last one in time.
-_PATIENCE_SECONDS = 3.0
 
 
 class ObservedEnds(NamedTuple):
@@ -51,7 +53,7 @@ class EndOffsetObserver:
         self,
         wants: Callable[[str], bool],
         *,
-        patience_seconds: float = _PATIENCE_SECONDS,
+        patience_seconds: float = PATIENCE_SECONDS,
         at_once: bool = False,
     ) -> ObservedEnds:
         """Observe the topics that ``wants(topic)`` names; the state gets the racks of replicas.
