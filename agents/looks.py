@@ -87,8 +87,8 @@ class ClusterLooks:
 
     ``groups`` are read even if the settings exclude them. ``connect``: also apply each group's older
     generations that the log still has, and read the topics of Connect's worker clusters, which takes
-    longer. ``reassignments``: observe these, too. Every call
-    raises UserError when the cluster cannot be reached or read.
+    longer. ``reassignments``: observe these, too. Every call raises UserError when the cluster cannot
+    be reached or read.
     """
 
     def __init__(

@@ -25,14 +25,17 @@ Accepts = Callable[[ConsumerRecord], bool]
 
 _POLL_SECONDS = 1.0
 _RETRY_SECONDS = 0.1
-#: How long the leader of a new topic may take to be elected.
-_LEADER_SECONDS = 10.0
+#: How long a first connection may take, and the election of a new topic's leader.
+_OPEN_SECONDS = 10.0
 #: Without any record or end for this long, the cluster counts as unreachable.
 _PATIENCE_SECONDS = 30.0
-_LEADER_MOVES = (
+#: Errors that pass: a leader moves, or a slow connection is not there yet.
+_PASSING = (
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.OFFSET_NOT_AVAILABLE,
+    KafkaError._TIMED_OUT,
+    KafkaError._TRANSPORT,
 )
 
 
@@ -128,13 +131,13 @@ def read_topic(
 def _open(
     settings: Settings, consumer: StandaloneConsumer, topic: str, since_ms: int | None
 ) -> None:
-    """Open a topic unless it does not exist; retry while a leader moves, as a new topic's does."""
-    deadline = time.monotonic() + _LEADER_SECONDS
+    """Open a topic unless it does not exist; retry for 10 s what passes, such as a leader's move."""
+    deadline = time.monotonic() + _OPEN_SECONDS
     while failed := consumer.open({topic: False}, since_ms):
         code = failed[topic].code()
         if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
             return
-        if code not in _LEADER_MOVES or time.monotonic() > deadline:
+        if code not in _PASSING or time.monotonic() > deadline:
             raise _failed(settings, topic, failed[topic])
         time.sleep(_RETRY_SECONDS)
 
