@@ -44,6 +44,7 @@ from caughtup.agents.topics.reports import (
     task_positions,
 )
 from caughtup.agents.topics.restoration import restore_published
+from caughtup.agents.transactions import TransactionsProbe
 from caughtup.agents.web.server import WebServer
 from caughtup.models.records.topics import (
     APPLICATION_STATES,
@@ -183,6 +184,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
             app.runs(CheckpointCommitter(settings, state, health, election.may_publish))
     app.runs(ends)
     app.runs(moves)
+    app.runs(TransactionsProbe(settings, health, state))
     if settings.lag_interval:
         app.runs(lag)
     return Wired(app, state, health, web)

@@ -50,6 +50,7 @@ LAG = Vocabulary(
     Term("unknown", "yellow", "?", "text"),
     Term("slow", "yellow", "△", "yellow"),
     Term("rewound", "yellow", "↺", "purple"),
+    Term("blocked", "red", "‖", "semi-dark-purple"),
     Term("diverging", "red", "▲", "orange"),
     Term("stalled", "red", "◆", "semi-dark-red"),
     Term("stopped", "red", "■", "red"),

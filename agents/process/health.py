@@ -83,6 +83,7 @@ PROBES = (
     "publish",
     "reassignments",
     "topics",
+    "transactions",
 )
 
 #: A reader with at most this many unread records counts as current: it reads them in a fraction of

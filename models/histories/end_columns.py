@@ -11,6 +11,8 @@ from caughtup.models.polls.column_reader import Ints
 
 #: The time of a partition without a sample.
 NEVER_MS = -1
+#: The time since which a last stable offset that nothing holds back stands still.
+NOT_HELD_MS = (1 << 63) - 1
 #: The row of every partition without a sample.
 UNKNOWN_ROW = 0
 _GROWTH = 1.5
@@ -23,13 +25,15 @@ class Ends(NamedTuple):
     """End offsets of some partitions: arrays (int64) of the same length.
 
     ``readable`` is the readable end offset or, if unknown, the last stable one; ``as_of_ms`` is the
-    time of the sample (ms), NEVER_MS without one.
+    time of the sample (ms), NEVER_MS without one. ``held_ms`` is since when (ms) an open transaction
+    has held back the last stable offset where it is, NOT_HELD_MS if none does.
     """
 
     start: Ints
     end: Ints
     readable: Ints
     as_of_ms: Ints
+    held_ms: Ints
 
     def part(self, some: slice) -> Ends:
         """Return the end offsets of some of the partitions."""
@@ -49,6 +53,7 @@ class EndColumns:
         self.end = np.zeros(_FEWEST, np.int64)
         self.readable = np.zeros(_FEWEST, np.int64)
         self.as_of_ms = np.full(_FEWEST, NEVER_MS, np.int64)
+        self.held_ms = np.full(_FEWEST, NOT_HELD_MS, np.int64)
 
     def add(self) -> int:
         """Return a row for one more partition."""
@@ -63,26 +68,35 @@ class EndColumns:
                 (self.end, 0),
                 (self.readable, 0),
                 (self.as_of_ms, NEVER_MS),
+                (self.held_ms, NOT_HELD_MS),
             ):
                 column.resize(size, refcheck=False)  # in place: no view of a column is ever kept
                 column[row:] = nothing
         return row
 
-    def put(self, row: int, ends: EndOffsets) -> None:
-        """Replace a partition's sample by a newer one."""
+    def put(self, row: int, ends: EndOffsets, held_ms: int | None) -> None:
+        """Replace a partition's sample by a newer one; ``held_ms`` is None if nothing holds it."""
         readable = ends.readable_end_offset
         self.start[row] = ends.start_offset
         self.end[row] = ends.end_offset
         self.readable[row] = ends.last_stable_offset if readable is None else readable
         self.as_of_ms[row] = ends.as_of_ms
+        self.held_ms[row] = NOT_HELD_MS if held_ms is None else held_ms
 
     def of(self, rows: Ints) -> Ends:
         """Return the samples in some rows now."""
-        return Ends(self.start[rows], self.end[rows], self.readable[rows], self.as_of_ms[rows])
+        return Ends(
+            self.start[rows],
+            self.end[rows],
+            self.readable[rows],
+            self.as_of_ms[rows],
+            self.held_ms[rows],
+        )
 
     def remove(self, row: int) -> None:
         """Free a partition's row for another one."""
         self.as_of_ms[row] = NEVER_MS
+        self.held_ms[row] = NOT_HELD_MS
         self._free.append(row)
 
 

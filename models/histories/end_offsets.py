@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from caughtup.models.histories.end_columns import UNKNOWN_ROW, EndColumns, TopicRows
+from caughtup.models.histories.end_columns import NOT_HELD_MS, UNKNOWN_ROW, EndColumns, TopicRows
 from caughtup.models.histories.thinning import kept_points
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
@@ -45,13 +45,16 @@ class EndOffsetHistory:
     """Samples of one partition, oldest first; a log that doesn't change takes two samples.
 
     ``latest`` is the complete newest sample. The readable end is the last stable offset, less the
-    transaction markers before it if they are known to be markers.
+    transaction markers before it if they are known to be markers. ``held_ms`` is the time (ms) of
+    the first sample at which the last stable offset was where it is now, with records behind it;
+    None if there are none, so that no transaction is open.
     """
 
-    __slots__ = ("_ends", "_readable", "_times_ms", "latest")
+    __slots__ = ("_ends", "_readable", "_times_ms", "held_ms", "latest")
 
     def __init__(self, first: EndOffsets) -> None:
         self.latest = first
+        self.held_ms = first.as_of_ms if _is_held(first) else None
         self._ends = array("q", (first.end_offset,))
         self._readable = array("q", (_readable_end(first),))
         self._times_ms = array("q", (first.as_of_ms,))
@@ -59,7 +62,8 @@ class EndOffsetHistory:
     def copy(self) -> EndOffsetHistory:
         """Return a copy that later samples do not change."""
         copied = object.__new__(EndOffsetHistory)
-        copied.latest, copied._times_ms = self.latest, self._times_ms[:]
+        copied.latest, copied.held_ms = self.latest, self.held_ms
+        copied._times_ms = self._times_ms[:]
         copied._ends, copied._readable = self._ends[:], self._readable[:]
         return copied
 
@@ -77,6 +81,12 @@ class EndOffsetHistory:
             if seen == len(times_ms) or (seen and sample.as_of_ms < times_ms[seen - 1]):
                 return
             del ends[seen:], readable[seen:], times_ms[seen:]
+        if not _is_held(sample):
+            self.held_ms = None
+        elif self.held_ms is None or sample.last_stable_offset != self.latest.last_stable_offset:
+            self.held_ms = sample.as_of_ms
+        else:
+            self.held_ms = min(self.held_ms, sample.as_of_ms)  # the clock may have been set back
         self.latest = sample
         end, readable_end = sample.end_offset, _readable_end(sample)
         if ends and end < ends[-1]:
@@ -201,7 +211,7 @@ class EndOffsetTable:
             return
         history.add(sample, now_ms)
         topic, number = partition
-        self.columns.put(self._rows[topic][number], history.latest)
+        self.columns.put(self._rows[topic][number], history.latest, history.held_ms)
         self.samples += 1
         self._changed[topic] = self.samples
 
@@ -209,7 +219,7 @@ class EndOffsetTable:
         self._histories[partition] = history
         topic, number = partition
         row = self._rows.setdefault(topic, {})[number] = self.columns.add()
-        self.columns.put(row, history.latest)
+        self.columns.put(row, history.latest, history.held_ms)
         self._moved(topic)
 
     def _remove(self, topic: str, number: int) -> None:
@@ -254,6 +264,16 @@ class EndOffsetTable:
         """Return a partition's history, None without one."""
         return self._histories.get(partition)
 
+    def held(self) -> Iterator[tuple[TopicPartition, EndOffsetHistory]]:
+        """Yield the partitions whose last stable offset an open transaction holds back."""
+        columns = self.columns
+        for topic, rows in self._rows.items():
+            numbers = list(rows)
+            held = columns.held_ms[list(rows.values())] != NOT_HELD_MS
+            for index in np.flatnonzero(held).tolist():
+                partition = TopicPartition(topic, numbers[index])
+                yield partition, self._histories[partition]
+
     def bounds(
         self, partition: TopicPartition, before_ms: int, after_ms: int
     ) -> tuple[int, int] | None:
@@ -294,6 +314,10 @@ class EndOffsetTable:
 
     def __len__(self) -> int:
         return len(self._histories)
+
+
+def _is_held(sample: EndOffsets) -> bool:
+    return sample.last_stable_offset < sample.end_offset
 
 
 def _readable_end(sample: EndOffsets) -> int:

@@ -6,7 +6,8 @@ commands read the last one. Partitions without lag aren't stored: their lag in s
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,10 +15,11 @@ import numpy as np
 from caughtup.models.commits.table import CommitTable, CommittedTopic
 from caughtup.models.errors import error_code
 from caughtup.models.groups.membership import Membership
+from caughtup.models.histories.end_columns import NOT_HELD_MS
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.figures import MAX_POLL_INTERVAL_MS, LagFigures, lag_figures
-from caughtup.models.lag.partition_lag import lag_columns
+from caughtup.models.lag.partition_lag import CLOCK_ALLOWANCE_MS, lag_columns
 from caughtup.models.lag.verdict import (
     NOTHING_TO_READ,
     GroupVerdict,
@@ -25,11 +27,18 @@ from caughtup.models.lag.verdict import (
     group_verdict,
     partition_verdict,
 )
+from caughtup.models.polls.column_reader import Ints
+from caughtup.models.records.transactions import OpenTransaction
+
+#: Stands for unknown holders of last stable offsets.
+NO_HOLDERS: Mapping[TopicPartition, OpenTransaction] = MappingProxyType({})
 
 #: Commits are always read a little late. When the reader is later than the first of these (ms),
 #: commits that it hasn't read yet look missing; beyond the second, no group is blamed for that.
 UNREAD_MOMENTS_MS = 2_000
 UNREAD_ALLOWED_MS = 30_000
+#: A last stable offset that has stood still for less time (ms) is held back by a short transaction.
+HELD_MS = 5_000
 #: The verdicts that follow from missing or slow commits.
 _BY_MISSING_COMMITS = frozenset({"slow", "diverging", "stalled", "stopped"})
 #: Partitions per step, by columns and one by one: about a millisecond's work.
@@ -86,6 +95,8 @@ class Assessments:
         self._at_rest: dict[str, _AtRest] = {}
         #: Since when (ms) a group has been assigned partitions on which it never committed.
         self.uncommitted: dict[str, dict[TopicPartition, int]] = {}
+        #: The groups that were seen beyond a last stable offset: they read uncommitted records.
+        self.reads_uncommitted: set[str] = set()
 
     def assess(
         self,
@@ -95,11 +106,13 @@ class Assessments:
         ends: EndOffsetTable,
         now_ms: int,
         read_ms: int | None = None,
+        holders: Mapping[TopicPartition, OpenTransaction] = NO_HOLDERS,
     ) -> Iterator[object]:
         """Assess one group in steps of many partitions without lag, or one with lag.
 
         ``read_ms`` is when ``__consumer_offsets`` was last read to its end, None for just now: long
-        after that, no group is said not to commit. The caller may do other work between two steps;
+        after that, no group is said not to commit. ``holders`` are the transactions that hold back
+        the last stable offset of a partition. The caller may do other work between two steps;
         changes made meanwhile may or may not count. The group's verdict is set after the last step.
         """
         if self.at_rest(group, commits, membership, ends) is not None:
@@ -110,7 +123,11 @@ class Assessments:
         committed = commits.columns_of(group)
         changed, samples, layout = commits.changed(group), ends.samples, ends.layout
         behind = self._behind.setdefault(group, {})
-        at_the_end, left = yield from _partitions_with_lag(committed, ends)
+        found = yield from _partitions_with_lag(committed, ends, now_ms - HELD_MS)
+        at_the_end, left = found.at_the_end, found.left
+        if found.reads_uncommitted:
+            self.reads_uncommitted.add(group)
+        reads_uncommitted = group in self.reads_uncommitted
         uncommitted = yield from _partitions_without_commit(group, owners, commits)
         before = self.uncommitted.get(group, {})
         since = {partition: before.get(partition, now_ms) for partition in uncommitted}
@@ -132,7 +149,16 @@ class Assessments:
             if not is_known and (known is None or known.interval_ms is None):
                 longest_ms, is_known = (yield from commits.interval_steps(group)), True
             assigned_ms = since.get(partition, 0)
-            figures = lag_figures(known, history, now_ms, longest_ms, allowed_ms, assigned_ms)
+            figures = lag_figures(
+                known,
+                history,
+                now_ms,
+                longest_ms,
+                allowed_ms,
+                assigned_ms,
+                holders.get(partition),
+                reads_uncommitted,
+            )
             verdict = _unless_unread(partition_verdict(figures), figures, unread_ms)
             age, rates = figures.age, figures.rates
             assessed = Assessed(
@@ -150,7 +176,7 @@ class Assessments:
         self.verdicts[group] = group_verdict(verdicts, at_the_end)
         self._failed.discard(group)
         self._at_rest.pop(group, None)
-        if not verdicts and ends.layout == layout:
+        if not verdicts and not found.held and ends.layout == layout:
             topics = {*(of.topic for of in committed), *(one.topic for one in owners)}
             seen = [(topic, ends.changed(topic)) for topic in topics]
             if all(number <= samples for _, number in seen):  # none since this began
@@ -225,13 +251,28 @@ class Assessments:
             self.verdicts.pop(group, None)
             self._at_rest.pop(group, None)
             self._failed.discard(group)
+        self.reads_uncommitted &= groups
+
+
+class _Found(NamedTuple):
+    """The number of a group's committed partitions without lag, and the others.
+
+    ``held``: an open transaction holds back the last stable offset of one. ``reads_uncommitted``:
+    the group committed an offset beyond one.
+    """
+
+    at_the_end: int
+    left: list[TopicPartition]
+    held: bool
+    reads_uncommitted: bool
 
 
 def _partitions_with_lag(
-    committed: list[CommittedTopic], ends: EndOffsetTable
-) -> Generator[object, None, tuple[int, list[TopicPartition]]]:
-    """Return the number of committed partitions without lag, and those that may have lag."""
+    committed: list[CommittedTopic], ends: EndOffsetTable, held_before_ms: int
+) -> Generator[object, None, _Found]:
+    """Return the partitions that have lag, or whose last stable offset has stood still for long."""
     at_the_end, left = 0, []
+    any_held, reads_uncommitted = False, False
     for topic, numbers, offset, commit_ms in committed:
         for start in range(0, len(numbers), _STEP):
             part = slice(start, start + _STEP)
@@ -239,11 +280,35 @@ def _partitions_with_lag(
             of_them = ends.columns.of(ends.rows(topic, some))
             lags = lag_columns(offset[part], commit_ms[part], of_them)
             done = lags.known & (lags.lag == 0) & ~lags.out_of_range
+            held = lags.known & (of_them.held_ms != NOT_HELD_MS)
+            if held.any():
+                any_held = True
+                reads_uncommitted = reads_uncommitted or _is_beyond_stable(
+                    ends, topic, some[held], offset[part][held], commit_ms[part][held]
+                )
+                done &= of_them.held_ms > held_before_ms
             at_the_end += int(np.count_nonzero(done))
             some = some[lags.known & ~done]
             left += [TopicPartition(topic, number) for number in some.tolist()]
             yield topic
-    return at_the_end, left
+    return _Found(at_the_end, left, any_held, reads_uncommitted)
+
+
+def _is_beyond_stable(
+    ends: EndOffsetTable, topic: str, numbers: Ints, offset: Ints, commit_ms: Ints
+) -> bool:
+    """Return whether a group committed beyond a last stable offset that was listed after that."""
+    for number, committed, at_ms in zip(
+        numbers.tolist(), offset.tolist(), commit_ms.tolist(), strict=True
+    ):
+        latest = ends.latest(TopicPartition(topic, number))
+        if (
+            latest is not None
+            and latest.last_stable_offset < committed <= latest.end_offset
+            and at_ms + CLOCK_ALLOWANCE_MS < latest.as_of_ms
+        ):
+            return True
+    return False
 
 
 def _partitions_without_commit(

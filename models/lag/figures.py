@@ -22,6 +22,7 @@ from caughtup.models.lag.rates import (
     retention_used,
 )
 from caughtup.models.offsets import EndOffsets
+from caughtup.models.records.transactions import OpenTransaction
 
 Method = Literal["caught_up", "interpolated", "at_least"]
 
@@ -88,7 +89,9 @@ class LagFigures(NamedTuple):
     commit didn't advance. ``silent_seconds``: time since the last commit, advancing or not.
     ``arrived``: for a partition without a commit, the age of the oldest record that arrived since
     the first sample and still exists; ``assigned_seconds``: the least time for which that partition
-    has been assigned to the group.
+    has been assigned to the group. ``held_seconds``: the least time for which an open transaction
+    has held back the last stable offset where it is, with records behind it; ``holder``: that
+    transaction. ``reads_uncommitted``: whether the group was seen beyond a last stable offset.
     """
 
     lag: PartitionLag
@@ -107,6 +110,9 @@ class LagFigures(NamedTuple):
     silent_seconds: float | None
     arrived: LagSeconds | None
     assigned_seconds: float
+    held_seconds: float | None
+    holder: OpenTransaction | None
+    reads_uncommitted: bool
 
 
 def lag_figures(
@@ -116,16 +122,18 @@ def lag_figures(
     group_interval_ms: int | None = None,
     max_poll_interval_ms: int = MAX_POLL_INTERVAL_MS,
     assigned_ms: int = 0,
+    holder: OpenTransaction | None = None,
+    reads_uncommitted: bool = False,
 ) -> LagFigures:
     """Return the figures of a group on one partition at ``now_ms``; without commits, they are None.
 
     ``group_interval_ms`` is ``CommitTable.interval_ms`` of the group; ``max_poll_interval_ms`` is
     from its members (a classic member's rebalance timeout is its ``max.poll.interval.ms``).
     ``assigned_ms`` is when the partition was assigned to the group; it matters without a commit
-    only. The allowance is at least ``INTERVALS_ALLOWED`` times the time between two samples of the
+    only. ``holder`` is the transaction that holds back the last stable offset. The allowance is at least ``INTERVALS_ALLOWED`` times the time between two samples of the
     log end offset.
     """
-    ends = end_offsets.latest
+    ends, held_ms = end_offsets.latest, end_offsets.held_ms
     committed = made_ms = interval_ms = rewound_from = None
     if commits is not None:
         committed, made_ms = commits.committed, commits.commit_timestamp_ms
@@ -167,6 +175,9 @@ def lag_figures(
         silent_seconds=None if made_ms is None else _since(made_ms, now_ms),
         arrived=arrived,
         assigned_seconds=_since(assigned_ms, now_ms),
+        held_seconds=None if held_ms is None else _since(held_ms, now_ms),
+        holder=holder,
+        reads_uncommitted=reads_uncommitted,
     )
 
 

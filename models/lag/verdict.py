@@ -8,6 +8,8 @@ records and of commits don't matter. The first line that holds is the verdict:
 
 ==========  ===================================================================================
 rewound     the commit lies beyond the log end: the topic was recreated or the log lost its tail
+blocked     nothing to read, because an open transaction has held back the last stable offset for
+            longer than the allowance; unless the group was seen to read beyond one, uncommitted
 ok          nothing to read: only transaction markers, aborted records or open transactions follow
             the commit
 unknown     the log end was sampled only once
@@ -42,6 +44,7 @@ from caughtup.models.durations import counted, duration
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.figures import LagFigures
 from caughtup.models.lag.rates import INTERVALS_ALLOWED
+from caughtup.models.transactions.holders import described
 from caughtup.models.verdicts import LAG
 
 
@@ -71,7 +74,10 @@ def partition_verdict(figures: LagFigures) -> Verdict:
         verb = "was" if lost == 1 else "were"
         reason += f"; {counted(lost, 'offset')} {verb} deleted unread"
     age = figures.age
-    return Verdict(verdict, reason, 0.0 if age is None else age.seconds)
+    behind = 0.0 if age is None else age.seconds
+    if verdict == "blocked":
+        behind = figures.held_seconds or 0.0
+    return Verdict(verdict, reason, behind)
 
 
 def group_verdict(
@@ -109,6 +115,8 @@ def _judge(figures: LagFigures) -> tuple[str, str]:
             f"the commit {figures.committed:,} lies beyond the log, which ends at "
             f"{figures.ends.end_offset:,}: the topic was recreated, or the log lost its tail"
         )
+    if lag.lag == 0 and _is_blocked(figures):
+        return "blocked", _blocked(figures)
     if lag.lag == 0:
         beyond = lag.lag_committed_view
         return (
@@ -134,6 +142,21 @@ def _judge(figures: LagFigures) -> tuple[str, str]:
     if _diverges(figures):
         return "diverging", f"{behind}; {_catch_up(figures)}"
     return "slow", f"{behind}; {_catch_up(figures)}"
+
+
+def _is_blocked(figures: LagFigures) -> bool:
+    held = figures.held_seconds
+    return held is not None and held > figures.allowed_seconds and not figures.reads_uncommitted
+
+
+def _blocked(figures: LagFigures) -> str:
+    behind = counted(figures.lag.lag_committed_view, "offset")
+    stable = figures.ends.last_stable_offset
+    held = duration(figures.held_seconds or 0.0)
+    return (
+        f"cannot read the {behind} after the last stable offset {stable:,}, which has stood still "
+        f"for {held}, if it reads only committed records: {described(figures.holder)}"
+    )
 
 
 def _without_commit(figures: LagFigures) -> tuple[str, str]:

@@ -41,6 +41,7 @@ from caughtup.models.reassignments.watch import ReassignmentWatch
 from caughtup.models.recent.recent import Recent
 from caughtup.models.records.recommendations import RecommendationRecord
 from caughtup.models.spark_queries import SparkQueries
+from caughtup.models.transactions.table import TransactionTable
 from caughtup.models.tasks.positions import TaskPositions
 from caughtup.models.watching import Watching, is_end
 from caughtup.models.wire.record_keys import RecordType
@@ -81,6 +82,7 @@ class ClusterState:
         self.applications = Applications(parameters, self.faults)
         self.connect = ConnectClusters()
         self.spark = SparkQueries()
+        self.transactions = TransactionTable()
         self.assessments = Assessments()
         self.recent = Recent()
         self.watches = CopyWatches(self.ends, self.commits, self.positions, self.rates)
@@ -250,7 +252,13 @@ class ClusterState:
         ):
             membership = self.groups.membership(group)
             yield from self.assessments.assess(
-                group, self.commits, membership, self.ends, now_ms, read_ms
+                group,
+                self.commits,
+                membership,
+                self.ends,
+                now_ms,
+                read_ms,
+                self.transactions.holders,
             )
         with self.faults.isolated("copies", group, now_ms, lambda _: self.watches.forget(group)):
             yield from self.watch_copies(group, now_ms)

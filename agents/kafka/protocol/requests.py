@@ -57,6 +57,9 @@ class Key(IntEnum):
     LIST_PARTITION_REASSIGNMENTS = 46
     DESCRIBE_QUORUM = 55
     DESCRIBE_CLUSTER = 60
+    DESCRIBE_PRODUCERS = 61
+    DESCRIBE_TRANSACTIONS = 65
+    LIST_TRANSACTIONS = 66
     LIST_CONFIG_RESOURCES = 74
     DESCRIBE_TOPIC_PARTITIONS = 75
 
@@ -89,7 +92,7 @@ class Call(NamedTuple):
 
 def api_versions_call() -> Call:
     """Ask which requests and features a broker offers. Since 2.4."""
-    return Call(Key.API_VERSIONS, 3, True, _string("caughtup") + _string("0") + _NO_TAGS)
+    return Call(Key.API_VERSIONS, 3, True, flexible_string("caughtup") + flexible_string("0") + _NO_TAGS)
 
 
 def describe_cluster_call(version: int) -> Call:
@@ -101,8 +104,8 @@ def describe_cluster_call(version: int) -> Call:
 
 def describe_quorum_call() -> Call:
     """Ask for the active controller. Since 3.0, with KRaft."""
-    partition = _array([_INT32.pack(0) + _NO_TAGS])
-    body = _array([_string(_METADATA_TOPIC) + partition + _NO_TAGS]) + _NO_TAGS
+    partition = flexible_array([_INT32.pack(0) + _NO_TAGS])
+    body = flexible_array([flexible_string(_METADATA_TOPIC) + partition + _NO_TAGS]) + _NO_TAGS
     return Call(Key.DESCRIBE_QUORUM, 0, True, body)
 
 
@@ -117,15 +120,15 @@ def alter_reassignments_call(
 ) -> Call:
     """Reassign partitions to these brokers; None cancels. Since 2.4."""
     topics = [
-        _string(topic)
-        + _array(
+        flexible_string(topic)
+        + flexible_array(
             _INT32.pack(partition) + _brokers(targets[TopicPartition(topic, partition)]) + _NO_TAGS
             for partition in partitions
         )
         + _NO_TAGS
         for topic, partitions in by_topic(targets).items()
     ]
-    body = _INT32.pack(timeout_ms) + _array(topics) + _NO_TAGS
+    body = _INT32.pack(timeout_ms) + flexible_array(topics) + _NO_TAGS
     return Call(Key.ALTER_PARTITION_REASSIGNMENTS, 0, True, body)
 
 
@@ -183,18 +186,18 @@ def describe_log_dirs_call(partitions: Iterable[TopicPartition], version: int) -
     From version 4 on the answer has the disks' total and usable bytes.
     """
     topics = [
-        _string(topic) + _array([_INT32.pack(index) for index in indexes]) + _NO_TAGS
+        flexible_string(topic) + flexible_array([_INT32.pack(index) for index in indexes]) + _NO_TAGS
         for topic, indexes in by_topic(partitions).items()
     ]
-    return Call(Key.DESCRIBE_LOG_DIRS, version, True, _array(topics) + _NO_TAGS)
+    return Call(Key.DESCRIBE_LOG_DIRS, version, True, flexible_array(topics) + _NO_TAGS)
 
 
 def describe_partitions_call(
     topics: Iterable[str], first: TopicPartition, most: int = PAGE_PARTITIONS
 ) -> Call:
     """Ask for at most ``most`` partitions of topics, beginning with ``first``. Since 3.8."""
-    names = _array([_string(topic) + _NO_TAGS for topic in topics])
-    cursor = b"\1" + _string(first.topic) + _INT32.pack(first.partition) + _NO_TAGS
+    names = flexible_array([flexible_string(topic) + _NO_TAGS for topic in topics])
+    cursor = b"\1" + flexible_string(first.topic) + _INT32.pack(first.partition) + _NO_TAGS
     body = names + _INT32.pack(min(most, PAGE_PARTITIONS)) + cursor + _NO_TAGS
     return Call(Key.DESCRIBE_TOPIC_PARTITIONS, 0, True, body)
 
@@ -216,7 +219,7 @@ def describe_configs_call(
 
 def list_topics_call() -> Call:
     """Ask for the names of all topics, without partitions. Since 4.1 (KIP-1142)."""
-    body = _array([bytes([ResourceType.TOPIC])]) + _NO_TAGS
+    body = flexible_array([bytes([ResourceType.TOPIC])]) + _NO_TAGS
     return Call(Key.LIST_CONFIG_RESOURCES, 1, True, body)
 
 
@@ -248,18 +251,20 @@ def _uvarint(value: int) -> bytes:
     return bytes(out)
 
 
-def _string(text: str) -> bytes:
+def flexible_string(text: str) -> bytes:
+    """Encode a string for a flexible request."""
     raw = text.encode()
     return _uvarint(len(raw) + 1) + raw
 
 
-def _array(elements: Iterable[bytes]) -> bytes:
+def flexible_array(elements: Iterable[bytes]) -> bytes:
+    """Encode an array for a flexible request."""
     written = list(elements)
     return _uvarint(len(written) + 1) + b"".join(written)
 
 
 def _brokers(brokers: Sequence[int] | None) -> bytes:
-    return _NULL if brokers is None else _array(map(_INT32.pack, brokers))
+    return _NULL if brokers is None else flexible_array(map(_INT32.pack, brokers))
 
 
 def classic_string(text: str) -> bytes:

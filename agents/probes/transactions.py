@@ -1,0 +1,226 @@
+"""Observe open transactions: ask leaders for the producers that hold back a last stable offset.
+
+Then ask every broker which of their transactions it coordinates, and the coordinators for details.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterable, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from aiokafka.errors import KafkaError, for_code
+
+from caughtup.agents.kafka.protocol import transactions as wire
+from caughtup.agents.kafka.protocol.client import ClusterProtocol
+from caughtup.agents.kafka.protocol.decoding import decode, explain_failure
+from caughtup.models.ids import TopicPartition
+from caughtup.models.offsets import EndOffsets
+from caughtup.models.records.transactions import OpenTransaction
+from caughtup.models.transactions.holders import (
+    MOST_TRANSACTIONS,
+    DescribedTransaction,
+    ListedTransaction,
+    Observed,
+    ProducerState,
+    open_transactions,
+)
+from caughtup.models.transactions.table import Missing
+
+#: The most partitions of one round, and of one request to a leader.
+MOST_PARTITIONS = 500
+_BATCH = 100
+_TIMEOUT_SECONDS = 5.0
+#: A transactional id that nobody has: who may describe it may describe all.
+_ANY_ID = "caughtup-may-describe-any-transactional-id"
+_NOT_FOUND, _NOT_COORDINATOR, _LOADING = 105, 16, 14
+_NOT_ALLOWED = 53
+
+_Producers = dict[TopicPartition, list[ProducerState]]
+
+
+class TransactionObserver:
+    """Observes open transactions again and again. Use as an async context manager.
+
+    ``config``: aiokafka's properties.
+    """
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self._protocol = ClusterProtocol(config, _TIMEOUT_SECONDS)
+
+    async def __aenter__(self) -> Self:
+        await self._protocol.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._protocol.__aexit__(kind, error, traceback)
+
+    async def observe(
+        self, ends: Mapping[TopicPartition, EndOffsets]
+    ) -> tuple[list[OpenTransaction], Missing]:
+        """Return the transactions that hold back the last stable offsets of these partitions.
+
+        What brokers do not answer is missing, and named. Needs READ on the topics, and DESCRIBE on
+        transactional ids. Raises KafkaError if no broker can be reached.
+        """
+        missing: set[str] = set()
+        if not ends:
+            return [], Missing()
+        await self._protocol.brokers()
+        producers = await self._producers(ends, missing)
+        ids = {state.producer_id for states in producers.values() for state in states}
+        if not ids:
+            return [], Missing(tuple(sorted(missing)), len(ends) - len(producers))
+        listed, not_known = await self._listed(ids)
+        described = await self._described(listed, missing)
+        named = {one.producer_id for one in listed if one.transactional_id in described}
+        suspects = [
+            partition
+            for partition, states in producers.items()
+            if any(_suspect(partition, state, listed, described, named) for state in states)
+        ]
+        confirmed = await self._producers(suspects, missing) if suspects else {}
+        if not_known is not None:
+            missing.add(not_known)
+        observed = Observed(
+            producers,
+            listed,
+            described,
+            {
+                partition: {(state.producer_id, state.first_offset) for state in states}
+                for partition, states in confirmed.items()
+            },
+            not_known,
+        )
+        found = open_transactions(observed, ends)
+        return found, Missing(tuple(sorted(missing)), len(ends) - len(producers))
+
+    async def _producers(self, partitions: Collection[TopicPartition], missing: set[str]) -> _Producers:
+        """Return the producers with an open transaction on each partition that could be asked for.
+
+        Only the first of them, which holds back the last stable offset.
+        """
+        led: dict[int, list[TopicPartition]] = {}
+        places = await self._protocol.describe_partitions(partitions)
+        for partition, place in sorted(places.partitions.items()):
+            if place.leader is None:
+                missing.add(f"producers of {partition}: it has no leader")
+            else:
+                led.setdefault(place.leader, []).append(partition)
+        found: _Producers = {}
+        answers = await asyncio.gather(
+            *(self._led(leader, of_leader, missing) for leader, of_leader in sorted(led.items()))
+        )
+        for answer in answers:
+            found |= answer
+        return found
+
+    async def _led(
+        self, leader: int, partitions: list[TopicPartition], missing: set[str]
+    ) -> _Producers:
+        found: _Producers = {}
+        try:
+            for start in range(0, len(partitions), _BATCH):
+                call = wire.describe_producers_call(partitions[start : start + _BATCH])
+                data = await self._protocol.connections.ask(leader, call)
+                answer = await decode(wire.decode_producers, data)
+                for partition, states in answer.open.items():
+                    first = min(states, key=lambda state: state.first_offset, default=None)
+                    found[partition] = [] if first is None else [first]
+                for partition, code in sorted(answer.errors.items()):
+                    why = explain_failure(for_code(code)(), "READ")
+                    missing.add(f"producers of {partition.topic}: {why}")
+        except KafkaError as error:
+            missing.add(f"producers on broker {leader}: {explain_failure(error)}")
+        return found
+
+    async def _listed(self, ids: set[int]) -> tuple[list[ListedTransaction], str | None]:
+        """Return the transactions of producers, and why others may be missing."""
+        found: list[ListedTransaction] = []
+        reasons = []
+        brokers = sorted(self._protocol.connections.brokers)
+        answers = await asyncio.gather(
+            *(self._coordinated(broker, ids) for broker in brokers), return_exceptions=True
+        )
+        for broker, answer in zip(brokers, answers, strict=True):
+            if isinstance(answer, KafkaError):
+                reasons.append(f"transactions of broker {broker}: {explain_failure(answer)}")
+            elif isinstance(answer, BaseException):
+                raise answer
+            else:
+                found += answer
+        if not reasons and {one.producer_id for one in found} < ids:
+            reason = await self._not_allowed(brokers)
+            if reason is not None:
+                reasons.append(reason)
+        return found, reasons[0] if reasons else None
+
+    async def _coordinated(self, broker: int, ids: set[int]) -> list[ListedTransaction]:
+        call = wire.list_transactions_call(ids)
+        data = await self._protocol.connections.ask(broker, call)
+        code, found = await decode(lambda raw: wire.decode_listed(raw, broker), data)
+        if code:
+            raise for_code(code)()
+        return [one for one in found if one.producer_id in ids]
+
+    async def _not_allowed(self, brokers: Iterable[int]) -> str | None:
+        """Return why transactional ids may be missing from the lists; None if they can't be.
+
+        Brokers leave out those that may not be described, and do not say so.
+        """
+        call = wire.describe_transactions_call([_ANY_ID])
+        for broker in brokers:
+            try:
+                data = await self._protocol.connections.ask(broker, call)
+                [(code, _)] = await decode(wire.decode_described, data)
+            except (KafkaError, ValueError):
+                continue
+            if code == _NOT_ALLOWED:
+                return "missing: DESCRIBE on all transactional ids"
+            return None
+        return "no broker says which transactional ids may be described"
+
+    async def _described(
+        self, listed: Collection[ListedTransaction], missing: set[str]
+    ) -> dict[str, DescribedTransaction]:
+        by_coordinator: dict[int, list[str]] = {}
+        for one in sorted(listed)[:MOST_TRANSACTIONS]:
+            by_coordinator.setdefault(one.coordinator, []).append(one.transactional_id)
+        found: dict[str, DescribedTransaction] = {}
+
+        async def ask(coordinator: int, names: list[str]) -> None:
+            try:
+                for start in range(0, len(names), _BATCH):
+                    call = wire.describe_transactions_call(names[start : start + _BATCH])
+                    data = await self._protocol.connections.ask(coordinator, call)
+                    for code, one in await decode(wire.decode_described, data):
+                        if not code:
+                            found[one.transactional_id] = one
+            except KafkaError as error:
+                missing.add(f"transactions of broker {coordinator}: {explain_failure(error)}")
+
+        await asyncio.gather(*(ask(*of_one) for of_one in sorted(by_coordinator.items())))
+        return found
+
+
+def _suspect(
+    partition: TopicPartition,
+    state: ProducerState,
+    listed: Collection[ListedTransaction],
+    described: Mapping[str, DescribedTransaction],
+    named: Collection[int],
+) -> bool:
+    """Return whether a transaction may hang, so that its leader has to be asked again."""
+    if state.producer_id not in named:
+        return all(one.producer_id != state.producer_id for one in listed)
+    return not any(
+        partition in described[one.transactional_id].partitions
+        for one in listed
+        if one.producer_id == state.producer_id and one.transactional_id in described
+    )

@@ -1,0 +1,90 @@
+"""The probe of open transactions: who holds back the last stable offsets that stand still."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import AsyncExitStack
+
+from aiokafka.errors import KafkaError
+from mode import Service
+
+from caughtup.agents.clock import now_ms
+from caughtup.agents.election.agent import until_active
+from caughtup.agents.kafka.config import aiokafka_config
+from caughtup.agents.kafka.protocol.decoding import explain_failure
+from caughtup.agents.probes.transactions import MOST_PARTITIONS, TransactionObserver
+from caughtup.agents.process.health import Health
+from caughtup.agents.settings import Settings
+from caughtup.models.ids import TopicPartition
+from caughtup.models.lag.assessment import HELD_MS
+from caughtup.models.state.cluster import ClusterState
+from caughtup.models.transactions.table import Missing, held_partitions
+
+log = logging.getLogger(__name__)
+
+PROBE = "transactions"
+#: The pause between two rounds, in seconds.
+_INTERVAL_SECONDS = 5.0
+
+
+class TransactionsProbe(Service):
+    """Observes the transactions that hold back last stable offsets, as long as any stands still.
+
+    Otherwise it asks nothing.
+    """
+
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
+
+    def __init__(self, settings: Settings, health: Health, state: ClusterState) -> None:
+        super().__init__()
+        self._config = aiokafka_config(settings)
+        self._health = health
+        self._state = state
+        self._missing: set[str] = set()
+
+    @Service.task
+    async def _run(self) -> None:
+        await until_active(self, self._health)
+        while not self.should_stop:
+            with self._state.faults.isolated(PROBE, "a round", now_ms(), self._failed):
+                await self._observe()
+            await self.sleep(_INTERVAL_SECONDS)
+
+    async def _observe(self) -> None:
+        """Observe in rounds until nothing stands still any more, or a round fails."""
+        try:
+            async with AsyncExitStack() as connections:
+                observer = None
+                while not self.should_stop:
+                    now = now_ms()
+                    held, left_out = held_partitions(self._state.ends, now - HELD_MS, MOST_PARTITIONS)
+                    if not held:
+                        self._state.transactions.apply((), now)
+                        self._health.succeeded(PROBE, now)
+                        return
+                    if observer is None:
+                        made = TransactionObserver(self._config)
+                        observer = await connections.enter_async_context(made)
+                    await self._round(observer, held, left_out)
+                    await self.sleep(_INTERVAL_SECONDS)
+        except (KafkaError, OSError, TimeoutError) as error:
+            self._failed(error)
+
+    async def _round(
+        self, observer: TransactionObserver, held: list[TopicPartition], left_out: int
+    ) -> None:
+        latest = {partition: self._state.ends.latest(partition) for partition in held}
+        ends = {partition: end for partition, end in latest.items() if end is not None}
+        found, missing = await observer.observe(ends)
+        self._state.transactions.apply(
+            found, now_ms(), Missing(missing.reasons, missing.partitions + left_out)
+        )
+        for reason in sorted(set(missing.reasons) - self._missing):
+            log.warning("observing transactions: not known: %s", reason)
+        self._missing = set(missing.reasons)
+        self._health.succeeded(PROBE, now_ms())
+
+    def _failed(self, error: Exception) -> None:
+        if self._health.failed(PROBE):
+            reason = explain_failure(error) if isinstance(error, KafkaError) else str(error)
+            log.warning("observing transactions: %s", reason or type(error).__name__)

@@ -1,0 +1,220 @@
+"""Who holds back a last stable offset: what leaders know of producers, joined with coordinators.
+
+A partition's leader knows the producers with an open transaction there, and where each begins: the
+one that begins at the last stable offset holds it back. The transaction coordinators know which
+transactional id a producer id belongs to, and which partitions its transaction still has. A
+transaction hangs if no coordinator has the partition in a transaction of that producer id and
+epoch: then nothing ever writes its end (KIP-664, as ``kafka-transactions.sh find-hanging``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+
+from caughtup.models.durations import counted, duration
+from caughtup.models.ids import TopicPartition
+from caughtup.models.offsets import EndOffsets
+from caughtup.models.records.fields import or_absent, or_none
+from caughtup.models.records.transactions import HeldPartition, OpenTransaction
+
+#: The state of a transaction of which no coordinator told anything.
+UNKNOWN = "unknown"
+#: The most transactions and partitions of each that are kept, the oldest first.
+MOST_TRANSACTIONS = 1_000
+MOST_PARTITIONS = 200
+
+
+class ProducerState(NamedTuple):
+    """A producer as a partition's leader knows it: the first offset of its open transaction."""
+
+    producer_id: int
+    producer_epoch: int
+    last_write_ms: int
+    first_offset: int
+
+
+class ListedTransaction(NamedTuple):
+    """A transactional id in a coordinator's list, with the broker that coordinates it."""
+
+    transactional_id: str
+    producer_id: int
+    state: str
+    coordinator: int
+
+
+class DescribedTransaction(NamedTuple):
+    """A transaction as its coordinator describes it.
+
+    ``partitions`` are those that wait for the transaction's end; ``started_ms`` is -1 without one.
+    """
+
+    transactional_id: str
+    state: str
+    timeout_ms: int
+    started_ms: int
+    producer_id: int
+    producer_epoch: int
+    partitions: frozenset[TopicPartition]
+
+
+class Observed(NamedTuple):
+    """What brokers answered about the partitions whose last stable offset stands still.
+
+    ``producers`` are those with an open transaction, by partition. ``confirmed`` are the
+    producers' ids and first offsets that were still open after the coordinators had answered.
+    ``not_known`` says why coordinators' answers are not complete, None if they are: only then can
+    one say that a transaction hangs.
+    """
+
+    producers: Mapping[TopicPartition, Collection[ProducerState]]
+    listed: Collection[ListedTransaction]
+    described: Mapping[str, DescribedTransaction]
+    confirmed: Mapping[TopicPartition, Collection[tuple[int, int]]]
+    not_known: str | None
+
+
+def open_transactions(
+    observed: Observed, ends: Mapping[TopicPartition, EndOffsets]
+) -> list[OpenTransaction]:
+    """Return the transactions that hold back a last stable offset, those with the oldest write first.
+
+    ``ends``: the latest end offsets of the observed partitions.
+    """
+    held: dict[tuple[int, int], list[tuple[TopicPartition, ProducerState]]] = {}
+    for partition, states in sorted(observed.producers.items()):
+        holder = _holder(states, ends[partition])
+        if holder is not None:
+            of_producer = held.setdefault((holder.producer_id, holder.producer_epoch), [])
+            of_producer.append((partition, holder))
+    names = {one.producer_id: one for one in sorted(observed.listed)}
+    found = [
+        _transaction(states, names.get(producer_id), observed, ends)
+        for (producer_id, _), states in sorted(held.items())
+    ]
+    return sorted(found, key=age_order)[:MOST_TRANSACTIONS]
+
+
+def age_order(transaction: OpenTransaction) -> tuple[int, int, int]:
+    """Return the key that sorts transactions by age, the oldest first."""
+    written, started = or_none(transaction.last_write_ms), or_none(transaction.started_at_ms)
+    known = [at for at in (started, written) if at is not None]
+    return min(known, default=0), transaction.producer_id, transaction.producer_epoch
+
+
+def _holder(states: Iterable[ProducerState], ends: EndOffsets) -> ProducerState | None:
+    """Return the producer whose open transaction begins at the last stable offset.
+
+    Between the listing of the end and of the producers the offset may have moved on: the first of
+    the producers that are open now holds it back.
+    """
+    first = min(states, key=lambda state: (state.first_offset, state.producer_id), default=None)
+    return None if first is None or first.first_offset < ends.last_stable_offset else first
+
+
+def _transaction(
+    states: list[tuple[TopicPartition, ProducerState]],
+    listed: ListedTransaction | None,
+    observed: Observed,
+    ends: Mapping[TopicPartition, EndOffsets],
+) -> OpenTransaction:
+    first = states[0][1]
+    described = None if listed is None else observed.described.get(listed.transactional_id)
+    if described is not None and described.producer_id != first.producer_id:
+        described = None  # another producer has the id by now
+    hangs = [
+        (partition, state)
+        for partition, state in states
+        if (state.producer_id, state.first_offset) in observed.confirmed.get(partition, ())
+        and _is_over(partition, listed, described)
+    ]
+    hanging = bool(hangs) and observed.not_known is None
+    started = None if described is None or described.started_ms < 0 else described.started_ms
+    not_known = observed.not_known
+    if described is not None and not hangs:
+        not_known = None  # this one is known, whatever others are
+    return OpenTransaction(
+        transactional_id=or_absent(None if listed is None else listed.transactional_id),
+        producer_id=first.producer_id,
+        producer_epoch=first.producer_epoch,
+        state=_state(listed, described),
+        hanging=hanging,
+        started_at_ms=or_absent(started),
+        timeout_ms=or_absent(None if described is None else described.timeout_ms),
+        last_write_ms=or_absent(_last_write(states)),
+        partitions=tuple(
+            HeldPartition(*partition, state.first_offset)
+            for partition, state in states[:MOST_PARTITIONS]
+        ),
+        records_behind=sum(
+            ends[partition].end_offset - ends[partition].last_stable_offset
+            for partition, _ in states
+        ),
+        not_known=or_absent(not_known),
+    )
+
+
+def _is_over(
+    partition: TopicPartition,
+    listed: ListedTransaction | None,
+    described: DescribedTransaction | None,
+) -> bool:
+    """Return whether the coordinators have no transaction that will end on this partition."""
+    if listed is None:
+        return True
+    if described is None:
+        return False
+    return partition not in described.partitions
+
+
+def _state(listed: ListedTransaction | None, described: DescribedTransaction | None) -> str:
+    if described is not None:
+        return described.state
+    return UNKNOWN if listed is None else listed.state
+
+
+def _last_write(states: Iterable[tuple[TopicPartition, ProducerState]]) -> int | None:
+    return max((state.last_write_ms for _, state in states if state.last_write_ms >= 0), default=None)
+
+
+def advice(transaction: OpenTransaction, now_ms: int) -> str:
+    """Return what ends a transaction, and what that loses."""
+    if transaction.hanging:
+        held = transaction.partitions[0]
+        others = len(transaction.partitions) - 1
+        more = f", and the same for {counted(others, 'other partition')}" if others else ""
+        return (
+            "no coordinator will end it: kafka-transactions.sh --bootstrap-server BROKER abort "
+            f"--topic {held.topic} --partition {held.partition} --start-offset "
+            f"{held.first_offset}{more}; its records are then never read by consumers of "
+            "committed records"
+        )
+    if (not_known := or_none(transaction.not_known)) is not None:
+        return f"whether it hangs is not known: {not_known}"
+    timeout_ms, started_ms = or_none(transaction.timeout_ms), or_none(transaction.started_at_ms)
+    if transaction.state.startswith("Prepare"):
+        return (
+            "its coordinator is writing its end; if this lasts, a broker with one of its partitions "
+            "does not answer"
+        )
+    if timeout_ms is None or started_ms is None:
+        return "it ends when its producer commits or aborts it"
+    left = duration(max(0, started_ms + timeout_ms - now_ms) / 1000)
+    return (
+        f"its coordinator aborts it in {left}, if its producer {_name(transaction)} does not end it "
+        "before: look at the producer's log, or stop and start it to abort it at once"
+    )
+
+
+def described(transaction: OpenTransaction | None) -> str:
+    """Return a transaction as the object of a sentence about what it holds back."""
+    if transaction is None:
+        return "the producer of the open transaction is not known yet"
+    what = "a hanging transaction" if transaction.hanging else "an open transaction"
+    return f"it is held back by {what} of {_name(transaction)}"
+
+
+def _name(transaction: OpenTransaction) -> str:
+    transactional_id = or_none(transaction.transactional_id)
+    producer = f"producer id {transaction.producer_id}"
+    return producer if transactional_id is None else f"{transactional_id!r} ({producer})"

@@ -1,0 +1,85 @@
+"""The open transactions that hold something back, as last observed, and the groups behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.ids import TopicPartition
+from caughtup.models.records.fields import changed
+from caughtup.models.records.transactions import OpenTransaction
+from caughtup.models.transactions.holders import advice
+
+#: The most groups that are named as blocked by one transaction.
+MOST_GROUPS = 100
+
+
+class Missing(NamedTuple):
+    """What an observation could not ask, in words, and the partitions that it left out."""
+
+    reasons: tuple[str, ...] = ()
+    partitions: int = 0
+
+
+class TransactionTable:
+    """The transactions of the last observation; ``holders`` has them by partition.
+
+    ``observed_ms`` is the time of that observation, None before the first.
+    """
+
+    def __init__(self) -> None:
+        self.holders: Mapping[TopicPartition, OpenTransaction] = MappingProxyType({})
+        self.observed_ms: int | None = None
+        self.missing = Missing()
+        self._transactions: tuple[OpenTransaction, ...] = ()
+
+    def apply(
+        self, transactions: Iterable[OpenTransaction], at_ms: int, missing: Missing = Missing()
+    ) -> None:
+        """Replace the transactions by those of a new observation."""
+        self._transactions = tuple(transactions)
+        self.observed_ms, self.missing = at_ms, missing
+        self.holders = MappingProxyType(
+            {
+                held.topic_partition: transaction
+                for transaction in self._transactions
+                for held in transaction.partitions
+            }
+        )
+
+    def lines(
+        self, blocked: Mapping[str, Iterable[TopicPartition]], now_ms: int
+    ) -> Iterator[OpenTransaction]:
+        """Yield every transaction, the oldest first, with the groups that it blocks and advice.
+
+        ``blocked``: by group, the partitions whose verdict is ``blocked``.
+        """
+        groups: dict[OpenTransaction, set[str]] = {}
+        for group, partitions in blocked.items():
+            for partition in partitions:
+                holder = self.holders.get(partition)
+                if holder is not None:
+                    groups.setdefault(holder, set()).add(group)
+        for transaction in self._transactions:
+            yield changed(
+                transaction,
+                blocked_groups=tuple(sorted(groups.get(transaction, ()))[:MOST_GROUPS]),
+                advice=advice(transaction, now_ms),
+            )
+
+
+def held_partitions(
+    ends: EndOffsetTable, held_before_ms: int, most: int
+) -> tuple[list[TopicPartition], int]:
+    """Return the partitions whose last stable offset has stood still since a time, the oldest first.
+
+    Also returns the number of those that were left out beyond ``most``.
+    """
+    found = sorted(
+        (history.held_ms, partition)
+        for partition, history in ends.held()
+        if history.held_ms is not None and history.held_ms <= held_before_ms
+    )
+    return [partition for _, partition in found[:most]], max(0, len(found) - most)
