@@ -19,7 +19,7 @@ from caughtup.agents.configuration.secret_files import SecretFiles
 from caughtup.agents.connect.reader import ConnectReader
 from caughtup.agents.connect.watcher import ConnectWatcher
 from caughtup.agents.election.agent import Election
-from caughtup.agents.end_offsets import EndOffsetsProbe, end_offsets
+from caughtup.agents.end_offsets import EndOffsetsProbe
 from caughtup.agents.kafka.tokens.keeper import TokenKeeper
 from caughtup.agents.kept_channel import Wakeup, kept_channel
 from caughtup.agents.lag_topic import LagTopic
@@ -40,6 +40,7 @@ from caughtup.agents.topics.reader import TopicsReader
 from caughtup.agents.topics.reports import (
     application_states,
     catch_up_rates,
+    end_offsets,
     pipeline_progress,
     task_positions,
 )
@@ -130,11 +131,11 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     signer = Signer(settings.signing_key_file, state.cluster)
 
     offsets(app, changes, state, health, wakeups)
-    end_offsets(app, read[END_OFFSETS], state, wakeups)
     moves = ReassignmentsProbe(settings, health, state, publisher.topic(REASSIGNMENTS))
     reassignments(app, read[REASSIGNMENTS], movements, state, health)
     applied_topics: tuple[tuple[AppliedTopic[Any], Wakeup | None], ...] = (
         (application_states, Wakeup.GROUPS),
+        (end_offsets, Wakeup.END_OFFSETS),
         (task_positions, Wakeup.POSITIONS),
         (catch_up_rates, None),
         (pipeline_progress, None),

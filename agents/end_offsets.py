@@ -1,4 +1,4 @@
-"""End offsets: a probe publishes them on caughtup-end-offsets, an agent applies them from there."""
+"""The probe of end offsets: lists them, and publishes them on caughtup-end-offsets."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import Callable
 
-import faust
 from confluent_kafka import KafkaException
 from mode import Service
 
@@ -15,19 +14,14 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.election.agent import until_active
 from caughtup.agents.kafka.clients import admin_client
 from caughtup.agents.kafka.end_offset_listing import EndOffsetListing
-from caughtup.agents.kept_channel import KeptChannel, Wakeup
 from caughtup.agents.probes.end_offsets import PROBE, EndOffsetObserver
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.applying import isolated_record
 from caughtup.agents.topics.publisher import TopicWriter
-from caughtup.agents.topics.reader import Slice
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
-from caughtup.models.records.decoding import require_past
-from caughtup.models.records.end_offsets import FORMAT, EndOffsetsRecord, read_end_offsets
+from caughtup.models.records.end_offsets import FORMAT, EndOffsetsRecord
 from caughtup.models.records.keys import encode_partition
-from caughtup.models.records.topics import END_OFFSETS
 from caughtup.models.state.cluster import ClusterState
 
 log = logging.getLogger(__name__)
@@ -42,36 +36,6 @@ _ROUND_TRIP_SECONDS = 1.0
 _POLL_SECONDS = 0.01
 #: A silent connection is dropped after this time; the default is a minute.
 CLIENT = {"socket.timeout.ms": 10_000}
-
-
-def end_offsets(
-    app: faust.App, channel: KeptChannel, state: ClusterState, wakeups: KeptChannel
-) -> None:
-    """Register the agent: it applies slices of records to the state."""
-
-    @app.agent(channel, name="end_offsets")
-    async def apply(slices: faust.StreamT[Slice]) -> None:
-        async for records in slices:
-            for record in records:
-                apply_record(state, record.key, record.value)
-            await wakeups.put(Wakeup.END_OFFSETS)
-
-
-def apply_record(
-    state: ClusterState, key: bytes | None, value: bytes | None, clock_ms: int | None = None
-) -> None:
-    """Apply one record of caughtup-end-offsets, unless it is refused.
-
-    ``clock_ms``: the clock to check its time against; None for this machine's.
-    """
-    with isolated_record(state, END_OFFSETS, key, clock_ms) as clock:
-        partition, record = read_end_offsets(key, value)
-        if record is None:
-            state.apply_ends(partition, None)
-            return
-        require_past(record.as_of_ms, clock)
-        topic_id = bytes.fromhex(record.topic_id) if record.topic_id else None
-        state.apply_ends(partition, record.to_ends(), topic_id, clock)
 
 
 class EndOffsetsProbe(Service):

@@ -20,7 +20,6 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.configuration.s3_access import s3_variables
 from caughtup.agents.connect.reader import ConnectTopics
 from caughtup.agents.connect.watcher import decide_due
-from caughtup.agents.end_offsets import apply_record
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka import first_contact
 from caughtup.agents.kafka.clients import WEDGED_SECONDS
@@ -36,7 +35,12 @@ from caughtup.agents.reassignments.agent import apply_record as apply_reassignme
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applying import AppliedTopic
 from caughtup.agents.topics.read_to_end import read_if_allowed
-from caughtup.agents.topics.reports import application_states, catch_up_rates, task_positions
+from caughtup.agents.topics.reports import (
+    application_states,
+    catch_up_rates,
+    end_offsets,
+    task_positions,
+)
 from caughtup.agents.topics.restoration import learned_configs, recommendations
 from caughtup.models.connect_clusters.table import PATIENCE_MS
 from caughtup.models.decisions.life import LEADER_STATE_WAIT_MS
@@ -45,7 +49,6 @@ from caughtup.models.polls.batch import Batch, decode_records, in_parts, split_g
 from caughtup.models.polls.records import FramedRecords
 from caughtup.models.records.fields import changed
 from caughtup.models.records.reassignment_lines import Line, Reassignment
-from caughtup.models.records.topics import END_OFFSETS
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.state.spark_looks import apply_looks
 from caughtup.models.watching import Watching
@@ -56,13 +59,14 @@ _CONNECT_SECONDS = 60.0
 #: For this long (ms) after the service's last observation, its observations count as the
 #: reassignment's past; later, it may have ended, and another one of the same partition begun.
 _PAST_MS = 120_000
-#: The own topics, besides end offsets, that a look begins with.
+#: The own topics that a look begins with.
 _OWN_TOPICS: tuple[AppliedTopic[Any], ...] = (
     recommendations,
     learned_configs,
     application_states,
     catch_up_rates,
     task_positions,
+    end_offsets,
 )
 #: The most records applied at once, so that each group is seen at least that often.
 _POLL_RECORDS = 10_000
@@ -149,8 +153,6 @@ class ClusterLooks:
         for topic in _OWN_TOPICS:
             for key, value in read_if_allowed(settings, topic.topic, progress):
                 topic.apply_record(state, key, value)
-        for key, value in read_if_allowed(settings, END_OFFSETS, progress):
-            apply_record(state, key, value)
 
     def _read_ends(self) -> None:
         state = self._state

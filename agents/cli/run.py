@@ -29,7 +29,7 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.topics.checks import describe_topics
 from caughtup.agents.topics.definitions import create_topics
 from caughtup.agents.topics.permissions import missing, requirements
-from caughtup.agents.web.access import authority
+from caughtup.agents.web.addresses import authority
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.watching import Watching
 

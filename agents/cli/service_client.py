@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from caughtup.agents.errors import NotThereError, UserError
-from caughtup.agents.web.access import is_loopback
+from caughtup.agents.web.addresses import is_loopback
 from caughtup.agents.web.page.parts import WholeView
 from caughtup.models.records.config_lines import ChangelogsLine, ConfigLine
 from caughtup.models.records.config_lines import Line as ConfigsLine

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-
-import faust
+from typing import TYPE_CHECKING
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.process.health import Health
@@ -12,7 +11,6 @@ from caughtup.agents.recent.words import partition_movement
 from caughtup.agents.topics.applying import isolated_record
 from caughtup.agents.topics.outbox import Outbox
 from caughtup.agents.topics.publisher import TopicWriter
-from caughtup.agents.topics.reader import Slice
 from caughtup.models.clocks import AHEAD_MS
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.shown import recorded
@@ -29,6 +27,11 @@ from caughtup.models.records.reassignments import (
 )
 from caughtup.models.records.topics import REASSIGNMENTS
 from caughtup.models.state.cluster import ClusterState
+
+if TYPE_CHECKING:  # commands apply records, too, and start faster without Faust
+    import faust
+
+    from caughtup.agents.topics.reader import Slice
 
 #: The most reassignments that are tracked: those of a whole large cluster.
 MOST_ONGOING = 200_000

@@ -6,16 +6,18 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Generic, TypeVar
-
-import faust
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.kept_channel import KeptChannel
 from caughtup.agents.topics.consumer import ConsumerRecord
-from caughtup.agents.topics.reader import Slice
 from caughtup.models.records.decoding import TOO_MANY, RefusedError
 from caughtup.models.state.cluster import ClusterState
+
+if TYPE_CHECKING:  # commands apply records, too, and start faster without Faust
+    import faust
+
+    from caughtup.agents.kept_channel import KeptChannel
+    from caughtup.agents.topics.reader import Slice
 
 #: The bytes of a key that are shown when its record fails.
 _SHOWN_BYTES = 200

@@ -1,4 +1,7 @@
-"""The topics on which applications and jobs on Spark report, and how their records are applied."""
+"""The own topics whose records are applied to the state one by one, and how.
+
+Applications and jobs on Spark report on them, and the probe of end offsets publishes on one.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,34 @@ from caughtup.models.copies.catch_up_rates import choose_rate
 from caughtup.models.copies.figures import CatchUpRate
 from caughtup.models.decisions.inputs.application_state import ApplicationState, read_state
 from caughtup.models.ids import CopyKey, TopicPartition
+from caughtup.models.offsets import EndOffsets
 from caughtup.models.pipeline_progress import StreamProgress
 from caughtup.models.records.catch_up_rates import read_rates
 from caughtup.models.records.decoding import require_past
+from caughtup.models.records.end_offsets import read_end_offsets
 from caughtup.models.records.pipeline_progress import read_progress
 from caughtup.models.records.task_positions import read_position
 from caughtup.models.records.topics import (
     APPLICATION_STATES,
     CATCH_UP_RATES,
+    END_OFFSETS,
     PIPELINE_PROGRESS,
     TASK_POSITIONS,
 )
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.tasks.positions import TaskPosition, reported_position
+
+
+class _DecodedEnds(NamedTuple):
+    """A record of end offsets, with the topic's id if known and our clock (ms).
+
+    ``ends`` is None for a tombstone.
+    """
+
+    partition: TopicPartition
+    ends: EndOffsets | None
+    topic_id: bytes | None
+    clock_ms: int
 
 
 class _DecodedRates(NamedTuple):
@@ -35,6 +53,23 @@ class _DecodedRates(NamedTuple):
     written_ms: int | None
     trigger_ms: int | None
     clock_ms: int
+
+
+def _decode_ends(
+    key: bytes | None, value: bytes | None, at_ms: int | None, clock_ms: int
+) -> _DecodedEnds:
+    del at_ms
+    partition, record = read_end_offsets(key, value)
+    if record is None:
+        return _DecodedEnds(partition, None, None, clock_ms)
+    require_past(record.as_of_ms, clock_ms)
+    topic_id = bytes.fromhex(record.topic_id) if record.topic_id else None
+    return _DecodedEnds(partition, record.to_ends(), topic_id, clock_ms)
+
+
+def _apply_ends(state: ClusterState, decoded: _DecodedEnds) -> bool:
+    state.apply_ends(*decoded)
+    return True
 
 
 def _decode_state(
@@ -95,6 +130,8 @@ def _required_past(at_ms: int | None, clock_ms: int) -> int:
     return written_ms
 
 
+#: End offsets of partitions, as the probe of the active instance listed them.
+end_offsets = AppliedTopic(END_OFFSETS, _decode_ends, _apply_ends)
 #: What an application's leader saw and decided at a rebalance.
 application_states = AppliedTopic(
     APPLICATION_STATES, _decode_state, _apply_state, "states of too many applications are kept"

@@ -17,7 +17,8 @@ from mode import Service
 from caughtup.agents.clock import now_ms
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
-from caughtup.agents.web.access import AllowedHosts, Token, authority, is_loopback, web_tls
+from caughtup.agents.web.access import AllowedHosts, Token, web_tls
+from caughtup.agents.web.addresses import authority, is_loopback
 from caughtup.agents.web.answer import write_pieces
 from caughtup.agents.web.door.connections import IDLE_SECONDS, Connections, Listener
 from caughtup.agents.web.door.questions import Questions, Slots

@@ -99,6 +99,8 @@ class GroupTable:
         self._partition_counts = partition_counts
         self._watched = watched
         self._memberships: dict[str, Membership] = {}
+        #: The memberships of groups on the new protocols, which depend on the topics.
+        self._owners: dict[str, Membership] = {}
 
     def apply_classic(self, group: str, membership: Membership | None) -> None:
         """Apply the members of a classic group, or None if it is deleted."""
@@ -124,24 +126,24 @@ class GroupTable:
     def forget(self, group: str) -> None:
         """Remove a group, on whichever protocol it is."""
         self.classic.discard(group)
-        for table in (self.consumer, self.streams, self._memberships):
+        for table in (self.consumer, self.streams, self._memberships, self._owners):
             table.pop(group, None)
 
     def _changed(
         self, group: str, table: dict[str, ConsumerGroup] | dict[str, StreamsGroup]
     ) -> None:
         self._memberships.pop(group, None)
+        self._owners.pop(group, None)
         if table[group].is_empty():
             del table[group]
 
     def forget_owners(self) -> None:
         """Compute the owners in groups of the new protocols again on their next use."""
-        for group in (*self.consumer, *self.streams):
-            self._memberships.pop(group, None)
+        self._owners.clear()
 
     def membership(self, group: str) -> Membership | None:
         """Return a group's members; None if only commits of it are known."""
-        known = self._memberships.get(group)
+        known = self._memberships.get(group) or self._owners.get(group)
         if known is None:
             if (consumer := self.consumer.get(group)) is not None:
                 known = consumer.membership(self._topic_names)
@@ -149,7 +151,7 @@ class GroupTable:
                 known = streams.membership(self._partition_counts())
             else:
                 return None
-            known = self._memberships[group] = self._watched(known)
+            known = self._owners[group] = self._watched(known)
         return known
 
     def names(self) -> set[str]:

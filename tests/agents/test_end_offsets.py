@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.end_offsets import apply_record
+from caughtup.agents.topics.reports import end_offsets
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.records.end_offsets import EndOffsetsRecord
@@ -36,7 +36,7 @@ def encoded(**changes: Any) -> bytes:
 
 def test_a_record_is_taken_whole() -> None:
     state = cluster_state()
-    apply_record(state, KEY, encoded())
+    end_offsets.apply_record(state, KEY, encoded())
     assert state.ends.latest(PARTITION) == EndOffsets(5, 90, 100, 1_000, 88)
     assert state.topics.names == {bytes.fromhex(FIELDS["topic_id"]): "orders-in"}
     assert state.ends.partition_counts() == {"orders-in": 1}
@@ -48,16 +48,16 @@ def test_the_fields_are_those_that_are_written() -> None:
 
 def test_fields_of_a_later_version_are_passed_over() -> None:
     state = cluster_state()
-    apply_record(state, KEY, encoded(leader_epoch=7))
+    end_offsets.apply_record(state, KEY, encoded(leader_epoch=7))
     assert state.ends.latest(PARTITION) is not None
 
 
 def test_a_tombstone_forgets_the_partition_that_its_key_names() -> None:
     state = cluster_state()
-    apply_record(state, KEY, encoded())
-    apply_record(state, b"orders-in-4", None)
+    end_offsets.apply_record(state, KEY, encoded())
+    end_offsets.apply_record(state, b"orders-in-4", None)
     assert len(state.ends) == 1
-    apply_record(state, KEY, None)
+    end_offsets.apply_record(state, KEY, None)
     assert len(state.ends) == 0
 
 
@@ -83,15 +83,15 @@ def test_a_malformed_record_is_refused_with_its_reason(
     reason: str, key: bytes | None, value: bytes | None
 ) -> None:
     state = cluster_state()
-    apply_record(state, key, value)
+    end_offsets.apply_record(state, key, value)
     assert len(state.ends) == 0
     assert state.refused.counts == {("end-offsets", reason): 1}
     assert state.faults.newest() == []
-    apply_record(state, KEY, encoded())
+    end_offsets.apply_record(state, KEY, encoded())
     assert len(state.ends) == 1
 
 
 def test_clocks_may_differ_by_minutes() -> None:
     state = cluster_state()
-    apply_record(state, KEY, encoded(as_of_ms=now_ms() + 60_000))
+    end_offsets.apply_record(state, KEY, encoded(as_of_ms=now_ms() + 60_000))
     assert len(state.ends) == 1

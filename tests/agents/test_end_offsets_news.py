@@ -9,11 +9,12 @@ from typing import Any, cast
 import pytest
 
 from caughtup.agents import end_offsets
-from caughtup.agents.end_offsets import EndOffsetsProbe, apply_record
+from caughtup.agents.end_offsets import EndOffsetsProbe
 from caughtup.agents.kafka.end_offset_listing import EndOffsetLister, EndOffsetListing
 from caughtup.agents.probes.end_offsets import PROBE
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
+from caughtup.agents.topics.reports import end_offsets as applied_ends
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from tests.support.groups.records import START_MS
@@ -107,7 +108,9 @@ async def test_what_was_listed_counts_as_seen_once_readers_have_it(
 
     async def send(*, key: bytes, value: bytes | None) -> None:
         if is_read:
-            asyncio.get_running_loop().call_later(0.02, apply_record, probe._state, key, value)
+            asyncio.get_running_loop().call_later(
+                0.02, applied_ends.apply_record, probe._state, key, value
+            )
 
     lister = SimpleNamespace(list_ends=lambda *_: listing, topic_ids=lambda _: {})
     monkeypatch.setattr(probe._observer, "_lister", cast("EndOffsetLister", lister))
@@ -137,7 +140,7 @@ async def test_what_no_reader_has_yet_is_not_seen_because_nothing_changed_since(
     assert await probe._round() is None
     assert await probe._round() is None
     assert len(sent) == 1
-    apply_record(probe._state, *sent[0])
+    applied_ends.apply_record(probe._state, *sent[0])
     assert await probe._round() == START_MS + 3_000
 
 

@@ -8,12 +8,12 @@ from copy import deepcopy
 from functools import partial
 from typing import Any, NamedTuple
 
-from caughtup.agents.end_offsets import apply_record as apply_ends
 from caughtup.agents.reassignments.agent import apply_record as apply_look
 from caughtup.agents.topics.applying import AppliedTopic
 from caughtup.agents.topics.reports import (
     application_states,
     catch_up_rates,
+    end_offsets,
     pipeline_progress,
     task_positions,
 )
@@ -51,7 +51,6 @@ def _apply(
 
 #: What takes a record of a topic: the state, key, value, and the clock (ms).
 APPLY: Mapping[str, Callable[[ClusterState, bytes | None, bytes | None, int], object]] = {
-    "end-offsets": lambda state, key, value, now: apply_ends(state, key, value, now),
     "reassignments": lambda state, key, value, now: apply_look(state, key, value, now),
     **{
         applied.topic: partial(_apply, applied)
@@ -63,6 +62,7 @@ APPLY: Mapping[str, Callable[[ClusterState, bytes | None, bytes | None, int], ob
             application_states,
             catch_up_rates,
             pipeline_progress,
+            end_offsets,
         )
     },
 }

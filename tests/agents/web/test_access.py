@@ -11,7 +11,8 @@ import pytest
 
 from caughtup.agents.configuration import watched_files
 from caughtup.agents.errors import UserError
-from caughtup.agents.web.access import AllowedHosts, host_name, is_loopback
+from caughtup.agents.web.access import AllowedHosts
+from caughtup.agents.web.addresses import host_name, is_loopback
 from tests.support.observability.site import Site
 
 ALL_PATHS = ("/", "/page.js", "/api/state", "/api/events", "/metrics", "/ready", "/nothing/here")

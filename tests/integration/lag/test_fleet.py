@@ -16,8 +16,8 @@ import pyarrow.parquet
 import pytest
 from click.testing import CliRunner
 
-from caughtup.agents.end_offsets import apply_record
 from caughtup.agents.main import main
+from caughtup.agents.topics.reports import end_offsets
 from caughtup.demo.cluster.topics import create_topics
 from caughtup.demo.fleet.offset_commits import RawRecord, make_offsets_topic, write_records
 from caughtup.demo.fleet.protocol import play_fleet
@@ -134,7 +134,7 @@ def test_end_offsets_are_what_the_service_reads(
     records = list(chain.from_iterable(read_back(cluster, with_prefix(END_OFFSETS))))
     assert len(records) == SETTINGS.partitions * 3
     for record in records:
-        apply_record(state, record.key, record.value)
+        end_offsets.apply_record(state, record.key, record.value)
     for topic, count in fleet_topics(SETTINGS).items():
         for number in range(count):
             history = state.ends.history(TopicPartition(topic, number))
