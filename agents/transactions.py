@@ -57,7 +57,9 @@ class TransactionsProbe(Service):
                 observer = None
                 while not self.should_stop:
                     now = now_ms()
-                    held, left_out = held_partitions(self._state.ends, now - HELD_MS, MOST_PARTITIONS)
+                    held, left_out = held_partitions(
+                        self._state.ends, now - HELD_MS, MOST_PARTITIONS
+                    )
                     if not held:
                         self._state.transactions.apply((), now)
                         self._health.succeeded(PROBE, now)

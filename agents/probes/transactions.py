@@ -101,7 +101,9 @@ class TransactionObserver:
         found = open_transactions(observed, ends)
         return found, Missing(tuple(sorted(missing)), len(ends) - len(producers))
 
-    async def _producers(self, partitions: Collection[TopicPartition], missing: set[str]) -> _Producers:
+    async def _producers(
+        self, partitions: Collection[TopicPartition], missing: set[str]
+    ) -> _Producers:
         """Return the producers with an open transaction on each partition that could be asked for.
 
         Only the first of them, which holds back the last stable offset.

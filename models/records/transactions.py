@@ -20,7 +20,7 @@ from caughtup.models.records.fields import (
 )
 
 
-class HeldPartition(Part, frozen=True, array_like=True):
+class HeldPartition(Part, array_like=True):
     """A partition with records of an open transaction, and the offset of the first of them."""
 
     topic: Topic
@@ -33,7 +33,7 @@ class HeldPartition(Part, frozen=True, array_like=True):
         return TopicPartition(self.topic, self.partition)
 
 
-class OpenTransaction(Part, kw_only=True, frozen=True):
+class OpenTransaction(Part, kw_only=True):
     """An open transaction that holds back the last stable offset of a partition.
 
     ``state`` is Kafka's, such as ``Ongoing``; ``unknown`` if no coordinator told it.

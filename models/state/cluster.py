@@ -41,8 +41,8 @@ from caughtup.models.reassignments.watch import ReassignmentWatch
 from caughtup.models.recent.recent import Recent
 from caughtup.models.records.recommendations import RecommendationRecord
 from caughtup.models.spark_queries import SparkQueries
-from caughtup.models.transactions.table import TransactionTable
 from caughtup.models.tasks.positions import TaskPositions
+from caughtup.models.transactions.table import TransactionTable
 from caughtup.models.watching import Watching, is_end
 from caughtup.models.wire.record_keys import RecordType
 

@@ -174,7 +174,9 @@ def _state(listed: ListedTransaction | None, described: DescribedTransaction | N
 
 
 def _last_write(states: Iterable[tuple[TopicPartition, ProducerState]]) -> int | None:
-    return max((state.last_write_ms for _, state in states if state.last_write_ms >= 0), default=None)
+    return max(
+        (state.last_write_ms for _, state in states if state.last_write_ms >= 0), default=None
+    )
 
 
 def advice(transaction: OpenTransaction, now_ms: int) -> str:

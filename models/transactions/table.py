@@ -23,6 +23,9 @@ class Missing(NamedTuple):
     partitions: int = 0
 
 
+NOTHING = Missing()
+
+
 class TransactionTable:
     """The transactions of the last observation; ``holders`` has them by partition.
 
@@ -36,7 +39,7 @@ class TransactionTable:
         self._transactions: tuple[OpenTransaction, ...] = ()
 
     def apply(
-        self, transactions: Iterable[OpenTransaction], at_ms: int, missing: Missing = Missing()
+        self, transactions: Iterable[OpenTransaction], at_ms: int, missing: Missing = NOTHING
     ) -> None:
         """Replace the transactions by those of a new observation."""
         self._transactions = tuple(transactions)
@@ -56,18 +59,23 @@ class TransactionTable:
 
         ``blocked``: by group, the partitions whose verdict is ``blocked``.
         """
-        groups: dict[OpenTransaction, set[str]] = {}
+        groups: dict[tuple[int, int], set[str]] = {}
         for group, partitions in blocked.items():
             for partition in partitions:
                 holder = self.holders.get(partition)
                 if holder is not None:
-                    groups.setdefault(holder, set()).add(group)
+                    groups.setdefault(producer(holder), set()).add(group)
         for transaction in self._transactions:
             yield changed(
                 transaction,
-                blocked_groups=tuple(sorted(groups.get(transaction, ()))[:MOST_GROUPS]),
+                blocked_groups=tuple(sorted(groups.get(producer(transaction), ()))[:MOST_GROUPS]),
                 advice=advice(transaction, now_ms),
             )
+
+
+def producer(transaction: OpenTransaction) -> tuple[int, int]:
+    """Return the id and the epoch of a transaction's producer, which no other transaction has."""
+    return transaction.producer_id, transaction.producer_epoch
 
 
 def held_partitions(

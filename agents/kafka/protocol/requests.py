@@ -92,7 +92,9 @@ class Call(NamedTuple):
 
 def api_versions_call() -> Call:
     """Ask which requests and features a broker offers. Since 2.4."""
-    return Call(Key.API_VERSIONS, 3, True, flexible_string("caughtup") + flexible_string("0") + _NO_TAGS)
+    return Call(
+        Key.API_VERSIONS, 3, True, flexible_string("caughtup") + flexible_string("0") + _NO_TAGS
+    )
 
 
 def describe_cluster_call(version: int) -> Call:
@@ -186,7 +188,9 @@ def describe_log_dirs_call(partitions: Iterable[TopicPartition], version: int) -
     From version 4 on the answer has the disks' total and usable bytes.
     """
     topics = [
-        flexible_string(topic) + flexible_array([_INT32.pack(index) for index in indexes]) + _NO_TAGS
+        flexible_string(topic)
+        + flexible_array([_INT32.pack(index) for index in indexes])
+        + _NO_TAGS
         for topic, indexes in by_topic(partitions).items()
     ]
     return Call(Key.DESCRIBE_LOG_DIRS, version, True, flexible_array(topics) + _NO_TAGS)

@@ -10,7 +10,13 @@ import struct
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from caughtup.agents.kafka.protocol.requests import Call, Key, by_topic, flexible_array, flexible_string
+from caughtup.agents.kafka.protocol.requests import (
+    Call,
+    Key,
+    by_topic,
+    flexible_array,
+    flexible_string,
+)
 from caughtup.models.ids import TopicPartition
 from caughtup.models.transactions.holders import (
     DescribedTransaction,
