@@ -12,6 +12,7 @@ import msgspec
 
 from caughtup.models.durations import counted, duration, size
 from caughtup.models.records.fields import or_none
+from caughtup.models.records.transactions import HeldPartition
 from caughtup.models.verdicts import (
     CONTRADICTIONS,
     COPIES,
@@ -20,6 +21,7 @@ from caughtup.models.verdicts import (
     OUTCOMES,
     REASSIGNMENTS,
     STREAMS,
+    TRANSACTIONS,
     Vocabulary,
 )
 
@@ -39,6 +41,8 @@ Unit = Literal[
     "since",
     "until",
     "seconds to go",
+    "time since",
+    "held",
     "partition",
     "route",
     "of",
@@ -156,11 +160,24 @@ def _seconds_to_go(at_ms: int | None, now_ms: int) -> str:
     return "" if at_ms is None else duration(max(0, at_ms - now_ms) / 1000)
 
 
+def _time_since(at_ms: int | None, now_ms: int) -> str:
+    return "" if at_ms is None else duration(max(0, now_ms - at_ms) / 1000)
+
+
+def _held(partitions: Sequence[HeldPartition]) -> str:
+    """Return the first of the partitions, and the number of the others."""
+    if not partitions:
+        return ""
+    more = f" and {len(partitions) - 1:,} more" if len(partitions) > 1 else ""
+    return f"{partitions[0].topic_partition}{more}"
+
+
 #: The units of times, which are relative to now.
 _TIMES: dict[Unit, Callable[..., str]] = {
     "since": seconds_since,
     "until": seconds_until,
     "seconds to go": _seconds_to_go,
+    "time since": _time_since,
 }
 _UNITS: dict[Unit, Callable[..., str]] = {
     "text": lambda value: "" if value is None else str(value),
@@ -179,6 +196,7 @@ _UNITS: dict[Unit, Callable[..., str]] = {
     "yes or no": lambda holds: "yes" if holds else "no",
     "share": lambda share: "" if share is None else f"{share:.0%}",
     "partition": lambda topic, partition: f"{topic}-{partition}",
+    "held": _held,
     "route": _route,
     "of": _of,
     "left": _left,
@@ -265,6 +283,17 @@ REPLICA_COLUMNS = (
     Column("SHARE", right=True, of=("share",), unit="share"),
     Column("BROKER IS", order=0, of=("away", "missing", "unanswered"), unit="broker is"),
 )
+#: Of an ``OpenTransaction``.
+TRANSACTION_COLUMNS = (
+    Column("TRANSACTION", name=True, of=("name",)),
+    Column("STATE", colours=TRANSACTIONS.colours, of=("verdict",)),
+    Column("OPEN FOR", right=True, of=("started_at_ms",), unit="time since"),
+    Column("LAST WRITE", right=True, order=0, of=("last_write_ms",), unit="time since"),
+    Column("TIMES OUT IN", right=True, order=1, of=("ends_at_ms",), unit="seconds to go"),
+    Column("HOLDS BACK", name=True, of=("partitions",), unit="held"),
+    Column("OFFSETS BEHIND", right=True, of=("records_behind",)),
+    Column("BLOCKED GROUPS", name=True, of=("blocked_groups",), unit="list"),
+)
 #: Of a ``ConnectView``.
 CONNECT_COLUMNS = (
     Column("CONNECT GROUP", name=True, of=("group",)),
@@ -335,9 +364,11 @@ DECLARED = {
         "contradictions": _declared(CONTRADICTIONS),
         "streams": _declared(STREAMS),
         "copies": _declared(COPIES),
+        "transactions": _declared(TRANSACTIONS),
     },
     "columns": {
         "reassignments": REASSIGNMENT_COLUMNS,
+        "transactions": TRANSACTION_COLUMNS,
         "groups": [column for column in GROUP_COLUMNS if column.page],
         "partitions": [column for column in PARTITION_COLUMNS if column.page],
         "connectors": [column for column in CONNECTOR_COLUMNS if column.page],

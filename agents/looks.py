@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from aiokafka.errors import (
     KafkaError,
@@ -29,6 +30,7 @@ from caughtup.agents.kafka.partition_leaders import LogPartition
 from caughtup.agents.kafka.protocol.decoding import explain_failure
 from caughtup.agents.probes.end_offsets import EndOffsetObserver
 from caughtup.agents.probes.reassignments import ReassignmentObserver, ReassignmentRound
+from caughtup.agents.probes.transactions import MOST_PARTITIONS, TransactionObserver
 from caughtup.agents.process.fault_log import FaultLog
 from caughtup.agents.progress import Progress
 from caughtup.agents.reassignments.agent import apply_record as apply_reassignment
@@ -51,8 +53,12 @@ from caughtup.models.records.fields import changed
 from caughtup.models.records.reassignment_lines import Line, Reassignment
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.state.spark_looks import apply_looks
+from caughtup.models.transactions.table import Missing, held_partitions
 from caughtup.models.watching import Watching
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
+
+Observer = TypeVar("Observer")
+Found = TypeVar("Found")
 
 #: How long a look waits for the topics of Connect's worker clusters.
 _CONNECT_SECONDS = 60.0
@@ -91,7 +97,7 @@ class ClusterLooks:
 
     ``groups`` are read even if the settings exclude them. ``connect``: also apply each group's older
     generations that the log still has, and read the topics of Connect's worker clusters, which takes
-    longer. ``reassignments``: observe these, too. Every call raises UserError when the cluster cannot
+    longer. ``reassignments`` and ``transactions``: observe these, too. Every call raises UserError when the cluster cannot
     be reached or read.
     """
 
@@ -102,10 +108,13 @@ class ClusterLooks:
         *,
         connect: bool = False,
         reassignments: bool = False,
+        transactions: bool = False,
     ) -> None:
         self._settings = settings
         self._connect = connect
-        self._reassignments = _ReassignmentObservations(settings) if reassignments else None
+        config = aiokafka_config(settings)
+        self._reassignments = _Kept(lambda: ReassignmentObserver(config)) if reassignments else None
+        self._transactions = _Kept(lambda: TransactionObserver(config)) if transactions else None
         admin, cluster = first_contact.connect(settings)
         watching = Watching(settings.watching(), groups)
         self._state = ClusterState(cluster, settings.parameters(), watching)
@@ -132,8 +141,8 @@ class ClusterLooks:
         self._read_ends()
         if self._connect:
             self._read_connect()
-        if self._reassignments is not None:
-            self._reassignments.observe(state)
+        self._observe_reassignments()
+        self._observe_transactions()
         state.applications.log_read_to_end()
         # Waiting would not bring leaders' states to a look, so it decides as if the wait were over.
         for _ in state.decide(now_ms() + LEADER_STATE_WAIT_MS):
@@ -145,8 +154,37 @@ class ClusterLooks:
 
     def close(self) -> None:
         """Close the connections that are kept between looks."""
-        if self._reassignments is not None:
-            self._reassignments.close()
+        for kept in (self._reassignments, self._transactions):
+            if kept is not None:
+                kept.close()
+
+    def _observe_reassignments(self) -> None:
+        if self._reassignments is None:
+            return
+        view = ReassignmentView(self._state)
+        try:
+            view.take(self._reassignments.run(lambda observer: observer.observe()))
+        except KafkaError as error:
+            raise UserError(f"cannot look at reassignments: {explain_failure(error)}") from None
+        view.assess(self._settings.reassignment_budget)
+
+    def _observe_transactions(self) -> None:
+        """Ask who holds back last stable offsets; what can't be asked is missing, and no error."""
+        if self._transactions is None:
+            return
+        table, now = self._state.transactions, now_ms()
+        held, left_out = held_partitions(self._state.ends, now, MOST_PARTITIONS)
+        latest = [(partition, self._state.ends.latest(partition)) for partition in held]
+        ends = {partition: end for partition, end in latest if end is not None}
+        try:
+            found, missing = (
+                self._transactions.run(lambda observer: observer.observe(ends))
+                if ends
+                else ([], Missing())
+            )
+        except KafkaError as error:
+            found, missing = [], Missing((f"transactions: {explain_failure(error)}",), len(ends))
+        table.apply(found, now, Missing(missing.reasons, missing.partitions + left_out))
 
     def _read_own_topics(self, progress: Progress) -> None:
         settings, state = self._settings, self._state
@@ -284,39 +322,33 @@ class ReassignmentView:
         ]
 
 
-class _ReassignmentObservations:
-    """Observes reassignments from code that does not await: its event loop runs during a round."""
+class _Kept(Generic[Observer]):
+    """An observer for code that does not await: its connections are kept, its event loop runs in calls."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, make: Callable[[], AbstractAsyncContextManager[Observer]]) -> None:
+        self._make = make
         self._runner = asyncio.Runner()
-        self._observer: ReassignmentObserver | None = None
+        self._opened = AsyncExitStack()
+        self._observer: Observer | None = None
 
-    def observe(self, state: ClusterState) -> None:
-        """Observe once, and assess. Raises UserError; the next round connects again then."""
-        view = ReassignmentView(state)
-        try:
-            view.take(self._runner.run(self._round()))
-        except KafkaError as error:
-            raise UserError(f"cannot look at reassignments: {explain_failure(error)}") from None
-        view.assess(self._settings.reassignment_budget)
+    def run(self, observe: Callable[[Observer], Awaitable[Found]]) -> Found:
+        """Observe once. Raises KafkaError; the next call connects again then."""
+        return self._runner.run(self._observe(observe))
 
     def close(self) -> None:
         """Close the connections."""
         self._runner.run(self._disconnect())
         self._runner.close()
 
-    async def _round(self) -> ReassignmentRound:
+    async def _observe(self, observe: Callable[[Observer], Awaitable[Found]]) -> Found:
         try:
             if self._observer is None:
-                self._observer = ReassignmentObserver(aiokafka_config(self._settings))
-                await self._observer.__aenter__()
-            return await self._observer.observe()
+                self._observer = await self._opened.enter_async_context(self._make())
+            return await observe(self._observer)
         except KafkaError:
             await self._disconnect()
             raise
 
     async def _disconnect(self) -> None:
-        observer, self._observer = self._observer, None
-        if observer is not None:
-            await observer.__aexit__(None, None, None)
+        self._observer = None
+        await self._opened.aclose()

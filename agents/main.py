@@ -42,6 +42,10 @@ for origin, short_help in (
         "Show partitions in movement: progress, ETA, and what is wrong.",
     ),
     (
+        "caughtup.agents.cli.transactions:transactions",
+        "Show open transactions: who holds which partitions and groups back.",
+    ),
+    (
         "caughtup.agents.cli.connect.main:connect",
         "Show Connect groups: which worker runs what, and what is unassigned.",
     ),

@@ -100,6 +100,16 @@ STREAMS = Vocabulary(
     Term("late", "red", "▲"),
     Term("failed", "red", "✖"),
 )
+#: The states of open transactions: Kafka's, and that one hangs.
+TRANSACTIONS = Vocabulary(
+    "unknown",
+    Term("PrepareCommit", "green", "✓", meaning="being committed"),
+    Term("PrepareAbort", "green", "✓", meaning="being aborted"),
+    Term("PrepareEpochFence", "green", "✓", meaning="being aborted"),
+    Term("Ongoing", "yellow", "→", meaning="open"),
+    Term("unknown", "yellow", "?", meaning="open, its coordinator is not known"),
+    Term("hanging", "red", "■", meaning="hangs: no coordinator will end it"),
+)
 REASSIGNMENTS = Vocabulary(
     "measuring",
     Term("completing", "green", "✓", "green"),

@@ -19,6 +19,7 @@ from caughtup.agents.web.page.parts import WholeView
 from caughtup.models.records.config_lines import ChangelogsLine, ConfigLine
 from caughtup.models.records.config_lines import Line as ConfigsLine
 from caughtup.models.records.reassignment_lines import Line
+from caughtup.models.records.transactions import OpenTransaction
 from caughtup.models.shown.connect_lines import Line as ConnectLine
 from caughtup.models.shown.lag import Line as LagLine
 from caughtup.models.what_if.safety import Safety
@@ -135,6 +136,10 @@ class ServiceClient:
     def reassignments(self) -> list[Line]:
         """Return the lines of reassignments, and of orphaned throttles."""
         return self._of_kinds("/api/reassignments", _REASSIGNMENT_KINDS, Line)
+
+    def transactions(self) -> list[OpenTransaction]:
+        """Return the open transactions that hold something back."""
+        return [self._typed(line, OpenTransaction) for line in self._lines("/api/transactions")]
 
     def connect(self) -> list[ConnectLine]:
         """Return the lines of all Connect groups."""

@@ -37,6 +37,7 @@ class Lines:
         """Register the endpoints."""
         app.router.add_get("/api/lag", self._lag)
         app.router.add_get("/api/reassignments", self._reassignments)
+        app.router.add_get("/api/transactions", self._transactions)
         app.router.add_get("/api/connect", self._connect)
         app.router.add_get("/api/configs", self._configs)
 
@@ -81,6 +82,9 @@ class Lines:
     async def _reassignments(self, request: web.Request) -> web.StreamResponse:
         return await self._answer(request, self._reassignment_lines())
 
+    async def _transactions(self, request: web.Request) -> web.StreamResponse:
+        return await self._answer(request, self._transaction_lines())
+
     async def _connect(self, request: web.Request) -> web.StreamResponse:
         """Answer with the lines of ``?group=NAME``; without it, of all Connect groups."""
         known = self._state.connect.groups
@@ -112,6 +116,11 @@ class Lines:
         state, now_ms = self._state, self._clock()
         with state.faults.isolated(_FAULTS, "reassignments", now_ms):
             yield from state.reassignment_watch.lines(state.reassignments, now_ms)
+
+    def _transaction_lines(self) -> Iterator[Part]:
+        state, now_ms = self._state, self._clock()
+        with state.faults.isolated(_FAULTS, "transactions", now_ms):
+            yield from state.open_transactions(now_ms)
 
     async def _answer(
         self,

@@ -217,6 +217,13 @@ class Assessments:
         """Return whether the last assessment of a group exists and didn't fail."""
         return group in self.verdicts and group not in self._failed
 
+    def blocked(self) -> Iterator[tuple[str, list[TopicPartition]]]:
+        """Yield the groups with blocked partitions, and these."""
+        for group, kept in self._behind.items():
+            found = [partition for partition, assessed in kept.items() if assessed[0] == "blocked"]
+            if found and group not in self._failed:
+                yield group, found
+
     def behind(self, group: str) -> Iterable[TopicPartition]:
         """Return a group's partitions that have lag."""
         return self._behind.get(group, {}).keys()

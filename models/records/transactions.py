@@ -17,6 +17,7 @@ from caughtup.models.records.fields import (
     Partition,
     TimeMs,
     Topic,
+    or_none,
 )
 
 
@@ -55,3 +56,20 @@ class OpenTransaction(Part, kw_only=True):
     records_behind: Offsets = 0
     advice: str = ""
     not_known: str | Absent = ABSENT
+
+    @property
+    def name(self) -> str:
+        """The transactional id; where it isn't known, the producer's id."""
+        name = or_none(self.transactional_id)
+        return f"producer id {self.producer_id}" if name is None else name
+
+    @property
+    def verdict(self) -> str:
+        """Its state, or that it hangs."""
+        return "hanging" if self.hanging else self.state
+
+    @property
+    def ends_at_ms(self) -> int | None:
+        """The time (ms) at which its coordinator aborts it; None if it isn't known."""
+        started, timeout = or_none(self.started_at_ms), or_none(self.timeout_ms)
+        return None if started is None or timeout is None else started + timeout

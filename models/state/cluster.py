@@ -40,6 +40,7 @@ from caughtup.models.reassignments.tracker import ReassignmentTracker
 from caughtup.models.reassignments.watch import ReassignmentWatch
 from caughtup.models.recent.recent import Recent
 from caughtup.models.records.recommendations import RecommendationRecord
+from caughtup.models.records.transactions import OpenTransaction
 from caughtup.models.spark_queries import SparkQueries
 from caughtup.models.tasks.positions import TaskPositions
 from caughtup.models.transactions.table import TransactionTable
@@ -287,6 +288,10 @@ class ClusterState:
             return iter(())
         parameters = self.applications.parameters(group)
         return self.watches.watch(group, decided, self.task_rows(group), parameters, now_ms)
+
+    def open_transactions(self, now_ms: int) -> Iterator[OpenTransaction]:
+        """Yield the transactions that hold something back, the oldest first."""
+        return self.transactions.lines(dict(self.assessments.blocked()), now_ms)
 
     def forget_all_but(self, groups: set[str]) -> None:
         """Remove the assessments of all other groups."""

@@ -10,6 +10,7 @@ epoch: then nothing ever writes its end (KIP-664, as ``kafka-transactions.sh fin
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from shlex import quote
 from typing import NamedTuple
 
 from caughtup.models.durations import counted, duration
@@ -129,15 +130,17 @@ def _transaction(
         and _is_over(partition, listed, described)
     ]
     hanging = bool(hangs) and observed.not_known is None
+    if hangs:
+        described = None  # its coordinator knows a later transaction only
     started = None if described is None or described.started_ms < 0 else described.started_ms
     not_known = observed.not_known
-    if described is not None and not hangs:
+    if described is not None:
         not_known = None  # this one is known, whatever others are
     return OpenTransaction(
         transactional_id=or_absent(None if listed is None else listed.transactional_id),
         producer_id=first.producer_id,
         producer_epoch=first.producer_epoch,
-        state=_state(listed, described),
+        state=UNKNOWN if hangs else _state(listed, described),
         hanging=hanging,
         started_at_ms=or_absent(started),
         timeout_ms=or_absent(None if described is None else described.timeout_ms),
@@ -203,8 +206,9 @@ def advice(transaction: OpenTransaction, now_ms: int) -> str:
         return "it ends when its producer commits or aborts it"
     left = duration(max(0, started_ms + timeout_ms - now_ms) / 1000)
     return (
-        f"its coordinator aborts it in {left}, if its producer {_name(transaction)} does not end it "
-        "before: look at the producer's log, or stop and start it to abort it at once"
+        f"its coordinator aborts it in {left}, if its producer does not end it before; to abort it "
+        "at once, restart the producer, or: kafka-transactions.sh --bootstrap-server BROKER "
+        f"forceTerminateTransaction --transactional-id {quote(transaction.name)} (Kafka 4.3)"
     )
 
 
@@ -213,10 +217,4 @@ def described(transaction: OpenTransaction | None) -> str:
     if transaction is None:
         return "the producer of the open transaction is not known yet"
     what = "a hanging transaction" if transaction.hanging else "an open transaction"
-    return f"it is held back by {what} of {_name(transaction)}"
-
-
-def _name(transaction: OpenTransaction) -> str:
-    transactional_id = or_none(transaction.transactional_id)
-    producer = f"producer id {transaction.producer_id}"
-    return producer if transactional_id is None else f"{transactional_id!r} ({producer})"
+    return f"it is held back by {what} of {transaction.name}"

@@ -80,13 +80,17 @@ def write_after_end(
             leader = (await protocol.describe_partitions([place])).partitions[place].leader
             assert leader is not None
             call = wire.describe_producers_call([place])
-            found = wire.decode_producers(await protocol.connections.ask(leader, call))
-            mine = max(found.open[place], key=lambda state: state.first_offset)
+
+            async def open_ones() -> list[ProducerState]:
+                found = wire.decode_producers(await protocol.connections.ask(leader, call))
+                return found.open[place]
+
+            mine = max(await open_ones(), key=lambda state: state.first_offset)
             await asyncio.to_thread(producer.abort_transaction, 30)
-            while mine in wire.decode_producers(await protocol.connections.ask(leader, call)).open[place]:
-                await asyncio.sleep(0.01)  # until its marker is written
-            call = _late_records(partition, transactional_id, mine, count)
-            answer = Reader(await protocol.connections.ask(leader, call))
+            while mine in await open_ones():  # noqa: ASYNC110 - until its marker is written
+                await asyncio.sleep(0.01)
+            late = _late_records(partition, transactional_id, mine, count)
+            answer = Reader(await protocol.connections.ask(leader, late))
         answer.int32(), answer.string(), answer.int32(), answer.int32()
         assert answer.int16() == 0, "the late records are refused"
         return mine.producer_id, answer.int64()
