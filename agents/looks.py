@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from aiokafka.errors import (
     KafkaError,
@@ -30,7 +29,7 @@ from caughtup.agents.kafka.partition_leaders import LogPartition
 from caughtup.agents.kafka.protocol.decoding import explain_failure
 from caughtup.agents.probes.end_offsets import EndOffsetObserver
 from caughtup.agents.probes.reassignments import ReassignmentObserver, ReassignmentRound
-from caughtup.agents.probes.transactions import MOST_PARTITIONS, TransactionObserver
+from caughtup.agents.probes.transactions import MOST_PARTITIONS, NONE_HELD, TransactionObserver
 from caughtup.agents.process.fault_log import FaultLog
 from caughtup.agents.progress import Progress
 from caughtup.agents.reassignments.agent import apply_record as apply_reassignment
@@ -47,18 +46,17 @@ from caughtup.agents.topics.restoration import learned_configs, recommendations
 from caughtup.models.connect_clusters.table import PATIENCE_MS
 from caughtup.models.decisions.life import LEADER_STATE_WAIT_MS
 from caughtup.models.ids import TopicPartition
+from caughtup.models.offsets import EndOffsets
 from caughtup.models.polls.batch import Batch, decode_records, in_parts, split_generations
 from caughtup.models.polls.records import FramedRecords
 from caughtup.models.records.fields import changed
 from caughtup.models.records.reassignment_lines import Line, Reassignment
+from caughtup.models.records.transactions import OpenTransaction
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.state.spark_looks import apply_looks
 from caughtup.models.transactions.table import Missing, held_partitions
 from caughtup.models.watching import Watching
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
-
-Observer = TypeVar("Observer")
-Found = TypeVar("Found")
 
 #: How long a look waits for the topics of Connect's worker clusters.
 _CONNECT_SECONDS = 60.0
@@ -97,7 +95,7 @@ class ClusterLooks:
 
     ``groups`` are read even if the settings exclude them. ``connect``: also apply each group's older
     generations that the log still has, and read the topics of Connect's worker clusters, which takes
-    longer. ``reassignments`` and ``transactions``: observe these, too. Every call raises UserError when the cluster cannot
+    longer. ``reassignments``: observe these, too. Every call raises UserError when the cluster cannot
     be reached or read.
     """
 
@@ -108,13 +106,10 @@ class ClusterLooks:
         *,
         connect: bool = False,
         reassignments: bool = False,
-        transactions: bool = False,
     ) -> None:
         self._settings = settings
         self._connect = connect
-        config = aiokafka_config(settings)
-        self._reassignments = _Kept(lambda: ReassignmentObserver(config)) if reassignments else None
-        self._transactions = _Kept(lambda: TransactionObserver(config)) if transactions else None
+        self._reassignments = _ReassignmentObservations(settings) if reassignments else None
         admin, cluster = first_contact.connect(settings)
         watching = Watching(settings.watching(), groups)
         self._state = ClusterState(cluster, settings.parameters(), watching)
@@ -139,10 +134,11 @@ class ClusterLooks:
         ):
             pass
         self._read_ends()
+        self._observe_transactions()
         if self._connect:
             self._read_connect()
-        self._observe_reassignments()
-        self._observe_transactions()
+        if self._reassignments is not None:
+            self._reassignments.observe(state)
         state.applications.log_read_to_end()
         # Waiting would not bring leaders' states to a look, so it decides as if the wait were over.
         for _ in state.decide(now_ms() + LEADER_STATE_WAIT_MS):
@@ -154,37 +150,8 @@ class ClusterLooks:
 
     def close(self) -> None:
         """Close the connections that are kept between looks."""
-        for kept in (self._reassignments, self._transactions):
-            if kept is not None:
-                kept.close()
-
-    def _observe_reassignments(self) -> None:
-        if self._reassignments is None:
-            return
-        view = ReassignmentView(self._state)
-        try:
-            view.take(self._reassignments.run(lambda observer: observer.observe()))
-        except KafkaError as error:
-            raise UserError(f"cannot look at reassignments: {explain_failure(error)}") from None
-        view.assess(self._settings.reassignment_budget)
-
-    def _observe_transactions(self) -> None:
-        """Ask who holds back last stable offsets; what can't be asked is missing, and no error."""
-        if self._transactions is None:
-            return
-        table, now = self._state.transactions, now_ms()
-        held, left_out = held_partitions(self._state.ends, now, MOST_PARTITIONS)
-        latest = [(partition, self._state.ends.latest(partition)) for partition in held]
-        ends = {partition: end for partition, end in latest if end is not None}
-        try:
-            found, missing = (
-                self._transactions.run(lambda observer: observer.observe(ends))
-                if ends
-                else ([], Missing())
-            )
-        except KafkaError as error:
-            found, missing = [], Missing((f"transactions: {explain_failure(error)}",), len(ends))
-        table.apply(found, now, Missing(missing.reasons, missing.partitions + left_out))
+        if self._reassignments is not None:
+            self._reassignments.close()
 
     def _read_own_topics(self, progress: Progress) -> None:
         settings, state = self._settings, self._state
@@ -204,6 +171,16 @@ class ClusterLooks:
             partition for partition, _ in state.ends if partition not in observed.ends
         ]:
             state.apply_ends(partition, None)
+
+    def _observe_transactions(self) -> None:
+        """Ask who holds back last stable offsets; what can't be asked is missing, and no error."""
+        state, now = self._state, now_ms()
+        held, left_out = held_partitions(state.ends, now, MOST_PARTITIONS)
+        latest = [(partition, state.ends.latest(partition)) for partition in held]
+        ends = {partition: end for partition, end in latest if end is not None}
+        found, missing = asyncio.run(_ask_for_holders(self._settings, ends)) if ends else NONE_HELD
+        left_out += missing.partitions
+        state.transactions.apply(found, now, Missing(missing.reasons, left_out))
 
     def _read_connect(self) -> None:
         """Read what the topics of worker clusters have by now, and decide as their leaders did."""
@@ -266,6 +243,16 @@ async def _open(offset_log: OffsetLog) -> None:
             return
 
 
+async def _ask_for_holders(
+    settings: Settings, ends: Mapping[TopicPartition, EndOffsets]
+) -> tuple[list[OpenTransaction], Missing]:
+    try:
+        async with TransactionObserver(aiokafka_config(settings)) as observer:
+            return await observer.observe(ends)
+    except KafkaError as error:
+        return [], Missing((f"transactions: {explain_failure(error)}",), len(ends))
+
+
 class ReassignmentView:
     """Applies rounds of observations, and describes each reassignment."""
 
@@ -322,33 +309,39 @@ class ReassignmentView:
         ]
 
 
-class _Kept(Generic[Observer]):
-    """An observer for code that does not await: its connections are kept, its event loop runs in calls."""
+class _ReassignmentObservations:
+    """Observes reassignments from code that does not await: its event loop runs during a round."""
 
-    def __init__(self, make: Callable[[], AbstractAsyncContextManager[Observer]]) -> None:
-        self._make = make
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
         self._runner = asyncio.Runner()
-        self._opened = AsyncExitStack()
-        self._observer: Observer | None = None
+        self._observer: ReassignmentObserver | None = None
 
-    def run(self, observe: Callable[[Observer], Awaitable[Found]]) -> Found:
-        """Observe once. Raises KafkaError; the next call connects again then."""
-        return self._runner.run(self._observe(observe))
+    def observe(self, state: ClusterState) -> None:
+        """Observe once, and assess. Raises UserError; the next round connects again then."""
+        view = ReassignmentView(state)
+        try:
+            view.take(self._runner.run(self._round()))
+        except KafkaError as error:
+            raise UserError(f"cannot look at reassignments: {explain_failure(error)}") from None
+        view.assess(self._settings.reassignment_budget)
 
     def close(self) -> None:
         """Close the connections."""
         self._runner.run(self._disconnect())
         self._runner.close()
 
-    async def _observe(self, observe: Callable[[Observer], Awaitable[Found]]) -> Found:
+    async def _round(self) -> ReassignmentRound:
         try:
             if self._observer is None:
-                self._observer = await self._opened.enter_async_context(self._make())
-            return await observe(self._observer)
+                self._observer = ReassignmentObserver(aiokafka_config(self._settings))
+                await self._observer.__aenter__()
+            return await self._observer.observe()
         except KafkaError:
             await self._disconnect()
             raise
 
     async def _disconnect(self) -> None:
-        self._observer = None
-        await self._opened.aclose()
+        observer, self._observer = self._observer, None
+        if observer is not None:
+            await observer.__aexit__(None, None, None)

@@ -79,8 +79,7 @@ def transactions(
 
 
 def _cluster_reader(connection: dict[str, Any]) -> Look:
-    looks = ClusterLooks(settings_of(connection), transactions=True)
-    click.get_current_context().call_on_close(looks.close)
+    looks = ClusterLooks(settings_of(connection))
 
     def look() -> list[OpenTransaction]:
         state = looks.look(Progress())

@@ -37,6 +37,9 @@ _ANY_ID = "caughtup-may-describe-any-transactional-id"
 _NOT_FOUND, _NOT_COORDINATOR, _LOADING = 105, 16, 14
 _NOT_ALLOWED = 53
 
+#: The result where no last stable offset is held back.
+NONE_HELD: tuple[list[OpenTransaction], Missing] = ([], Missing())
+
 _Producers = dict[TopicPartition, list[ProducerState]]
 
 
@@ -71,7 +74,7 @@ class TransactionObserver:
         """
         missing: set[str] = set()
         if not ends:
-            return [], Missing()
+            return NONE_HELD
         await self._protocol.brokers()
         producers = await self._producers(ends, missing)
         ids = {state.producer_id for states in producers.values() for state in states}

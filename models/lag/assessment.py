@@ -95,6 +95,8 @@ class Assessments:
         self._at_rest: dict[str, _AtRest] = {}
         #: Since when (ms) a group has been assigned partitions on which it never committed.
         self.uncommitted: dict[str, dict[TopicPartition, int]] = {}
+        #: The blocked partitions of each group that has any.
+        self.blocked: dict[str, tuple[TopicPartition, ...]] = {}
         #: The groups that were seen beyond a last stable offset: they read uncommitted records.
         self.reads_uncommitted: set[str] = set()
 
@@ -174,6 +176,11 @@ class Assessments:
             verdicts.append((partition, verdict))
             yield partition
         self.verdicts[group] = group_verdict(verdicts, at_the_end)
+        blocked = tuple(p for p, verdict in verdicts if verdict.verdict == "blocked")
+        if blocked:
+            self.blocked[group] = blocked
+        else:
+            self.blocked.pop(group, None)
         self._failed.discard(group)
         self._at_rest.pop(group, None)
         if not verdicts and not found.held and ends.layout == layout:
@@ -210,19 +217,13 @@ class Assessments:
         """Record that assessing a group failed: its verdict is unknown until that succeeds."""
         reason = f"the service could not compute it: {error_code(error)}"
         self.verdicts[group] = GroupVerdict("unknown", None, reason)
+        self.blocked.pop(group, None)
         self._failed.add(group)
         self._at_rest.pop(group, None)
 
     def is_assessed(self, group: str) -> bool:
         """Return whether the last assessment of a group exists and didn't fail."""
         return group in self.verdicts and group not in self._failed
-
-    def blocked(self) -> Iterator[tuple[str, list[TopicPartition]]]:
-        """Yield the groups with blocked partitions, and these."""
-        for group, kept in self._behind.items():
-            found = [partition for partition, assessed in kept.items() if assessed[0] == "blocked"]
-            if found and group not in self._failed:
-                yield group, found
 
     def behind(self, group: str) -> Iterable[TopicPartition]:
         """Return a group's partitions that have lag."""
@@ -255,6 +256,7 @@ class Assessments:
         for group in (self._behind.keys() | self.verdicts.keys()) - groups:
             self._behind.pop(group, None)
             self.uncommitted.pop(group, None)
+            self.blocked.pop(group, None)
             self.verdicts.pop(group, None)
             self._at_rest.pop(group, None)
             self._failed.discard(group)

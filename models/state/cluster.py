@@ -291,7 +291,7 @@ class ClusterState:
 
     def open_transactions(self, now_ms: int) -> Iterator[OpenTransaction]:
         """Yield the transactions that hold something back, the oldest first."""
-        return self.transactions.lines(dict(self.assessments.blocked()), now_ms)
+        return self.transactions.lines(self.assessments.blocked, now_ms)
 
     def forget_all_but(self, groups: set[str]) -> None:
         """Remove the assessments of all other groups."""

@@ -17,6 +17,7 @@ from caughtup.agents.web.metrics.partitions import PARTITION_FAMILIES
 from caughtup.agents.web.metrics.reassignments import REASSIGNMENT_FAMILIES, REASSIGNMENT_TOTALS
 from caughtup.agents.web.metrics.service import BUILD_FAMILIES, SERVICE_FAMILIES
 from caughtup.agents.web.metrics.spark import PIPELINE_FAMILIES, SPARK_FAMILIES
+from caughtup.agents.web.metrics.transactions import TRANSACTION_FAMILIES
 from caughtup.models.state.cluster import ClusterState
 
 #: caughtup's own metrics.
@@ -29,6 +30,7 @@ FAMILIES = (
     *SERVICE_FAMILIES,
     *BUILD_FAMILIES,
     *REASSIGNMENT_TOTALS,
+    *TRANSACTION_FAMILIES,
     *PIPELINE_FAMILIES,
     *APPLICATION_FAMILIES,
     *COPY_FAMILIES,
@@ -76,6 +78,8 @@ def _families(scrape: Scrape) -> Iterator[Family]:
     yield from (*SERVICE_FAMILIES, *BUILD_FAMILIES)
     if _is_active(health):
         yield from (*REASSIGNMENT_TOTALS, *PIPELINE_FAMILIES)
+    if health.is_alive:
+        yield from TRANSACTION_FAMILIES
     if health.is_alive:
         yield from (*APPLICATION_FAMILIES, *COPY_FAMILIES, *CONNECT_FAMILIES, *SPARK_FAMILIES)
 

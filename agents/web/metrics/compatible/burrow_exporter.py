@@ -29,6 +29,7 @@ _OF_PARTITIONS: Mapping[str | None, int] = {
     "slow": _WARN,
     "diverging": _WARN,
     "rewound": _REWIND,
+    "blocked": _STALL,
     "stalled": _STALL,
     "stopped": _STOP,
 }
