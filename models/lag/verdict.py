@@ -145,8 +145,10 @@ def _judge(figures: LagFigures) -> tuple[str, str]:
 
 
 def _is_blocked(figures: LagFigures) -> bool:
-    held = figures.held_seconds
-    return held is not None and held > figures.allowed_seconds and not figures.reads_uncommitted
+    held, committed = figures.held_seconds, figures.committed
+    if held is None or held <= figures.allowed_seconds or figures.reads_uncommitted:
+        return False
+    return committed is None or committed <= figures.ends.last_stable_offset
 
 
 def _blocked(figures: LagFigures) -> str:

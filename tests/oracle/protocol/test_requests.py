@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from caughtup.agents.kafka.protocol import requests
+from caughtup.agents.kafka.protocol import requests, transactions
 from caughtup.agents.kafka.protocol.cluster_answers import release
 from caughtup.agents.kafka.protocol.connection import EncodedRequest
 from caughtup.agents.kafka.protocol.requests import ResourceType
@@ -59,6 +59,23 @@ CALLS = {
                 {"name": "parcels", "partitions": [{"partitionIndex": 1, "replicas": [5]}]},
             ],
         },
+    ),
+    "describe producers": (
+        transactions.describe_producers_call(ORDERS),
+        {
+            "topics": [
+                {"name": "orders", "partitionIndexes": [0, 2]},
+                {"name": "parcels", "partitionIndexes": [1]},
+            ]
+        },
+    ),
+    "list transactions": (
+        transactions.list_transactions_call([7, 1 << 40]),
+        {"stateFilters": [], "producerIdFilters": [7, 1 << 40]},
+    ),
+    "describe transactions": (
+        transactions.describe_transactions_call(["b", "ä"]),
+        {"transactionalIds": ["b", "ä"]},
     ),
     "find coordinator": (
         requests.find_coordinator_call("orders"),

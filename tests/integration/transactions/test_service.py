@@ -1,0 +1,89 @@
+"""A group behind an open transaction: what the service and the commands say of it, and of its holder."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.demo.cluster.load import produce
+from tests.integration.conftest import MakeTopic
+from tests.support.service import Service, caughtup, commit, wait_for
+
+
+def reads_regularly(cluster: EmbeddedCluster, group: str, topic: str, count: int = 5) -> int:
+    """Let a group read records and commit about twice a second, and return its last offset."""
+    for number in range(1, count + 1):
+        produce(cluster, topic, 1)
+        time.sleep(0.4)
+        commit(cluster, group, topic, number)
+    return count
+
+
+@pytest.fixture
+def producer(cluster: EmbeddedCluster, group: str) -> Producer:
+    """A transactional producer, whose transactions may be open for ten minutes."""
+    config = {"transactional.id": f"holder-of-{group}", "transaction.timeout.ms": 600_000}
+    made = Producer({**cluster.client_config(), **config})
+    made.init_transactions(30)
+    return made
+
+
+def test_a_group_behind_an_open_transaction_is_blocked_by_its_holder_until_it_ends(
+    cluster: EmbeddedCluster,
+    service: Service,
+    make_topic: MakeTopic,
+    producer: Producer,
+    group: str,
+    tmp_path: Path,
+) -> None:
+    topic, other = make_topic(), f"{group}-uncommitted"
+    read = reads_regularly(cluster, group, topic)
+    service.wait_value(read, "partition_end_offset", topic=topic, isolation="read_committed")
+    producer.begin_transaction()
+    for _ in range(3):
+        producer.produce(topic, b"open")
+    producer.flush(30)
+    commit(cluster, other, topic, read + 3)  # who reads uncommitted records reads on
+    service.wait_value(1, "group_status", group=group, status="blocked")
+    name = f"holder-of-{group}"
+    lines = caughtup("transactions", "--service", service.url, "--json", directory=tmp_path).lines
+    [line] = [line for line in lines if line.get("transactional_id") == name]
+    assert line["state"] == "Ongoing"
+    assert line["hanging"] is False
+    assert line["timeout_ms"] == 600_000
+    assert line["partitions"] == [[topic, 0, read]]
+    assert line["blocked_groups"] == [group]
+    assert line["records_behind"] == 3
+    assert abs(line["started_at_ms"] / 1000 - time.time()) < 60
+    assert f"--transactional-id {name}" in line["advice"]
+    shown = caughtup("lag", group, "--service", service.url, "--wide", directory=tmp_path)
+    assert "cannot read the 3 offsets after the last stable offset 5" in shown.out
+    assert f"it is held back by an open transaction of {name}" in shown.out
+    assert service.value("group_status", group=other, status="ok") == 1
+    age = service.value("transaction_open_seconds", transactional_id=name)
+    assert age is not None
+    assert 0 < age < 60
+    assert service.value("transactions_hanging") == 0
+    table = caughtup("transactions", "-b", cluster.bootstrap_servers, directory=tmp_path)
+    assert table.code == 0, table
+    assert name in table.out
+    producer.commit_transaction(30)
+    service.wait_value(0, "group_status", group=group, status="blocked")
+    wait_for(
+        "the transaction is over",
+        lambda: service.value("transaction_open_seconds", transactional_id=name) is None,
+    )
+
+
+def test_where_nothing_is_held_back_there_is_nothing_and_3(
+    cluster: EmbeddedCluster, service: Service, tmp_path: Path
+) -> None:
+    wait_for("no transaction is open", lambda: service.value("transactions_open") == 0)
+    for where in (("-b", cluster.bootstrap_servers), ("--service", service.url)):
+        ran = caughtup("transactions", *where, directory=tmp_path)
+        assert ran.code == 3
+        assert ran.message == "no open transaction holds anything back"
