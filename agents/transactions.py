@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from contextlib import AsyncExitStack
 
 from aiokafka.errors import KafkaError
@@ -17,6 +18,8 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.assessment import HELD_MS
+from caughtup.models.recent.happenings import Happening
+from caughtup.models.records.transactions import OpenTransaction
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.transactions.table import Missing, held_partitions
 
@@ -61,7 +64,8 @@ class TransactionsProbe(Service):
                         self._state.ends, now - HELD_MS, MOST_PARTITIONS
                     )
                     if not held:
-                        self._state.transactions.apply((), now)
+                        _, ended = self._state.transactions.apply((), now)
+                        self._note("no longer hangs", ended)
                         self._health.succeeded(PROBE, now)
                         return
                     if observer is None:
@@ -78,13 +82,24 @@ class TransactionsProbe(Service):
         latest = {partition: self._state.ends.latest(partition) for partition in held}
         ends = {partition: end for partition, end in latest.items() if end is not None}
         found, missing = await observer.observe(ends)
-        self._state.transactions.apply(
-            found, now_ms(), Missing(missing.reasons, missing.partitions + left_out)
-        )
+        left_out += missing.partitions
+        known = self._state.transactions
+        began, ended = known.apply(found, now_ms(), Missing(missing.reasons, left_out))
+        self._note("hangs: no coordinator will end it", began)
+        self._note("no longer hangs", ended)
         for reason in sorted(set(missing.reasons) - self._missing):
             log.warning("observing transactions: not known: %s", reason)
         self._missing = set(missing.reasons)
         self._health.succeeded(PROBE, now_ms())
+
+    def _note(self, what: str, transactions: Iterable[OpenTransaction]) -> None:
+        """Add events about transactions that hang to those that the page shows."""
+        for one in transactions:
+            partitions = ", ".join(str(held.topic_partition) for held in one.partitions[:5])
+            happening = Happening(
+                now_ms(), "transaction", f"the transaction of {one.name} {what}", partitions
+            )
+            self._state.recent.happenings.note(happening)
 
     def _failed(self, error: Exception) -> None:
         if self._health.failed(PROBE):

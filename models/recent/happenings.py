@@ -11,7 +11,9 @@ from typing import Literal
 from caughtup.models.groups.membership import Member, Membership
 from caughtup.models.records.fields import Part, changed
 
-Kind = Literal["rebalance", "verdict", "movement", "reassignment", "connect", "service"]
+Kind = Literal[
+    "rebalance", "verdict", "movement", "reassignment", "connect", "transaction", "service"
+]
 
 #: The most events of all groups, of each group, and the most groups with events of their own.
 _MOST, _MOST_OF_ONE, _MOST_SUBJECTS = 1_000, 100, 5_000

@@ -52,8 +52,8 @@ class PartitionLine(Part, tag_field="kind", tag="partition"):
     lag_seconds: the age of the oldest unread record.
     lag_seconds_method: how that was computed: ``caught_up``, ``interpolated`` between two
         observations of the log, or ``at_least``, since the record was there at the oldest one.
-    verdict: the verdict on the group's partition: ``ok``, ``unknown``, ``slow``, ``rewound``, ``diverging``,
-        ``stalled`` or ``stopped``.
+    verdict: the verdict on the group's partition: ``ok``, ``unknown``, ``slow``, ``rewound``,
+        ``blocked``, ``diverging``, ``stalled`` or ``stopped``.
     why: the verdict's reason, a sentence.
     member: the id of the member that reads it.
     client_id: that member's ``client.id``.

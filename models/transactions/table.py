@@ -40,8 +40,12 @@ class TransactionTable:
 
     def apply(
         self, transactions: Iterable[OpenTransaction], at_ms: int, missing: Missing = NOTHING
-    ) -> None:
-        """Replace the transactions by those of a new observation."""
+    ) -> tuple[list[OpenTransaction], list[OpenTransaction]]:
+        """Replace the transactions by those of a new observation.
+
+        Returns those that hang since, and those that hung at the last one and no longer do.
+        """
+        before = {producer(one): one for one in self._transactions if one.hanging}
         self._transactions = tuple(transactions)
         self.observed_ms, self.missing = at_ms, missing
         self.holders = MappingProxyType(
@@ -50,6 +54,11 @@ class TransactionTable:
                 for transaction in self._transactions
                 for held in transaction.partitions
             }
+        )
+        now = {producer(one): one for one in self._transactions if one.hanging}
+        return (
+            [one for key, one in sorted(now.items()) if key not in before],
+            [one for key, one in sorted(before.items()) if key not in now],
         )
 
     def lines(

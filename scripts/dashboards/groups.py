@@ -29,6 +29,7 @@ def groups() -> str:
             "Whether they catch up": _catching_up(),
             "Retention: what may be deleted unread": _retention(),
             "Commits and members": _commits(),
+            "Open transactions": _transactions(),
             "Groups that metrics leave out": _left_out(),
         },
     )
@@ -92,6 +93,33 @@ def _lag() -> tuple[Any, ...]:
                 "topk(10, caughtup_group_lag_records{GROUP_TOPIC})",
                 "{{group}} {{topic}}-{{partition}}",
             ),
+            links=GROUPS,
+            width=12,
+        ),
+    )
+
+
+def _transactions() -> tuple[Any, ...]:
+    return (
+        lines(
+            "Age of the oldest open transactions",
+            "The ten oldest that hold back a last stable offset: since their start or, where that "
+            "is not known, since their last write.",
+            (
+                "caughtup_transaction_open_seconds{CLUSTER}",
+                "{{transactional_id}} (producer id {{producer_id}})",
+            ),
+            links=GROUPS,
+            unit="s",
+            width=12,
+        ),
+        lines(
+            "What they hold back",
+            "Groups that wait at a last stable offset, partitions where one stands still, and "
+            "transactions that no coordinator will ever end.",
+            ("caughtup_transaction_blocked_groups{CLUSTER}", "blocked groups"),
+            ("caughtup_transaction_held_partitions{CLUSTER}", "partitions held back"),
+            ("caughtup_transactions_hanging{CLUSTER}", "hanging transactions"),
             links=GROUPS,
             width=12,
         ),
