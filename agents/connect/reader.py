@@ -44,7 +44,7 @@ class ConnectTopics:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._consumer = StandaloneConsumer(settings)
+        self._consumer = StandaloneConsumer(settings, committed=True)
         self._told = configured_topics(settings)
         self._open: set[str] = set()
 

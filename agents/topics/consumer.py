@@ -30,7 +30,6 @@ from caughtup.agents.settings import Settings
 log = logging.getLogger(__name__)
 
 _CONSUMER: dict[str, Any] = {
-    "isolation.level": "read_committed",
     "enable.auto.commit": False,
     "auto.offset.reset": "earliest",
     "enable.partition.eof": True,
@@ -81,10 +80,12 @@ class Poll(NamedTuple):
 
 
 class StandaloneConsumer:
-    """A consumer of several topics, read_committed, without a group.
+    """A consumer of several topics, without a group.
 
     For one thread: every call blocks, and calls are not thread-safe. Calls raise KafkaException.
-    ``headers``: whether records have their headers. ``unread``: the partitions of which
+    ``headers``: whether records have their headers. ``committed``: read only committed records, so
+    that an open transaction holds back all that follows; own topics are not written in transactions,
+    and somebody who writes to them in one must not hold back what the service reads. ``unread``: the partitions of which
     something from before they were opened is unread.
     """
 
@@ -94,9 +95,11 @@ class StandaloneConsumer:
         clock: Callable[[], float] = time.monotonic,
         *,
         headers: bool = False,
+        committed: bool = False,
     ) -> None:
         self._settings = settings
         self._headers = headers
+        self._committed = committed
         self._clock = clock
         self._consumer = self._connect()
         self._admin = admin_client(settings)
@@ -114,7 +117,9 @@ class StandaloneConsumer:
 
     def _connect(self) -> Consumer:
         # librdkafka requires a group id; nothing is committed.
-        return consumer(self._settings, **_CONSUMER, **{"group.id": self._settings.application_id})
+        isolation = "read_committed" if self._committed else "read_uncommitted"
+        own = {"group.id": self._settings.application_id, "isolation.level": isolation}
+        return consumer(self._settings, **_CONSUMER, **own)
 
     def open(
         self, topics: Mapping[str, bool], since_ms: int | None = None
@@ -164,7 +169,7 @@ class StandaloneConsumer:
         self._assign()
 
     def _bounds(self, topic: str, since_ms: int | None) -> tuple[dict[int, int], dict[int, int]]:
-        """Return the offsets to start at and the last stable offsets of a topic, by partition."""
+        """Return the offsets to start at and to read to of a topic, by partition."""
         # A consumer that asks for a topic does not create it; an admin client may.
         known = self._consumer.list_topics(topic, timeout=_TIMEOUT_SECONDS).topics[topic]
         if known.error is not None:
@@ -177,7 +182,9 @@ class StandaloneConsumer:
         asked = [
             self._admin.list_offsets(
                 dict.fromkeys(partitions, spec),
-                isolation_level=IsolationLevel.READ_COMMITTED,
+                isolation_level=IsolationLevel.READ_COMMITTED
+                if self._committed
+                else IsolationLevel.READ_UNCOMMITTED,
                 request_timeout=_TIMEOUT_SECONDS,
             )
             for spec in (start, OffsetSpec.latest())

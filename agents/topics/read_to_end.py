@@ -91,7 +91,7 @@ def read_topic(
     unreadable: Callable[[int, str], None] = lambda offset, why: None,
     accepts: Accepts | None = None,
 ) -> Records:
-    """Yield a topic's records (key, value) up to its present end, read_committed.
+    """Yield a topic's records (key, value) up to its present end.
 
     A topic that does not exist has no records. ``since_ms``: start at the first record of that
     time. ``unreadable`` is called with the offset of a batch that cannot be decompressed, and why;

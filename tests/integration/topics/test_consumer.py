@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.consumer import ConsumerRecord, StandaloneConsumer
 from caughtup.demo.cluster.cluster import EmbeddedCluster
+from tests.support.kafka.transactions import transactional
 from tests.support.service import wait_for
 
 
@@ -164,3 +165,28 @@ def test_one_that_is_held_waits_and_the_others_go_on(
             break
     consumer.hold([])
     assert values(consumer, held, 1) == [b"b"]
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_an_open_transaction_of_somebody_holds_back_nothing_of_own_topics(
+    cluster: EmbeddedCluster, topic: str, committed: bool
+) -> None:
+    producer = transactional(cluster)
+    producer.begin_transaction()
+    producer.produce(topic, b"open", b"k")
+    producer.flush(30)
+    write(cluster, topic, "plain")
+    settings = Settings(bootstrap_servers=cluster.bootstrap_servers)
+    consumer = StandaloneConsumer(settings, committed=committed)
+    try:
+        open_known(consumer, {topic: False})
+        if committed:
+            assert not consumer.poll(1.0).records
+            producer.abort_transaction(30)
+            assert [record.value for record in read(consumer, topic, 1)] == [b"plain"]
+        else:
+            values = [record.value for record in read(consumer, topic, 2)]
+            assert values == [b"open", b"plain"]
+            assert consumer.unread == set()
+    finally:
+        consumer.close()
