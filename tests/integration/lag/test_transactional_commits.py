@@ -1,6 +1,8 @@
 """Plain and transactional commits of groups on one partition: after each step what OffsetFetch says.
 
-Live, and by a reader that starts then. COMMIT_HISTORIES histories, drawn from seeds.
+Live, and by a reader that starts then, while the log is rolled and compacted all the time, and the
+coordinator moves. COMMIT_HISTORIES histories, drawn from seeds; with ``make thorough`` on brokers of
+other releases, too.
 """
 
 from __future__ import annotations
@@ -9,24 +11,38 @@ import asyncio
 import os
 import random
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import pytest
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    Producer,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
 from caughtup.agents.kafka.offset_log import OffsetLog
+from caughtup.agents.kafka.protocol.client import ClusterProtocol
+from caughtup.agents.kafka.protocol.groups import describe_group, once_coordinated
 from caughtup.agents.offsets.agent import Changes, decode_live, decode_past
 from caughtup.agents.settings import Settings
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.topics import create_topics
 from caughtup.demo.fleet.offset_commits import make_offsets_topic
+from caughtup.models import ids
 from caughtup.models.commits.applying import apply_live, apply_past
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
+from tests.support.releases import broker_classpath
 from tests.support.service import wait_for
 
 HISTORIES = int(os.environ.get("COMMIT_HISTORIES", "20"))
@@ -35,11 +51,48 @@ TOPIC, PARTITIONS, STEPS = "orders", 2, 14
 Committed = dict[tuple[str, int], int]
 
 
-@pytest.fixture(scope="module")
-def brokers() -> Iterator[EmbeddedCluster]:
-    with EmbeddedCluster(broker_properties={"offsets.topic.num.partitions": "1"}) as cluster:
+#: None: the release of everything else.
+RELEASES = (
+    None,
+    *(pytest.param(name, marks=pytest.mark.thorough) for name in ("3.9.1", "4.4.0")),
+)
+_BROKER = {
+    "offsets.topic.num.partitions": "1",
+    "offsets.topic.replication.factor": "1",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
+    "log.cleaner.backoff.ms": "200",
+}
+#: A segment is rolled by the first record after this time, and then compacted.
+_COMPACTED = {
+    "segment.ms": "400",
+    "min.cleanable.dirty.ratio": "0.01",
+    "delete.retention.ms": "100",
+}
+_SHORT_MS = 1_000
+_ON_THE_MOVE = (
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+)
+
+
+@pytest.fixture(scope="module", params=RELEASES)
+def brokers(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
+    release = request.param
+    classpath = "" if release is None else broker_classpath(release)
+    with EmbeddedCluster(nodes=2, broker_properties=_BROKER, kafka=classpath) as cluster:
         make_offsets_topic(cluster)
         create_topics(cluster, {TOPIC: PARTITIONS})
+        resource = ConfigResource(
+            ConfigResource.Type.TOPIC,
+            CONSUMER_OFFSETS,
+            incremental_configs=[
+                ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+                for name, value in _COMPACTED.items()
+            ],
+        )
+        admin = AdminClient(cluster.client_config())
+        admin.incremental_alter_configs([resource])[resource].result(30)
         yield cluster
 
 
@@ -102,6 +155,19 @@ class Following:
         }
 
 
+def patiently(ask: Callable[[], Mapping[Any, Future[Any]]]) -> Any:
+    """Return the one result, asked for again while the coordinator is on the move."""
+    until = time.monotonic() + 60
+    while True:
+        [future] = ask().values()
+        try:
+            return future.result(30)
+        except KafkaException as error:
+            if error.args[0].code() not in _ON_THE_MOVE or time.monotonic() > until:
+                raise
+            time.sleep(0.1)
+
+
 class History:
     """A cluster's groups and producers, each step drawn, and what counts after it."""
 
@@ -123,11 +189,11 @@ class History:
         """Ask the coordinator."""
         found: Committed = {}
         for group in self.groups:
-            asked = self._admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])
-            for answered in asked.values():
-                for one in answered.result(30).topic_partitions:
-                    assert one.error is None
-                    found[group, one.partition] = one.offset
+            wanted = [ConsumerGroupTopicPartitions(group)]
+            answered = patiently(lambda w=wanted: self._admin.list_consumer_group_offsets(w))
+            for one in answered.topic_partitions:
+                assert one.error is None
+                found[group, one.partition] = one.offset
         return found
 
     def step(self) -> None:
@@ -135,7 +201,13 @@ class History:
         if self._pending:
             steps += [partial(self._end, committed=done) for done in (True, True, False)]
             steps += [self._fence]
-        self._drawn.choice(steps)()
+        rare = self._drawn.random()
+        if rare < 0.02:
+            self._time_out()
+        elif rare < 0.05:
+            self._move()
+        else:
+            self._drawn.choice(steps)()
 
     def finish(self) -> None:
         """Leave no transaction open: its time-out would end it, and others wait for its partition."""
@@ -151,11 +223,8 @@ class History:
         group, partition, offset = self._draw()
         self.said.append(f"{group} commits {offset} of {partition}")
         offsets = [TopicPartition(TOPIC, partition, offset)]
-        altered = self._admin.alter_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group, offsets)]
-        )
-        for future in altered.values():
-            future.result(30)
+        wanted = [ConsumerGroupTopicPartitions(group, offsets)]
+        patiently(lambda: self._admin.alter_consumer_group_offsets(wanted))
         self._stored[group, partition] = self._place, offset
 
     def _send(self) -> None:
@@ -195,19 +264,55 @@ class History:
         self._producers[name].init_transactions(30)
         del self._pending[name]
 
+    def _time_out(self) -> None:
+        """A producer that stops in a transaction: the coordinator aborts it after its time-out."""
+        group, partition, offset = self._draw()
+        name = f"short-{self._place}-{self.groups[0]}"
+        self.said.append(f"{name} sends {offset} of {partition} for {group}, and times out")
+        limits = {"transactional.id": name, "transaction.timeout.ms": _SHORT_MS}
+        producer = self._producers[name] = Producer({**self._cluster.client_config(), **limits})
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        metadata = Consumer({"group.id": group}).consumer_group_metadata()
+        producer.send_offsets_to_transaction(
+            [TopicPartition(TOPIC, partition, offset)], metadata, 30
+        )
+        time.sleep(_SHORT_MS / 1000 + 0.5)
+
+    def _move(self) -> None:
+        """Move the partition of all groups to the other broker, and its coordinator with it."""
+        self.said.append("the coordinator moves")
+        place = ids.TopicPartition(CONSUMER_OFFSETS, 0)
+        asyncio.run(_moved(self._cluster.bootstrap_servers, place))
+        self._admin = AdminClient(self._cluster.client_config())
+
     def _delete(self) -> None:
         """Delete all that a group has, its pending commits included."""
         group = self._drawn.choice(self.groups)
         if not any(name == group for name, _ in self._stored):
             return
         self.said.append(f"{group} is deleted")
-        for future in self._admin.delete_consumer_groups([group]).values():
-            future.result(30)
+        patiently(lambda: self._admin.delete_consumer_groups([group]))
         for kept in (self._stored, *self._pending.values()):
             for key in [key for key in kept if key[0] == group]:
                 del kept[key]
 
 
+async def _moved(bootstrap_servers: str, place: ids.TopicPartition) -> None:
+    async with ClusterProtocol({"bootstrap_servers": bootstrap_servers}) as protocol:
+        [was] = (await protocol.describe_partitions([place])).partitions[place].replicas
+        await protocol.alter_reassignments({place: [3 - was]})
+        while True:
+            at = (await protocol.describe_partitions([place])).partitions[place]
+            if at.replicas == (3 - was,) and at.leader == 3 - was:
+                break
+            await asyncio.sleep(0.05)
+        # librdkafka 2.16 crashes if the former coordinator, or one that loads, is asked for offsets:
+        # rd_kafka_handle_OffsetFetch, which has no consumer group in an admin client.
+        await once_coordinated(lambda: describe_group(protocol.connections, "any"))
+
+
+@pytest.mark.timeout(3_600)
 def test_after_each_step_it_has_what_offset_fetch_says(brokers: EmbeddedCluster) -> None:
     admin = AdminClient(brokers.client_config())
     with Following(brokers) as following:
@@ -225,4 +330,5 @@ def test_after_each_step_it_has_what_offset_fetch_says(brokers: EmbeddedCluster)
             with Following(brokers, follows=False) as started:
                 assert started.committed(history.groups) == history.expected(), f"seed {seed}"
             history.finish()
-        assert following.problems == []
+        problems = {problem.rpartition(": ")[2] for problem in following.problems}
+        assert problems <= {"NotLeaderForPartitionError"}
