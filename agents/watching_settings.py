@@ -104,8 +104,8 @@ class WatchingSettings(BaseModel):
     )
     metrics_granularity: Granularity = Field(
         default="partition",
-        description="For what a group has a series in each metric: each partition, each topic, or "
-        "the group.",
+        description="Whether a group has a series in each metric for each partition, for each "
+        "topic, or one for the group.",
     )
     metrics_group_limit: int | None = Field(
         default=None,
@@ -147,8 +147,8 @@ class WatchingSettings(BaseModel):
     )
     spark_checkpoints_commit: bool = Field(
         default=False,
-        description="Commit what they hold to Kafka, too, under those groups: then the history has "
-        "them, and any tool that reads groups. Spark itself never reads it.",
+        description="Also commit the checkpoints' offsets to Kafka under those groups, for the "
+        "history and for any tool that reads groups. Spark itself never reads these commits.",
     )
     legacy_status_values: bool = Field(
         default=False,

@@ -49,7 +49,7 @@ _MEGABYTE = 1 << 20
 
 
 @click.command(
-    short_help="The rate of the history job on Spark.",
+    short_help="Measure the rate of the history job on Spark.",
     epilog=examples("caughtup bench history --records 1000000"),
 )
 @click.option(
@@ -66,12 +66,12 @@ _MEGABYTE = 1 << 20
     type=click.Choice(_KINDS),
     default="compacted",
     show_default=True,
-    help="What the log is like, as for `caughtup bench offsets`.",
+    help="The contents of the log, as for `caughtup bench offsets`.",
 )
 @click.option(
     "--groups",
     type=click.IntRange(min=1),
-    help=f"How many groups commit.  [default: {_GROUPS}; where each key comes once, as many as it takes]",
+    help=f"How many groups commit.  [default: {_GROUPS}; where each key occurs once, as many as are needed]",
 )
 @partitions_option
 @threads_option

@@ -45,7 +45,7 @@ _BROKERS = {"log.index.size.max.bytes": "4096"}
 
 
 @click.command(
-    short_help="Looks at many partitions that are reassigned.",
+    short_help="Measure observations of many partitions that are reassigned.",
     epilog=examples("caughtup bench reassignments --partitions 1000"),
 )
 @click.option(

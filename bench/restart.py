@@ -75,7 +75,7 @@ class _ServiceProcess:
 
 
 @click.command(
-    short_help="From an end or a SIGKILL to ready again.",
+    short_help="Measure the time from a stop or a SIGKILL to ready again.",
     epilog=examples("caughtup bench restart --times 3"),
 )
 @click.option("--times", type=click.IntRange(min=1), default=10, show_default=True, help="Each.")
@@ -120,7 +120,7 @@ def _round(cluster: EmbeddedCluster) -> dict[str, float]:
 
     began = time.monotonic()
     first.launch()
-    measured("started, none there", first, began)
+    measured("started, no other instance", first, began)
     began = time.monotonic()
     first.process.kill()
     first.launch()

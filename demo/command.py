@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     type=click.IntRange(0, 65535),
     default=8080,
     show_default=True,
-    help="Where the page is; 0 for any free port.",
+    help="The port of the page; 0 for any free port.",
 )
 @format_option
 def demo(scripted: bool, story: str, max_delay: int, web_port: int, output: str) -> None:
@@ -91,7 +91,7 @@ def demo(scripted: bool, story: str, max_delay: int, web_port: int, output: str)
     except CaughtupError as error:
         raise UserError(error.message) from None
     except _Ended as ended:
-        console.print("The demo ended every process and removed its files.")
+        console.print("The demo ended all its processes and removed its files.")
         if scripted or story == "connect":
             sys.exit(ended.code)
 

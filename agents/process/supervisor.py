@@ -125,7 +125,7 @@ class Supervisor:
         code = 128 + received
         if self._loop is None or self._deadline is not None:
             os._exit(code)
-        self.end(code, f"told to stop by {received.name}")
+        self.end(code, f"received {received.name}")
 
     def _look_for_stuck_parts(self) -> None:
         for part, ticks in self._health.pulses.tick().items():
@@ -164,7 +164,7 @@ class AgentSupervisor(OneForOneSupervisor):
 def describe(error: BaseException | None) -> str:
     """Describe an error, and where it was raised, in one line."""
     if error is None:
-        return "for a reason that isn't known"
+        return "for an unknown reason"
     said = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
     frames = traceback.extract_tb(error.__traceback__)
     return (

@@ -52,18 +52,22 @@ _SETTINGS = (
 
 
 @click.command(
-    short_help="A fleet replayed on one processor and on two.",
+    short_help="Replay a fleet on one processor and on two.",
     epilog=examples("caughtup bench replay --groups 100"),
 )
 @click.option(
-    "--groups", type=click.IntRange(min=1), default=10_000, show_default=True, help="How many."
+    "--groups",
+    type=click.IntRange(min=1),
+    default=10_000,
+    show_default=True,
+    help="How many groups.",
 )
 @click.option(
     "--makes",
     type=click.IntRange(min=1),
     default=200,
     show_default=True,
-    help="How many different groups there are among them; the others repeat those.",
+    help="How many of the groups are different; the others repeat them.",
 )
 @threads_option
 @format_option
@@ -100,7 +104,7 @@ def replay_table(figures: Sequence[dict[str, Any]]) -> Table:
     identical = sum(one["identical"] for one in figures)
     caption = (
         "Generated groups; load: runnable processes just before. "
-        f"{identical:,} of {checked:,} decisions drawn are what `caughtup assign` says."
+        f"{identical:,} of {checked:,} sampled decisions are the same as those of `caughtup assign`."
     )
     table = Table(title=title, caption=caption)
     for name in ("threads", "seconds", "CPU s", "groups a second", "decisions", "speed-up", "load"):

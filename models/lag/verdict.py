@@ -156,7 +156,7 @@ def _without_step(figures: LagFigures) -> tuple[str, str]:
     if lag == 1 and figures.ends.readable_end_offset is None:
         return "unknown", (
             f"1 offset to read for {duration(figures.unmoved_seconds)}: "
-            "a record or a transaction marker, at which the service has not looked"
+            "a record or a transaction marker; the service has not read it"
         )
     silent = figures.silent_seconds or 0.0
     if silent > figures.allowed_seconds:

@@ -40,8 +40,8 @@ def _stats() -> tuple[Any, ...]:
     return (
         stat(
             "Nobody's",
-            "Connectors and tasks that are configured and no worker has; "
-            "most of them only wait for a delay.",
+            "Connectors and tasks that are configured and assigned to no worker; most of them "
+            "only wait for a delay to end.",
             "sum(caughtup_connect_unassigned{GROUP})",
             CONNECT_PAGE,
             width=6,
@@ -98,7 +98,7 @@ def _who() -> tuple[Any, ...]:
     return (
         lines(
             "Tasks by worker",
-            "Connectors and tasks that each worker has.",
+            "Connectors and tasks that each worker is assigned.",
             ("caughtup_connect_assigned{GROUP}", "{{group}} {{worker}} {{kind}}"),
             links=CONNECT,
             width=12,
@@ -159,7 +159,7 @@ def _generations() -> tuple[Any, ...]:
         ),
         lines(
             "Groups that ceased",
-            "Connect groups whose name another kind of group has now.",
+            "Connect groups whose name another kind of group now has.",
             (
                 "increase(caughtup_connect_groups_ceased_total{CLUSTER}[$__rate_interval])",
                 "{{cluster}}",

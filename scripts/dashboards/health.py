@@ -93,8 +93,7 @@ def _failures() -> tuple[Any, ...]:
     return (
         lines(
             "Left out",
-            "Failures a second that cost their group, topic or partition a turn, by part and "
-            "cause. A failure is a bug: the log has its traceback.",
+            "Failures a second to process a group, topic or partition, by part and cause. A failure is a bug: the log has its traceback.",
             (f"sum by (part, cause) ({faults}) or vector(0)", "{{part}}: {{cause}}"),
             links=HEALTH,
             width=12,

@@ -109,7 +109,7 @@ def _rebalances() -> tuple[Any, ...]:
         ),
         lines(
             "Members of applications",
-            "Members of each Streams group; a line that saws shows members coming and going.",
+            "Members of each Streams group; a jagged line means that members join and leave often.",
             (f"{members} and on (group) caughtup_group_generation{{GROUP}}", "{{group}}"),
             links=STREAMS,
         ),

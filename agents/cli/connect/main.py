@@ -215,5 +215,5 @@ def _about(group: str, about: ConnectGroupLine, now_ms: int) -> Iterator[str]:
     if about.shared_with is not None:
         others = ", ".join(about.shared_with)
         yield printable(
-            f"it shares its topics with {others}: nobody can tell which group a status belongs to"
+            f"it shares its topics with {others}: caughtup cannot say which group a status belongs to"
         )

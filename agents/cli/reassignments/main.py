@@ -78,14 +78,14 @@ Show = Callable[[Lines], None]
 def reassignments(watch: bool, seconds: float | None, output: str, **connection: Any) -> None:
     """Show every partition in movement: its progress, rate, ETA, and what holds it up.
 
-    Looks for some seconds and exits; with 3 if nothing is in movement and no throttle is orphaned.
-    It takes at least a minute to see that a copy stands still: --for sets how long to look, --watch
-    looks until Ctrl-C, and --service asks a service, which knows the past. If a service runs beside
+    Observes for some seconds and exits; with 3 if nothing is in movement and no throttle is orphaned.
+    It takes at least a minute to see that a copy stands still: --for sets how long to observe,
+    --watch observes until Ctrl-C, and --service asks a service, which has observed for longer. If a service runs beside
     this cluster, the command uses what it last published.
 
-    The phases: U, just begun; A, copying, until every replica that the controller waits for is in
-    the ISR; B or completing, the controller switches over; propagating, not every broker knows it
-    yet.
+    The phases: U, the reassignment has just begun; A, replicas copy, until every replica that the
+    controller waits for is in the ISR; B or completing, the controller switches over; propagating,
+    not every broker knows the result yet.
     """
     if seconds is not None and (watch or connection["service"]):
         raise click.UsageError("--for cannot be combined with --watch or --service")

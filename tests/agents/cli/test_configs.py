@@ -46,7 +46,7 @@ def test_each_config_has_its_value_and_how_it_is_known(monkeypatch: pytest.Monke
     assert found.exit_code == 0
     rows = [line.split("  ") for line in found.stdout.splitlines()]
     cells = {row[1].strip(): [cell.strip() for cell in row if cell.strip()] for row in rows[1:7]}
-    lag = "a copy that lags by something in between when a leader decides"
+    lag = "a copy whose lag is between these values when a leader decides"
     assert cells["acceptable.recovery.lag"][2:] == ["0 to 49999", "learned from 1 generation", lag]
     assert cells["rack.aware.assignment.tags"][2:] == ["none", "read", "-"]
     assert found.stdout.endswith(

@@ -55,7 +55,7 @@ def test_between_reports_a_copy_is_caught_up_once_the_last_of_its_time_has_passe
     copy.run(SECOND + 100)
     assert copy.verdict() == (
         "caught_up",
-        "its lag was 15,000 5.1 s ago; at the pace that it had, it has caught up since",
+        "its lag was 15,000 5.1 s ago; at its pace of that time, it has caught up since",
     )
 
 

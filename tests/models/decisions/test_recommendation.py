@@ -178,7 +178,7 @@ def test_every_input_says_where_it_came_from() -> None:
         "value": 10_000,
         "provenance": "learned",
         "generations": 1,
-        "would_tell": "a copy that lags by something in between when a leader decides",
+        "would_tell": "a copy whose lag is between these values when a leader decides",
     }
     no_ends = recommended_record(*WARMING, ends=False)["inputs"]
     assert no_ends["end_offset_sums"] == {"0_0": None, "0_1": None}

@@ -131,7 +131,7 @@ def test_more_client_tags_than_can_be_tried_are_to_be_told() -> None:
     one = app.rebalance()
     after, verdict = learn(Learned(), one.generation, one.inputs, one.seen_ms)
     assert after == Learned()
-    assert verdict.why == f"there are more than 4 client tags: tell which of them are {TAGS}"
+    assert verdict.why == f"there are more than 4 client tags: set {TAGS} in the settings"
     told = Learned(ToldConfigs({}, ("a", "b")))
     after, verdict = learn(told, one.generation, one.inputs, one.seen_ms)
     assert verdict.result == "match"

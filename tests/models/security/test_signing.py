@@ -96,8 +96,8 @@ def test_a_key_file_has_a_line_for_each_key_and_comments() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "there is no key in it"),
-        ("# none\n", "there is no key in it"),
+        ("", "the file has no key"),
+        ("# none\n", "the file has no key"),
         ("secret\n", "line 1 is not a key's id"),
         (line("a") + "b not/base64!\n", "line 2 is not a key's id"),
         (line("a" * 65), "line 1 is not a key's id"),

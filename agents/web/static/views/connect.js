@@ -12,7 +12,7 @@ const CONNECTORS_SHOWN = 40;
 const DELAYED = {
   departed: "a worker left, and its work waits for it",
   waiting: "work waits for a worker that left",
-  back_off: "the leader would revoke work again, and backs off",
+  back_off: "the leader waits before it revokes work again",
 };
 const OUTCOMES = {
   away: ["unsure", "is away"], in_time: ["ok", "came back in time"],
@@ -26,7 +26,7 @@ const STATES = {
 /** The meaning of each class, for the legend. */
 const LOOKS = {
   active: "running", standby: "paused or stopped", warmup: "not running yet", cold: "failed",
-  none: "nobody has it, or its worker has said nothing of it",
+  none: "no worker is assigned it, or its worker has reported no status",
 };
 
 /** Describe a group; `linked`: with a link to its page. */
@@ -113,7 +113,7 @@ function facts(group, nowMs) {
   }
   said.push(["Topics", group.topics ? Object.values(group.topics).filter(Boolean).map((name) => h("span", { key: name, class: "fixed cost" }, name))
     : h("span", { class: "unsure" }, `not known: ${group.topics_unknown}`),
-  group.shared_with && h("span", { class: "why bad" }, `shared with ${group.shared_with.join(", ")}: nobody can tell which group a status belongs to`)]);
+  group.shared_with && h("span", { class: "why bad" }, `shared with ${group.shared_with.join(", ")}: caughtup cannot say which group a status belongs to`)]);
   return said.map(([term, ...says], at) => h("div", { key: at }, h("dt", null, term), h("dd", null, says)));
 }
 

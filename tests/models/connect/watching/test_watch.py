@@ -123,7 +123,7 @@ def test_the_same_is_undetermined_where_the_configuration_or_the_leaders_past_is
     assert first.comparison.result == "undetermined"
     assert (
         first.comparison.why
-        == "what its leader remembers from before caughtup saw the group is not known"
+        == "caughtup first saw the group after its leader had begun to assign, and does not know what the leader remembers"
     )
 
 

@@ -60,7 +60,7 @@ def test_racks_that_are_not_told_are_left_out_and_named() -> None:
     told = read_state_record(record, 0)
     assert told.scenario.expanded().configs.rack_aware_assignment_strategy == "none"
     assert told.left_out == (
-        "rack.aware.assignment.strategy is 'min_traffic', and replicas' racks aren't told",
+        "rack.aware.assignment.strategy is 'min_traffic', and the follower does not report the racks of replicas",
     )
 
 
