@@ -33,7 +33,7 @@ ABUSES: dict[str, Callable[[Crowd, Sequence[str]], AbstractAsyncContextManager[N
     "300 requests for /api/state, abandoned": lambda crowd, _: _meanwhile(
         crowd.leave(["/api/state"] * 300)
     ),
-    "500 pages whose client never reads": lambda crowd, _: crowd.never_reading(500, "/api/events"),
+    "500 pages that never read": lambda crowd, _: crowd.never_reading(500, "/api/events"),
     "bytes that are not HTTP": lambda crowd, _: _meanwhile(
         crowd.talk(b"GET / HTTP/9.x\r\n\r\n", _FOR_EVER_SECONDS)
     ),
