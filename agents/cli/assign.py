@@ -119,7 +119,7 @@ def _printable(name: str) -> str | None:
 
 
 def _lines(stream: BinaryIO) -> Iterator[bytes | None]:
-    """Yield each line, None for one that is too long, which is skipped in pieces."""
+    """Yield each line; None for a line that is too long, which is skipped in pieces."""
     while piece := stream.readline(_PIECE):
         pieces, length = [piece], len(piece)
         while not piece.endswith(b"\n") and (piece := stream.readline(_PIECE)):

@@ -100,7 +100,7 @@ def prepare(settings: Settings) -> ClusterState:
 
 
 def require_permissions(admin: AdminClient, settings: Settings) -> None:
-    """Raise UserError for what is refused: clients would ask for it for ever."""
+    """Raise UserError for a missing permission: clients would retry the request for ever."""
     for wanted in requirements(settings):
         try:
             refused = missing(admin, settings, wanted)

@@ -1,9 +1,9 @@
 """End the process: on a signal, when a part of it breaks, and by force if it does not end.
 
-A half dead service is worse than a dead one: nothing restarts it, and its figures stand still and
-look normal. So what breaks beyond repair is reported on ``/ready`` and ``/healthz``, and some
-seconds later the process has ended in any case. A thread of its own does that: it gets the signals,
-and neither a busy event loop nor a call that never returns can delay it.
+A service of which only a part works is worse than one that has ended: nothing restarts it, and its
+figures stand still and look normal. So a failure beyond repair is reported on ``/ready`` and
+``/healthz``, and some seconds later the process has ended in any case. A thread of its own does
+that: it gets the signals, and neither a busy event loop nor a call that never returns can delay it.
 """
 
 from __future__ import annotations

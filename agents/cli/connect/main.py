@@ -1,4 +1,4 @@
-"""``caughtup connect``: Connect groups, read from a cluster or asked of a service."""
+"""``caughtup connect``: Connect groups, read from a cluster or requested from a service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``caughtup lag``: the lag of groups, read from a cluster or asked of a service."""
+"""``caughtup lag``: the lag of groups, read from a cluster or requested from a service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``caughtup reassignments``: partitions in movement, observed on a cluster or asked of a service."""
+"""``caughtup reassignments``: partitions in movement, on a cluster or from a service."""
 
 from __future__ import annotations
 
@@ -78,10 +78,10 @@ Show = Callable[[Lines], None]
 def reassignments(watch: bool, seconds: float | None, output: str, **connection: Any) -> None:
     """Show every partition in movement: its progress, rate, ETA, and what holds it up.
 
-    Observes for some seconds and exits; with 3 if nothing is in movement and no throttle is orphaned.
-    It takes at least a minute to see that a copy stands still: --for sets how long to observe,
-    --watch observes until Ctrl-C, and --service asks a service, which has observed for longer. If a service runs beside
-    this cluster, the command uses what it last published.
+    Observes for some seconds and exits; with 3 if nothing is in movement and no throttle is
+    orphaned. It takes at least a minute to see that a copy stands still: --for sets how long to
+    observe, --watch observes until Ctrl-C, and --service asks a service, which has observed for
+    longer. If a service runs beside this cluster, the command uses what the service last published.
 
     The phases: U, the reassignment has just begun; A, replicas copy, until every replica that the
     controller waits for is in the ISR; B or completing, the controller switches over; propagating,
