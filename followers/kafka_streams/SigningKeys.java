@@ -80,7 +80,7 @@ final class SigningKeys {
                 "the key in line " + number + " is shorter than " + LEAST_BYTES + " bytes");
         }
         if (secrets.put(found.group(1), secret) != null) {
-            throw new BadKeyFile("the key id in line " + number + " is there twice");
+            throw new BadKeyFile("the key id in line " + number + " occurs twice");
         }
     }
 

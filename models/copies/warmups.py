@@ -223,7 +223,7 @@ def _pace(figures: CopyFigures) -> str:
     closing = figures.closing
     if closing is None:
         return "at an unknown pace"
-    whose = "measured by Spark" if figures.pace == "given" else "measured by its own positions"
+    whose = "measured by Spark" if figures.pace == "given" else "measured from its own positions"
     if figures.rate is None or figures.growth is None:
         return f"gains {closing.per_second:,.1f}/s, {whose}"
     return f"restores {figures.rate:,.1f}/s, {whose}, {figures.growth:,.1f}/s are written"

@@ -238,7 +238,7 @@ def _explained(
     among = ALL_NAMES if sifted.releases_differ else NAMES
     names = tuple(name for name in among if is_open(name, sifted.left))
     doubts += [
-        f"{name} is not known ({values_in_words(name, sifted.left)}); this would narrow it down: {WOULD_TELL[name]}"
+        f"{name} is not known ({values_in_words(name, sifted.left)}; what would narrow it down: {WOULD_TELL[name]})"
         for name in names
     ]
     why = listed(doubts)

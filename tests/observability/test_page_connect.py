@@ -103,5 +103,5 @@ async def test_a_group_without_topics_says_what_is_not_known(page: Page) -> None
     cluster.round()
     async with serving(state(connect=told(cluster))) as server:
         await page.open(f"{server.url}connect")
-        await page.until(f"{TEXT}.includes('no topics look like those of a worker cluster')")
+        await page.until(f"{TEXT}.includes('caughtup found no topics of a worker cluster')")
         assert page.errors == []

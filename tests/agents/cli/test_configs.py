@@ -139,7 +139,7 @@ async def test_lines_that_no_service_makes_are_told_in_a_line() -> None:
             every = ["configs", "--toml", "--service", url]
             found = await asyncio.to_thread(CliRunner().invoke, main, every)
         assert (found.exit_code, found.stdout) == (1, "")
-        assert "is its port right?" in found.stderr
+        assert "check the port" in found.stderr
 
 
 def test_what_is_told_of_racks_is_printed_as_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

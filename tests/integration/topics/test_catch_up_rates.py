@@ -166,6 +166,6 @@ def test_the_services_estimate_is_sparks_while_the_job_runs_and_its_own_when_it_
 
         job.kill()
         wait_for("its own rate", lambda: warm_up().get("rates") == "own", SECONDS)
-        assert "measured by its own positions" in warm_up()["why"]
+        assert "measured from its own positions" in warm_up()["why"]
         assert application_rates(service, name)["silent_since_ms"] < time.time() * 1000
         service.wait_value(0, **counted)

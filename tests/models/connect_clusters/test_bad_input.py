@@ -66,7 +66,7 @@ def test_a_topic_that_cannot_be_read_is_said_with_why():
     cluster.state.connect.unreadable = {"connect-configs": "Topic authorization failed"}
     (about,) = cluster.lines("group")
     assert about["topics_unknown"] == (
-        "no topics look like those of a worker cluster; "
+        "caughtup found no topics of a worker cluster; "
         "connect-configs can't be read: Topic authorization failed"
     )
 

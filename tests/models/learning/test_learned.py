@@ -106,8 +106,8 @@ def test_what_was_learned_is_told_from_what_was_told() -> None:
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"assignment": None}, "no assignment but an error"),
-        ({"client_tags": {"hall": "a"}}, "a deployment is half done"),
+        ({"assignment": None}, "an error instead of an assignment"),
+        ({"client_tags": {"hall": "a"}}, "a deployment is in progress"),
     ],
 )
 def test_what_no_leader_of_one_mind_decided_teaches_nothing(

@@ -107,7 +107,7 @@ def test_a_leader_that_decides_otherwise_is_a_mismatch_and_what_follows_is_judge
     generation, _ = group.round()
     watch = follow(watch, told_otherwise(generation), CONNECTORS)
     assert watch.comparison.result == "mismatch"
-    assert watch.comparison.why.startswith("w3:8083 was told to stop ")
+    assert watch.comparison.why.startswith("the leader told w3:8083 to stop ")
     assert watch.counts == {"match": 3, "mismatch": 1}
 
 
