@@ -64,8 +64,8 @@ if TYPE_CHECKING:
 def demo(scripted: bool, story: str, max_delay: int, web_port: int, output: str) -> None:
     """Watch caughtup at work on an embedded Kafka cluster, on this machine, until Ctrl-C.
 
-    The story is told in the terminal: what is done, what to open, what to type. With --scripted it
-    ends by itself, and exits 0 only if caughtup saw everything that was done. So does the Connect
+    The terminal says what the demo does, what to open and what to type. With --scripted the demo
+    ends by itself, and exits 0 only if caughtup saw everything that it did. So does the Connect
     story, which plays six cases on three workers and ends.
 
     Only a checkout has this command: a wheel is made without the demo.

@@ -39,7 +39,7 @@ def _stats() -> tuple[Any, ...]:
     mismatches = 'caughtup_connect_decisions_total{GROUP,result="mismatch"}'
     return (
         stat(
-            "Nobody's",
+            "Unassigned",
             "Connectors and tasks that are configured and assigned to no worker; most of them "
             "only wait for a delay to end.",
             "sum(caughtup_connect_unassigned{GROUP})",
@@ -106,7 +106,7 @@ def _who() -> tuple[Any, ...]:
         lines(
             "Unassigned, and workers",
             "Connectors and tasks that no worker is assigned, and the number of workers.",
-            ("caughtup_connect_unassigned{GROUP}", "{{group}} nobody's"),
+            ("caughtup_connect_unassigned{GROUP}", "{{group}} unassigned"),
             ("caughtup_connect_workers{GROUP}", "{{group}} workers"),
             links=CONNECT,
             width=12,

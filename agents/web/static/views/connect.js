@@ -152,7 +152,7 @@ function matrix(group) {
       h("thead", null, h("tr", null, h("th", { scope: "col" }, "Worker"),
         shown.map((name) => h("th", { key: name, scope: "col", title: name }, name)))),
       h("tbody", null, workers.map(([worker, leader]) => h("tr", { key: worker },
-        h("th", { scope: "row", class: worker ? "fixed" : "unsure" }, worker || "nobody",
+        h("th", { scope: "row", class: worker ? "fixed" : "unsure" }, worker || "no worker",
           leader && h("span", { class: "leader", title: "leads the group: it decides" }, "leader")),
         shown.map((name) => h("td", { key: name }, (cells.get(JSON.stringify([worker, name])) ?? []).map(({ item }) =>
           piece(item, worker)))))))),
