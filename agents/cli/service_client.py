@@ -58,7 +58,7 @@ def refusal(url: str, status: int, body: str, token_file: Path | None) -> str:
             return f"{url} refuses the token in {token_file}: its web_token_file has another one"
         case 421:
             name = urlsplit(url).hostname
-            return f"{url} refuses requests to the host {name}: add it to its web_allowed_hosts, or use the IP address"
+            return f"{url} refuses requests to the host {name}: add {name} to its web_allowed_hosts, or use the IP address"
         case 404:
             return f"{url} does not know this request: it is not a caughtup service, or an older release; {_BESIDE}"
         case 301 | 302 | 303 | 307 | 308:
