@@ -145,7 +145,7 @@ def _probing() -> tuple[Any, ...]:
             "Seen, and those that found nothing newly caught up.",
             (seen % "", "seen"),
             (seen % "_needless", "needless"),
-            ("sum(caughtup_probing_rebalance_worthwhile{GROUP})", "worth it now"),
+            ("sum(caughtup_probing_rebalance_worthwhile{GROUP})", "worthwhile now"),
             links=OVERVIEW_PAGE,
             width=12,
         ),

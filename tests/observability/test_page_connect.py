@@ -64,7 +64,7 @@ async def test_contradictions_come_first_the_delay_counts_down_and_cells_say_who
         assert "failed: java" not in text  # the word stands there once
         assert "java.lang.IllegalStateException" in text
         assert (
-            "C is the connector, a number its task running failed no worker is assigned it"
+            "C is the connector, and a number is its task running failed no worker is assigned it"
             in " ".join(text.split())
         )
         assert "work waits for a worker that left" in text

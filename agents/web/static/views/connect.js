@@ -164,7 +164,7 @@ function legend(group) {
   const there = new Set(group.items.flatMap((item) => (item.workers.length ? item.workers : [""]).map((worker) => cellClass(item, worker))));
   const states = Object.entries(LOOKS).filter(([kind]) => there.has(kind));
   return h("ul", { class: "legend", "aria-label": "Legend" },
-    h("li", { key: "pieces" }, "C is the connector, a number its task"),
+    h("li", { key: "pieces" }, "C is the connector, and a number is its task"),
     states.map(([kind, says]) => h("li", { key: kind },
       h("span", { class: `swatch kind ${kind}`, "aria-hidden": "true" }, "\u00a0"), says)));
 }
@@ -176,7 +176,7 @@ const cellClass = (item, worker) => (worker && item.said_by === worker ? STATES[
 function piece(item, worker) {
   const said = known(item.state)
     ? `${item.state} on ${item.said_by}, generation ${count(item.said_generation)}${item.error ? `: ${item.error}` : ""}`
-    : "no status was reported";
+    : "no worker has reported a status";
   return h("span", { key: item.name, class: `kind ${cellClass(item, worker)}`,
     title: `${item.name}: ${said}`, "aria-label": `${item.name}: ${said}` }, known(item.task) ? item.task : "C");
 }
