@@ -174,7 +174,7 @@ class Settings(StoreSettings, WatchingSettings):
         default=1.0, gt=0, description="Seconds between two listings of end offsets."
     )
     reassignments_interval: float = Field(
-        default=2.0, gt=0, description="Seconds between two looks at reassignments."
+        default=2.0, gt=0, description="Seconds between two observations of reassignments."
     )
     reassignment_budget: float | None = Field(
         default=None,

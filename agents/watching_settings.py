@@ -143,7 +143,7 @@ class WatchingSettings(BaseModel):
         default=10.0,
         ge=1,
         le=20,
-        description="Seconds between two looks at the checkpoints.",
+        description="Seconds between two reads of the checkpoints.",
     )
     spark_checkpoints_commit: bool = Field(
         default=False,

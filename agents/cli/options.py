@@ -95,9 +95,11 @@ def watch_options(seconds: float) -> Callable[[Command], Command]:
             default=seconds,
             show_default=True,
             metavar="SECONDS",
-            help="How long --watch waits between two looks.",
+            help="Seconds between two updates of --watch.",
         )
-        watch = click.option("--watch", is_flag=True, help="Look again and again until Ctrl-C.")
+        watch = click.option(
+            "--watch", is_flag=True, help="Update the output again and again until Ctrl-C."
+        )
         return watch(every(command))
 
     return add

@@ -67,8 +67,8 @@ def _stats() -> tuple[Any, ...]:
             width=8,
         ),
         stat(
-            "Incomplete looks",
-            "Clusters whose last look at reassignments was incomplete; the page says what was missing.",
+            "Incomplete observations",
+            "Clusters whose last observation of reassignments was incomplete; the page says what was missing.",
             "sum(caughtup_reassignments_partial{CLUSTER})",
             PAGE,
             alarm="red",

@@ -64,13 +64,13 @@ Show = Callable[[Lines], None]
         "caughtup reassignments --service http://127.0.0.1:8080 --watch",
     ),
 )
-@click.option("--watch", is_flag=True, help="Look again and again until Ctrl-C.")
+@click.option("--watch", is_flag=True, help="Update the output again and again until Ctrl-C.")
 @click.option(
     "--for",
     "seconds",
     type=Span(),
     metavar="TIME",
-    help="Observe for this long, such as 10s or 2m. [default: four looks, about six seconds]",
+    help="Observe for this long, such as 10s or 2m. [default: four observations, about six seconds]",
 )
 @service_options
 @connection_options

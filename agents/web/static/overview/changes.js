@@ -54,5 +54,5 @@ export function changeFact(change, nowMs) {
     known(change.at_rest_ms) ? " built, " : " begun, ", plural(change.rebalances, "rebalance"), ", ",
     known(change.at_rest_ms) ? "at rest after " : "", rest(change, nowMs, "not at rest for", "unsure together"),
     change.waits > 0 && h("span", { class: "why" },
-      `${duration(change.waited_seconds)} of that until ${plural(change.waits, "rebalance")} came that the application had scheduled`)];
+      `${duration(change.waited_seconds)} of that waiting for ${plural(change.waits, "rebalance")} that the application had scheduled`)];
 }
