@@ -124,8 +124,8 @@ _PERCENT = click.IntRange(0, 100)
 def fleet(way: str, directory: Path | None, hold: bool, output: str, **options: int) -> None:
     """Generate the history of a fleet of consumer groups: commits, generations, deletions.
 
-    Everything in it is called generated. What a broker has is read back and decoded, and the
-    figures are of that; of files they are of what was written.
+    All figures are labelled as generated. Records on a broker are read back and decoded, and the
+    figures describe those; for files the figures describe what was written.
     """
     try:
         from caughtup.demo.fleet.timeline import FleetSettings

@@ -64,13 +64,12 @@ def _even(_context: click.Context, _option: click.Parameter, tasks: int) -> int:
 def follow(tasks: int, records: int, rate: float, output: str) -> None:
     """Start a fourth instance of an application under load, and wait until it has its share.
 
-    Twice, each time a real application of three instances with state, on an embedded cluster of
-    two brokers with the service beside it: once it follows the service's recommendations, once
-    Kafka's own assignor decides. max.warmup.replicas is 2, probing.rebalance.interval.ms its least,
-    a minute.
-    The exit status is 1 if the application that follows builds more copies than were recommended
-    when the fourth instance joined, hands a task over cold, or did what exact mode can't account
-    for.
+    The benchmark runs a real application of three instances with state twice, on an embedded
+    cluster of two brokers with the service beside it: once the application follows the service's
+    recommendations, once Kafka's own assignor decides. max.warmup.replicas is 2, and
+    probing.rebalance.interval.ms has its least value, a minute. The exit status is 1 if the
+    application that follows builds more copies than were recommended when the fourth instance
+    joined, hands a task over cold, or makes a decision that exact mode does not reproduce.
     """
     figures = []
     try:

@@ -86,10 +86,11 @@ def history(
 ) -> None:
     """Measure how many commits a second the history takes, from a log to its tables.
 
-    Writes generated offset commits to an embedded broker, and a look at each partition's log end.
-    Spark reads the commits, with its Kafka source and to nowhere; then the history job takes both
-    from a new checkpoint, with every commit in two tables, commits and lag. Both ran for a while
-    before, so that Java has compiled them; the load before is in the figures, too.
+    Writes generated offset commits and each partition's log end to an embedded broker. First Spark
+    reads the commits with its Kafka source and discards them; then the history job reads both from
+    a new checkpoint, and writes every commit to two tables, commits and lag. Both jobs have run
+    for a while before, so that Java has compiled them; the figures include the machine's load just
+    before.
     """
     try:
         from caughtup.demo.fleet.offset_logs import Shape

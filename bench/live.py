@@ -83,12 +83,12 @@ class Load(NamedTuple):
 def live(
     groups: int, partitions: int, active: int, commits: int, seconds: int, output: str
 ) -> None:
-    """Measure what commits cost the service as they come, among many that are at rest.
+    """Measure what live commits cost the service, beside many group-partitions at rest.
 
-    Of ten topics of an embedded broker, whose partitions' log ends are listed meanwhile. The
-    service runs in this process; another writes the commits. An age is the time from a commit's
-    sending until the service's figures have it. A turn is one callback of the event loop, in CPU
-    time of its own thread.
+    The commits are on ten topics of an embedded broker, whose partitions' log ends are listed
+    meanwhile. The service runs in this process; another process writes the commits. An age is the
+    time from sending a commit until the service's figures have it. A turn is one callback of the
+    event loop, in CPU time of its own thread.
     """
     try:
         from caughtup.demo.cluster.cluster import EmbeddedCluster

@@ -62,7 +62,8 @@ def scrape(groups: int, partitions: int, scrapes: int, granularity: str, output:
 
     Every group has commits on every partition of one topic of an embedded broker and lags on all
     of them. Meanwhile another process asks for /ready again and again over one connection: the
-    longest that an answer takes is about the longest that the service's event loop was held up.
+    longest time to an answer is about the longest time for which the service's event loop was
+    blocked.
     """
     try:
         from caughtup.demo.cluster.load import produce

@@ -42,9 +42,9 @@ _ALLOWED_SECONDS = 3.0
 def stalls(acts: tuple[str, ...], output: str) -> None:
     """Stage reassignments of every kind on six real brokers, and note what the service says.
 
-    Healthy ones, throttled and starved ones, targets, leaders and controllers that die mid-copy,
-    reassignments that are cancelled. The exit status is 1 if a verdict that is due isn't given,
-    or an alarm is that isn't.
+    Some are healthy, throttled or starved; in others a target, leader or controller dies during
+    the copy; others are cancelled. The exit status is 1 if a due verdict is missing, or if there
+    is a false alarm.
     """
     reassignments: list[StagedReassignment] = []
     with _six_nodes() as stage:
@@ -94,7 +94,7 @@ def churn(
 ) -> None:
     """Reassign random partitions to random brokers of six, under load, throttled and not.
 
-    The exit status is 1 if any of them is given an alarming verdict.
+    The exit status is 1 if any reassignment gets an alarming verdict.
     """
     seed = random.SystemRandom().randrange(1 << 32) if seed is None else seed
     with _six_nodes() as stage:

@@ -94,10 +94,11 @@ def assign(
 ) -> None:
     """Measure decisions beside those of Kafka's published assignors, in a JVM that is warm.
 
-    Each shape is a group that starts, and then the same group when that was carried out. Only
-    the decision is timed, on both sides; the exit status is 1 if any differs from Kafka's.
-    minimal_movement, which Kafka hasn't got, is timed beside HighAvailabilityTaskAssignor. With
-    connect_incremental a group of Connect workers starts, goes on, loses one and gets another.
+    For each shape, a group starts, and then decides again with the first decision carried out.
+    Only the decision is timed, on both sides; the exit status is 1 if any decision differs from
+    Kafka's. minimal_movement, which Kafka does not have, is timed beside
+    HighAvailabilityTaskAssignor. With connect_incremental, a group of Connect workers starts, goes
+    on, loses a worker and gets another one.
     """
     if picture is not None and not growth:
         raise click.UsageError("--plot needs --growth")

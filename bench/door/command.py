@@ -44,11 +44,12 @@ Figure = dict[str, Any]
 @click.option("--same-address", is_flag=True, help="All clients have the same address.")
 @format_option
 def door(processes: int, tasks: int, same_address: bool, output: str) -> None:
-    """Measure what others get while clients abuse the service's web port.
+    """Measure what other clients get while some abuse the service's web port.
 
-    Half-open connections, questions whose clients leave, readers that never read and bytes that
-    aren't HTTP, one after the other and all at once, at a service with a generated Kafka Streams
-    group. Meanwhile /ready and /metrics are asked for, and 50 clients wait for their answers.
+    The abuses are half-open connections, requests whose clients leave, clients that never read and
+    bytes that are not HTTP, one after the other and all at once. The service has a generated Kafka
+    Streams group. Meanwhile /ready and /metrics are requested, and 50 clients wait for their
+    answers.
     """
     try:
         from caughtup.bench.door.scene import staged

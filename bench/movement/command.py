@@ -113,9 +113,9 @@ MORE_ROUNDS = 3
 def movement(seeds: int, kafka_seeds: int, only: str, plain: bool, output: str) -> None:
     """Change the members of balanced groups, and count until they are balanced again.
 
-    Every copy is caught up by the next rebalance. Kafka's figures are the published jar's; with
-    tags or racks they are those of our HighAvailabilityTaskAssignor, which decides alike.
-    The exit status is 1 if anything of what is promised for minimal_movement doesn't hold.
+    Every copy is caught up by the next rebalance. Kafka's figures are those of the published jar;
+    with tags or racks they are those of our HighAvailabilityTaskAssignor, which decides the same.
+    The exit status is 1 if a property that is promised for minimal_movement does not hold.
     """
     varieties = [
         one for one in VARIETIES if only in str(one) and not (plain and (one.tags or one.racks))

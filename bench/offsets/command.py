@@ -80,14 +80,13 @@ def offsets(
     """Measure how fast the service reads a long __consumer_offsets, from its start to ready.
 
     Writes generated records to 50 partitions of an embedded broker, a new one for each log, ten
-    records a batch, as members commit them. In a compacted log each key comes once, the ten of a
-    commit together, as the cleaner leaves them; in a scattered one each key comes once, in no order
-    at all; in an interleaved one keys come again and again, in turn; in runs each group's come one
-    after the other.
+    records a batch, as members commit them. In a compacted log each key occurs once, the ten of a
+    commit together, as the log cleaner leaves them; in a scattered log each key occurs once, in
+    random order; in an interleaved log the keys of all groups repeat in turn; in runs the records
+    of each group follow each other.
 
-    First client libraries alone read the log, each in a process of its own and decoding nothing:
-    confluent-kafka and aiokafka. Then `caughtup run`
-    does, with all that it keeps.
+    First two client libraries, confluent-kafka and aiokafka, read the log, each in its own process
+    and without decoding. Then `caughtup run` reads it and keeps its usual state.
     """
     found = []
     for kind in kinds:

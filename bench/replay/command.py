@@ -74,9 +74,10 @@ _SETTINGS = (
 def replay(groups: int, makes: int, threads: tuple[int, ...], output: str) -> None:
     """Generate groups whose members change, and time their replay under four settings.
 
-    Timed is all from reading the table to writing the decisions, in a Spark that is warm; the
-    load before is in the figures, too, and the CPU time of all that Spark runs.
-    A few hundred of the decisions are then compared with what `caughtup assign` says here.
+    The time is from reading the table to writing the decisions, in a Spark session that is warm;
+    the figures also have the machine's load just before and the CPU time of all of Spark's
+    processes. A few hundred of the decisions are then compared with those of `caughtup assign` on
+    this machine.
     """
     figures: list[dict[str, Any]] = []
     directory = Path(tempfile.mkdtemp(prefix="caughtup-bench-replay-"))
