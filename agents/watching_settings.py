@@ -34,7 +34,7 @@ def _are_patterns(given: tuple[str, ...]) -> tuple[str, ...]:
             re.compile(pattern)
         except re.error as error:
             at = f", at its character {error.pos + 1}" if error.pos is not None else ""
-            raise ValueError(f"entry {number} is no regular expression{at}") from None
+            raise ValueError(f"entry {number} is not a regular expression{at}") from None
         except (RecursionError, OverflowError):
             raise ValueError(
                 f"entry {number} is a regular expression that is nested too deeply"

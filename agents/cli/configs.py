@@ -113,7 +113,7 @@ def configs(
     found = matching_groups(by_group, groups)
     for name in groups:
         if not matching_groups(found, [name]):
-            why = "is no Kafka Streams application whose leader assigns its tasks"
+            why = "is not a Kafka Streams application whose leader assigns its tasks"
             click.echo(f"caughtup: {printable(name)} {why}", err=True)
     if not found:
         sys.exit(NOTHING_MATCHED)

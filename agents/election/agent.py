@@ -205,7 +205,7 @@ class Election(Service):
         if self._elected:
             log.warning("the coordinator removed this instance from the group %s", self._group)
             self._elected = False
-            self._health.standby = "not elected again yet: its heartbeats stopped for too long"
+            self._health.standby = "not elected again yet: its heartbeats were late"
 
     def _failed(self, error: Exception) -> None:
         if isinstance(error, InconsistentGroupProtocolError):

@@ -88,7 +88,7 @@ def find_changelogs(
         if widths[subtopology] == partition_counts[topic]:
             found[subtopology] = [topic]
             inferred.append(
-                f"{topic} belongs to subtopology {subtopology}: it is the only one without a changelog"
+                f"{topic} belongs to subtopology {subtopology}: no other subtopology lacks a changelog"
             )
         else:
             unplaced.append(topic)

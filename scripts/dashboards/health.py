@@ -126,7 +126,7 @@ def _failures() -> tuple[Any, ...]:
         ),
         lines(
             "Topics with another configuration",
-            "Configs in which the service's own topics differ from what they have to be.",
+            "Configs of the service's own topics that do not have the required value.",
             (
                 "max by (topic, problem) (caughtup_topic_problems{CLUSTER}) or vector(0)",
                 "{{topic}}: {{problem}}",

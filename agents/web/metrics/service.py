@@ -144,7 +144,7 @@ SERVICE_FAMILIES = (
     ),
     Family(
         "caughtup_topic_problems",
-        "1 for a config in which one of the service's topics differs from what it has to be",
+        "1 for a config of one of the service's topics that does not have the required value",
         ("cluster", "topic", "problem"),
         _topic_problems,
     ),

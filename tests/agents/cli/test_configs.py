@@ -75,7 +75,7 @@ def test_of_no_such_application_it_says_so(monkeypatch: pytest.MonkeyPatch) -> N
     found = run(monkeypatch, warming(), "nobody")
     assert found.exit_code == 3
     assert found.stderr == (
-        "caughtup: nobody is no Kafka Streams application whose leader assigns its tasks\n"
+        "caughtup: nobody is not a Kafka Streams application whose leader assigns its tasks\n"
     )
 
 
@@ -129,7 +129,7 @@ async def test_a_service_answers_what_a_look_at_the_same_would_print(
 async def test_a_service_without_such_an_application_says_so() -> None:
     found = await asked(warming(), "nobody")
     assert (found.exit_code, found.stdout) == (3, "")
-    assert "nobody is no Kafka Streams application" in found.stderr
+    assert "nobody is not a Kafka Streams application" in found.stderr
 
 
 async def test_lines_that_no_service_makes_are_told_in_a_line() -> None:
