@@ -50,7 +50,7 @@ CMD ["pipeline", "history", "--help"]
 FROM base AS service
 COPY --from=build /opt/caughtup /opt/caughtup
 USER 10001
-# Inside a container loopback reaches nobody; who may reach it is for the published port to say.
+# Inside a container no client reaches loopback; the published port decides which clients reach it.
 ENV CAUGHTUP_WEB_HOST=0.0.0.0 CAUGHTUP_WEB_PORT=8080
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --retries=3 \

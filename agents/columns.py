@@ -249,7 +249,7 @@ CONFIG_COLUMNS = (
     Column("CONFIG", of=("name",)),
     Column("VALUE", of=("values",)),
     Column("KNOWN", of=("known",)),
-    Column("WOULD TELL MORE", order=0, of=("would_tell",)),
+    Column("NARROWED BY", order=0, of=("would_tell",)),
 )
 #: Added by --wide to groups and partitions, last since it contains spaces.
 WHY = Column("WHY", of=("why",))
@@ -281,7 +281,7 @@ REPLICA_COLUMNS = (
     Column("IN SYNC", of=("in_sync",), unit="yes or no"),
     Column("LOG END", right=True, of=("log_end",)),
     Column("SHARE", right=True, of=("share",), unit="share"),
-    Column("BROKER IS", order=0, of=("away", "missing", "unanswered"), unit="broker is"),
+    Column("BROKER STATE", order=0, of=("away", "missing", "unanswered"), unit="broker is"),
 )
 #: Of an ``OpenTransaction``.
 TRANSACTION_COLUMNS = (
@@ -310,13 +310,13 @@ ITEM_COLUMNS = (
     Column("NAME", name=True, of=("name",)),
     Column("WORKER", name=True, of=("workers",), unit="list"),
     Column("STATE", colours={"RUNNING": "green", "FAILED": "red"}, of=("state",)),
-    Column("SAID BY", name=True, order=0, of=("said_by",)),
+    Column("REPORTED BY", name=True, order=0, of=("said_by",)),
     Column("GOES TO", name=True, order=1, of=("goes_to",)),
 )
 #: Of a ``ContradictionLine``, an ``UnassignedLine``, a ``WorkerLine`` and a ``ConnectorLine``.
 CONTRADICTION_COLUMNS = (
     Column("CONTRADICTION", colours=CONTRADICTIONS.colours, of=("contradiction",)),
-    Column("OF", name=True, of=("name",)),
+    Column("NAME", name=True, of=("name",)),
     Column("WORKER", name=True, of=("worker",)),
     Column("FOR", right=True, of=("since_ms",), unit="since"),
     Column("WHY", name=True, of=("why",)),
@@ -332,7 +332,7 @@ WORKER_COLUMNS = (
     Column("LEADER", of=("leader",), unit="leader"),
     Column("CONNECTORS", right=True, of=("connectors",), unit="count"),
     Column("TASKS", right=True, of=("tasks",), unit="count"),
-    Column("HAS", name=True, of=("connectors", "tasks"), unit="names"),
+    Column("ASSIGNED", name=True, of=("connectors", "tasks"), unit="names"),
 )
 CONNECTOR_COLUMNS = (
     Column("CONNECTOR", name=True, of=("name",)),

@@ -1,4 +1,4 @@
-"""Looks at a cluster, straight from Kafka: for commands that need no service."""
+"""Snapshots of a cluster, read directly from Kafka, for commands without a service."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def read_snapshot(
 
 
 class ClusterLooks:
-    """Looks at a cluster repeatedly: each look reads what is new, and keeps what earlier ones read.
+    """Takes snapshots of a cluster: each reads what is new, and keeps what earlier ones read.
 
     ``groups`` are read even if the settings exclude them. ``connect``: also apply each group's older
     generations that the log still has, and read the topics of Connect's worker clusters, which takes
@@ -207,7 +207,7 @@ class ClusterLooks:
             raise first_contact.unreachable(self._settings, None) from error
 
     async def _read_offsets(self, progress: Progress) -> None:
-        """Read what came since the last look, up to the log's end as it is now."""
+        """Read the records since the last snapshot, up to the present end of the log."""
         limit = asyncio.timeout(_PATIENCE_SECONDS)
         async with limit, OffsetLog(self._settings, self._partitions) as offset_log:
             await _open(offset_log)
@@ -233,7 +233,7 @@ class ClusterLooks:
 
 
 async def _open(offset_log: OffsetLog) -> None:
-    """Open a log, again while a leader is on the move: a new topic's always is."""
+    """Open a log; retry while a partition's leader changes, as it does on a new topic."""
     while True:
         try:
             await offset_log.open()

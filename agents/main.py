@@ -91,10 +91,13 @@ def pipeline() -> None:
 
 
 for origin, short_help in (
-    ("caughtup.agents.cli.pipeline_tables:compact", "Make few files of many in the history."),
+    (
+        "caughtup.agents.cli.pipeline_tables:compact",
+        "Merge the history's small files into large ones.",
+    ),
     (
         "caughtup.agents.cli.pipeline_tables:convert",
-        "Make Delta Lake tables of the history of 0.1.",
+        "Make Delta Lake tables of the history that 0.1 wrote.",
     ),
     (
         "caughtup.agents.cli.pipeline_jobs:generations",

@@ -33,16 +33,16 @@ class StoreSettings(BaseModel):
     s3_endpoint: str | None = Field(
         default=None,
         description="The address of an S3 that isn't Amazon's, for checkpoints and the history's "
-        "tables. What is not set of an S3 is what AWS_ENDPOINT_URL, AWS_REGION and the like say.",
+        "tables. What is not set here comes from AWS_ENDPOINT_URL, AWS_REGION and the like.",
         examples=["https://s3.example.com:9000"],
     )
     s3_region: str | None = Field(
-        default=None, min_length=1, description="Its region.", examples=["eu-central-1"]
+        default=None, min_length=1, description="The region of that S3.", examples=["eu-central-1"]
     )
     s3_access_key: str | None = Field(
         default=None,
         min_length=1,
-        description="The id of the access key.",
+        description="The id of the access key for that S3.",
         examples=["AKIAEXAMPLE"],
     )
     s3_secret_key_file: Path | None = Field(
@@ -52,7 +52,7 @@ class StoreSettings(BaseModel):
     )
     s3_session_token_file: Path | None = Field(
         default=None,
-        description="A file with the session's token, where the access key is one for a while. It "
+        description="A file with the session token, if the access key is temporary. It "
         "is read again when it changes.",
         examples=["/etc/caughtup/s3.token"],
     )
@@ -174,7 +174,7 @@ class Settings(StoreSettings, WatchingSettings):
         default=1.0, gt=0, description="Seconds between two listings of end offsets."
     )
     reassignments_interval: float = Field(
-        default=2.0, gt=0, description="Seconds between two looks at reassignments."
+        default=2.0, gt=0, description="Seconds between two observations of reassignments."
     )
     reassignment_budget: float | None = Field(
         default=None,

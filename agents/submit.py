@@ -24,7 +24,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         name = (error.name or "").partition(".")[0]
         sys.exit(
-            "caughtup: there is no caughtup here; give spark-submit --py-files caughtup-….whl"
+            "caughtup: Python does not find caughtup: give spark-submit --py-files caughtup-….whl"
             if name == "caughtup"
             else f"caughtup: the driver's Python has no {name}; type: pip install 'caughtup[spark]'"
         )

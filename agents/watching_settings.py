@@ -34,7 +34,7 @@ def _are_patterns(given: tuple[str, ...]) -> tuple[str, ...]:
             re.compile(pattern)
         except re.error as error:
             at = f", at its character {error.pos + 1}" if error.pos is not None else ""
-            raise ValueError(f"entry {number} is no regular expression{at}") from None
+            raise ValueError(f"entry {number} is not a regular expression{at}") from None
         except (RecursionError, OverflowError):
             raise ValueError(
                 f"entry {number} is a regular expression that is nested too deeply"
@@ -104,8 +104,8 @@ class WatchingSettings(BaseModel):
     )
     metrics_granularity: Granularity = Field(
         default="partition",
-        description="For what a group has a series in each metric: each partition, each topic, or "
-        "the group.",
+        description="Whether a group has a series in each metric for each partition, for each "
+        "topic, or one for the group.",
     )
     metrics_group_limit: int | None = Field(
         default=None,
@@ -143,12 +143,12 @@ class WatchingSettings(BaseModel):
         default=10.0,
         ge=1,
         le=20,
-        description="Seconds between two looks at the checkpoints.",
+        description="Seconds between two reads of the checkpoints.",
     )
     spark_checkpoints_commit: bool = Field(
         default=False,
-        description="Commit what they hold to Kafka, too, under those groups: then the history has "
-        "them, and any tool that reads groups. Spark itself never reads it.",
+        description="Also commit the checkpoints' offsets to Kafka under those groups, for the "
+        "history and for any tool that reads groups. Spark itself never reads these commits.",
     )
     legacy_status_values: bool = Field(
         default=False,

@@ -41,14 +41,23 @@ _PERCENT = click.IntRange(0, 100)
 
 
 @click.command(
-    short_help="A generated fleet's history.", epilog=examples("caughtup bench fleet --groups 10")
+    short_help="Generate the history of a fleet of groups.",
+    epilog=examples("caughtup bench fleet --groups 10"),
 )
-@click.option("--groups", type=_POSITIVE, default=1_000, show_default=True, help="How many.")
+@click.option("--groups", type=_POSITIVE, default=1_000, show_default=True, help="How many groups.")
 @click.option(
-    "--partitions", type=_POSITIVE, default=100, show_default=True, help="That each group reads."
+    "--partitions",
+    type=_POSITIVE,
+    default=100,
+    show_default=True,
+    help="Partitions that each group reads.",
 )
 @click.option(
-    "--minutes", type=_POSITIVE, default=60, show_default=True, help="Of simulated time, in all."
+    "--minutes",
+    type=_POSITIVE,
+    default=60,
+    show_default=True,
+    help="The simulated time, in minutes.",
 )
 @click.option(
     "--interval", type=_POSITIVE, default=60, show_default=True, help="Seconds between commits."
@@ -61,48 +70,62 @@ _PERCENT = click.IntRange(0, 100)
     help="How often a member of a group joins or leaves.",
 )
 @click.option(
-    "--streams", type=_PERCENT, default=30, show_default=True, help="Percent that are Streams'."
+    "--streams",
+    type=_PERCENT,
+    default=30,
+    show_default=True,
+    help="The percentage of groups that are Kafka Streams applications.",
 )
 @click.option(
-    "--deleted", type=_PERCENT, default=5, show_default=True, help="Percent that are deleted."
+    "--deleted",
+    type=_PERCENT,
+    default=5,
+    show_default=True,
+    help="The percentage of groups that are deleted.",
 )
 @click.option(
     "--makes",
     type=_POSITIVE,
     default=50,
     show_default=True,
-    help="How many different groups there are among them; the others repeat those.",
+    help="How many of the groups are different; the others repeat them.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="The same gives the same.")
+@click.option(
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="The seed; the same seed gives the same fleet.",
+)
 @click.option(
     "--by",
     "way",
     type=click.Choice(["codecs", "protocol"]),
     default="codecs",
     show_default=True,
-    help="Who writes: our encoders, or the broker, of members that speak the group protocol.",
+    help="Who writes the records: our encoders, or a broker on behalf of members that speak the group protocol.",
 )
 @click.option(
     "--output",
     "directory",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Keep the raw records here as Parquet; by codecs no broker is started then.",
+    help="Keep the raw records here as Parquet; with --by codecs, no broker is started then.",
 )
 @click.option(
     "--looks",
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="Seconds between samples of end offsets, which a broker gets by codecs; 0 for none.",
+    help="Seconds between samples of end offsets, which a broker gets with --by codecs; 0 for none.",
 )
-@click.option("--hold", is_flag=True, help="Keep the broker until Ctrl-C, and say where it is.")
+@click.option("--hold", is_flag=True, help="Keep the broker until Ctrl-C, and print its address.")
 @format_option
 def fleet(way: str, directory: Path | None, hold: bool, output: str, **options: int) -> None:
     """Generate the history of a fleet of consumer groups: commits, generations, deletions.
 
-    Everything in it is called generated. What a broker has is read back and decoded, and the
-    figures are of that; of files they are of what was written.
+    All figures are labelled as generated. Records on a broker are read back and decoded, and the
+    figures describe those; for files the figures describe what was written.
     """
     try:
         from caughtup.demo.fleet.timeline import FleetSettings
@@ -120,13 +143,13 @@ def fleet(way: str, directory: Path | None, hold: bool, output: str, **options: 
         seed=options["seed"],
     )
     if settings.interval_ms > settings.span_ms:
-        raise UserError("--interval is longer than all of --minutes: nothing would be committed")
+        raise UserError("--interval is longer than --minutes: no group would commit")
     if way == "protocol" and settings.groups > _MOST_BY_PROTOCOL:
         raise UserError(f"--by protocol plays {_MOST_BY_PROTOCOL:,} groups at most")
     if options["looks"] and (way == "protocol" or directory is not None):
-        raise UserError("--looks: only a broker that is written to by codecs gets them")
+        raise UserError("--looks needs --by codecs without --output")
     if hold and way == "codecs" and directory is not None:
-        raise UserError("--hold: there is no broker with --output by codecs")
+        raise UserError("--hold: with --output and --by codecs there is no broker")
     try:
         figures = _figures(settings, way, directory, hold, options["looks"] * 1000)
     except ImportError as error:

@@ -35,7 +35,7 @@ def _even(_context: click.Context, _option: click.Parameter, tasks: int) -> int:
 
 
 @click.command(
-    short_help="An application grows, with the follower and without.",
+    short_help="Grow an application with the follower and without it.",
     epilog=examples("caughtup bench follow"),
 )
 @click.option(
@@ -58,19 +58,18 @@ def _even(_context: click.Context, _option: click.Parameter, tasks: int) -> int:
     type=click.FloatRange(min=1),
     default=500,
     show_default=True,
-    help="Records a second that are produced meanwhile.",
+    help="Records a second that are produced during the run.",
 )
 @format_option
 def follow(tasks: int, records: int, rate: float, output: str) -> None:
     """Start a fourth instance of an application under load, and wait until it has its share.
 
-    Twice, each time a real application of three instances with state, on an embedded cluster of
-    two brokers with the service beside it: once it follows the service's recommendations, once
-    Kafka's own assignor decides. max.warmup.replicas is 2, probing.rebalance.interval.ms its least,
-    a minute.
-    The exit status is 1 if the application that follows builds more copies than were recommended
-    when the fourth instance joined, hands a task over cold, or did what exact mode can't account
-    for.
+    The benchmark runs a real application of three instances with state twice, on an embedded
+    cluster of two brokers with the service beside it: once the application follows the service's
+    recommendations, once Kafka's own assignor decides. max.warmup.replicas is 2, and
+    probing.rebalance.interval.ms has its least value, a minute. The exit status is 1 if the
+    application that follows builds more copies than were recommended when the fourth instance
+    joined, hands a task over cold, or makes a decision that exact mode does not reproduce.
     """
     figures = []
     try:
@@ -113,7 +112,7 @@ def broken_promises(figure: Mapping[str, Any]) -> Iterator[str]:
     if figure["cold_hand_overs"]:
         yield "no cold hand-over"
     if figure["uncommitted"]:
-        yield "every task goes on"
+        yield "every task continues"
     if figure["exact"]["mismatch"]:
         yield "no mismatch"
 
@@ -155,7 +154,10 @@ _ROWS = (
     ("generations until then", lambda figure: str(figure["generations"])),
     ("copies built", lambda figure: str(figure["copies_built"])),
     ("copies recommended at the join", lambda figure: str(figure["copies_recommended"])),
-    ("copies by Kafka's own, foretold at the join", lambda figure: str(figure["copies_kafka"])),
+    (
+        "copies by Kafka's assignor, foretold at the join",
+        lambda figure: str(figure["copies_kafka"]),
+    ),
     ("seconds that a copy takes, median", _copy_seconds),
     ("tasks handed over cold", lambda figure: str(figure["cold_hand_overs"])),
     (
@@ -191,5 +193,5 @@ def _grow(
             with Progress().task("Tasks of the fourth instance", tasks // 4) as advance:
                 started_ms, balanced_ms = stage.grow(_SECONDS_PER_TASK * tasks, advance)
             figure = measure_growth(stage, calm_ms, started_ms, balanced_ms)
-        console.print(f"{by}: shared out after {figure['seconds']:,.0f} s")
+        console.print(f"{by}: balanced after {figure['seconds']:,.0f} s")
     return figure

@@ -28,18 +28,22 @@ _VISIBLE_SECONDS = 30.0
 
 
 @click.command(
-    short_help="From a commit to /metrics.",
+    short_help="Measure the time from a commit to /metrics.",
     epilog=examples("caughtup bench freshness --commits 50"),
 )
 @click.option(
-    "--commits", type=click.IntRange(min=1), default=200, show_default=True, help="How many."
+    "--commits",
+    type=click.IntRange(min=1),
+    default=200,
+    show_default=True,
+    help="How many commits.",
 )
 @click.option(
     "--interval",
     type=click.FloatRange(min=0),
     default=0.1,
     show_default=True,
-    help="Seconds to wait between one that was seen and the next.",
+    help="Seconds to wait after a commit was seen before the next one.",
 )
 @format_option
 def freshness(commits: int, interval: float, output: str) -> None:

@@ -49,7 +49,7 @@ _MEGABYTE = 1 << 20
 
 
 @click.command(
-    short_help="The rate of the history job on Spark.",
+    short_help="Measure the rate of the history job on Spark.",
     epilog=examples("caughtup bench history --records 1000000"),
 )
 @click.option(
@@ -66,12 +66,12 @@ _MEGABYTE = 1 << 20
     type=click.Choice(_KINDS),
     default="compacted",
     show_default=True,
-    help="What the log is like, as for `caughtup bench offsets`.",
+    help="The contents of the log, as for `caughtup bench offsets`.",
 )
 @click.option(
     "--groups",
     type=click.IntRange(min=1),
-    help=f"How many groups commit.  [default: {_GROUPS}; where each key comes once, as many as it takes]",
+    help=f"How many groups commit.  [default: {_GROUPS}; where each key occurs once, as many as are needed]",
 )
 @partitions_option
 @threads_option
@@ -86,10 +86,11 @@ def history(
 ) -> None:
     """Measure how many commits a second the history takes, from a log to its tables.
 
-    Writes generated offset commits to an embedded broker, and a look at each partition's log end.
-    Spark reads the commits, with its Kafka source and to nowhere; then the history job takes both
-    from a new checkpoint, with every commit in two tables, commits and lag. Both ran for a while
-    before, so that Java has compiled them; the load before is in the figures, too.
+    Writes generated offset commits and each partition's log end to an embedded broker. First Spark
+    reads the commits with its Kafka source and discards them; then the history job reads both from
+    a new checkpoint, and writes every commit to two tables, commits and lag. Both jobs have run
+    for a while before, so that Java has compiled them; the figures include the machine's load just
+    before.
     """
     try:
         from caughtup.demo.fleet.offset_logs import Shape

@@ -63,28 +63,32 @@ class Load(NamedTuple):
 
 
 @click.command(
-    short_help="Commits as they come, among many group-partitions.",
+    short_help="Measure the work on live commits, among many group-partitions.",
     epilog=examples("caughtup bench live --groups 1000"),
 )
-@click.option("--groups", type=_positive, default=10_000, show_default=True, help="How many.")
+@click.option(
+    "--groups", type=_positive, default=10_000, show_default=True, help="How many groups."
+)
 @partitions_option
 @click.option(
     "--active", type=_positive, default=50_000, show_default=True, help="Group-partitions."
 )
 @click.option(
-    "--commits", type=_positive, default=5_000, show_default=True, help="So many a second."
+    "--commits", type=_positive, default=5_000, show_default=True, help="Commits a second."
 )
-@click.option("--seconds", type=_positive, default=60, show_default=True, help="For how long.")
+@click.option(
+    "--seconds", type=_positive, default=60, show_default=True, help="How long to commit."
+)
 @format_option
 def live(
     groups: int, partitions: int, active: int, commits: int, seconds: int, output: str
 ) -> None:
-    """Measure what commits cost the service as they come, among many that are at rest.
+    """Measure what live commits cost the service, beside many group-partitions at rest.
 
-    Of ten topics of an embedded broker, whose partitions' log ends are listed meanwhile. The
-    service runs in this process; another writes the commits. An age is the time from a commit's
-    sending until the service's figures have it. A turn is one callback of the event loop, in CPU
-    time of its own thread.
+    The commits are on ten topics of an embedded broker, whose partitions' log ends are listed
+    meanwhile. The service runs in this process; another process writes the commits. An age is the
+    time from sending a commit until the service's figures have it. A turn is one callback of the
+    event loop, in CPU time of its own thread.
     """
     try:
         from caughtup.demo.cluster.cluster import EmbeddedCluster
@@ -105,7 +109,7 @@ def live(
     title = f"{commits:,} commits/s, {load.active:,} of {groups * partitions:,} group-partitions"
     table = Table("", "", title=title)
     table.add_row("share of a core", f"{figures['cores']:.3f}")
-    table.add_row("… before there were any", f"{figures['cores_at_rest']:.3f}")
+    table.add_row("… before the first commit", f"{figures['cores_at_rest']:.3f}")
     table.add_row("longest turn of the loop", f"{1000 * figures['longest_seconds']:.1f} ms")
     for name in ("median", "p99", "max"):
         table.add_row(f"age, {name}", f"{1000 * figures[f'age_{name}_seconds']:.1f} ms")

@@ -16,30 +16,39 @@ def bench() -> None:
 
 
 for origin, short_help in (
-    ("caughtup.bench.assign.command:assign", "Decisions beside the published jar's."),
+    (
+        "caughtup.bench.assign.command:assign",
+        "Compare the speed of decisions with the published jar's.",
+    ),
     (
         "caughtup.bench.stalls:churn",
-        "Healthy reassignments for half an hour: false alarms, and ETAs.",
+        "Watch healthy reassignments for half an hour: false alarms, and ETAs.",
     ),
     (
         "caughtup.bench.door.command:door",
-        "What others get while the web port is abused.",
+        "Measure what other clients get while the web port is abused.",
     ),
-    ("caughtup.bench.fleet:fleet", "A generated fleet's history."),
-    ("caughtup.bench.follow:follow", "An application grows, with the follower and without."),
-    ("caughtup.bench.freshness:freshness", "From a commit to /metrics."),
-    ("caughtup.bench.history:history", "The rate of the history job on Spark."),
-    ("caughtup.bench.live:live", "Commits as they come, among many group-partitions."),
-    ("caughtup.bench.loop.command:loop", "What a large group costs the event loop."),
+    ("caughtup.bench.fleet:fleet", "Generate the history of a fleet of groups."),
+    ("caughtup.bench.follow:follow", "Grow an application with the follower and without it."),
+    ("caughtup.bench.freshness:freshness", "Measure the time from a commit to /metrics."),
+    ("caughtup.bench.history:history", "Measure the rate of the history job on Spark."),
+    ("caughtup.bench.live:live", "Measure the work on live commits, among many group-partitions."),
+    ("caughtup.bench.loop.command:loop", "Measure what a large group costs the event loop."),
     (
         "caughtup.bench.movement.command:movement",
-        "Copies and rounds until a changed group is balanced.",
+        "Count copies and rounds until a changed group is balanced.",
     ),
-    ("caughtup.bench.offsets.command:offsets", "The rate of reading __consumer_offsets."),
-    ("caughtup.bench.reassignments:reassignments", "Looks at many partitions that are reassigned."),
-    ("caughtup.bench.replay.command:replay", "A fleet replayed on one processor and on two."),
-    ("caughtup.bench.restart:restart", "From an end or a SIGKILL to ready again."),
-    ("caughtup.bench.scrape:scrape", "/metrics of many group-partitions."),
-    ("caughtup.bench.stalls:stalls", "What is said of reassignments that fail, and how soon."),
+    ("caughtup.bench.offsets.command:offsets", "Measure the rate of reading __consumer_offsets."),
+    (
+        "caughtup.bench.reassignments:reassignments",
+        "Measure observations of many partitions that are reassigned.",
+    ),
+    ("caughtup.bench.replay.command:replay", "Replay a fleet on one processor and on two."),
+    ("caughtup.bench.restart:restart", "Measure the time from a stop or a SIGKILL to ready again."),
+    ("caughtup.bench.scrape:scrape", "Measure /metrics with many group-partitions."),
+    (
+        "caughtup.bench.stalls:stalls",
+        "Show the verdicts on reassignments that fail, and how soon they come.",
+    ),
 ):
     bench.add_command(LazyCommand(origin, short_help))

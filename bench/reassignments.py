@@ -45,7 +45,7 @@ _BROKERS = {"log.index.size.max.bytes": "4096"}
 
 
 @click.command(
-    short_help="Looks at many partitions that are reassigned.",
+    short_help="Measure observations of many partitions that are reassigned.",
     epilog=examples("caughtup bench reassignments --partitions 1000"),
 )
 @click.option(
@@ -53,17 +53,17 @@ _BROKERS = {"log.index.size.max.bytes": "4096"}
     type=click.IntRange(min=1),
     default=5_000,
     show_default=True,
-    help="How many are reassigned.",
+    help="How many partitions are reassigned.",
 )
 @click.option(
-    "--rounds", type=click.IntRange(min=1), default=10, show_default=True, help="How many looks."
+    "--rounds", type=click.IntRange(min=1), default=10, show_default=True, help="How many rounds."
 )
 @format_option
 def reassignments(partitions: int, rounds: int, output: str) -> None:
     """Measure rounds of observations of reassigned partitions to a broker that is dead.
 
-    Each round is paired with the bare requests for what is reassigned and for the replicas' log
-    ends, whose answers aren't even decoded: the time that the brokers take for these alone.
+    Each round is paired with the bare requests for reassignments and for the replicas' log ends,
+    whose answers are not decoded: these show the time that the brokers alone take.
     """
     try:
         with _cluster(partitions) as cluster:

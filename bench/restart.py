@@ -75,16 +75,22 @@ class _ServiceProcess:
 
 
 @click.command(
-    short_help="From an end or a SIGKILL to ready again.",
+    short_help="Measure the time from a stop or a SIGKILL to ready again.",
     epilog=examples("caughtup bench restart --times 3"),
 )
-@click.option("--times", type=click.IntRange(min=1), default=10, show_default=True, help="Each.")
+@click.option(
+    "--times",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="How often each case is measured.",
+)
 @format_option
 def restart(times: int, output: str) -> None:
     """Measure how long it takes until an instance is ready, alone and in place of another.
 
-    On an embedded broker with next to nothing in __consumer_offsets; reading a long one comes on
-    top. Brokers let an empty group wait 3 s for more members, which is their default.
+    The embedded broker has next to nothing in __consumer_offsets; reading a long log takes
+    additional time. By default, brokers let an empty group wait 3 s for more members.
     """
     try:
         from caughtup.demo.cluster.cluster import EmbeddedCluster
@@ -120,7 +126,7 @@ def _round(cluster: EmbeddedCluster) -> dict[str, float]:
 
     began = time.monotonic()
     first.launch()
-    measured("started, none there", first, began)
+    measured("started, no other instance", first, began)
     began = time.monotonic()
     first.process.kill()
     first.launch()

@@ -41,13 +41,13 @@ _READ_SECONDS = 300.0
 
 
 @click.command(
-    short_help="/metrics of many group-partitions.",
+    short_help="Measure /metrics with many group-partitions.",
     epilog=examples("caughtup bench scrape --groups 100"),
 )
 @groups_option
 @partitions_option
 @click.option(
-    "--scrapes", type=click.IntRange(min=1), default=5, show_default=True, help="How many."
+    "--scrapes", type=click.IntRange(min=1), default=5, show_default=True, help="How many scrapes."
 )
 @click.option(
     "--granularity",
@@ -62,7 +62,8 @@ def scrape(groups: int, partitions: int, scrapes: int, granularity: str, output:
 
     Every group has commits on every partition of one topic of an embedded broker and lags on all
     of them. Meanwhile another process asks for /ready again and again over one connection: the
-    longest that an answer takes is about the longest that the service's event loop was held up.
+    longest time to an answer is about the longest time for which the service's event loop was
+    blocked.
     """
     try:
         from caughtup.demo.cluster.load import produce
@@ -105,7 +106,7 @@ def scrape(groups: int, partitions: int, scrapes: int, granularity: str, output:
 def _rows(how: str, figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield f"{how}: median scrape", f"{figures['median_seconds']:.2f} s"
     yield f"{how}: slowest scrape", f"{figures['max_seconds']:.2f} s"
-    yield f"{how}: the service's CPU time, all it does", f"{figures['cpu_seconds']:.2f} s"
+    yield f"{how}: the service's whole CPU time", f"{figures['cpu_seconds']:.2f} s"
     yield f"{how}: body", f"{figures['body_bytes'] / _MEGABYTE:.1f} MB"
     yield f"{how}: longest wait for /ready", _wait(figures)
 

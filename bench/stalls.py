@@ -34,17 +34,17 @@ _ALLOWED_SECONDS = 3.0
 
 
 @click.command(
-    short_help="What is said of reassignments that fail, and how soon.",
+    short_help="Show the verdicts on reassignments that fail, and how soon they come.",
     epilog=examples("caughtup bench stalls --act healthy"),
 )
-@click.option("--act", "acts", multiple=True, help="Only this act; may be given again.")
+@click.option("--act", "acts", multiple=True, help="Only this act. May be repeated.")
 @format_option
 def stalls(acts: tuple[str, ...], output: str) -> None:
     """Stage reassignments of every kind on six real brokers, and note what the service says.
 
-    Healthy ones, throttled and starved ones, targets, leaders and controllers that die mid-copy,
-    reassignments that are cancelled. The exit status is 1 if a verdict that is due isn't given,
-    or an alarm is that isn't.
+    Some are healthy, throttled or starved; in others a target, leader or controller dies during
+    the copy; others are cancelled. The exit status is 1 if a due verdict is missing, or if there
+    is a false alarm.
     """
     reassignments: list[StagedReassignment] = []
     with _six_nodes() as stage:
@@ -59,7 +59,7 @@ def stalls(acts: tuple[str, ...], output: str) -> None:
 
 
 @click.command(
-    short_help="Healthy reassignments for half an hour: false alarms, and ETAs.",
+    short_help="Watch healthy reassignments for half an hour: false alarms, and ETAs.",
     epilog=examples("caughtup bench churn --minutes 5"),
 )
 @click.option(
@@ -69,20 +69,24 @@ def stalls(acts: tuple[str, ...], output: str) -> None:
     show_default=True,
     help="How long partitions are reassigned.",
 )
-@click.option("--seed", type=int, help="Of the reassignments; a random one is printed.")
+@click.option(
+    "--seed",
+    type=int,
+    help="The seed of the reassignments; without it, a random one is used and printed.",
+)
 @click.option(
     "--at-once",
     type=click.IntRange(min=1),
     default=3,
     show_default=True,
-    help="How many at a time, at most.",
+    help="The most reassignments at a time.",
 )
 @click.option(
     "--throttled-megabytes",
     type=click.IntRange(min=1),
     default=60,
     show_default=True,
-    help="Of a partition whose copying is throttled, to 3 MB/s.",
+    help="The size in megabytes of a partition whose copying is throttled to 3 MB/s.",
 )
 @format_option
 def churn(
@@ -90,7 +94,7 @@ def churn(
 ) -> None:
     """Reassign random partitions to random brokers of six, under load, throttled and not.
 
-    The exit status is 1 if any of them is given an alarming verdict.
+    The exit status is 1 if any reassignment gets an alarming verdict.
     """
     seed = random.SystemRandom().randrange(1 << 32) if seed is None else seed
     with _six_nodes() as stage:
@@ -237,8 +241,8 @@ def churn_table(figures: Mapping[str, Any]) -> Table:
     alarms = ", ".join(f"{count} {name}" for name, count in figures["alarms"].items())
     table = Table(
         title=f"{figures['minutes']:g} minutes of healthy reassignments, seed {figures['seed']}",
-        caption=f"False alarms: {alarms or 'none'}. ETAs are those told from half-way on; within a "
-        f"quarter of what was left, or {_ALLOWED_SECONDS:g} s. Alone: while it was the only one.",
+        caption=f"False alarms: {alarms or 'none'}. ETAs are those shown from half-way on; right "
+        f"means within a quarter of the time left, or {_ALLOWED_SECONDS:g} s. Alone: while it was the only one.",
     )
     names = (
         *("moves", "seen", "seconds_median", "etas", "eta_within_quarter"),

@@ -58,14 +58,14 @@ if TYPE_CHECKING:
     type=click.IntRange(0, 65535),
     default=8080,
     show_default=True,
-    help="Where the page is; 0 for any free port.",
+    help="The port of the page; 0 for any free port.",
 )
 @format_option
 def demo(scripted: bool, story: str, max_delay: int, web_port: int, output: str) -> None:
     """Watch caughtup at work on an embedded Kafka cluster, on this machine, until Ctrl-C.
 
-    The story is told in the terminal: what is done, what to open, what to type. With --scripted it
-    ends by itself, and exits 0 only if caughtup saw everything that was done. So does the Connect
+    The terminal says what the demo does, what to open and what to type. With --scripted the demo
+    ends by itself, and exits 0 only if caughtup saw everything that it did. So does the Connect
     story, which plays six cases on three workers and ends.
 
     Only a checkout has this command: a wheel is made without the demo.
@@ -91,7 +91,7 @@ def demo(scripted: bool, story: str, max_delay: int, web_port: int, output: str)
     except CaughtupError as error:
         raise UserError(error.message) from None
     except _Ended as ended:
-        console.print("The demo ended every process and removed its files.")
+        console.print("The demo ended all its processes and removed its files.")
         if scripted or story == "connect":
             sys.exit(ended.code)
 

@@ -74,6 +74,6 @@ def decode_end_offsets(records: Iterable[KafkaRecord]) -> Iterator[EndOffsetEven
                 readable_end_offset=ends.readable_end_offset,
             )
         if not 0 <= event.time_ms <= LATEST_MS:
-            yield Undecodable(record, f"bad_time: {event.time_ms} ms is no time since 1970")
+            yield Undecodable(record, f"bad_time: {event.time_ms} ms is not a time since 1970")
         else:
             yield event

@@ -151,7 +151,7 @@ class CheckpointLooks:
                     raise unlisted
                 taken = found.queries.get(group)
                 if taken is not None and taken[0] != shown:
-                    message = f"{group} is what {taken[0]} is called: name it, NAME={shown}"
+                    message = f"the name {group} is taken by {taken[0]}: give this one another name, NAME={shown}"
                     raise RefusedError("name_taken", message)
                 look = read_query(store, path, known.get(group), now_ms)
                 if look is not None:

@@ -32,7 +32,7 @@ _PAUSE_SECONDS = 0.008
 class CheckpointReader(Service):
     """Reads the checkpoints that the settings name.
 
-    A store that never answers blocks only this service: all queries get old then.
+    A store that never answers blocks only this service; the figures of all queries then get old.
     """
 
     logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service

@@ -41,9 +41,9 @@ _PIECE = 1024 * 1024
 def assign(repeats: int | None) -> None:
     """Decide assignments: scenarios as JSON lines in, decisions as JSON lines out.
 
-    A scenario is of one of Kafka Streams' assignors, or has the rounds of a Connect group. One
-    that cannot be decided gives an error on its line, as do an empty line and one
-    longer than 64 MiB; the next line is served all the same, and the exit status is then 1.
+    A scenario is of one of Kafka Streams' assignors, or has the rounds of a Connect group. A
+    scenario that cannot be decided gives an error on its line, as do an empty line and a line
+    longer than 64 MiB; the command continues with the next line, and its exit status is then 1.
     """
     gc.freeze()  # imported modules stay: keeps garbage collections short
     failed = False
@@ -119,7 +119,7 @@ def _printable(name: str) -> str | None:
 
 
 def _lines(stream: BinaryIO) -> Iterator[bytes | None]:
-    """Yield each line, None for one that is too long, which is skipped in pieces."""
+    """Yield each line; None for a line that is too long, which is skipped in pieces."""
     while piece := stream.readline(_PIECE):
         pieces, length = [piece], len(piece)
         while not piece.endswith(b"\n") and (piece := stream.readline(_PIECE)):

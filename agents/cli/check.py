@@ -125,7 +125,7 @@ def _checkpoints(settings: Settings) -> Iterator[Finding]:
     for path, problem in sorted(found.problems.items()):
         yield Finding(f"checkpoint {path}", False, f"{problem.reason}: {problem.message}")
     if found.queries or not found.problems:
-        read = ", ".join(sorted(found.queries)) or "no query that reads Kafka yet"
+        read = ", ".join(sorted(found.queries)) or "no checkpoint of a query that reads Kafka yet"
         yield Finding("spark_checkpoints", True, read)
 
 
@@ -142,7 +142,7 @@ def _topic_problems(admin: AdminClient, settings: Settings) -> Iterator[Finding]
             yield Finding(f"{problem} of {topic}", False, why)
     if not any(found.values()):
         hidden = described.hidden or None in found.values()
-        visible = "configured as they have to be" if found else "not there yet"
+        visible = "their configs are right" if found else "they do not exist yet"
         yield Finding("own topics", True, _HIDDEN if hidden else visible)
 
 
@@ -186,7 +186,7 @@ def _granted(admin: AdminClient, settings: Settings, wanted: Requirement, absent
     if absent:
         if (problem := creation_problem(admin, settings, wanted.name)) is not None:
             raise UserError(problem)
-        return "not there yet: `caughtup run` creates it"
+        return "it does not exist yet: `caughtup run` creates it"
     return f"{operations} allowed"
 
 

@@ -100,9 +100,9 @@ def configs(
     application itself writes), learned (from decisions of its leaders) or assumed (Kafka's
     default).
 
-    A GROUP can be a pattern such as 'orders-*'. One look at a cluster teaches little; a service
-    learns from every generation and writes what it knows to a topic, from which this command reads
-    it. --service asks the service itself, which needs no permission to read that topic.
+    A GROUP can be a pattern such as 'orders-*'. A single look at a cluster shows one generation; a
+    service learns from every generation and writes what it knows to a topic, which this command
+    reads. --service asks the service itself, which needs no permission to read that topic.
     Exits 3 if no GROUP is a Kafka Streams application whose leader assigns its tasks.
     """
     service = service_of(connection)
@@ -113,7 +113,7 @@ def configs(
     found = matching_groups(by_group, groups)
     for name in groups:
         if not matching_groups(found, [name]):
-            why = "is no Kafka Streams application whose leader assigns its tasks"
+            why = "is not a Kafka Streams application whose leader assigns its tasks"
             click.echo(f"caughtup: {printable(name)} {why}", err=True)
     if not found:
         sys.exit(NOTHING_MATCHED)

@@ -226,7 +226,7 @@ def _print_costs(console: Console, recommended: RecommendationRecord) -> None:
         ("probing rebalances", [cost.rebalances for cost in costs]),
     ):
         table.add_row(label, *map(_number, costs, numbers))
-    table.add_row("time, an interval each", *(duration(cost.seconds) for cost in costs))
+    table.add_row("time at one probing interval each", *(duration(cost.seconds) for cost in costs))
     console.print(table)
 
 
@@ -244,8 +244,8 @@ def _print_task(
     task: str,
 ) -> None:
     """Print the copies of one task, and its movements in both plans."""
-    table = Table("client", "has it as", title=f"Task {task}", title_justify="left")
-    table.add_column("at the rebalance it")
+    table = Table("client", "role", title=f"Task {task}", title_justify="left")
+    table.add_column("at the rebalance")
     table.add_column("lag now", justify="right")
     table.add_column("known from")
     held = {copy.process: copy for copy in copies if str(copy.task) == task}

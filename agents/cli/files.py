@@ -28,10 +28,10 @@ _NO_JAR = f"{JAR} is not in this installation: `make wheel` makes one that has i
     "directory",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Where to write them; made if it isn't there.",
+    help="Where to write them; created if it does not exist.",
 )
 @click.option("--list", "listing", is_flag=True, help="Print their names, and write nothing.")
-@click.option("--force", is_flag=True, help="Overwrite files that are there and differ.")
+@click.option("--force", is_flag=True, help="Overwrite existing files whose content differs.")
 def files(patterns: tuple[str, ...], directory: Path | None, listing: bool, force: bool) -> None:
     """Write the files of this installation into a directory, and print their names.
 
@@ -99,7 +99,7 @@ def _write_all(chosen: Mapping[str, Path], directory: Path, force: bool) -> None
         if (differing := sorted(existing - same)) and not force:
             more = f" and {len(differing) - 1} more" if len(differing) > 1 else ""
             raise UserError(
-                f"{differing[0]}{more}: there already, with another content; nothing was written; "
+                f"{differing[0]}{more}: exists already with other content; nothing was written; "
                 "--force overwrites"
             )
         for path, content in contents.items():

@@ -95,9 +95,11 @@ def watch_options(seconds: float) -> Callable[[Command], Command]:
             default=seconds,
             show_default=True,
             metavar="SECONDS",
-            help="How long --watch waits between two looks.",
+            help="Seconds between two updates of --watch.",
         )
-        watch = click.option("--watch", is_flag=True, help="Look again and again until Ctrl-C.")
+        watch = click.option(
+            "--watch", is_flag=True, help="Update the output again and again until Ctrl-C."
+        )
         return watch(every(command))
 
     return add
@@ -130,7 +132,7 @@ def loaded_from(
     for name in filter(is_secret, properties):
         variable = f"CAUGHTUP_KAFKA_{name.upper().replace('.', '_')}"
         _warn(
-            f"{name} on the command line is seen by everybody on this machine: "
+            f"{name} on the command line is visible to every user of this machine: "
             f"put it into the settings file, or into {variable}"
         )
     for unsafe in exposures(loaded.settings.kafka):
@@ -158,19 +160,19 @@ def service_options(command: Command) -> Command:
             "--service-ca",
             type=click.Path(path_type=Path, dir_okay=False),
             metavar="FILE",
-            help="Who signs the service's certificate (PEM). [default: whom this system trusts]",
+            help="The authority that signs the service's certificate (PEM). [default: the authorities that this system trusts]",
         ),
         click.option(
             "--token-file",
             type=click.Path(path_type=Path, dir_okay=False),
             metavar="FILE",
-            help="The token that the service wants: a file with what its web_token_file has.",
+            help="A file with the service's token, the one in its web_token_file.",
         ),
         click.option(
             "--service",
             metavar="URL",
-            help="Ask the service that runs there, such as http://127.0.0.1:8080, and not the "
-            "cluster: it knows the past, one look does not.",
+            help="Ask the service at this address, such as http://127.0.0.1:8080, instead of the "
+            "cluster: it has observed the past, a single look at the cluster has not.",
         ),
     ):
         command = option(command)

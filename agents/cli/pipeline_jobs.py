@@ -156,7 +156,7 @@ def _text(value: str | int | bool) -> str:
     "--upkeep/--no-upkeep",
     default=True,
     show_default=True,
-    help="Once a day, make few files of many, and remove those that no version needs.",
+    help="Once a day, merge small files into large ones, and remove files that no version needs.",
 )
 @click.option("--once", is_flag=True, help="Write what there is, and exit.")
 def history(
@@ -172,9 +172,10 @@ def history(
 ) -> None:
     """Write what happens on the cluster to tables in Delta Lake, until it is stopped.
 
-    Every commit, look at end offsets, change of lag, generation of a Kafka Streams group,
-    movement, decision and look at a reassignment; what can't be decoded is in the table
-    quarantine. Started again with the same checkpoint it goes on where it was.
+    The tables have every commit, listing of end offsets, change of lag, generation of a Kafka
+    Streams group, movement, decision and observation of a reassignment; the table quarantine has
+    records that cannot be decoded. Started again with the same checkpoint, the job continues where
+    it stopped.
     """
     settings = settings_of(connection, (KafkaClient.SPARK,))
     set_up_logging(settings.log_level)
@@ -240,9 +241,9 @@ def rates(
 ) -> None:
     """Measure how fast copies restore and changelogs grow, until it is stopped.
 
-    Over 1, 5 and 15 minutes, from the positions that applications report, onto the topic of
-    catch-up rates: the service takes its estimates from there while this runs. Started again with
-    the same checkpoint it goes on where it was.
+    The job computes rates over 1, 5 and 15 minutes from the positions that applications report,
+    and writes them to the topic of catch-up rates, from which the service takes its estimates
+    while the job runs. Started again with the same checkpoint, the job continues where it stopped.
     """
     settings = settings_of(connection, (KafkaClient.SPARK,))
     set_up_logging(settings.log_level)

@@ -50,7 +50,7 @@ keep_option = click.option(
     "--keep",
     type=Days(),
     metavar="DAYS",
-    help="Leave out rows of days that are longer ago, such as 90d. [default: keep all]",
+    help="Delete rows that are older than this many days, such as 90d. [default: keep all]",
 )
 
 
@@ -58,7 +58,7 @@ _MEGABYTE = 1_000_000
 
 
 @click.command(
-    short_help="Make few files of many in the history.",
+    short_help="Merge the history's small files into large ones.",
     epilog=examples("caughtup pipeline compact --output file:///data/history --dry-run"),
 )
 @click.option("--output", required=True, metavar="URI", help="The history's directory.")
@@ -116,10 +116,10 @@ def compact(
     master: str | None,
     form: str,
 ) -> None:
-    """Make few files of the many that `history` has written, and remove what no version needs.
+    """Merge the history's small files into large ones, and remove files that no version needs.
 
-    `history` does it once a day by itself, unless it is told not to. Whoever reads or writes
-    meanwhile goes on, and no row is missing or there twice at any time.
+    `history` does it once a day by itself, unless it runs with --no-upkeep. Readers and writers
+    can go on meanwhile, and no row is missing or doubled at any time.
     """
     set_up_logging("INFO")
     try:
@@ -182,7 +182,7 @@ def _table(tables: Sequence[TableUpkeep], dry_run: bool) -> Table:
 
 
 @click.command(
-    short_help="Make Delta Lake tables of the history of 0.1.",
+    short_help="Make Delta Lake tables of the history that 0.1 wrote.",
     epilog=examples(
         "caughtup pipeline convert --output file:///data/history --checkpoint file:///data/checkpoint"
     ),
@@ -191,10 +191,10 @@ def _table(tables: Sequence[TableUpkeep], dry_run: bool) -> Table:
 @click.option("--checkpoint", required=True, metavar="URI", help="The checkpoint of 0.1.")
 @config_option
 def convert(output: str, checkpoint: str, config: Path | None) -> None:
-    """Make Delta Lake tables of the folders of caughtup 0.1, in their place.
+    """Make Delta Lake tables of the folders that caughtup 0.1 wrote, in the same place.
 
-    No file is copied or changed: the tables take them in, and `history` goes on from the batch
-    that was the last. Stop the history first; 0.1 refuses to write there afterwards.
+    No file is copied or changed: the tables refer to the existing files, and `history` continues
+    after the last batch. Stop the history first; 0.1 refuses to write there afterwards.
     """
     try:
         from caughtup.pipelines.delta.store import store_of

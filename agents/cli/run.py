@@ -53,8 +53,8 @@ log = logging.getLogger(__name__)
     is_flag=False,
     flag_value="kafka_exporter",
     metavar="EXPORTER,…",
-    help="Serve lag under the names of these, too: kafka_exporter (which is meant without a name), "
-    "kminion, burrow_exporter, kafka_lag_exporter.",
+    help="Serve lag under the metric names of these exporters, too: kafka_exporter (the default "
+    "if none is named), kminion, burrow_exporter, kafka_lag_exporter.",
 )
 def run(
     web_host: str | None,
@@ -100,7 +100,7 @@ def prepare(settings: Settings) -> ClusterState:
 
 
 def require_permissions(admin: AdminClient, settings: Settings) -> None:
-    """Raise UserError for what is refused: clients would ask for it for ever."""
+    """Raise UserError for a missing permission: clients would retry the request for ever."""
     for wanted in requirements(settings):
         try:
             refused = missing(admin, settings, wanted)

@@ -24,7 +24,7 @@ from caughtup.models.shown.connect_lines import Line as ConnectLine
 from caughtup.models.shown.lag import Line as LagLine
 from caughtup.models.what_if.safety import Safety
 
-_BESIDE = "without --service the cluster itself is asked"
+_BESIDE = "without --service, caughtup asks the cluster itself"
 
 
 def unreachable(url: str, error: Exception, tls: bool) -> str:
@@ -33,20 +33,20 @@ def unreachable(url: str, error: Exception, tls: bool) -> str:
         case ConnectionRefusedError():
             return f"nothing listens at {url}: does the service run there (web_host, web_port)?"
         case socket.gaierror():
-            return f"{url}: no such host; is its name right?"
+            return f"{url}: no such host; check its name"
         case TimeoutError():
-            return f"{url} doesn't answer: is the address right, and nothing in between?"
+            return f"{url} doesn't answer: check the address, and proxies and firewalls on the way"
         case ssl.SSLCertVerificationError():
             why = error.verify_message
-            return (
-                f"the certificate of {url} isn't trusted ({why}): --service-ca names who signs it"
-            )
+            return f"the certificate of {url} isn't trusted ({why}): name the file of the authority that signs it with --service-ca"
         case ssl.SSLError():
-            return f"{url} speaks no TLS: try http://"
+            return f"{url} does not speak TLS: try http://"
         case ConnectionResetError() | HTTPException() if not tls:
-            return f"{url} breaks off: if it speaks TLS (web_tls_certificate), say https://"
+            return (
+                f"{url} closes the connection: if it speaks TLS (web_tls_certificate), use https://"
+            )
         case HTTPException() | ConnectionError():
-            return f"{url} broke off its answer: its log says why; {_BESIDE}"
+            return f"{url} ended its answer early: its log says why; {_BESIDE}"
     return f"cannot ask {url}: {getattr(error, 'strerror', None) or error}"
 
 
@@ -54,18 +54,20 @@ def refusal(url: str, status: int, body: str, token_file: Path | None) -> str:
     """Return the meaning of an answer other than 200, and what to do."""
     match status:
         case 401 if token_file is None:
-            return f"{url} wants its token: --token-file FILE, with what its web_token_file has"
+            return f"{url} requires its token: give --token-file FILE with the token of its web_token_file"
         case 401:
-            return f"{url} doesn't take the token in {token_file}: its web_token_file has another"
+            return f"{url} refuses the token in {token_file}: its web_token_file has another one"
         case 421:
             name = urlsplit(url).hostname
-            return f"{url} isn't asked by that name: add {name} to its web_allowed_hosts, or use its address"
+            return f"{url} refuses requests to the host {name}: add {name} to its web_allowed_hosts, or use the IP address"
         case 404:
-            return f"{url} has no such answer: no caughtup service, or an older one; {_BESIDE}"
+            return f"{url} does not know this request: it is not a caughtup service, or an older release; {_BESIDE}"
         case 301 | 302 | 303 | 307 | 308:
-            return f"{url} redirects, which isn't followed: give the address that it has itself"
+            return (
+                f"{url} redirects, and caughtup follows no redirect: give the service's own address"
+            )
         case 503:
-            return f"{url} has too much to do: {_first(body)}; try again in some seconds"
+            return f"{url} is busy: {_first(body)}; try again in a few seconds"
     return f"{url} answers {status}: {_first(body)}"
 
 
@@ -81,7 +83,7 @@ def not_there(status: int, body: str) -> str | None:
 
 def _first(body: str) -> str:
     lines = body.split("\n")
-    return "".join(c if c.isprintable() else " " for c in lines[0])[:200] or "and nothing else"
+    return "".join(c if c.isprintable() else " " for c in lines[0])[:200] or "without a reason"
 
 
 #: The time-out of each read: a service sends long answers as it makes them.
@@ -114,7 +116,8 @@ class ServiceClient:
         self._token()  # a bad file is reported before any request
         if token_file is not None and self._tls is None and not is_loopback(self._host):
             click.echo(
-                "caughtup: warning: without https:// anybody on the way reads the token", err=True
+                "caughtup: warning: without https:// the token crosses the network unencrypted",
+                err=True,
             )
 
     def state(self) -> WholeView:
@@ -195,7 +198,7 @@ class ServiceClient:
             raise self._no_service() from None
 
     def _no_service(self) -> UserError:
-        wrong = "answers, but not as a caughtup service does: is its port right?"
+        wrong = "answers, but not as a caughtup service does: check the port"
         return UserError(f"{self.url} {wrong}")
 
     def _pieces(self, path: str) -> Iterator[bytes]:

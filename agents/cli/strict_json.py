@@ -40,7 +40,7 @@ def decode(line: bytes) -> Decoded:
     def to_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
         if len(made) < len(pairs):
-            suspicions.append("a key twice")
+            suspicions.append("a key that occurs twice")
         return made
 
     try:

@@ -94,7 +94,7 @@ def read_secret(path: Path) -> str:
     except UnicodeDecodeError:
         raise SecretError("the file is not UTF-8 text") from None
     except (OSError, ValueError) as error:  # ValueError: a null character in the path
-        raise SecretError(getattr(error, "strerror", None) or "it is no path") from None
+        raise SecretError(getattr(error, "strerror", None) or "it is not a path") from None
     if len(text) > _MOST_BYTES:
         raise SecretError("the file is too large for a secret")
     if not text.strip():

@@ -23,7 +23,7 @@ _HAS_TO_BE = {
     "float_type": "a number",
     "int_from_float": "a whole number",
     "int_parsing": "a whole number",
-    "int_parsing_size": "a whole number that is not so large",
+    "int_parsing_size": "a smaller whole number",
     "int_type": "a whole number",
     "literal_error": "{expected}",
     "greater_than": "greater than {gt:g}",
@@ -77,7 +77,7 @@ def _problem(
     elif kind in _HAS_TO_BE:
         wrong = f"it has to be {_HAS_TO_BE[kind].format_map(context)}".replace("'", "")
     else:
-        wrong = "it is not what it has to be"
+        wrong = "the value is not valid"
     return f"setting {name}: {wrong}{given_in(name, origins)}" if name else wrong
 
 

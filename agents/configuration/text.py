@@ -26,7 +26,7 @@ descriptions. Copy it to caughtup.toml and take the # away from what you change.
 Options win over variables, variables over this file: CAUGHTUP_ and the name in upper case
 (CAUGHTUP_WEB_PORT), lists separated by commas; CAUGHTUP_KAFKA and CAUGHTUP_APPLICATIONS are JSON
 and add to the tables here, as CAUGHTUP_KAFKA_SASL_PASSWORD and the like do. `caughtup check
---print-config` prints what comes of it all, and from where.
+--print-config` prints the resulting settings and where each is from.
 """
 _KAFKA = """\
 Every secret may be in a file, which is read again when it changes: put _file behind its name.

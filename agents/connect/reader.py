@@ -70,7 +70,7 @@ class ConnectTopics:
         return self._consumer.poll(seconds)
 
     def read_to_end(self, state: ClusterState, patience_seconds: float) -> None:
-        """Read to the present end, for a command's look. Waits up to ``patience_seconds``."""
+        """Read to the present end, for a command's snapshot. Waits up to ``patience_seconds``."""
         state.connect.unreadable = self.look(state)
         until = time.monotonic() + patience_seconds
         while time.monotonic() < until:
@@ -84,7 +84,7 @@ class ConnectTopics:
                 return
 
     def note_read(self, state: ClusterState) -> None:
-        """Tell the state which topics were read to the end that they had when opened."""
+        """Record in the state which topics were read to the end that they had when they were opened."""
         unread = {topic for topic, _ in self._consumer.unread}
         for topics, known in state.connect.topics.items():
             known.read.update(topic for topic in topics.topics if topic not in unread)

@@ -97,5 +97,5 @@ def summary(watch: Watch) -> str:
     without = len(watch.unassigned.connectors) + len(watch.unassigned.tasks)
     return (
         f"{generation.group} generation {generation.generation}: {len(generation.workers)} workers, "
-        f"{without} without one, leader {comparison.result}{why}"
+        f"{without} unassigned, leader {comparison.result}{why}"
     )

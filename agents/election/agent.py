@@ -178,7 +178,7 @@ class Election(Service):
                 self.add_future(self._become_active())
         elif self._was_elected:
             # Its pending records were decided as the active one: none may be sent.
-            self._health.broken = f"{name} is active: the group {self._group} went on without us"
+            self._health.broken = f"{name} is active: the coordinator removed this instance from the group {self._group}"
         else:
             self._health.standby = f"{name} is active"
             if is_new:
@@ -186,7 +186,7 @@ class Election(Service):
 
     async def _become_active(self) -> None:
         while not self.should_stop:
-            self._health.standby = "elected, reading back what was published"
+            self._health.standby = "elected, reading back the records that were published"
             try:
                 await self._take_over()
             except UserError as error:
@@ -203,13 +203,13 @@ class Election(Service):
         self._member.forget()
         self._belongs, self._sure_until = False, 0.0
         if self._elected:
-            log.warning("the group %s expelled this instance", self._group)
+            log.warning("the coordinator removed this instance from the group %s", self._group)
             self._elected = False
-            self._health.standby = "not elected again yet: it was silent for too long"
+            self._health.standby = "not elected again yet: its heartbeats were late"
 
     def _failed(self, error: Exception) -> None:
         if isinstance(error, InconsistentGroupProtocolError):
-            why = "others use it, and not as caughtup does: choose another application_id"
+            why = "other programs use this group: choose another application_id"
         else:
             why = explain_failure(error) if isinstance(error, KafkaError) else str(error)
         if self._health.failed(PROBE) and not self._leaving:

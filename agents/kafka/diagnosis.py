@@ -35,11 +35,11 @@ _MOST_AT_ONCE = 16
 
 #: What is wrong with a certificate, by OpenSSL's verify code.
 _CERTIFICATE = {
-    9: "is not valid yet: compare the clocks of this machine and of whoever issued it",
-    10: "has expired: have the broker given a new one",
-    23: "is revoked: have the broker given a new one",
-    62: "is not for this name: connect by a name that it is for, or have one issued for this name",
-    64: "is not for this address: connect by a name that it is for, or have one issued for it",
+    9: "is not valid yet: compare the clocks of this machine and of the machine that issued it",
+    10: "has expired: give the broker a new one",
+    23: "is revoked: give the broker a new one",
+    62: "is for another name: connect by a name in the certificate, or have one issued for this name",
+    64: "is for another address: connect by a name in the certificate, or have one issued for this address",
 }
 _CHECK_CERTIFICATE = "check ssl.certificate.* or ssl.keystore.*, and what the broker trusts"
 _UNKNOWN_AUTHORITY = frozenset({2, 18, 19, 20, 21, 24, 27})
@@ -154,7 +154,7 @@ def _with_tls(
         if (answer := ask_plain_listener(host, port)) is not None:
             without = "SASL_PLAINTEXT" if answer.wants_login else "PLAINTEXT"
             return Trouble(
-                f"{at} speaks no TLS, and security.protocol is {protocol_of(kafka)}: connect to "
+                f"{at} does not speak TLS, and security.protocol is {protocol_of(kafka)}: connect to "
                 f"its listener with TLS, or set it to {without} under [kafka]"
             )
         if isinstance(error, ssl.SSLError) and (line := _refused_by_broker(at, error, kafka)):
@@ -170,8 +170,8 @@ def _with_tls(
 
 def _silent(at: str) -> Trouble:
     return Trouble(
-        f"cannot reach Kafka at {at}: it takes connections and answers nothing within {STEP_SECONDS:g} s: the broker hangs "
-        "or is starting, or it is no broker; look at its log",
+        f"cannot reach Kafka at {at}: it accepts connections but does not answer within {STEP_SECONDS:g} s: the broker hangs "
+        "or is starting, or it is not a broker; look at its log",
         _SILENT_SECONDS,
     )
 
@@ -193,7 +193,7 @@ def _refused_certificate(error: ssl.SSLCertVerificationError, kafka: Mapping[str
         known = kafka.get("ssl.ca.location") or ("ssl.ca.pem" if "ssl.ca.pem" in kafka else None)
         where = "this machine's authorities" if known is None else known
         return (
-            f"is of an authority that is not among {where}: name the file of its authority in "
+            f"is signed by an authority that is not in {where}: name the file of its authority in "
             "ssl.ca.location under [kafka]"
         )
     return f"cannot be verified (code {error.verify_code} of OpenSSL): check ssl.* under [kafka]"
@@ -210,7 +210,7 @@ def _refused_by_broker(at: str, error: ssl.SSLError, kafka: Mapping[str, Any]) -
         if _has_certificate(kafka):
             return f"{at} refuses our certificate: {_CHECK_CERTIFICATE}"
         return (
-            f"{at} wants a client's certificate: set ssl.certificate.location and "
+            f"{at} requires a client certificate: set ssl.certificate.location and "
             "ssl.key.location under [kafka]"
         )
     return None
@@ -230,16 +230,16 @@ def _asked(connection: socket.socket, at: str, kafka: Mapping[str, Any]) -> Trou
     secured = "SSL" if protocol.endswith("SSL") else "PLAINTEXT"
     if not login and answer.wants_login:
         return Trouble(
-            f"{at} wants a login (it offers {names}), and security.protocol is {protocol}: set it "
+            f"{at} requires a login (it offers {names}), and security.protocol is {protocol}: set it "
             f"to SASL_{secured}, and sasl.mechanism, sasl.username and sasl.password, under [kafka]"
         )
     if login and not answer.wants_login:
         return Trouble(
-            f"{at} takes no login, and security.protocol is {protocol}: set it to {secured} under "
+            f"{at} does not use SASL, and security.protocol is {protocol}: set it to {secured} under "
             "[kafka], or connect to its listener with SASL"
         )
     if login and not answer.takes_mechanism:
         return Trouble(
-            f"{at} does not take sasl.mechanism {mechanism}: set one that it offers: {names}"
+            f"{at} does not accept sasl.mechanism {mechanism}: set one that it offers: {names}"
         )
     return None

@@ -152,8 +152,8 @@ def unreachable(settings: Settings, error: KafkaError | None) -> UserError:
         refusal
         or _unreachable_brokers(settings)
         or UserError(
-            f"cannot reach Kafka at {settings.bootstrap_servers}: it takes connections, and did not "
-            "answer in time: look at the brokers' logs, and at advertised.listeners there"
+            f"cannot reach Kafka at {settings.bootstrap_servers}: it accepts connections, but did "
+            "not answer in time: look at the brokers' logs, and at advertised.listeners there"
         )
     )
 

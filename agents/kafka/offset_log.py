@@ -280,7 +280,7 @@ class OffsetLog:
         next_positions, epochs, changes, count = await asyncio.to_thread(read)
         dropped = sum(section.pending.dropped for section in sections.values()) - dropped
         if dropped:
-            problems.append(f"too many open transactions: {dropped} of their commits are given up")
+            problems.append(f"too many open transactions: {dropped} of their commits are dropped")
         for problem in problems:
             self._on_error(problem)
         now = now_ms()
@@ -298,7 +298,9 @@ class OffsetLog:
         """Handle the error codes of partitions: read from the log start if a position is gone."""
         gone = [n for n, code in sorted(codes.items()) if code == OffsetOutOfRangeError.errno]
         if gone:
-            self._on_error(f"partitions {gone}: the offset is gone, read from the start again")
+            self._on_error(
+                f"partitions {gone}: the next offset no longer exists; reading them from the start"
+            )
             await self._leaders.start_again(gone)
         raise_for(next((c for c in codes.values() if c == TopicAuthorizationFailedError.errno), 0))
         others = {n: code for n, code in sorted(codes.items()) if n not in gone}

@@ -149,7 +149,7 @@ class PartitionLeaders:
                 self._on_error(f"broker {broker}: {error}")
                 continue
             if lost:
-                self._on_error(f"partitions {lost}: records are lost, read from the start again")
+                self._on_error(f"partitions {lost}: records are lost; reading them from the start")
             for number in numbers:
                 known = self.partitions[number]
                 known.leader, known.leader_epoch = broker, described[number].leader_epoch

@@ -1,6 +1,6 @@
 """Find the offset after the last readable record: only transaction markers follow it.
 
-A marker takes an offset and is never given to a consumer, so a group that has read everything on a
+A marker takes an offset and no consumer gets it, so a group that has read everything on a
 transactional topic seems one offset behind for ever. Only reading the tail shows that. It needs
 READ on the topic; without it, the markers count as lag.
 """

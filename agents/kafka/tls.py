@@ -129,7 +129,7 @@ def keystore_as_pem(kafka: Mapping[str, Any]) -> str | None:
         with Path(str(location)).open("rb") as file:
             held = file.read(_MOST_BYTES)
     except (OSError, ValueError) as error:  # ValueError: a null character in the path
-        reason = getattr(error, "strerror", None) or "it is no path"
+        reason = getattr(error, "strerror", None) or "it is not a path"
         raise UserError(f"setting kafka.{KEYSTORE_LOCATION}: {location}: {reason}") from None
     return _pem_of_keystore(held, str(location), str(kafka.get(_KEYSTORE_PASSWORD, "")))
 

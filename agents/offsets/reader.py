@@ -151,4 +151,4 @@ class OffsetsReader(Service):
     def _failed(self, why: str) -> None:
         self._health.failed("offsets")
         if not self._failures.is_exceeded(now_ms()):
-            log.warning("reading %s: %s; going on", CONSUMER_OFFSETS, why)
+            log.warning("reading %s: %s; continuing", CONSUMER_OFFSETS, why)

@@ -1,9 +1,9 @@
 """End the process: on a signal, when a part of it breaks, and by force if it does not end.
 
-A half dead service is worse than a dead one: nothing restarts it, and its figures stand still and
-look normal. So what breaks beyond repair is reported on ``/ready`` and ``/healthz``, and some
-seconds later the process has ended in any case. A thread of its own does that: it gets the signals,
-and neither a busy event loop nor a call that never returns can delay it.
+A service of which only a part works is worse than one that has ended: nothing restarts it, and its
+figures stand still and look normal. So a failure beyond repair is reported on ``/ready`` and
+``/healthz``, and some seconds later the process has ended in any case. A thread of its own does
+that: it gets the signals, and neither a busy event loop nor a call that never returns can delay it.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class Supervisor:
         code = 128 + received
         if self._loop is None or self._deadline is not None:
             os._exit(code)
-        self.end(code, f"told to stop by {received.name}")
+        self.end(code, f"received {received.name}")
 
     def _look_for_stuck_parts(self) -> None:
         for part, ticks in self._health.pulses.tick().items():
@@ -164,7 +164,7 @@ class AgentSupervisor(OneForOneSupervisor):
 def describe(error: BaseException | None) -> str:
     """Describe an error, and where it was raised, in one line."""
     if error is None:
-        return "for a reason that isn't known"
+        return "for an unknown reason"
     said = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
     frames = traceback.extract_tb(error.__traceback__)
     return (

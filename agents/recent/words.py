@@ -45,7 +45,11 @@ def _of_plan(group: str, plan: str, events: list[TaskMovementRecord]) -> Happeni
 
 def partition_movement(event: PartitionMovementRecord) -> Happening:
     """Describe a step of a reassignment, such as ``orders-3: brokers 1, 2 → 2, 4, begun``."""
-    step = {"planned": "begun", "promoted": "completed", "dropped": "ended otherwise"}[event.event]
+    step = {
+        "planned": "begun",
+        "promoted": "completed",
+        "dropped": "ended without reaching its target",
+    }[event.event]
     route = " → ".join(", ".join(map(str, brokers)) for brokers in (event.from_, event.to))
     partition = str(event.topic_partition)
     return Happening(

@@ -86,7 +86,9 @@ def problems_of(own: ServiceTopic, partitions: int, configs: Mapping[str, str]) 
     """Return a sentence for each problem of a topic, by the config's name or ``partitions``."""
     found = {}
     if partitions != 1:
-        found["partitions"] = f"{partitions} partitions, not 1: records overtake each other"
+        found["partitions"] = (
+            f"{partitions} partitions, not 1: records may be read in another order than they were written"
+        )
     for name, expected, follows in _required_configs(own):
         if (value := configs.get(name, expected)) != expected:
             found[name] = f"{name} is {value}, not {expected}: {follows}"
@@ -100,17 +102,17 @@ def problems_of(own: ServiceTopic, partitions: int, configs: Mapping[str, str]) 
 def _required_configs(own: ServiceTopic) -> Iterator[tuple[str, str, str]]:
     """Yield config names, their required values, and the consequence of another value."""
     lost = (
-        "what isn't written again is deleted after a while"
+        "records that are not written again are deleted after a while"
         if own.cleanup == "compact"
-        else "of each key only the last event stays"
+        else "only the last event of each key is kept"
     )
     yield "cleanup.policy", own.cleanup, lost
     if own.compression == "uncompressed":
-        large = "a small batch may become a large one for who reads it"
+        large = "a small compressed batch may become very large in its readers"
         yield "compression.type", own.compression, large
     clock = "message.timestamp.type"
     if clock in own.config:
-        yield clock, own.config[clock], "whoever writes may have a wrong clock"
+        yield clock, own.config[clock], "the writer's clock may be wrong"
 
 
 def _least_configs(own: ServiceTopic) -> Iterator[tuple[str, str, str]]:
@@ -118,7 +120,7 @@ def _least_configs(own: ServiceTopic) -> Iterator[tuple[str, str, str]]:
     largest, young = "max.message.bytes", "min.compaction.lag.ms"
     yield largest, own.config.get(largest, _DEFAULT_LARGEST), "larger records are refused"
     if young in own.config:
-        yield young, own.config[young], "a restart finds gaps"
+        yield young, own.config[young], "a restart finds records missing"
     if own.cleanup == "delete":
         yield "retention.ms", _LEAST_RETENTION_MS, "after a restart events are published again"
 

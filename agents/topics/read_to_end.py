@@ -29,7 +29,7 @@ _RETRY_SECONDS = 0.1
 _OPEN_SECONDS = 10.0
 #: Without any record or end for this long, the cluster counts as unreachable.
 _PATIENCE_SECONDS = 30.0
-#: Errors that pass: a leader moves, or a slow connection is not there yet.
+#: Passing errors: a partition changes its leader, or a connection is not open yet.
 _PASSING = (
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NOT_LEADER_FOR_PARTITION,
@@ -131,7 +131,7 @@ def read_topic(
 def _open(
     settings: Settings, consumer: StandaloneConsumer, topic: str, since_ms: int | None
 ) -> None:
-    """Open a topic unless it does not exist; retry for 10 s what passes, such as a leader's move."""
+    """Open a topic unless it does not exist; retry passing errors, such as a change of leader, for 10 s."""
     deadline = time.monotonic() + _OPEN_SECONDS
     while failed := consumer.open({topic: False}, since_ms):
         code = failed[topic].code()

@@ -134,23 +134,26 @@ def _required_past(at_ms: int | None, clock_ms: int) -> int:
 end_offsets = AppliedTopic(END_OFFSETS, _decode_ends, _apply_ends)
 #: What an application's leader saw and decided at a rebalance.
 application_states = AppliedTopic(
-    APPLICATION_STATES, _decode_state, _apply_state, "states of too many applications are kept"
+    APPLICATION_STATES,
+    _decode_state,
+    _apply_state,
+    "the service keeps no more applications' states",
 )
 #: Positions of copies between rebalances, as applications report them.
 task_positions = AppliedTopic(
     TASK_POSITIONS,
     _decode_position,
     lambda state, decoded: state.positions.apply(*decoded),
-    "positions of too many copies are kept",
+    "the service keeps no more copies' positions",
 )
 #: How fast copies restore, as measured by the job on Spark.
 catch_up_rates = AppliedTopic(
-    CATCH_UP_RATES, _decode_rates, _apply_rates, "rates of too many copies are kept"
+    CATCH_UP_RATES, _decode_rates, _apply_rates, "the service keeps no more copies' rates"
 )
 #: The progress of streams on Spark: the newest report of each stream is kept.
 pipeline_progress = AppliedTopic(
     PIPELINE_PROGRESS,
     _decode_progress,
     lambda state, decoded: state.pipeline.apply(*decoded),
-    "too many streams tell of themselves",
+    "the service keeps no more streams' progress",
 )

@@ -72,14 +72,14 @@ recommendations = AppliedTopic(
     RECOMMENDATIONS,
     _decode_recommendation,
     lambda state, decoded: state.applications.apply_published(*decoded),
-    "recommendations for too many groups are kept",
+    "the service keeps no more groups' recommendations",
 )
 #: The learned configs of each application.
 learned_configs = AppliedTopic(
     LEARNED_CONFIGS,
     _decode_learned,
     lambda state, decoded: state.applications.learned.restore(*decoded),
-    "configs of too many groups are kept",
+    "the service keeps no more groups' configs",
 )
 #: The events of movements.
 movements = AppliedTopic(MOVEMENTS, _decode_movement, _apply_movement)

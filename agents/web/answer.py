@@ -74,7 +74,9 @@ async def send_stream(
         raise
     except Exception as error:  # noqa: BLE001 - any error costs this answer alone
         failed(error)
-        return web.Response(status=500, text="this could not be made: the log says why\n")
+        return web.Response(
+            status=500, text="the service could not compute this answer: its log says why\n"
+        )
     response = web.StreamResponse(headers=headers)
     return await _send(request, response, _held_then_made(held, chunks), failed)
 

@@ -59,7 +59,7 @@ class HistoryCharts:
         if days is None:
             return error_response(400, f"say how far back with ?days=N, from 1 to {MOST_DAYS}")
         if len(group) > _MOST_CHARACTERS or "\0" in group:
-            return error_response(404, "no group has such a name")
+            return error_response(404, "there is no group of this name")
         body = self._cached(group, days)
         if body is None:
             read = partial(self._read_and_keep, uri, group, days)

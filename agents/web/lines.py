@@ -61,7 +61,7 @@ class Lines:
             return error_response(400, f"say how many lines with ?limit=N, from 1 to {_MOST_LINES}")
         count, _, first = request.query.get("cursor", "0:").partition(":")
         if not (count.isascii() and count.isdecimal() and len(count) < 10):
-            return error_response(400, "give the cursor as the page before names it")
+            return error_response(400, "give the cursor that the previous answer named")
         if first in groups:
             groups = groups[groups.index(first) :]
         else:  # it was deleted meanwhile: go on with those after it

@@ -190,7 +190,7 @@ class WebServer(Service):
         return web.Response(status=503 if reasons else 200, text=text)
 
     async def _healthz(self, request: web.Request) -> web.Response:
-        """Answer 200 unless the process should be restarted; reading its topics is no reason."""
+        """Answer 200 unless the process should be restarted; it may still be reading its topics."""
         reasons = self._health.unhealthy()
         lines = *(reasons or ["ok"]), *self._health.pulses.last_turns()
         text = "".join(f"{line}\n" for line in lines)

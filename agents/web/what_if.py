@@ -45,7 +45,8 @@ class WhatIfEndpoints:
         leaves = request.query.get("leave_group") == "true"
         if client is None or within is None:
             return error_response(
-                400, "say which with ?stop=CLIENT, and &within=SECONDS if you like"
+                400,
+                "name the instance with ?stop=CLIENT, and optionally the allowed time with &within=SECONDS",
             )
         try:
             safety = await self._questions.answer(
@@ -64,7 +65,8 @@ class WhatIfEndpoints:
         group = application_of_group(self._state, name, self._clock())
         if group is None:
             raise Unanswerable(
-                404, "this is no Kafka Streams application that is known, or it rebalances now"
+                404,
+                "this is not a Kafka Streams application that the service knows, or it is rebalancing",
             )
         watch = self._state.watches.get(name)
         simulate = partial(
@@ -102,7 +104,9 @@ class WhatIfEndpoints:
     async def _compute_cost(self, name: str, add: int) -> CostOfAdding:
         group = group_of(self._state, name, self._clock())
         if group is None:
-            raise Unanswerable(404, "this is no Kafka Streams application whose leader assigns")
+            raise Unanswerable(
+                404, "this is not a Kafka Streams application whose leader assigns its tasks"
+            )
         try:
             return await in_thread(partial(cost_of_adding, group, add))
         except CaughtupError as error:

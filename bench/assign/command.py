@@ -36,14 +36,15 @@ class _GroupSizeType(click.ParamType):
 
 
 @click.command(
-    short_help="Decisions beside the published jar's.", epilog=examples("caughtup bench assign")
+    short_help="Compare the speed of decisions with the published jar's.",
+    epilog=examples("caughtup bench assign"),
 )
 @click.option(
     "--assignor",
     type=click.Choice([*sorted(SCALE_TEST_SIZES), INCREMENTAL]),
     default="high_availability",
     show_default=True,
-    help="Which task assignor; or Connect's, on 200 workers and 2,000 tasks.",
+    help="The task assignor; or Connect's, on 200 workers and 2,000 tasks.",
 )
 @click.option(
     "--shape",
@@ -51,7 +52,7 @@ class _GroupSizeType(click.ParamType):
     type=_GroupSizeType(),
     multiple=True,
     metavar="PxCxTxS",
-    help="Partitions, clients, threads of each, standbys. May be repeated. "
+    help="Partitions, clients, threads of each client, standbys. May be repeated. "
     "[default: those of Kafka's scale test]",
 )
 @click.option(
@@ -59,7 +60,7 @@ class _GroupSizeType(click.ParamType):
     type=click.IntRange(min=1),
     default=5,
     show_default=True,
-    help="How often each decides a scenario, taking turns.",
+    help="How often each of the two decides a scenario, in turns.",
 )
 @click.option(
     "--warm-up",
@@ -67,12 +68,12 @@ class _GroupSizeType(click.ParamType):
     default=10.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long the JVM decides a scenario, twice at least, before it is timed.",
+    help="How long the JVM warms up on a scenario before it is timed; it decides it at least twice.",
 )
 @click.option(
     "--growth",
     is_flag=True,
-    help="Instead, measure our time and memory alone, for 1,000 to 1,000,000 tasks × clients.",
+    help="Measure only caughtup's time and memory, for 1,000 to 1,000,000 tasks × clients.",
 )
 @click.option(
     "--plot",
@@ -93,17 +94,18 @@ def assign(
 ) -> None:
     """Measure decisions beside those of Kafka's published assignors, in a JVM that is warm.
 
-    Each shape is a group that starts, and then the same group when that was carried out. Only
-    the decision is timed, on both sides; the exit status is 1 if any differs from Kafka's.
-    minimal_movement, which Kafka hasn't got, is timed beside HighAvailabilityTaskAssignor. With
-    connect_incremental a group of Connect workers starts, goes on, loses one and gets another.
+    For each shape, a group starts, and then decides again with the first decision carried out.
+    Only the decision is timed, on both sides; the exit status is 1 if any decision differs from
+    Kafka's. minimal_movement, which Kafka does not have, is timed beside
+    HighAvailabilityTaskAssignor. With connect_incremental, a group of Connect workers starts, goes
+    on, loses a worker and gets another one.
     """
     if picture is not None and not growth:
-        raise click.UsageError("--plot goes with --growth")
+        raise click.UsageError("--plot needs --growth")
     if sizes and growth:
-        raise click.UsageError("--shape doesn't go with --growth, which has its own")
+        raise click.UsageError("--shape cannot be combined with --growth, which has its own shapes")
     if assignor == INCREMENTAL and (sizes or growth):
-        raise click.UsageError(f"--shape and --growth don't go with {INCREMENTAL}")
+        raise click.UsageError(f"--shape and --growth cannot be combined with {INCREMENTAL}")
     try:
         if assignor == INCREMENTAL:
             figures = _show(measure_connect(repeats, warm_up), output, connect_table)

@@ -102,9 +102,9 @@ _CHANGES: dict[str, tuple[Callable[[Owned], Owned], int]] = {
     "starts": (_as_it_is, 1_000),
     "goes on": (_as_it_is, 2_000),
     "loses a worker": (_without_the_last, 3_000),
-    "waited for it": (_as_it_is, 3_000 + MAX_DELAY_MS),
+    "has waited for it": (_as_it_is, 3_000 + MAX_DELAY_MS),
     "gets a worker": (partial(_with_another, name="another"), 4_000 + MAX_DELAY_MS),
-    "has let go of work": (_as_it_is, 5_000 + MAX_DELAY_MS),
+    "has given up work": (_as_it_is, 5_000 + MAX_DELAY_MS),
 }
 
 

@@ -30,7 +30,7 @@ class GroupSize(NamedTuple):
             raise ValueError(f"{text!r} is not a shape such as 1000x100x1x50")
         size = cls(*map(int, match.groups()))
         if not size.partitions or not size.clients or not size.threads:
-            raise ValueError(f"{text!r} is without partitions, clients or threads")
+            raise ValueError(f"{text!r} has no partitions, clients or threads")
         return size
 
     def __str__(self) -> str:

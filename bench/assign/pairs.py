@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from caughtup.demo.apps.published_assignor import PublishedAssignor
 
 _ROUNDS = ("starts", "goes on")
-_ALIKE = {True: "alike", False: "NOT ALIKE", None: "each its own way"}
+_ALIKE = {True: "alike", False: "NOT ALIKE", None: "ties broken differently"}
 
 
 class Timing(NamedTuple):

@@ -27,8 +27,12 @@ async def _meanwhile(doing: Coroutine[Any, Any, object]) -> AsyncIterator[None]:
 #: The abuses by name: functions of a crowd and a list of distinct costly questions.
 ABUSES: dict[str, Callable[[Crowd, Sequence[str]], AbstractAsyncContextManager[None]]] = {
     "600 half-open connections": lambda crowd, _: crowd.half_open(600),
-    "1,000 safe questions, left": lambda crowd, asked: _meanwhile(crowd.leave(asked[:1_000])),
-    "300 /api/state, left": lambda crowd, _: _meanwhile(crowd.leave(["/api/state"] * 300)),
+    "1,000 requests for safe, abandoned": lambda crowd, asked: _meanwhile(
+        crowd.leave(asked[:1_000])
+    ),
+    "300 requests for /api/state, abandoned": lambda crowd, _: _meanwhile(
+        crowd.leave(["/api/state"] * 300)
+    ),
     "500 pages that never read": lambda crowd, _: crowd.never_reading(500, "/api/events"),
     "bytes that are not HTTP": lambda crowd, _: _meanwhile(
         crowd.talk(b"GET / HTTP/9.x\r\n\r\n", _FOR_EVER_SECONDS)
@@ -66,5 +70,5 @@ async def _abused(
     async with AsyncExitStack() as going_on:
         for name in abuses:
             await going_on.enter_async_context(ABUSES[name](crowd, questions))
-        parent.send("they are there")
+        parent.send("the abuse has begun")
         await asyncio.to_thread(parent.poll, None)  # until it is done

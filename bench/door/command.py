@@ -36,7 +36,7 @@ Figure = dict[str, Any]
 
 
 @click.command(
-    short_help="What others get while the web port is abused.",
+    short_help="Measure what other clients get while the web port is abused.",
     epilog=examples("caughtup bench door --processes 20 --tasks 100 --same-address"),
 )
 @click.option("--processes", type=click.IntRange(2), default=100, show_default=True)
@@ -44,11 +44,12 @@ Figure = dict[str, Any]
 @click.option("--same-address", is_flag=True, help="All clients have the same address.")
 @format_option
 def door(processes: int, tasks: int, same_address: bool, output: str) -> None:
-    """Measure what others get while clients abuse the service's web port.
+    """Measure what other clients get while some abuse the service's web port.
 
-    Half-open connections, questions whose clients leave, readers that never read and bytes that
-    aren't HTTP, one after the other and all at once, at a service with a generated Kafka Streams
-    group. Meanwhile /ready and /metrics are asked for, and 50 clients wait for their answers.
+    The abuses are half-open connections, requests whose clients leave, clients that never read and
+    bytes that are not HTTP, one after the other and all at once. The service has a generated Kafka
+    Streams group. Meanwhile /ready and /metrics are requested, and 50 clients wait for their
+    answers.
     """
     try:
         from caughtup.bench.door.scene import staged
@@ -79,8 +80,8 @@ class Scenes:
         self._questions = await questions(self._ours, 1_050)
         one = await self._ours.ask(self._questions[0])
         if one.status != 200:
-            raise CaughtupError("bench_failed", f"a safe question got {one.status}")
-        figures = [{"what": "a safe question, nobody else", "seconds": one.seconds}]
+            raise CaughtupError("bench_failed", f"a request for safe got {one.status}")
+        figures = [{"what": "a request for safe, alone", "seconds": one.seconds}]
         for what in ABUSES:
             figures.append(await self._scene(what, [what]))
             await asyncio.sleep(_SETTLE_SECONDS)
@@ -145,7 +146,14 @@ def _show(figures: list[Figure], title: str, output: str) -> None:
         return
     load = Path("/proc/loadavg").read_text().split()[0]
     table = Table("", title=f"The web port: {title}, load {load}")
-    for column in ("/ready, median and most", "/metrics", "50 who wait", "CPU", "memory", "log"):
+    for column in (
+        "/ready, median and most",
+        "/metrics",
+        "50 waiting clients",
+        "CPU",
+        "memory",
+        "log",
+    ):
         table.add_column(column)
     first, *scenes = figures
     table.add_row(first["what"], "", "", f"{first['seconds']:.2f} s", "", "", "")

@@ -44,7 +44,7 @@ async def questions(crowd: Crowd, count: int) -> list[str]:
     """Return distinct paths that ask whether an instance of the group can be stopped."""
     refusal = await crowd.ask(f"{_SAFE}nobody")
     if refusal.status != 404:
-        raise CaughtupError("bench_failed", f"a safe question got {refusal.status}")
+        raise CaughtupError("bench_failed", f"a request for safe got {refusal.status}")
     clients = refusal.body.partition(b"among ")[2].rstrip(b'"}').decode().split(", ")
     return [
         f"{_SAFE}{clients[number % len(clients)]}&within={1 + number // len(clients)}"

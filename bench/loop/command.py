@@ -46,7 +46,7 @@ Figure = dict[str, Any]
 
 
 @click.command(
-    short_help="What a large group costs the event loop.",
+    short_help="Measure what a large group costs the event loop.",
     epilog=examples("caughtup bench loop --processes 100 --tasks 1000"),
 )
 @click.option("--processes", type=click.IntRange(2), default=1_000, show_default=True)
@@ -141,7 +141,7 @@ async def _measure(cluster: EmbeddedCluster, group: LargeGroup) -> list[Figure]:
                     await _rebalance(cluster, group, measured, 1)
                     group.join(min(_MOST_JOIN, len(str(group.tasks)) ** 2))
                     await _rebalance(cluster, group, measured, 2)
-                with measured.phase(f"{run}assessed, and told on caughtup-lag"):
+                with measured.phase(f"{run}assessed, and written to caughtup-lag"):
                     await asyncio.sleep(_GO_ON_SECONDS)
                 for path in ("metrics", "api/state"):
                     with measured.phase(f"{run}GET /{path}, three times"):
@@ -229,7 +229,7 @@ async def _rebalance(
         write_records(cluster, [RawRecord(home, 0, at_ms, *record) for record in records])
 
     await asyncio.to_thread(write)
-    await measured.decided(f"generation {number}: read, decided, its movements told", number)
+    await measured.decided(f"generation {number}: read, decided, its movements published", number)
 
 
 def _get(port: int, path: str) -> None:

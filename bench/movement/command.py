@@ -88,7 +88,7 @@ MORE_ROUNDS = 3
 
 
 @click.command(
-    short_help="Copies and rounds until a changed group is balanced.",
+    short_help="Count copies and rounds until a changed group is balanced.",
     epilog=examples("caughtup bench movement --seeds 20"),
 )
 @click.option(
@@ -103,7 +103,7 @@ MORE_ROUNDS = 3
     type=click.IntRange(min=0),
     default=3,
     show_default=True,
-    help="How many of them HighAvailabilityTaskAssignor balances, too.",
+    help="How many of these groups HighAvailabilityTaskAssignor balances, too.",
 )
 @click.option("--only", default="", help="Only groups with this in their name, such as tags.")
 @click.option(
@@ -113,9 +113,9 @@ MORE_ROUNDS = 3
 def movement(seeds: int, kafka_seeds: int, only: str, plain: bool, output: str) -> None:
     """Change the members of balanced groups, and count until they are balanced again.
 
-    Every copy is caught up by the next rebalance. Kafka's figures are the published jar's; with
-    tags or racks they are those of our HighAvailabilityTaskAssignor, which decides alike.
-    The exit status is 1 if anything of what is promised for minimal_movement doesn't hold.
+    Every copy is caught up by the next rebalance. Kafka's figures are those of the published jar;
+    with tags or racks they are those of our HighAvailabilityTaskAssignor, which decides the same.
+    The exit status is 1 if a property that is promised for minimal_movement does not hold.
     """
     varieties = [
         one for one in VARIETIES if only in str(one) and not (plain and (one.tags or one.racks))
@@ -209,7 +209,7 @@ def movement_table(figures: Sequence[dict[str, Any]]) -> Table:
     table = Table(
         title="Until a changed group is balanced again: means",
         caption="Ratio: the most copies built, over the fewest with which any assignor could "
-        "balance the group. None: with these tags nobody could.",
+        "balance the group. None: with these tags no assignor could.",
     )
     for column in ("group", "change"):
         table.add_column(column, no_wrap=True)

@@ -37,7 +37,8 @@ _GROUPS = 500
 
 
 @click.command(
-    short_help="The rate of reading __consumer_offsets.", epilog=examples("caughtup bench offsets")
+    short_help="Measure the rate of reading __consumer_offsets.",
+    epilog=examples("caughtup bench offsets"),
 )
 @click.option(
     "--log",
@@ -46,22 +47,26 @@ _GROUPS = 500
     multiple=True,
     default=_KINDS,
     show_default=True,
-    help="What the log is like. May be repeated.",
+    help="The contents of the log. May be repeated.",
 )
 @click.option(
-    "--records", type=click.IntRange(min=1), default=3_000_000, show_default=True, help="How many."
+    "--records",
+    type=click.IntRange(min=1),
+    default=3_000_000,
+    show_default=True,
+    help="How many records.",
 )
 @click.option(
     "--groups",
     type=click.IntRange(min=1),
-    help=f"How many groups commit.  [default: {_GROUPS}; where keys come once, as many as it takes]",
+    help=f"How many groups commit.  [default: {_GROUPS}; where each key occurs once, as many as are needed]",
 )
 @partitions_option
 @click.option(
     "--value-version",
     "version",
     type=click.Choice(("1", "3", "4")),
-    help="Of all values.  [default: a mixture of 1, 3 and 4, with tombstones]",
+    help="The version of all values. [default: a mixture of 1, 3 and 4, with tombstones]",
 )
 @format_option
 def offsets(
@@ -75,14 +80,13 @@ def offsets(
     """Measure how fast the service reads a long __consumer_offsets, from its start to ready.
 
     Writes generated records to 50 partitions of an embedded broker, a new one for each log, ten
-    records a batch, as members commit them. In a compacted log each key comes once, the ten of a
-    commit together, as the cleaner leaves them; in a scattered one each key comes once, in no order
-    at all; in an interleaved one keys come again and again, in turn; in runs each group's come one
-    after the other.
+    records a batch, as members commit them. In a compacted log each key occurs once, the ten of a
+    commit together, as the log cleaner leaves them; in a scattered log each key occurs once, in
+    random order; in an interleaved log the keys of all groups repeat in turn; in runs the records
+    of each group follow each other.
 
-    First client libraries alone read the log, each in a process of its own and decoding nothing:
-    confluent-kafka and aiokafka. Then `caughtup run`
-    does, with all that it keeps.
+    First two client libraries, confluent-kafka and aiokafka, read the log, each in its own process
+    and without decoding. Then `caughtup run` reads it and keeps its usual state.
     """
     found = []
     for kind in kinds:
@@ -167,7 +171,7 @@ def _service_figures(log: Path, pid: int) -> dict[str, Any]:
     """Return the rate that the service logged, and its CPU time and memory."""
     said = _READ.search(log.read_text())
     if said is None:
-        raise UserError(f"the service doesn't say how fast it read; its log: {log}")
+        raise UserError(f"the service did not log how fast it read; its log: {log}")
     return {
         "records_per_second": int(said[1].replace(",", "")) / float(said[2]),
         **process_figures(pid),

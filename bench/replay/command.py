@@ -52,27 +52,32 @@ _SETTINGS = (
 
 
 @click.command(
-    short_help="A fleet replayed on one processor and on two.",
+    short_help="Replay a fleet on one processor and on two.",
     epilog=examples("caughtup bench replay --groups 100"),
 )
 @click.option(
-    "--groups", type=click.IntRange(min=1), default=10_000, show_default=True, help="How many."
+    "--groups",
+    type=click.IntRange(min=1),
+    default=10_000,
+    show_default=True,
+    help="How many groups.",
 )
 @click.option(
     "--makes",
     type=click.IntRange(min=1),
     default=200,
     show_default=True,
-    help="How many different groups there are among them; the others repeat those.",
+    help="How many of the groups are different; the others repeat them.",
 )
 @threads_option
 @format_option
 def replay(groups: int, makes: int, threads: tuple[int, ...], output: str) -> None:
     """Generate groups whose members change, and time their replay under four settings.
 
-    Timed is all from reading the table to writing the decisions, in a Spark that is warm; the
-    load before is in the figures, too, and the CPU time of all that Spark runs.
-    A few hundred of the decisions are then compared with what `caughtup assign` says here.
+    The time is from reading the table to writing the decisions, in a Spark session that is warm;
+    the figures also have the machine's load just before and the CPU time of all of Spark's
+    processes. A few hundred of the decisions are then compared with those of `caughtup assign` on
+    this machine.
     """
     figures: list[dict[str, Any]] = []
     directory = Path(tempfile.mkdtemp(prefix="caughtup-bench-replay-"))
@@ -100,7 +105,7 @@ def replay_table(figures: Sequence[dict[str, Any]]) -> Table:
     identical = sum(one["identical"] for one in figures)
     caption = (
         "Generated groups; load: runnable processes just before. "
-        f"{identical:,} of {checked:,} decisions drawn are what `caughtup assign` says."
+        f"{identical:,} of {checked:,} sampled decisions are the same as those of `caughtup assign`."
     )
     table = Table(title=title, caption=caption)
     for name in ("threads", "seconds", "CPU s", "groups a second", "decisions", "speed-up", "load"):

@@ -94,4 +94,4 @@ def _difference(decision: ConnectDecision, generation: ConnectGeneration) -> str
     ours, theirs = _decided(decision), _recorded(generation)
     if ours == theirs:
         return ""
-    return f"decided again: {ours}; the leader told: {theirs}"
+    return f"decided again: {ours}; the leader sent: {theirs}"

@@ -88,7 +88,7 @@ class GroupLog(ClosedOnExit):
             for one in self.generations():
                 if one.number >= since and is_it(one):
                     return one
-        raise CaughtupError("demo_failed", f"the log of {self._group} never said: {what}")
+        raise CaughtupError("demo_failed", f"the log of {self._group} never contained: {what}")
 
     def close(self) -> None:
         """Close the consumer."""

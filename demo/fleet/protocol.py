@@ -149,7 +149,9 @@ class _LiveGroup:
         for member in event.members:
             received = self._lines[member.number].synced()
             if received != given[self._ids[member.number]]:
-                raise CaughtupError("group_failed", f"{self._group.name}: other tasks than dealt")
+                raise CaughtupError(
+                    "group_failed", f"{self._group.name}: other tasks than the leader assigned"
+                )
             self._reads[member.number] = member.active
 
     def commit(self, offsets: Mapping[int, int]) -> None:

@@ -60,7 +60,9 @@ class StagedReassignments:
                     stage.start(watch, "healthy, at full speed", full, [3, 4], "completed"),
                     stage.start(watch, "healthy, throttled", throttled, [5, 6], "completed"),
                 ]
-                reordered = StagedReassignment("a new order only", order, listed=False)
+                reordered = StagedReassignment(
+                    "only the order of replicas changes", order, listed=False
+                )
                 stage.reassign(watch.add(reordered).partition, [5, 4])
                 stage.await_ends(reassignments)
         return [*reassignments, reordered]

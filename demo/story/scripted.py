@@ -160,7 +160,9 @@ class ScriptedStory:
         def agree() -> bool:
             return active_tasks(self._stage.application) == seen
 
-        self._stage.wait("the application to run what it was given", agree, _SETTLE_SECONDS)
+        self._stage.wait(
+            "the application to run the tasks that it was assigned", agree, _SETTLE_SECONDS
+        )
         self._facts.check("active tasks by client", "as the application says", "the same", agree())
 
     def _settled(self, clients: int, without: str = "") -> View | None:

@@ -50,7 +50,7 @@ WITH generations AS (
   UNION ALL
   SELECT "group", unnest(list_filter(before, lambda c: NOT list_contains(clients, c))), 'left' FROM changes
   UNION ALL
-  SELECT "group", '(nobody: it was due, or asked for)', 'due' FROM changes WHERE clients = before
+  SELECT "group", '(no client: it was due, or requested)', 'due' FROM changes WHERE clients = before
 )
 SELECT "group", client, count(*) AS rebalances,
        count(*) FILTER (what = 'joined') AS joined, count(*) FILTER (what = 'left') AS "left"

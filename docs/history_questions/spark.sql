@@ -54,7 +54,7 @@ WITH generations AS (
   UNION ALL
   SELECT `group`, explode(array_except(before, clients)), 'left' FROM changes
   UNION ALL
-  SELECT `group`, '(nobody: it was due, or asked for)', 'due' FROM changes WHERE clients = before
+  SELECT `group`, '(no client: it was due, or requested)', 'due' FROM changes WHERE clients = before
 )
 SELECT `group`, client, count(*) AS rebalances,
        count_if(what = 'joined') AS joined, count_if(what = 'left') AS `left`

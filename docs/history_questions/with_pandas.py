@@ -57,7 +57,7 @@ for row in generations.dropna(subset="before").itertuples():
     causes += [(row.group, client, "joined") for client in row.clients - row.before]
     causes += [(row.group, client, "left") for client in row.before - row.clients]
     if row.clients == row.before:
-        causes.append((row.group, "(nobody: it was due, or asked for)", "due"))
+        causes.append((row.group, "(no client: it was due, or requested)", "due"))
 what = pd.DataFrame(causes, columns=["group", "client", "what"])
 answer = what.groupby(["group", "client"])["what"].agg(
     rebalances="size",

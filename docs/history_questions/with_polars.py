@@ -70,7 +70,7 @@ generations = (
 )
 joined = pl.col("clients").list.set_difference("before")
 left = pl.col("before").list.set_difference("clients")
-nobody = pl.lit(["(nobody: it was due, or asked for)"])
+nobody = pl.lit(["(no client: it was due, or requested)"])
 (
     pl.concat(
         [

@@ -26,7 +26,7 @@ import org.apache.kafka.streams.processor.assignment.TaskTopicPartition;
 final class Application {
     /** A lag of a running active. */
     static final long RUNNING = -2;
-    /** A lag that nobody knows, because end offsets could not be listed. */
+    /** A lag that is unknown, because end offsets could not be listed. */
     static final long UNKNOWN = -3;
 
     /** A process: its threads, what it had of the tasks that there are, and its lags in offsets. */

@@ -34,7 +34,7 @@ final class Bounds {
     }
 
     /**
-     * The most tasks that a process may be given: as many as it can have while nobody has more
+     * The most tasks that a process may be given: as many as it can have while no other process has more
      * than one for each thread more than anybody else, and one more, or two processes with all
      * they may have could never exchange tasks.
      */

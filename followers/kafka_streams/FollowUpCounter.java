@@ -47,7 +47,7 @@ final class FollowUpCounter {
 
     /**
      * Begins a rebalance with the copies that are caught up now. With other processes than before
-     * counting starts anew; a copy that is caught up for the first time is news.
+     * counting starts again; a copy that is caught up for the first time is news.
      */
     void begin(final Map<ProcessId, ? extends Collection<TaskId>> caughtUp, final long nowMs) {
         final boolean anew = !processes.equals(caughtUp.keySet());

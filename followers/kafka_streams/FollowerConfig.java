@@ -86,7 +86,7 @@ final class FollowerConfig {
 
     Map<String, Object> producer(final String clientId) {
         final Map<String, Object> producer = connection("producer.", clientId);
-        // Nobody waits for it; idempotence would ask for more rights than writing.
+        // No caller waits for it; idempotence would need more permissions than WRITE.
         producer.put(ProducerConfig.ENABLE_IDEMPOTENCE_CONFIG, false);
         producer.put(ProducerConfig.MAX_IN_FLIGHT_REQUESTS_PER_CONNECTION, 1);
         producer.put(ProducerConfig.MAX_BLOCK_MS_CONFIG, 10_000);

@@ -113,7 +113,7 @@ final class Placement {
         return Comparator.comparingLong(process -> application.clients.get(process).rank(task));
     }
 
-    /** Orders processes by what they would have per thread with so many tasks more. */
+    /** Orders processes by what they would have per thread with that many more tasks. */
     Comparator<ProcessId> byLoad(final Map<ProcessId, Integer> loads, final int more) {
         return (one, other) -> Long.compare(
             (long) (loads.getOrDefault(one, 0) + more) * application.clients.get(other).capacity,

@@ -63,7 +63,7 @@ final class Recommendation {
         }
         final JsonNode named = record.get("group");
         if (named == null || !named.isTextual() || !group.equals(named.textValue())) {
-            throw new Json.Malformed("group is another one");
+            throw new Json.Malformed("group is not the expected one");
         }
         decisionId = string(record.get("decision_id"), "decision_id");
         for (final JsonNode process : list(record.get("process_ids"), "process_ids")) {

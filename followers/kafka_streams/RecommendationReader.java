@@ -21,7 +21,7 @@ import org.slf4j.LoggerFactory;
 /**
  * Keeps the newest recommendation of one group at hand, read on a thread of its own.
  *
- * <p>The thread starts when it is first asked and ends when nobody asked for long, so that an
+ * <p>The thread starts when it is first asked and ends when no caller has asked for long, so that an
  * application that was closed leaves nothing behind. Whatever befalls it meanwhile, it says so and
  * tries again; after an Error, such as memory that ran out over a record, from the log's end on.
  */
@@ -134,7 +134,7 @@ final class RecommendationReader {
         }
     }
 
-    /** Connects, and reads until nobody asks any more; returns whether it came to that. */
+    /** Connects, and reads until no caller asks any more; returns whether it got so far. */
     private boolean followed() {
         final ValueReader values = new ValueReader();
         try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(
@@ -158,7 +158,7 @@ final class RecommendationReader {
             .map(one -> new TopicPartition(topic, one.partition())).collect(Collectors.toList());
     }
 
-    /** Reads from the beginning until nobody asks any more. */
+    /** Reads from the beginning until no caller asks any more. */
     private void follow(
         final KafkaConsumer<byte[], byte[]> consumer, final List<TopicPartition> partitions,
         final ValueReader values) {

@@ -58,14 +58,14 @@ final class Rules {
             objection != null ? objection : Bounds.broken(application, rules.placement);
         if (objection == null && ageMs > maxAgeMs && rules.changesAnything()) {
             objection = new Objection("too_old",
-                "it is at least " + ageMs / 1000 + " s old and would still change something");
+                "it is at least " + ageMs / 1000 + " s old and would still move tasks or copies");
         }
         return objection != null ? objection : rules.placement;
     }
 
     private Objection processes() {
         return recommendation.standby.keySet().equals(application.clients.keySet()) ? null
-            : new Objection("other_processes", "it is for other processes than the live ones");
+            : new Objection("other_processes", "it is for other processes than those in the group");
     }
 
     private Objection tasks() {

@@ -65,7 +65,7 @@ final class SigningKeys {
             }
         }
         if (secrets.isEmpty()) {
-            throw new BadKeyFile("there is no key in it");
+            throw new BadKeyFile("the file has no key");
         }
     }
 
@@ -80,7 +80,7 @@ final class SigningKeys {
                 "the key in line " + number + " is shorter than " + LEAST_BYTES + " bytes");
         }
         if (secrets.put(found.group(1), secret) != null) {
-            throw new BadKeyFile("the key id in line " + number + " is there twice");
+            throw new BadKeyFile("the key id in line " + number + " occurs twice");
         }
     }
 
@@ -93,16 +93,16 @@ final class SigningKeys {
         final Matcher found =
             SIGNATURE.matcher(new String(header, StandardCharsets.ISO_8859_1));
         if (!found.matches()) {
-            return refused("has another form");
+            return refused("has the wrong format");
         }
         final byte[] secret = secrets.get(found.group(1));
         if (secret == null) {
-            return refused("is by a key that is not known here");
+            return refused("is by a key that is not configured here");
         }
         final byte[] claimed = found.group(2).getBytes(StandardCharsets.US_ASCII);
         // In constant time: how long it takes says nothing of where they differ.
         return MessageDigest.isEqual(hex(digest(secret, cluster, group, value)), claimed)
-            ? null : refused("does not fit the record");
+            ? null : refused("does not match the record");
     }
 
     /** Signs the parts, each behind its length, so that none can pass for a piece of another. */

@@ -75,7 +75,7 @@ final class StatePublisher {
                 }
             }
         } catch (final InterruptedException ended) {
-            // Nobody waits for what is left.
+            // No caller waits for the remaining records.
         }
         producer.close(Duration.ofSeconds(1));
     }

@@ -65,7 +65,7 @@ final class TopicProducer {
         return false;
     }
 
-    /** Waits that long for what is on its way; another record connects anew. */
+    /** Waits that long for what is on its way; the next record opens a new connection. */
     void close(final Duration patience) {
         if (producer != null) {
             producer.close(patience);

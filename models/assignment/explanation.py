@@ -56,7 +56,7 @@ def _handovers(scenario: Scenario, clients: Sequence[ClientState]) -> Iterator[M
 
 
 _STATELESS = "a task without state goes to the client with the fewest actives per thread"
-_BY_RACK = ", or to one that took it in exchange so that less is read across racks"
+_BY_RACK = ", or to one that got it in an exchange that saves traffic between racks"
 
 
 def _deferred(scenario: Scenario, deferral: Deferral) -> Movement:
@@ -96,7 +96,7 @@ def _new_standbys(
                 continue
             reason = new_standby(scenario.configs.num_standby_replicas)
             if (place, task) in standing_in:
-                reason = "it stands in for a standby that isn't caught up where it belongs"
+                reason = "it stands by until the standby on the planned destination is caught up"
             lag = client.lags[task]
             yield Movement(
                 task,

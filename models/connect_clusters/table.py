@@ -174,7 +174,7 @@ class ConnectClusters:
         """Return the topics of a group's worker cluster, and what is known from them."""
         known = self.groups.get(group)
         if known is None or known.watch is None:
-            return Match(None, "nothing is known of it yet"), None
+            return Match(None, "caughtup has not read this group yet"), None
         found = self.match(known.watch.generation)
         return found, None if found.topics is None else self.topics.get(found.topics)
 

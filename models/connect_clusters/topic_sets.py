@@ -106,7 +106,7 @@ def match(
             else Match(None, f"{configured.config} does not exist")
         )
     if not known:
-        return Match(None, "no topics look like those of a worker cluster")
+        return Match(None, "caughtup found no topics of a worker cluster")
     workers = {worker_id(worker) for worker in generation.workers.values()}
     possible = [one for one in sorted(known) if _may_be(generation, known[one])]
     by_worker = [one for one in possible if known[one].statuses.workers() & workers]
@@ -122,7 +122,7 @@ def match(
     if candidates:
         names = ", ".join(one.config for one in candidates[:3])
         return Match(None, f"several topics may be its config topic: {names}")
-    return Match(None, "no config topic has what it runs")
+    return Match(None, "no config topic contains the connectors that the group runs")
 
 
 def _may_be(generation: ConnectGeneration, topics: ClusterTopics) -> bool:

@@ -291,7 +291,7 @@ def _reason(
     else:
         reason = f"{count} caught up in {duration((at_ms - now_ms) / 1000)}; {scheduled}"
     if history.endless:
-        reason += f"; the last {history.in_vain} probes found no warm-up nearer"
+        reason += f"; no warm-up's lag had fallen at the last {history.in_vain} probing rebalances"
     return reason
 
 

@@ -146,7 +146,7 @@ def _caught_up(
     if figures.caught_up_since_ms is None:
         reason = (
             f"its lag was {_lag(figures)} {duration(figures.age_seconds)} ago; "
-            "at the pace that it had, it has caught up since"
+            "at its pace of that time, it has caught up since"
         )
     else:
         reason = f"lag {_lag(figures)}, acceptable {figures.limit:,}"
@@ -172,9 +172,11 @@ def _stalled(figures: CopyFigures, patience: float) -> str:
     lag = figures.lag
     stood = duration(figures.stood_seconds)
     if figures.allowed_seconds is None:
-        rhythm = f"and none ever; the probing interval is {duration(patience)}"
+        rhythm = (
+            f"and none since caughtup first saw it; the probing interval is {duration(patience)}"
+        )
     else:
-        rhythm = f"where its rhythm allows {duration(figures.allowed_seconds)}"
+        rhythm = f"longer than the {duration(figures.allowed_seconds)} that its usual pauses allow"
     reason = f"{_to_restore(figures)}, no progress for {stood}, {rhythm}"
     if lag is not None and lag.high <= MARKERS:
         reason += "; these may be transaction markers, which no copy restores"
@@ -200,7 +202,7 @@ def _moving(figures: CopyFigures) -> tuple[str, str]:
             copies = counted(figures.restored_before, "copy", "copies").removeprefix("1 ")
             reason += f", at the pace of the {copies} that its thread restores before it"
         return "warming", reason
-    return "unknown", f"{pace}: it is not certain yet whether it gains"
+    return "unknown", f"{pace}: it is not certain yet that it catches up"
 
 
 def _lag(figures: CopyFigures) -> str:
@@ -221,7 +223,7 @@ def _pace(figures: CopyFigures) -> str:
     closing = figures.closing
     if closing is None:
         return "at an unknown pace"
-    whose = "as Spark measured" if figures.pace == "given" else "by its own positions"
+    whose = "measured by Spark" if figures.pace == "given" else "measured from its own positions"
     if figures.rate is None or figures.growth is None:
         return f"gains {closing.per_second:,.1f}/s, {whose}"
     return f"restores {figures.rate:,.1f}/s, {whose}, {figures.growth:,.1f}/s are written"

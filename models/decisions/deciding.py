@@ -148,7 +148,9 @@ def _gathered(life: GenerationLife, known: DecisionContext) -> tuple[GenerationI
     uses_racks = generation.is_racked and parameters.strategy != "none"
     if not uses_racks or known.replicas is not None:
         return inputs, False
-    doubt = f"{STRATEGY}: all clients have racks, and nobody looked up those of replicas"
+    doubt = (
+        f"{STRATEGY}: all clients have racks, and caughtup has not looked up the racks of replicas"
+    )
     return replace(inputs, unknown=(*inputs.unknown, doubt)), True
 
 

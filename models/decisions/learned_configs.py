@@ -162,7 +162,7 @@ def learned_until(record: LearnedRecord) -> LearnedUntil:
     probing = or_none(record.probing_rebalance_interval_ms)
     hypotheses = or_none(record.hypotheses)
     if hypotheses == []:
-        raise RefusedError(BAD_TYPE, "no hypothesis is left")
+        raise RefusedError(BAD_TYPE, "hypotheses: is empty")
     told = record.told
     tags = or_none(told.tags)
     learned = Learned(
@@ -234,5 +234,5 @@ def _span(name: str, bounds: list[int]) -> IntSpan:
         raise RefusedError(BAD_TYPE, f"{name}: {low} is more than {high}")
     span = IntSpan(low, high)
     if name in ANY and not span.within(ANY[name]):
-        raise RefusedError(BAD_TYPE, f"{name}: Kafka takes no {low}")
+        raise RefusedError(BAD_TYPE, f"{name}: Kafka does not accept {low}")
     return span

@@ -132,15 +132,17 @@ def _probing(
 
 def _probing_reason(decision: Decision) -> str:
     if not decision.probing_rebalance_needed:
-        return "every task is where it should be: no rebalance is needed to look again"
+        return "every task is where it should be, so no further rebalance is needed"
     warming = [m for m in decision.movements if m.kind == "warmup"]
     waiting = [m for m in decision.movements if m.kind == "waiting"]
     parts = []
     if warming:
-        parts.append(f"{counted(len(warming), 'warm-up')} to be checked again")
+        parts.append(f"{counted(len(warming), 'warm-up has', 'warm-ups have')} to be checked again")
     if waiting:
-        parts.append(f"{counted(len(waiting), 'movement')} beyond max.warmup.replicas")
-    return " and ".join(parts) or "copies changed places in this generation"
+        parts.append(
+            f"{counted(len(waiting), 'movement waits', 'movements wait')} for max.warmup.replicas"
+        )
+    return " and ".join(parts) or "an active and a standby change places in this generation"
 
 
 def _inputs_record(inputs: GenerationInputs, rates: str | None) -> InputsRecord:

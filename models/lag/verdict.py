@@ -56,7 +56,7 @@ class Verdict(NamedTuple):
     behind_seconds: float
 
 
-NOTHING_TO_READ = Verdict("ok", "at the end", 0.0)
+NOTHING_TO_READ = Verdict("ok", "at the end of the log", 0.0)
 
 
 class GroupVerdict(NamedTuple):
@@ -123,7 +123,7 @@ def _judge(figures: LagFigures) -> tuple[str, str]:
             "ok",
             f"nothing to read, {counted(beyond, 'offset')} not readable"
             if beyond
-            else "at the end",
+            else "at the end of the log",
         )
     if age is None:
         return "unknown", f"{_to_read(lag.lag)}, for an unknown time"
@@ -181,7 +181,7 @@ def _without_step(figures: LagFigures) -> tuple[str, str]:
     if lag == 1 and figures.ends.readable_end_offset is None:
         return "unknown", (
             f"1 offset to read for {duration(figures.unmoved_seconds)}: "
-            "a record or a transaction marker, at which the service has not looked"
+            "a record or a transaction marker; the service has not read it"
         )
     silent = figures.silent_seconds or 0.0
     if silent > figures.allowed_seconds:

@@ -31,12 +31,12 @@ ALL_NAMES = (*NAMES, RELEASE)
 #: The event that would determine an open config.
 WOULD_TELL: Mapping[str, str] = {
     STANDBYS: "a generation with more instances",
-    WARM_UPS: "a generation that warms up more copies at once, or leaves one without",
-    LAG: "a copy that lags by something in between when a leader decides",
-    TAGS: "a generation with other instances, and standbys",
+    WARM_UPS: "a generation that warms up more copies at once, or in which a movement waits for a warm-up to end",
+    LAG: "a copy whose lag is between these values when a leader decides",
+    TAGS: "a generation with standbys and other instances",
     ASSIGNOR: "an instance that joins or leaves",
     STRATEGY: "an instance that joins or leaves, in another rack",
-    RELEASE: "a task with state that changes its instance",
+    RELEASE: "a task with state that moves to another instance",
 }
 
 

@@ -76,7 +76,7 @@ def sift(
             for one, finding in parts
         ]
     if spared or sifter.is_spared:
-        doubts.append("its leader may not have had end offsets, and decided without")
+        doubts.append("its leader may have decided without end offsets")
     findings = frozenset(finding for _, finding in parts)
     matched = {one.algorithm.assignor for one, finding in parts if finding is Judgement.MATCH}
     by_release: dict[IntSpan, set[Judgement]] = {}
@@ -85,7 +85,7 @@ def sift(
     if Judgement.UNSURE in findings:
         doubts += evidence.unsettled_tasks
     if sifter.is_spent:
-        doubts.append("there are more hypotheses than were tried")
+        doubts.append("there are more possible configs than caughtup tries")
     return Sifted(
         joined(one for one, finding in parts if finding is not Judgement.CONTRADICTED),
         findings,

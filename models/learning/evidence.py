@@ -302,7 +302,7 @@ def with_racks(
     Raises ScenarioError ``missing_field`` if the replicas' racks were not looked up.
     """
     if inputs.replicas is None:
-        raise ScenarioError("missing_field", "replicas: nobody looked up their racks")
+        raise ScenarioError("missing_field", "replicas: caughtup has not looked up their racks")
     traffic, non_overlap = algorithm.costs or (None, None)
     configs = replace(
         scenario.configs,

@@ -58,14 +58,14 @@ def contradicted_settings(learned: Learned) -> Iterator[str]:
         for name in doubtful_configs(everything, learned.suspected, told_names(learned.told)):
             yield (
                 f"{name}: {values_in_words(name, everything)} in the settings, "
-                f"{values_in_words(name, learned.suspected)} by what its leader decided since "
+                f"{values_in_words(name, learned.suspected)} by its leader's decisions since "
                 f"generation {since}"
             )
     interval, span = learned.told.configs.get(PROBING), learned.probing
     if interval is not None and span is not None and not span.low <= interval <= span.high:
         yield (
-            f"{PROBING}: {interval} in the settings, {span.low} to {span.high} by when its leader "
-            "asked for the next rebalance, unless its clock is off"
+            f"{PROBING}: {interval} in the settings, {span.low} to {span.high} by the times for which its leader "
+            "requested the next rebalance, unless its clock is wrong"
         )
 
 

@@ -157,7 +157,7 @@ def learn(
     """
     why = _unusable(generation)
     if not why and learned.told.tags is None and len(tag_keys(generation)) > _MOST_KEYS:
-        why = f"there are more than {_MOST_KEYS} client tags: tell which of them are {TAGS}"
+        why = f"there are more than {_MOST_KEYS} client tags: set {TAGS} in the settings"
     if why:
         return learned, LearningResult("undetermined", why)
     learned = replace(learned, probing=probing_interval(learned.probing, generation, seen_ms))
@@ -188,19 +188,19 @@ def learn(
 def _unusable(generation: StreamsGeneration) -> str:
     """Return why nothing can be learned from a generation; empty if something can."""
     if not generation.clients:
-        return "no member could be read"
+        return "no member's subscription could be read"
     if generation.follows:
         return "its leader is a follower, and did not publish its inputs"
     for member in generation.members():
         if member.assignment is None or member.assignment.error_code:
-            return f"the leader gave {member.client_id} no assignment but an error"
+            return f"the leader sent {member.client_id} an error instead of an assignment"
     if not releases_of(leaders_version(generation)):
-        return f"its leader's release is not modelled: subscriptions {leaders_version(generation)}"
+        return f"caughtup does not know its leader's release (subscription version {leaders_version(generation)})"
     if len({member.latest_version for member in generation.members()}) > 1:
-        return "members are of different releases: a deployment is half done"
+        return "members run different releases: a deployment is in progress"
     keys = [frozenset(m.client_tags) for m in generation.members()]
     if any(own != keys[0] for own in keys):
-        return "members name different client tags: a deployment is half done"
+        return "members have different client tags: a deployment is in progress"
     return ""
 
 
@@ -233,12 +233,12 @@ def _explained(
         return after, LearningResult("match", "", sifted.decision, narrowed=narrowed)
     doubts = list(sifted.doubts)
     if not doubts:
-        between = "between threads, where lags aren't known exactly"
+        between = "the assignment to threads depends on lags that are not known exactly"
         doubts = [": ".join((between, *sifted.differences[:1]))]
     among = ALL_NAMES if sifted.releases_differ else NAMES
     names = tuple(name for name in among if is_open(name, sifted.left))
     doubts += [
-        f"open: {name}, {values_in_words(name, sifted.left)}, until {WOULD_TELL[name]}"
+        f"{name} is not known ({values_in_words(name, sifted.left)}; what would narrow it down: {WOULD_TELL[name]})"
         for name in names
     ]
     why = listed(doubts)
@@ -293,9 +293,13 @@ def _contradicted(
         why = f"from generation {since} on: {changes_in_words(names, before, within)}"
         return after, _doubting("undetermined", why, sifted, names)
     names = doubtful_configs(everything, fresh, told_names(learned.told))
-    why = f"the settings are contradicted: {changes_in_words(names, before, fresh)}"
+    why = (
+        f"the leader's decision contradicts the settings: {changes_in_words(names, before, fresh)}"
+    )
     if sifted.differences:
-        why += f"; by them {listed(sifted.differences)}"
+        why += (
+            f"; with the settings, Kafka's assignor decides otherwise: {listed(sifted.differences)}"
+        )
     return after, _doubting("mismatch", why, sifted, names)
 
 

@@ -30,8 +30,12 @@ from caughtup.models.parameters import DEFAULTS, NON_OVERLAP_COST, STRATEGY, TAG
 from caughtup.models.records.fields import ABSENT
 from caughtup.models.records.recommendations import KnownConfigRecord, Provenance
 
-_TELLS_COSTS = "the application's own configs: their ratio is one of a few that were tried"
-_TELLS_PROBING = "a warm-up, and a record that is read as soon as it is written"
+_TELLS_COSTS = (
+    "the application's own configs, since caughtup tries only a few ratios of the two costs"
+)
+_TELLS_PROBING = (
+    "a generation with a warm-up whose record the service reads as soon as it is written"
+)
 
 
 def known_configs(

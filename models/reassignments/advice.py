@@ -18,19 +18,19 @@ _RAISE = (
 )
 #: A throttle far below one batch makes a copy seem to stand still.
 _TOO_LOW = (
-    "see first whether {throttle_bytes_per_second} bytes/s is the throttle that you meant: "
+    "check first whether {throttle_bytes_per_second} bytes/s is the throttle that you meant: "
     f"{_RAISE}"
 )
 _ADVICE = {
     "leader-missing": (
-        "start a broker that holds it in sync: {sources}; "
-        "only if those are lost for good, kafka-leader-election.sh --election-type unclean"
+        "start a broker that has an in-sync replica: {sources}; "
+        "only if those are lost for good, use kafka-leader-election.sh --election-type unclean"
     ),
     "destination-broker-down": (
         f"start broker {{replica}}, or {CANCEL} and choose a broker that runs"
     ),
     "destination-broker-fenced": (
-        "see in the log of broker {replica} why it doesn't get through to the controller "
+        "look in the log of broker {replica} for why it does not reach the controller "
         f"(start-up, network), or {CANCEL}"
     ),
     "retained-replica-down": (
@@ -38,11 +38,11 @@ _ADVICE = {
     ),
     "removal-blocked": (
         "broker {replica} keeps its replica and must be in sync before others are removed: "
-        f"mend it, or {CANCEL}"
+        f"repair it, or {CANCEL}"
     ),
     "in-both-lists": (
-        f"broker {{replica}} is added and removed at once since the target was changed: {CANCEL}, "
-        "then reassign anew"
+        f"broker {{replica}} is both added and removed since the target was changed: {CANCEL}, "
+        "then start the reassignment again"
     ),
     "throttle-starved": (
         "raise the throttle well above the {in_sync_bytes_per_second} bytes/s that in-sync "
@@ -64,11 +64,11 @@ _ADVICE = {
         "--broker-list {replica}, replace the disk and restart it"
     ),
     "restart-loop": (
-        "the copy on broker {replica} starts over again and again: see its log for truncation, "
+        "the copy on broker {replica} starts from the beginning again and again: look in its log for truncation, "
         "errors and restarts"
     ),
     "cannot-join-isr": (
-        "broker {replica} has everything but stays out of the ISR: look for AlterPartition in the "
+        "broker {replica} has copied everything but stays out of the ISR: look for AlterPartition in the "
         "log of broker {leader}, which leads, and restart broker {replica} if it names no reason"
     ),
     "controller-slow": (
@@ -92,17 +92,17 @@ _ADVICE = {
         f"broker {{replica}}, or {CANCEL}"
     ),
     "replica-unanswered": (
-        "broker {replica} doesn't tell how far it is: see whether caughtup can connect to it"
+        "broker {replica} does not report its log end offset: check whether caughtup can connect to it"
     ),
     "log-end-unknown": (
-        "nobody tells how far broker {replica} is: see whether caughtup may describe the topic"
+        "caughtup does not know how far broker {replica} has copied: check whether caughtup may DESCRIBE the topic"
     ),
     "leader-log-end-unknown": (
-        "the leader, broker {leader}, doesn't tell its log end: see whether caughtup can connect"
+        "the leader, broker {leader}, does not report its log end offset: check whether caughtup can connect to it"
     ),
-    "isr-unknown": "see whether caughtup may describe topic {topic}",
-    "not-looked-at": "see on /ready and in caughtup's log why reassignments aren't listed",
-    "no-replicas": "see whether caughtup may describe topic {topic}; Kafka listed no replicas",
+    "isr-unknown": "check whether caughtup may DESCRIBE topic {topic}",
+    "not-looked-at": "/ready and caughtup's log say why caughtup cannot list reassignments",
+    "no-replicas": "check whether caughtup may DESCRIBE topic {topic}; Kafka listed no replicas",
     "controller-failover": "wait: the controllers have just elected another leader",
 }
 
@@ -149,8 +149,8 @@ def advice_on(
     if text is None or CANCEL not in text or set(left) == set(tracked.original):
         return text
     return (
-        f"{text}; since the target was changed, that leaves brokers {_brokers(left)}, "
-        f"where {_brokers(tracked.original)} had it"
+        f"{text}; since the target was changed, that leaves it on brokers {_brokers(left)}, "
+        f"not on {_brokers(tracked.original)} as before"
     )
 
 

@@ -108,7 +108,7 @@ def _asked_for(due_ms: int | None, at_ms: int) -> str:
     """Return why a group rebalanced that no member joined or left."""
     if due_ms is not None and due_ms <= at_ms <= due_ms + _LATE_MS:
         return "the rebalance that was due (probing or follow-up)"
-    return "a member asked for it; nobody joined or left"
+    return "a member requested it; no member joined or left"
 
 
 def _by_id(membership: Membership) -> dict[str, Member]:

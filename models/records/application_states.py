@@ -52,7 +52,7 @@ class OutcomeRecord(Part):
 class FollowerRecord(Part):
     """What its decision depends on besides the application: ``Basis``.
 
-    waited: the follow-ups that had passed without a recommendation that holds.
+    waited: the follow-ups that had passed without a valid recommendation.
     follow_up_ms: its config, ``caughtup.follow.up.ms``.
     max_age_ms: its config, ``caughtup.recommendation.max.age.ms``.
     follow_ups: its config, ``caughtup.follow.ups``.
@@ -71,9 +71,9 @@ class FollowerRecord(Part):
 
 
 class ApplicationStateRecord(Record):
-    """One rebalance as its leader saw it; a tombstone: it is to be forgotten.
+    """One rebalance as its leader saw it; a tombstone: readers forget it.
 
-    state_id: names this record.
+    state_id: identifies this record.
     config: the application's configs, by Kafka's names.
     tasks: by id.
     clients: by process, as it was before the rebalance.

@@ -29,11 +29,11 @@ class RateWindowRecord(Part):
 
     seconds: how long the window is.
     position_per_second: how fast the copy restores.
-    spread: how far off that may be in 95 of 100 cases.
+    spread: the error that it has at most in 95 of 100 cases.
     samples: the number of samples.
     end_offset_per_second: how fast the end grows that the copy has to reach, or the end of the
         changelog partition.
-    end_spread: how far off that may be in 95 of 100 cases.
+    end_spread: the error that it has at most in 95 of 100 cases.
     end_samples: the number of samples.
     """
 

@@ -50,10 +50,10 @@ def task_named(name: str) -> ConnectorTaskId:
     """Return the task of a name such as ``orders-sink-0``. Raises RefusedError."""
     connector, dash, number = name.rpartition("-")
     if not dash or not number.isascii() or not number.isdecimal() or len(number) > 9:
-        raise RefusedError(BAD_KEY, "no task's name")
+        raise RefusedError(BAD_KEY, "not the name of a task")
     task = int(number)
     if task > NUMBER_MAX:
-        raise RefusedError(BAD_KEY, "no task's number")
+        raise RefusedError(BAD_KEY, "not the number of a task")
     return ConnectorTaskId(connector, task)
 
 
@@ -68,7 +68,7 @@ def decoded(decoder: msgspec.json.Decoder[Any], value: bytes) -> Any:
     except msgspec.ValidationError:
         raise RefusedError(BAD_TYPE, "fields of other types than Connect writes") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise RefusedError(BAD_JSON, "no JSON") from None
+        raise RefusedError(BAD_JSON, "not JSON") from None
 
 
 TargetState = Literal["STARTED", "PAUSED", "STOPPED"]
@@ -173,7 +173,7 @@ def decode_config(key: bytes | None, value: bytes | None) -> ConfigEvent | None:
     if kind == "commit" and value is not None:
         tasks = decoded(_tasks, value).tasks
         if not 0 <= tasks <= MOST_TASKS:
-            raise RefusedError(BAD_TYPE, "a number of tasks that nobody has")
+            raise RefusedError(BAD_TYPE, "more tasks than caughtup reads, or fewer than 0")
         return TasksCommitted(rest, tasks)
     return None
 
@@ -252,7 +252,7 @@ def decode_status(key: bytes | None, value: bytes | None) -> Status | StatusRemo
     elif name.startswith("status-task-"):
         subject = task_named(name.removeprefix("status-task-"))
     else:
-        raise RefusedError(BAD_KEY, "no key of a status topic")
+        raise RefusedError(BAD_KEY, "not a key of a status topic")
     if value is None:
         return StatusRemoved(subject)
     status = decoded(_status, value)
@@ -296,5 +296,5 @@ def decode_source_offset(key: bytes | None, value: bytes | None) -> SourceOffset
     try:
         connector, _ = _source.decode(key)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise RefusedError(BAD_KEY, "no key of an offset topic") from None
+        raise RefusedError(BAD_KEY, "not a key of an offset topic") from None
     return SourceOffset(connector, blake2b(key, digest_size=16).digest(), value is None)

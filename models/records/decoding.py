@@ -139,9 +139,9 @@ def require_past(at_ms: int | None, clock_ms: int) -> None:
     if at_ms is not None and is_from_the_future(at_ms, clock_ms):
         ahead = (at_ms - clock_ms) / 1000
         raise RefusedError(
-            FROM_THE_FUTURE, f"{ahead:,.0f} s from now, more than {AHEAD_MS // 1000} s"
+            FROM_THE_FUTURE, f"{ahead:,.0f} s in the future, more than {AHEAD_MS // 1000} s"
         )
 
 
 def _short(number: int) -> str:
-    return f"{number}" if abs(number) < 10**9 else "beyond any number"
+    return f"{number}" if abs(number) < 10**9 else "with more than nine digits"

@@ -10,17 +10,17 @@ from caughtup.models.records.keys import decode_partition, encode_partition
 
 
 class EndOffsetsRecord(Record):
-    """Where a partition's log ended when it was asked for; a tombstone: the partition is gone.
+    """Where a partition's log ended when the probe listed it; a tombstone: the partition is gone.
 
     topic: the partition's topic.
     partition: its number.
     start_offset: the offset of the first record that is still in the log.
     last_stable_offset: the offset up to which a read_committed consumer reads.
     end_offset: the offset that the next record gets.
-    as_of_ms: when the probe asked for them, by the service's clock.
-    readable_end_offset: where the last record ends that a read_committed consumer is given, before
-        transaction markers and aborted records; null where nobody asked.
-    topic_id: Kafka's id of the topic, 32 hexadecimal digits; null where nobody has to know it.
+    as_of_ms: when the probe listed them, by the service's clock.
+    readable_end_offset: the offset after the last record that a read_committed consumer gets,
+        before transaction markers and aborted records; null if the probe did not look it up.
+    topic_id: Kafka's id of the topic, 32 hexadecimal digits; null if no reader needs it.
     """
 
     topic: Topic

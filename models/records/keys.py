@@ -71,7 +71,7 @@ def decode_partition(key: bytes | None) -> TopicPartition:
         raise RefusedError(BAD_KEY, f"{text!r:.80} is not a topic-partition such as orders-3")
     partition = _partition(topic, int(number))
     if str(partition) != text:
-        raise RefusedError(BAD_KEY, f"{text!r:.80} is written otherwise: {partition}")
+        raise RefusedError(BAD_KEY, f"{text!r:.80} must be written as {partition}")
     return partition
 
 
@@ -99,7 +99,7 @@ def decode_copy_or_partition(key: bytes | None) -> tuple[str, CopyKey] | TopicPa
             return _name(group, MOST_APPLICATION_CHARACTERS), copy
         case [str(topic), int(partition)]:
             return _partition(topic, partition)
-    raise RefusedError(BAD_KEY, "neither of a copy nor of a partition")
+    raise RefusedError(BAD_KEY, "neither the key of a copy nor of a partition")
 
 
 def encode_line(group: str, first: str, second: str | int) -> bytes:
@@ -140,7 +140,7 @@ def _task(text: str) -> TaskId:
     except CaughtupError as error:
         raise RefusedError(BAD_KEY, error.message[:80]) from None
     if str(task) != text:
-        raise RefusedError(BAD_KEY, f"{text!r:.80} is written otherwise: {task}")
+        raise RefusedError(BAD_KEY, f"{text!r:.80} must be written as {task}")
     return task
 
 
@@ -152,7 +152,7 @@ def _name(text: str, most: int) -> str:
 
 def _partition(topic: str, number: int) -> TopicPartition:
     if _TOPIC.fullmatch(topic) is None:
-        raise RefusedError(BAD_KEY, f"{topic!r:.80} is no topic's name")
+        raise RefusedError(BAD_KEY, f"{topic!r:.80} is not a valid topic name")
     if not 0 <= number <= _MOST_PARTITION:
         raise RefusedError(BAD_KEY, f"no topic has a partition {number}")
     return TopicPartition(topic, number)

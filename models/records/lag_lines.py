@@ -34,9 +34,9 @@ GroupType = Literal["classic", "consumer", "streams", "share", "connect", "spark
 
 
 class PartitionLine(Part, tag_field="kind", tag="partition"):
-    """A group's lag on a partition; a tombstone: the group has nothing to do with it any more.
+    """A group's lag on a partition; a tombstone: the group has no commit or member there any more.
 
-    kind: what tells it from a line of a copy.
+    kind: distinguishes it from a line of a copy.
     group: the group.
     topic: the partition's topic.
     partition: its number.
@@ -91,14 +91,14 @@ class PartitionLine(Part, tag_field="kind", tag="partition"):
 class CopyLine(Part, tag_field="kind", tag="task"):
     """A copy of a task; a tombstone: the copy is no longer there.
 
-    kind: what tells it from a line of a partition.
+    kind: distinguishes it from a line of a partition.
     group: the application's group.
     generation: the group's generation.
     client_id: the process's ``client.id``.
     task: the task, such as ``0_3``.
     process: the process's id.
-    role: ``active``, ``restoring``, ``standby``, ``warmup``, or ``none``: state that nobody asked
-        for.
+    role: ``active``, ``restoring``, ``standby``, ``warmup``, or ``none``: state on disk that is
+        not assigned.
     provenance: where the lag is from: ``running`` (an active has none), ``measured`` by the
         application, ``reported`` at the rebalance, ``estimated`` from above, ``unknown``.
     lag: from the end of its changelogs.

@@ -43,7 +43,7 @@ _TwoTimes = Annotated[list[DurationMs], msgspec.Meta(min_length=2, max_length=2)
 
 
 class ToldRecord(Part, omit_defaults=True):
-    """The configs in the settings when that was learned; other settings begin anew, or narrow it.
+    """The settings' configs at that time; if they change, learning is narrowed or begins again.
 
     configs: the numbers, by Kafka's names.
     tags: ``rack.aware.assignment.tags``; absent if the settings do not have them.
@@ -62,7 +62,7 @@ class ToldRecord(Part, omit_defaults=True):
 
 
 class RangeRecord(Part, omit_defaults=True):
-    """Configs of which each combination may be the truth: the least and the greatest value of each.
+    """Configs of which each combination is possible: the least and the greatest value of each.
 
     assignor: what decides, as ``caughtup assign`` calls it.
     tags: its ``rack.aware.assignment.tags``.
@@ -95,18 +95,19 @@ class LearnedRecord(Record, omit_defaults=True):
 
     group: the application's group, as in the key.
     generation: the last generation that it was learned from.
-    as_of_ms: when that one's state changed, by its coordinator's clock; -1: not known.
+    as_of_ms: when the state of that generation changed, by its coordinator's clock; -1: not known.
     told: the configs in the settings.
-    hypotheses: ranges of which one has the truth, as far as is known; absent where no generation
-        could be judged yet.
-    since: the first generation from which on they explain every decision that can be judged.
+    hypotheses: ranges, one of which has the application's configs, as far as is known; absent if
+        no generation could be judged yet.
+    since: the first generation from which on the hypotheses explain every decision that can be
+        judged.
     explained: the number of generations with a matched decision.
     suspected: ranges that explain a decision which contradicts all of the above, and later ones.
     suspected_since: the generation of that decision.
     probing_rebalance_interval_ms: the least and the greatest interval, by when leaders asked for
         the next rebalance; absent where none did.
-    changelogs: the subtopology of each changelog of which names and widths don't tell it, but what
-        copies had of it did.
+    changelogs: the subtopology of each changelog that caughtup found by the offsets that copies
+        had of it, since names and partition counts do not show it.
     without_ends: the number of generations that only a leader without end offsets can have decided.
     """
 

@@ -57,7 +57,7 @@ class TaskMovementRecord(MovementRecord):
 
     kind: what the movement does: ``active``, ``cold``, ``swap``, ``warmup``, ``waiting``,
         ``standby`` or ``stateless``.
-    event: what became of it.
+    event: the step that the movement has reached.
     group: the application's group.
     generation: the group's generation from which the event follows.
     decision_id: of the decision that planned it.
@@ -66,7 +66,7 @@ class TaskMovementRecord(MovementRecord):
     to: the process that it moves to.
     reason: why it has to move, a sentence.
     from: the process that had it; absent where none had.
-    plan: whose plan it is of: the group's own leader's, or the recommended one.
+    plan: which plan it belongs to: that of the group's own leader, or the recommended one.
     lag: of the copy on ``to``, when it was planned; absent where it isn't known.
     why: why it was dropped.
     """
@@ -89,7 +89,7 @@ class PartitionMovementRecord(Record):
     """An event of a reassignment: see ``models/reassignments/events.py``. The key: ``orders-3``.
 
     event: planned when it is first seen, promoted when it is completed, else dropped.
-    kind: what tells it from an event of a task.
+    kind: distinguishes it from an event of a task.
     topic: the partition's topic.
     partition: its number.
     at_ms: when that was observed, by the service's clock.
@@ -114,17 +114,17 @@ class PartitionMovementRecord(Record):
 
 
 class ConnectMovementRecord(MovementRecord):
-    """An event of a connector, or of one of its tasks, that goes to a worker. The key is the group.
+    """An event of a connector or one of its tasks that moves to a worker. The key is the group.
 
     kind: ``connector`` or ``connector-task``.
-    event: planned once the worker is foreseen that gets what no worker has, promoted when it is
-        assigned, else dropped.
+    event: planned once caughtup foresees which worker gets the unassigned work, promoted when that
+        worker is assigned it, else dropped.
     group: the workers' group.
     generation: the group's generation from which the event follows.
     at_ms: when the group's state changed, by its coordinator's clock.
     connector: the connector's name.
-    to: the worker that it goes to, by host and port.
-    reason: why it goes there, a sentence.
+    to: the worker that it moves to, by host and port.
+    reason: why it moves there, a sentence.
     task: the task's number; absent for the connector itself.
     from: the worker that had it in the generation before; absent where none had.
     why: why it was dropped.
@@ -160,7 +160,7 @@ def read_movement(
 ) -> TaskMovementRecord | PartitionMovementRecord | ConnectMovementRecord:
     """Return the event of a record; raises RefusedError, also for tombstones."""
     if value is None:
-        raise RefusedError(BAD_KEY, "a record without a value, of which movement nobody can tell")
+        raise RefusedError(BAD_KEY, "a record without a value, which names no movement")
     kind = _KIND.decode(value).kind
     if kind in CONNECT_KINDS:
         moving = CONNECT.decode(value)

@@ -20,7 +20,7 @@ STATES: tuple[State, ...] = ("running", "stopped", "failed")
 
 
 class ProgressRecord(Record, omit_defaults=True):
-    """How a stream gets on; absent: not known. A tombstone: the stream is to be forgotten.
+    """The progress of a stream; absent: not known. A tombstone: readers forget the stream.
 
     state: whether the stream runs, was stopped, or failed.
     trigger_seconds: the time from one batch to the next; absent if the stream processes what is
@@ -28,7 +28,7 @@ class ProgressRecord(Record, omit_defaults=True):
     batch: the number of the last batch.
     batch_seconds: how long that took.
     rows: the records that it read.
-    rows_per_second: the same in a second.
+    rows_per_second: the same per second.
     offsets_behind: over all partitions, from the batch's end to the log's.
     quarantined: records that could not be decoded, since the stream's start.
     state_rows: the rows that the stream keeps from batch to batch.

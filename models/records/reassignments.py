@@ -31,12 +31,12 @@ CLUSTER_KEY = b"_cluster"
 
 
 class ReassignmentRecord(Record, omit_defaults=True, gc=False):
-    """A partition that is being reassigned, as a probe saw it; a tombstone: that is over.
+    """A partition that is being reassigned, as observed; a tombstone: the reassignment is over.
 
     topic: the partition's topic.
     partition: its number.
-    as_of_ms: when the probe asked, by the service's clock.
-    replicas: brokers, in Kafka's order; after the end those that there are now, empty if the
+    as_of_ms: when the probe observed it, by the service's clock.
+    replicas: brokers, in Kafka's order; after the end, those of the present replicas, empty if the
         partition is gone.
     adding: the brokers of replicas that are added.
     removing: the brokers of replicas that are removed.
@@ -58,7 +58,7 @@ class ReassignmentRecord(Record, omit_defaults=True, gc=False):
     cause: why, in a word, where the verdict has a cause.
     rate_bytes_per_second: what the added replicas copy, all together.
     eta_seconds: until the last of them is caught up.
-    never: whether it never will be at the present rates; then ``eta_seconds`` is absent.
+    never: whether it never catches up at the present rates; then ``eta_seconds`` is absent.
     """
 
     topic: Topic

@@ -92,7 +92,7 @@ class ProbingRecord(Part):
 
 
 class CostRecord(Part, kw_only=True):
-    """What it takes until the group is balanced.
+    """The cost until the group is balanced.
 
     copies: copies of state to build.
     rebalances: probing rebalances.
@@ -165,7 +165,7 @@ class InputsRecord(Part, kw_only=True):
     offset_sums: ``reported`` by the members.
     end_offsets: ``measured``, ``bounded`` or ``unknown``.
     contradicted: which settings the log contradicts, in words.
-    configs: what is known of the application's configs; absent where nobody asked.
+    configs: what is known of the application's configs; absent if it was not requested.
     projected: whether it is for the rebalance that would come next.
     rates: who measured the rates of copies: ``spark``, or the service's ``own``.
     """
@@ -187,7 +187,7 @@ class InputsRecord(Part, kw_only=True):
 class RecommendationRecord(Record):
     """A recommendation for a group's newest generation; a tombstone: the group is gone.
 
-    Whoever follows it ignores it once the generation or the processes are others.
+    A follower ignores it once the group has another generation or other processes.
 
     decision_id: a digest of the cluster and the scenario.
     cluster: the cluster's id.
@@ -196,11 +196,11 @@ class RecommendationRecord(Record):
     as_of_ms: when the group's state changed, by its coordinator's clock; -1: not known.
     process_ids: the processes of that generation.
     assignor: what decided.
-    decided_at_ms: when, by the service's clock.
+    decided_at_ms: when it was decided, by the service's clock.
     assignment: by process, the tasks that it is to have.
     movements: what has to move for it.
     probing_rebalance: whether another rebalance is needed.
-    cost: what it costs until the group is balanced, if the application follows this.
+    cost: what it costs until the group is balanced, if the application follows this recommendation.
     kafka_cost: the same, if Kafka's assignor decides.
     leader: what the group's own leader decided.
     inputs: what it was decided from.

@@ -166,7 +166,7 @@ def _bearer(properties: Mapping[str, object]) -> Bearer:
         )
     url = _needed(properties, TOKEN_MECHANISM, _ENDPOINT)
     if not re.fullmatch(r"https?://[\x21-\x7e]+", url):
-        raise bad_property(f"{_ENDPOINT}: it is no address that begins with https://")
+        raise bad_property(f"{_ENDPOINT}: it is not an address that begins with https://")
     endpoint = ClientCredentials(
         url,
         _needed(properties, TOKEN_MECHANISM, *_CLIENT_ID),

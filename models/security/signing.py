@@ -56,10 +56,10 @@ def read_keys(text: str) -> tuple[SigningKey, ...]:
         if len(secret) < _LEAST_BYTES:
             raise _bad(f"the key in line {number} is shorter than {_LEAST_BYTES} bytes")
         if name in keys:
-            raise _bad(f"the key id in line {number} is there twice")
+            raise _bad(f"the key id in line {number} occurs twice")
         keys[name] = SigningKey(name, secret)
     if not keys:
-        raise _bad("there is no key in it")
+        raise _bad("the file has no key")
     return tuple(keys.values())
 
 
@@ -79,13 +79,13 @@ def find_forgery(
         return Objection("not_signed", "the recommendation is not signed")
     found = _SIGNATURE.fullmatch(header)
     if found is None:
-        return _refused("has another form")
+        return _refused("has the wrong format")
     name, signature = found.groups()
     key = _find(keys, name.decode())
     if key is None:
-        return _refused("is by a key that is not known here")
+        return _refused("is by a key that is not configured here")
     if not hmac.compare_digest(_digest(key, cluster, group, value).hex().encode(), signature):
-        return _refused("does not fit the record")
+        return _refused("does not match the record")
     return None
 
 

@@ -68,6 +68,6 @@ class VirtualTime:
                 self.events += 1
                 if self.events > most_events:
                     raise EndlessError(
-                        f"{most_events:,} events until {at_ms:,} ms: the story goes round"
+                        f"{most_events:,} events until {at_ms:,} ms: the simulation does not end"
                     )
         self.now_ms = max(self.now_ms, until_ms)

@@ -75,7 +75,7 @@ def find_changelogs(
         elif len(same_width) == 1:
             subtopology, why = same_width[0], f"only it has {partition_counts[topic]} partitions"
         elif (earlier := (placed or {}).get(topic)) in same_width and earlier is not None:
-            subtopology, why = earlier, "copies had more than any other's"
+            subtopology, why = earlier, "copies had more offsets than the other changelogs have"
             still[topic] = earlier
         else:
             unplaced.append(topic)
@@ -88,7 +88,7 @@ def find_changelogs(
         if widths[subtopology] == partition_counts[topic]:
             found[subtopology] = [topic]
             inferred.append(
-                f"{topic} belongs to subtopology {subtopology}: no other has no changelog"
+                f"{topic} belongs to subtopology {subtopology}: no other subtopology lacks a changelog"
             )
         else:
             unplaced.append(topic)

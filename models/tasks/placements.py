@@ -128,10 +128,10 @@ def _with_reason(before: Changelogs, found: Sequence[Changelogs]) -> Iterator[Ch
     """Yield the changelogs, each with the reason for its placements, or that they are ambiguous."""
     for one in found:
         lines = tuple(
-            f"{topic} belongs to subtopology {subtopology}: copies have more than any other's has"
+            f"{topic} belongs to subtopology {subtopology}: copies have more offsets than the other changelogs have"
             if len(found) == 1
             else f"{topic} belongs to subtopology {subtopology} or to another: "
-            f"what copies have fits {len(found)} ways"
+            f"what copies have fits {len(found)} ways to place changelogs"
             for topic, subtopology in one.placed.items()
         )
         placed = one.placed if len(found) == 1 else {}

@@ -94,11 +94,13 @@ class SimulatedConsumerGroup:
         if assignor not in ASSIGNORS or setting.protocol not in {None, AssignmentProtocol.CONSUMER}:
             raise ScenarioError(
                 "unsupported",
-                f"{self.name} has consumers: it is played on the consumer protocol, whose "
+                f"{self.name} is a group of consumers: caughtup plays it on the consumer protocol, whose "
                 f"assignors are {' and '.join(ASSIGNORS)}",
             )
         if setting.config or setting.static_members or setting.eager:
-            raise ScenarioError("unsupported", f"{self.name} has consumers, and no such configs")
+            raise ScenarioError(
+                "unsupported", f"{self.name} is a group of consumers and has no such configs"
+            )
         topics = sorted(self.partitions)
         return SimulatedApplication(
             subtopologies={number: TopicsInfo((topic,)) for number, topic in enumerate(topics)},

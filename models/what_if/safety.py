@@ -79,7 +79,7 @@ def safe_to_stop(
     if lacking:
         reason = lacking
     elif not known:
-        reason = "a state would have to be restored, and no restore rate is known: no copy was seen restoring"
+        reason = "a task's state would have to be restored, and the restore rate is not known, since caughtup has seen no copy restore"
     else:
         reason = f"{worst} would stand still for {_in_words(still_ms)}"
     return Safety(False, known, reason, still_ms, worst, waits_ms, within_ms, group.open_configs)
@@ -112,7 +112,7 @@ def _missing_copy(
         behind = [eta for eta in etas if eta is not None]
         if not behind:
             lacking = f"{task}'s only caught-up copy is here; its standby is behind"
-            return f"{lacking}, and nobody knows for how long", None
+            return f"{lacking}, and it is not known for how long", None
         if worst is None or min(behind) > worst[0]:
             worst = min(behind), task
     if worst is None:

@@ -105,7 +105,7 @@ class BrokerAssignedGroup:
         if setting.protocol not in {None, AssignmentProtocol.STREAMS} or setting.eager:
             raise ScenarioError(
                 "unsupported",
-                f"{self.name} is on the streams protocol: its configs of the classic one aren't known",
+                f"{self.name} uses the streams protocol: caughtup does not know its configs for the classic protocol",
             )
         application = SimulatedApplication(
             subtopologies=_subtopologies(self.group),

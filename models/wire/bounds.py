@@ -56,7 +56,7 @@ def epoch(number: int) -> int:
 def time_ms(number: int) -> int:
     """Return a time in ms since the epoch, up to the year 9999. Raises DecodeError ``bad_time``."""
     if not 0 <= number <= LATEST_MS:
-        raise DecodeError("bad_time", f"{number} ms is no time since 1970")
+        raise DecodeError("bad_time", f"{number} ms is not a time since 1970")
     return number
 
 

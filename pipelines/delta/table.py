@@ -188,8 +188,9 @@ def open_table(root: Store, layout: Layout, owner: Owner) -> HistoryTable | None
     if said[HISTORY] != owner.history:
         raise CaughtupError(
             "bad_output",
-            f"{uri} is written by the history {said[HISTORY]}, with another checkpoint than this "
-            f"one's, {owner.history}: give that one, or another --output",
+            f"{uri} is written by the history {said[HISTORY]}, whose checkpoint is another one "
+            f"than that of this history, {owner.history}: give that checkpoint, or another "
+            f"--output",
         )
     return HistoryTable(root, layout, delta)
 

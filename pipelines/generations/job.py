@@ -67,7 +67,8 @@ def write_generations(spark: SparkSession, options: GenerationsOptions) -> int:
     missing = missing_topics(spark, topics, source)
     if CONSUMER_OFFSETS in missing:
         raise CaughtupError(
-            "no_offsets_topic", f"the cluster never had a group: there is no {topics[0]}"
+            "no_offsets_topic",
+            f"no group has ever committed on the cluster: there is no {topics[0]}",
         )
     if missing:
         _log.warning(

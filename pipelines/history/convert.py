@@ -61,7 +61,7 @@ def convert(root: Store, checkpoint: Store, progress: ShowProgress) -> list[Conv
     if ours.schema not in (_SCHEMA, SCHEMA) or (ours.schema == SCHEMA and there is None):
         raise CaughtupError(
             "bad_checkpoint",
-            f"{checkpoint.uri} is of schema {ours.schema}, and what is converted is {_SCHEMA}",
+            f"{checkpoint.uri} is of schema {ours.schema}, and only schema {_SCHEMA} can be converted",
         )
     if there is None or there.history != ours.history:
         raise CaughtupError(
@@ -152,7 +152,7 @@ def _take_state(tables: HistoryTables, owner: Owner, checkpoint: Store, last: in
 def _state_file(root: Store, place: Store, name: str, at: str) -> NewFile:
     of = _STATE.fullmatch(name)
     if of is None:
-        raise ValueError(f"what is {name}?")
+        raise ValueError(f"the file {name} is not known")
     rows = ds.dataset(f"{at}", format="parquet", filesystem=place.filesystem()).to_table()
     folder = state_folder(of[1], int(of[2] or 0), _BUCKETS)
     return write_file(root, STATE, folder, "converted", rows, ())

@@ -49,8 +49,8 @@ def own_tables(files: Files, root: Store, checkpoint: str, cluster: str) -> Hist
     if ours is not None and ours.cluster != cluster:
         raise CaughtupError(
             "bad_checkpoint",
-            f"{checkpoint} is of the cluster {ours.cluster}, and this is {cluster}: each has a "
-            "history of its own",
+            f"{checkpoint} is of the cluster {ours.cluster}, and this is {cluster}: each cluster "
+            "needs a history of its own",
         )
     if ours is None and files.names(f"{checkpoint}/offsets"):
         raise CaughtupError(
@@ -64,8 +64,8 @@ def own_tables(files: Files, root: Store, checkpoint: str, cluster: str) -> Hist
     if missing and files.names(f"{checkpoint}/commits"):
         raise CaughtupError(
             "bad_output",
-            f"{checkpoint} goes on from batches that it wrote, and there is no table {missing[0]} "
-            f"at {root.uri}: give their place, or another --checkpoint",
+            f"{checkpoint} continues from batches that it wrote, but there is no table {missing[0]} "
+            f"at {root.uri}: give the --output that has it, or another --checkpoint",
         )
     if ours is None:
         # The mark precedes the tables: after a kill in between, the next start creates these.
@@ -85,8 +85,8 @@ def refuse_older(root: Store) -> None:
     if any(name.startswith(("date=", "_spark_metadata")) for name in names):
         raise CaughtupError(
             "bad_output",
-            f"{root.uri} is a table of an older release of caughtup, which goes on being readable; "
-            "write this one's history to another place, with another --checkpoint",
+            f"{root.uri} is a table of an older release of caughtup and stays readable; write "
+            "this release's history to another place, with another --checkpoint",
         )
 
 

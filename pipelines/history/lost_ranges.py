@@ -43,7 +43,9 @@ def batch_offsets(files: Files, checkpoint: str, batch: int) -> _Offsets:
     except RefusedError as error:
         raise CaughtupError("bad_checkpoint", f"can't read {path}: {error.message}") from error
     if end.sources != 1:
-        raise CaughtupError("bad_checkpoint", f"can't read {path}: not of one source of Kafka's")
+        raise CaughtupError(
+            "bad_checkpoint", f"can't read {path}: it is not the checkpoint of one Kafka source"
+        )
     return dict(end.offsets)
 
 
@@ -55,7 +57,7 @@ def lost_ranges(before: _Offsets, until: _Offsets, first: _Offsets, why: str) ->
         if end is None:
             found.append(LostRange(partition, start, start, "the topic was deleted"))
         elif end < start:
-            why_back = f"the log ended at {start} and then at {end}: the topic was made anew"
+            why_back = f"the log ended at {start} and then at {end}: the topic was recreated"
             found.append(LostRange(partition, 0, end, why_back))
         elif start < first.get(partition, 0):
             found.append(LostRange(partition, start, min(first[partition], end), why))

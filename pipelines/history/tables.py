@@ -69,8 +69,8 @@ class HistoryState:
             if said not in (None, digest):
                 raise CaughtupError(
                     "bad_checkpoint",
-                    f"batch {batch} is in the tables, up to other offsets than the checkpoint's: "
-                    "it is an older copy of the tables' own",
+                    f"batch {batch} is in the tables, up to other offsets than in the checkpoint: "
+                    "the checkpoint is an older copy",
                 )
             return True
         if (-1 if last is None else last) != batch - 1:

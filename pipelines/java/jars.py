@@ -274,7 +274,7 @@ def _fetch(
         sizes = {path.name: path.stat().st_size for path in sorted(coming.glob("*.jar"))}
         missing = [one for one in coordinates if f"{one.name}-{one.revision}.jar" not in sizes]
         if missing:
-            raise JarsUnavailable("jars_unavailable", f"no jar came for {missing[0]}")
+            raise JarsUnavailable("jars_unavailable", f"Ivy delivered no jar for {missing[0]}")
         (coming / _MARKER).write_text(json.dumps(sizes, indent=1))
         coming.rename(directory)
     # Only now, so that an interrupted retrieval need not fetch everything again.

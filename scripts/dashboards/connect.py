@@ -39,9 +39,9 @@ def _stats() -> tuple[Any, ...]:
     mismatches = 'caughtup_connect_decisions_total{GROUP,result="mismatch"}'
     return (
         stat(
-            "Nobody's",
-            "Connectors and tasks that are configured and no worker has; "
-            "most of them only wait for a delay.",
+            "Unassigned",
+            "Connectors and tasks that are configured and assigned to no worker; most of them "
+            "only wait for a delay to end.",
             "sum(caughtup_connect_unassigned{GROUP})",
             CONNECT_PAGE,
             width=6,
@@ -98,7 +98,7 @@ def _who() -> tuple[Any, ...]:
     return (
         lines(
             "Tasks by worker",
-            "Connectors and tasks that each worker has.",
+            "Connectors and tasks that each worker is assigned.",
             ("caughtup_connect_assigned{GROUP}", "{{group}} {{worker}} {{kind}}"),
             links=CONNECT,
             width=12,
@@ -106,7 +106,7 @@ def _who() -> tuple[Any, ...]:
         lines(
             "Unassigned, and workers",
             "Connectors and tasks that no worker is assigned, and the number of workers.",
-            ("caughtup_connect_unassigned{GROUP}", "{{group}} nobody's"),
+            ("caughtup_connect_unassigned{GROUP}", "{{group}} unassigned"),
             ("caughtup_connect_workers{GROUP}", "{{group}} workers"),
             links=CONNECT,
             width=12,
@@ -159,7 +159,7 @@ def _generations() -> tuple[Any, ...]:
         ),
         lines(
             "Groups that ceased",
-            "Connect groups whose name another kind of group has now.",
+            "Connect groups whose name another kind of group now has.",
             (
                 "increase(caughtup_connect_groups_ceased_total{CLUSTER}[$__rate_interval])",
                 "{{cluster}}",

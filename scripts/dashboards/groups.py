@@ -142,16 +142,15 @@ def _catching_up() -> tuple[Any, ...]:
         ),
         lines(
             "Time to catch up, the 10 groups with the longest",
-            "At the rates of now, on the partition that takes longest. "
+            "At the present rates, on the partition that takes longest. "
             "Partitions that never catch up are on the right.",
             (f"topk(10, {longest} < +Inf)", "{{group}}"),
             links=GROUPS,
             unit="s",
         ),
         lines(
-            "Partitions that don't gain",
-            "How many partitions of a group are not caught up, "
-            "and never will be at the rates of now.",
+            "Partitions that never catch up",
+            "How many partitions of a group are behind and never catch up at the present rates.",
             (f"topk(10, {never})", "{{group}}"),
             links=GROUPS,
         ),
@@ -204,7 +203,7 @@ def _commits() -> tuple[Any, ...]:
         ),
         lines(
             "Since the last commit, the 10 groups with the longest",
-            "Since a group last committed anything. One with nothing to read may rest.",
+            "Time since a group last committed. A group that has nothing to read may commit nothing.",
             (f"topk(10, time() - {last})", "{{group}}"),
             links=GROUPS,
             unit="s",
@@ -230,7 +229,7 @@ def _commits() -> tuple[Any, ...]:
         ),
         lines(
             "Members, the 10 groups with the most",
-            "Members of each group; a line that saws shows members coming and going.",
+            "Members of each group; a jagged line means that members join and leave often.",
             (
                 "topk(10, sum by (cluster, group) (caughtup_group_members{GROUP}))",
                 "{{group}}",
@@ -246,7 +245,7 @@ def _left_out() -> tuple[Any, ...]:
         lines(
             "Left out, and without a leader",
             "Groups that were seen and are ignored by the settings or folded away, and those that "
-            "metrics tell of by topic or as a whole.",
+            "metrics show by topic or by group only.",
             ("sum by (reason) (caughtup_groups_not_watched{CLUSTER})", "{{reason}}"),
             ("sum(caughtup_groups_limited{CLUSTER})", "limited"),
             ("caughtup_leaderless_partitions{CLUSTER}", "partitions without a leader"),

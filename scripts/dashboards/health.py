@@ -93,8 +93,7 @@ def _failures() -> tuple[Any, ...]:
     return (
         lines(
             "Left out",
-            "Failures a second that cost their group, topic or partition a turn, by part and "
-            "cause. A failure is a bug: the log has its traceback.",
+            "Failures a second to process a group, topic or partition, by part and cause. A failure is a bug: the log has its traceback.",
             (f"sum by (part, cause) ({faults}) or vector(0)", "{{part}}: {{cause}}"),
             links=HEALTH,
             width=12,
@@ -127,7 +126,7 @@ def _failures() -> tuple[Any, ...]:
         ),
         lines(
             "Topics with another configuration",
-            "Configs in which the service's own topics differ from what they have to be.",
+            "Configs of the service's own topics that do not have the required value.",
             (
                 "max by (topic, problem) (caughtup_topic_problems{CLUSTER}) or vector(0)",
                 "{{topic}}: {{problem}}",

@@ -33,7 +33,7 @@ def overview() -> str:
     return made(
         "caughtup",
         "caughtup: overview",
-        "Everything that is wrong: groups that do not keep up, alerts, and what somebody has to act on.",
+        "Everything that is wrong: groups that do not keep up, alerts, and what needs an operator.",
         variables=(
             group_variable("caughtup_group_has_commit{CLUSTER}"),
             topic_variable("caughtup_group_has_commit{GROUP}"),
@@ -48,7 +48,7 @@ def overview() -> str:
             behind(),
             alerts(
                 "Alerts",
-                "caughtup's alerts that are pending or fire, of every cluster.",
+                "caughtup's alerts that are pending or firing, on every cluster.",
             ),
             most_behind(),
             copies,

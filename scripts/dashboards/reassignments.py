@@ -35,7 +35,7 @@ def stuck(links: Sequence[Link], width: int) -> Any:
     """Return the panel that counts partitions in movement that need an operator."""
     return stat(
         "Reassignments stuck",
-        "Partitions in movement that end only if somebody acts.",
+        "Partitions in movement that need an operator.",
         f'sum(caughtup_reassignment_status{{TOPIC,status=~"{_STUCK}"}}) or {_NONE}',
         links,
         alarm="red",
@@ -59,7 +59,7 @@ def _stats() -> tuple[Any, ...]:
     return (
         stat(
             "Orphaned throttles",
-            "Replication throttles that no movement has needed for long; the page names them.",
+            "Replication throttles that no reassignment has needed for some time; the page names them.",
             "count(caughtup_throttle_orphaned{CLUSTER})"
             " or 0 * sum(caughtup_reassignments_partial{CLUSTER})",
             PAGE,
@@ -67,8 +67,8 @@ def _stats() -> tuple[Any, ...]:
             width=8,
         ),
         stat(
-            "Incomplete looks",
-            "Clusters whose last look at reassignments was incomplete; the page says what was missing.",
+            "Incomplete observations",
+            "Clusters whose last observation of reassignments was incomplete; the page says what was missing.",
             "sum(caughtup_reassignments_partial{CLUSTER})",
             PAGE,
             alarm="red",
@@ -169,8 +169,8 @@ def _progress() -> tuple[Any, ...]:
         ),
         lines(
             "Without progress, the 10 longest",
-            "Time since a replica that is added gained a record or joined the ISR. "
-            "A throttled copy moves in steps: its line saws.",
+            "Time since an added replica copied a record or joined the ISR. "
+            "A throttled copy moves in steps, so its line is jagged.",
             ("topk(10, caughtup_reassignment_idle_seconds{TOPIC})", partition),
             links=PAGE,
             unit="s",

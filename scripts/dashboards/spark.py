@@ -19,8 +19,9 @@ def spark() -> tuple[Any, ...]:
     return (
         of(
             "Streams by status",
-            "How many streams of the data pipeline have which status. Late: not heard for three "
-            "triggers, or for three times its last batch. The page says why one failed.",
+            "How many streams of the data pipeline have which status. Late: it has not reported "
+            "for three triggers, or for three times as long as its last batch took. The page says "
+            "why a stream failed.",
             ("sum by (status) (caughtup_pipeline_status{CLUSTER})", "{{status}}"),
         ),
         of(
@@ -56,12 +57,12 @@ def spark() -> tuple[Any, ...]:
         ),
         of(
             "Rows of state",
-            "What each stream keeps from batch to batch.",
+            "Rows that each stream keeps from batch to batch.",
             ("caughtup_pipeline_state_rows{CLUSTER}", stream),
         ),
         lines(
             "Since Spark's queries committed a batch",
-            "By their checkpoints. One with nothing to read may rest.",
+            "By their checkpoints. A query that has nothing to read may commit nothing.",
             (f"time() - {query % 'last_batch'}", "{{group}}"),
             links=GROUPS,
             unit="s",

@@ -109,7 +109,7 @@ def _rebalances() -> tuple[Any, ...]:
         ),
         lines(
             "Members of applications",
-            "Members of each Streams group; a line that saws shows members coming and going.",
+            "Members of each Streams group; a jagged line means that members join and leave often.",
             (f"{members} and on (group) caughtup_group_generation{{GROUP}}", "{{group}}"),
             links=STREAMS,
         ),
@@ -145,7 +145,7 @@ def _probing() -> tuple[Any, ...]:
             "Seen, and those that found nothing newly caught up.",
             (seen % "", "seen"),
             (seen % "_needless", "needless"),
-            ("sum(caughtup_probing_rebalance_worthwhile{GROUP})", "worth it now"),
+            ("sum(caughtup_probing_rebalance_worthwhile{GROUP})", "worthwhile now"),
             links=OVERVIEW_PAGE,
             width=12,
         ),

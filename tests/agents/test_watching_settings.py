@@ -29,14 +29,14 @@ def refusal(text: str) -> str:
         (
             'ignore_groups = ["ok", "(ab"]',
             (
-                "setting ignore_groups: entry 2 is no regular expression, at its character 1"
+                "setting ignore_groups: entry 2 is not a regular expression, at its character 1"
                 " (caughtup.toml)"
             ),
         ),
         (
             'watch_topics = ["a{2,1}"]',
             (
-                "setting watch_topics: entry 1 is no regular expression, at its character 3"
+                "setting watch_topics: entry 1 is not a regular expression, at its character 3"
                 " (caughtup.toml)"
             ),
         ),

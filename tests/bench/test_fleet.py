@@ -79,15 +79,15 @@ def test_what_cannot_be_decoded_is_counted_as_an_error() -> None:
         (["--by", "protocol", "--groups", "1001"], "--by protocol plays 1,000 groups at most"),
         (
             ["--looks", "30", "--by", "protocol", "--groups", "5"],
-            "--looks: only a broker that is written to by codecs gets them",
+            "--looks needs --by codecs without --output",
         ),
         (
             ["--minutes", "1", "--interval", "61"],
-            "--interval is longer than all of --minutes: nothing would be committed",
+            "--interval is longer than --minutes: no group would commit",
         ),
         (
             ["--hold", "--output", "somewhere"],
-            "--hold: there is no broker with --output by codecs",
+            "--hold: with --output and --by codecs there is no broker",
         ),
     ],
 )

@@ -102,7 +102,7 @@ def test_of_a_partition_without_commits_no_pause_is_known() -> None:
         ({}, []),
         ({"copies_built": 7}, ["copies"]),
         ({"cold_hand_overs": 1}, ["no cold hand-over"]),
-        ({"uncommitted": ["orders-placed-3"]}, ["every task goes on"]),
+        ({"uncommitted": ["orders-placed-3"]}, ["every task continues"]),
         ({"exact": {"match": 1, "mismatch": 1, "undetermined": 0}}, ["no mismatch"]),
     ],
 )

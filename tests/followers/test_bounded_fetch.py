@@ -56,7 +56,7 @@ def test_a_few_bytes_that_become_many_are_passed_over_unread() -> None:
     kept, why = bounded_records(batch(4, b"a") + bomb + batch(7, b"z", codec=GZIP), MOST)
     assert read(kept) == [(4, b"a"), (7, b"z")]
     assert why == [
-        f"passed over the records from offset 5 on: they are over {MOST} bytes, or no gzip"
+        f"passed over the records from offset 5 on: they are over {MOST} bytes, or not gzip"
     ]
     assert read(bounded_records(bomb, MOST)[0]) == []
 

@@ -38,7 +38,7 @@ def expected(question: dict[str, Any]) -> FollowerDecision:
             require_bounded(question["record"].encode())
             newest = read_followed(json.loads(question["record"]), GROUP)
         except json.JSONDecodeError:
-            newest = Objection("malformed", "no JSON")
+            newest = Objection("malformed", "not JSON")
         except CaughtupError as malformed:
             newest = Objection(malformed.code, malformed.message)
     return follow(

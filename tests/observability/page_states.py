@@ -81,7 +81,7 @@ def application(group: str = "orders", tasks: int = 2) -> dict[str, Any]:
                     "lag": 800,
                 }
             ],
-            "probing_rebalance": {"needed": True, "reason": "1 warm-up to be checked again"},
+            "probing_rebalance": {"needed": True, "reason": "1 warm-up has to be checked again"},
             "cost": {"copies": 9, "rebalances": 5, "seconds": 3_000.0, "estimated": False},
             "kafka_cost": {"copies": 96, "rebalances": 49, "seconds": 29_400.0, "estimated": True},
             "inputs": {"inferred": ["0 writes orders-counts-changelog"]},

@@ -37,5 +37,5 @@ async def test_what_an_instance_that_joined_cost_stands_side_by_side(page: Page)
         await page.until(f"{TEXT}.includes('Since d joined')")
         text = await page.evaluate(TEXT)
         assert "18 copies begun, 15 rebalances, not at rest for 50 min" in text
-        assert "60 s of that until 1 rebalance came that had been asked for" in text
+        assert "60 s of that waiting for 1 rebalance that the application had scheduled" in text
         assert page.errors == []

@@ -24,7 +24,7 @@ QUESTIONS = {
         [ORDERS, COST],
         [
             "6 copies and 4 probing rebalances (up to 40 min) by caughtup",
-            "with what is under way already",
+            "movements under way included",
         ],
     ),
     "why is orders-c idle?": (

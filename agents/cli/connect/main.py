@@ -1,4 +1,4 @@
-"""``caughtup connect``: Connect groups, read from a cluster or asked of a service."""
+"""``caughtup connect``: Connect groups, read from a cluster or requested from a service."""
 
 from __future__ import annotations
 
@@ -215,5 +215,5 @@ def _about(group: str, about: ConnectGroupLine, now_ms: int) -> Iterator[str]:
     if about.shared_with is not None:
         others = ", ".join(about.shared_with)
         yield printable(
-            f"it shares its topics with {others}: nobody can tell which group a status belongs to"
+            f"it shares its topics with {others}: caughtup cannot say which group a status belongs to"
         )

@@ -76,8 +76,8 @@ class Time(click.ParamType):
     "uri",
     envvar="CAUGHTUP_HISTORY",
     metavar="URI",
-    help="Where the tables are: what caughtup pipeline history has as --output. "
-    "[default: what CAUGHTUP_HISTORY says]",
+    help="Where the tables are: the --output of caughtup pipeline history. [default: "
+    "CAUGHTUP_HISTORY]",
 )
 @config_option
 @click.option("--group", metavar="GROUP", help="Only of this group.")
@@ -92,7 +92,7 @@ class Time(click.ParamType):
 @click.option(
     "--at",
     metavar="VERSION|TIME",
-    help="Query the tables as they were, at a version or at a time.",
+    help="Query the tables as they were at a version or at a time.",
 )
 @click.option(
     "--format",
@@ -122,9 +122,7 @@ def history(
     tables. Exits with 3 when there is no row.
     """
     if uri is None:
-        raise click.UsageError(
-            "the tables' place is missing: --tables URI, or CAUGHTUP_HISTORY=URI"
-        )
+        raise click.UsageError("say where the tables are: --tables URI, or CAUGHTUP_HISTORY=URI")
     try:
         from caughtup.agents.cli.history.answers import formatted
         from caughtup.agents.cli.history.tables import History

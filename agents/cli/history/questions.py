@@ -81,7 +81,7 @@ WITH generations AS (
                           lambda c: {{'client': c, 'what': 'left'}})) AS cause
     FROM changes WHERE before IS NOT NULL
     UNION ALL
-    SELECT as_of, "group", {{'client': '(nobody: it was due, or asked for)', 'what': 'due'}} AS cause
+    SELECT as_of, "group", {{'client': '(no client: it was due, or requested)', 'what': 'due'}} AS cause
     FROM changes WHERE list_sort(before) = list_sort(clients)
 )
 SELECT "group", cause.client AS client, count(*) AS rebalances,

@@ -77,7 +77,7 @@ class History:
         if not found:
             raise UserError(
                 f"no table of a history at {self._store.uri}: caughtup pipeline history writes "
-                "them, and caughtup pipeline convert makes them of those of 0.1"
+                "them, and caughtup pipeline convert makes them from the history that 0.1 wrote"
             )
 
     def ask(self, sql: str, values: Mapping[str, Any]) -> Answer:

@@ -1,4 +1,4 @@
-"""``caughtup lag``: the lag of groups, read from a cluster or asked of a service."""
+"""``caughtup lag``: the lag of groups, read from a cluster or requested from a service."""
 
 from __future__ import annotations
 
@@ -122,9 +122,9 @@ def lag(
     and its configs. A GROUP can be a pattern such as 'orders-*'. Names are shortened on a terminal
     only, and not with --wide. With --format json, --sort and --top apply to groups.
 
-    Reads the cluster as it is now and exits; with 3 if no group matches. One look seldom shows the
-    state of a group: --watch knows more after a while, and --service asks a service, which knows
-    it at once.
+    Reads the cluster as it is now and exits; with 3 if no group matches. A single look seldom
+    shows the state of a group: --watch shows it after a while, and --service asks a service, which
+    knows it at once.
     """
     service = service_of(connection)
     look = (

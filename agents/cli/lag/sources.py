@@ -1,4 +1,4 @@
-"""Where ``caughtup lag`` has its figures from: looks at a cluster, or a service that looks already."""
+"""The sources of ``caughtup lag``'s figures: snapshots of a cluster, or a running service."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Lag(Protocol):
 
     @property
     def where(self) -> str:
-        """Of whom it is."""
+        """The cluster or the service that the figures are from."""
         ...
 
     @property
     def unready(self) -> Sequence[str]:
-        """What keeps a service from knowing all of it."""
+        """The reasons why some figures are missing."""
         ...
 
     def groups(self) -> list[str]:
@@ -52,12 +52,12 @@ class Lag(Protocol):
         ...
 
 
-#: Looks again each time it is called; raises UserError when that fails.
+#: Reads the lag again at each call; raises UserError if that fails.
 Look = Callable[[], Lag]
 
 
 class LookedAt:
-    """The lag as a command saw it itself."""
+    """The lag in a snapshot that the command took itself."""
 
     where = "on this cluster"
 
@@ -103,7 +103,7 @@ class Asked:
         return (self._groups[group] for group in groups)
 
     def lines(self, groups: Sequence[str]) -> Iterator[Line]:
-        """Yield the lines of groups, which the service makes now."""
+        """Yield the lines of groups, as the service computes them now."""
         every = list(groups) == list(self._groups)
         return self._service.lag(None if every else groups)
 
@@ -123,10 +123,10 @@ def unread_checkpoints(problems: Iterable[CheckpointProblem]) -> list[str]:
 
 
 def looking(looks: ClusterLooks) -> Look:
-    """Return what looks at a cluster."""
+    """Return a function that reads the lag from a cluster."""
     return lambda: LookedAt(looks.look(Progress()))
 
 
 def asking(service: ServiceClient) -> Look:
-    """Return what asks a service."""
+    """Return a function that requests the lag from a service."""
     return lambda: Asked(service)

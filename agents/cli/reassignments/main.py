@@ -1,4 +1,4 @@
-"""``caughtup reassignments``: partitions in movement, observed on a cluster or asked of a service."""
+"""``caughtup reassignments``: partitions in movement, on a cluster or from a service."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ Show = Callable[[Lines], None]
         "caughtup reassignments --service http://127.0.0.1:8080 --watch",
     ),
 )
-@click.option("--watch", is_flag=True, help="Look again and again until Ctrl-C.")
+@click.option("--watch", is_flag=True, help="Update the output again and again until Ctrl-C.")
 @click.option(
     "--for",
     "seconds",
     type=Span(),
     metavar="TIME",
-    help="Observe for this long, such as 10s or 2m. [default: four looks, about six seconds]",
+    help="Observe for this long, such as 10s or 2m. [default: four observations, about six seconds]",
 )
 @service_options
 @connection_options
@@ -78,14 +78,14 @@ Show = Callable[[Lines], None]
 def reassignments(watch: bool, seconds: float | None, output: str, **connection: Any) -> None:
     """Show every partition in movement: its progress, rate, ETA, and what holds it up.
 
-    Looks for some seconds and exits; with 3 if nothing is in movement and no throttle is orphaned.
-    It takes at least a minute to see that a copy stands still: --for sets how long to look, --watch
-    looks until Ctrl-C, and --service asks a service, which knows the past. If a service runs beside
-    this cluster, the command uses what it last published.
+    Observes for some seconds and exits; with 3 if nothing is in movement and no throttle is
+    orphaned. It takes at least a minute to see that a copy stands still: --for sets how long to
+    observe, --watch observes until Ctrl-C, and --service asks a service, which has observed for
+    longer. If a service runs beside this cluster, the command uses what the service last published.
 
-    The phases: U, just begun; A, copying, until every replica that the controller waits for is in
-    the ISR; B or completing, the controller switches over; propagating, not every broker knows it
-    yet.
+    The phases: U, the reassignment has just begun; A, replicas copy, until every replica that the
+    controller waits for is in the ISR; B or completing, the controller switches over; propagating,
+    not every broker knows the result yet.
     """
     if seconds is not None and (watch or connection["service"]):
         raise click.UsageError("--for cannot be combined with --watch or --service")

@@ -59,7 +59,7 @@ from caughtup.models.replay.settings import ReplaySetting, replay_settings
     "--bytes-per-offset",
     type=click.IntRange(1, 1 << 30),
     metavar="BYTES",
-    help="Bytes of one offset of the changelogs, to estimate the bytes copied.",
+    help="Bytes per offset of the changelogs, to estimate the bytes copied.",
 )
 @click.option(
     "--report",

@@ -124,7 +124,9 @@ _URL = re.compile(r"https?://[^\s\"\\{}]+")
     metavar="URL",
     help="The address of caughtup's page: each alert gets a page_url, that of its group if it has one.",
 )
-@click.option("--list", "listed", is_flag=True, help="List what can be set, with its defaults.")
+@click.option(
+    "--list", "listed", is_flag=True, help="List the values that can be set, with their defaults."
+)
 def rules(
     given: tuple[str, ...], runbook_base: str | None, page_base: str | None, listed: bool
 ) -> None:

@@ -72,7 +72,7 @@ def remarks(answers: Sequence[WhatIfAnswer]) -> list[str]:
     found = []
     if any(not one.restoring_known and one.slow.offsets_restored for one in answers):
         found.append(
-            "No copy was seen restoring: times with ≥ do not include restoring. "
+            "caughtup has seen no copy restore: times with ≥ do not include restoring. "
             "Set how fast a thread restores with --restore-rate."
         )
     found += [

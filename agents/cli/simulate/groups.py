@@ -64,7 +64,7 @@ def read_application(
     application = application_of_group(state, name, now_ms(), restore)
     if application is None:
         refuse(
-            f"{name} is no Kafka Streams application of this cluster, or the group is rebalancing now"
+            f"{name} is not a Kafka Streams application of this cluster, or the group is rebalancing now"
         )
     return application
 

@@ -94,7 +94,7 @@ _PROTOCOLS = {
 @click.option(
     "--leave-group",
     is_flag=True,
-    help="A stopped instance leaves the group at once, so that nobody waits for its session timeout.",
+    help="A stopped instance leaves the group at once, so that the group does not wait for its session timeout.",
 )
 @click.option(
     "--set", "changes", multiple=True, metavar="NAME=VALUE", help="Another config. May be repeated."
@@ -125,16 +125,20 @@ _PROTOCOLS = {
     is_flag=True,
     help="Play as if every member had a group.instance.id. [default: as the members have it]",
 )
-@click.option("--best", is_flag=True, help="Try the configs and orders that matter, and compare.")
+@click.option(
+    "--best",
+    is_flag=True,
+    help="Try the configs and the restart orders that matter, and compare them.",
+)
 @click.option(
     "--step",
     type=Span(),
-    help="The time that a column of the drawing stands for. [default: what fits]",
+    help="The time that a column of the drawing stands for. [default: as short as the width allows]",
 )
 @click.option(
     "--html",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the time line as a page of its own, too.",
+    help="Also write the time line into this HTML file.",
 )
 @rate_option
 @connection_options

@@ -86,7 +86,7 @@ def safe(
         if configs := found.open_configs:
             values = ", ".join(f"{name} ({text})" for name, text in sorted(configs.items()))
             click.echo(
-                f"Not known for certain: {values}. Tell them in the settings: caughtup configs"
+                f"Not known for certain: {values}. Set them in the settings: `caughtup configs --toml` prints them"
             )
         if within is None:
             allowed = found.within_ms / 1_000

@@ -23,7 +23,7 @@ from caughtup.agents.errors import UserError
     "--every",
     type=click.FloatRange(min=0.5, max=3600),
     metavar="SECONDS",
-    help="Seconds between two looks. [default: 2 at a service, 5 at the cluster]",
+    help="Seconds between two reads. [default: 2 from a service, 5 from the cluster]",
 )
 @service_options
 @connection_options

@@ -1,4 +1,4 @@
-"""Where ``caughtup top`` has what it shows from: a service, or looks of its own at the cluster.
+"""The sources of ``caughtup top``: a service, or its own snapshots of the cluster.
 
 Both give the page's state, and the lines of a group that is opened. Called by one thread only.
 """
@@ -22,7 +22,7 @@ from caughtup.models.state.cluster import ClusterState
 
 
 class Source(Protocol):
-    """Who is asked. Every call raises UserError where there is no answer.
+    """A service or a cluster. Every call raises UserError if there is no answer.
 
     ``where`` names it for people.
     """
@@ -34,16 +34,16 @@ class Source(Protocol):
         ...
 
     def lines(self, group: str) -> list[Line]:
-        """Return the lines of a group; of what ``state`` saw, or newer."""
+        """Return the lines of a group, as of the last call of ``state`` or later."""
         ...
 
     def close(self) -> None:
-        """Let go of what it holds."""
+        """Close the connections."""
         ...
 
 
 class FromService:
-    """What a service shows on its page."""
+    """The state that a service shows on its page."""
 
     def __init__(self, service: ServiceClient) -> None:
         self._service = service
@@ -62,26 +62,26 @@ class FromService:
 
 
 class FromLooks:
-    """What the page would show of a cluster that was looked at from here, again and again."""
+    """The state that the page would show, computed from repeated snapshots of a cluster."""
 
     def __init__(self, settings: Settings) -> None:
-        """Raises UserError where the cluster can't be reached."""
+        """Raises UserError if the cluster cannot be reached."""
         self._settings = settings
         self._looks = ClusterLooks(settings, reassignments=True)
         self._state: ClusterState | None = None
         self.where = settings.bootstrap_servers
 
     def state(self) -> WholeView:
-        """Look at the cluster, and return what the page would show of it."""
+        """Take a snapshot of the cluster, and return what the page would show of it."""
         self._state = self._looks.look(NoProgress())
         health = Health(cluster_name=self._settings.cluster_name, ready=True, reader_lag=0)
         page = done_at_once(whole_steps(self._state, health, now_ms()))
         return msgspec.json.decode(msgspec.json.encode(page), type=WholeView)
 
     def lines(self, group: str) -> list[Line]:
-        """Return the lines of a group, of the last look."""
+        """Return the lines of a group, from the last snapshot."""
         return [] if self._state is None else list(lag_lines(self._state, group))
 
     def close(self) -> None:
-        """Close the connections of the looks."""
+        """Close the connections to the cluster."""
         self._looks.close()

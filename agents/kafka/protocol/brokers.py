@@ -228,7 +228,7 @@ class BrokerConnections:
             link.connection.close()
             link.connection = None
         if link.not_before > self._clock():
-            raise RequestTimedOutError("did not answer in time, and is left alone for a while")
+            raise RequestTimedOutError("did not answer in time; caughtup asks it again later")
         try:
             link.connection = await BrokerConnection.open(
                 *address, self._config, link.timeout_seconds

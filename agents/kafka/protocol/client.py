@@ -161,7 +161,9 @@ class ClusterProtocol:
         call = requests.describe_configs_call(ResourceType.BROKER, [str(broker)], names)
         found = await decode(answers.decode_configs, await self.connections.ask(broker, call))
         if len(found) != 1:
-            raise KafkaError(f"an answer of {len(found)} configs, not of one broker's")
+            raise KafkaError(
+                f"an answer with the configs of {len(found)} resources, not of 1 broker"
+            )
         raise_for(found[0].error_code)
         return found[0].configs
 
@@ -243,5 +245,5 @@ async def quorum_leader(bootstrap_servers: str) -> int:
     async with ClusterProtocol({"bootstrap_servers": bootstrap_servers}) as protocol:
         leader = (await protocol.describe_quorum()).leader
     if leader is None:
-        raise CaughtupError("no_controller", "no controller leads")
+        raise CaughtupError("no_controller", "there is no active controller")
     return leader

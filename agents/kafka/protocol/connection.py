@@ -150,7 +150,7 @@ class BrokerConnection:
         except OSError as error:
             raise KafkaConnectionError(_reason(error)) from None
         except (OverflowError, ValueError) as error:  # advertised.listeners may hold anything
-            raise KafkaConnectionError(f"{host!r:.80}:{port} is no address: {error}") from None
+            raise KafkaConnectionError(f"{host!r:.80}:{port} is not an address: {error}") from None
         return connection
 
     @property

@@ -75,7 +75,7 @@ def _answer(request: urllib.request.Request, kafka: Mapping[str, Any]) -> bytes:
     except (OSError, http.client.HTTPException) as error:
         raise TokenError(_system_words(error), passing=True) from None
     except ValueError:
-        raise TokenError("it is no address") from None
+        raise TokenError("it is not an address") from None
 
 
 def _body(answer: http.client.HTTPResponse) -> bytes:

@@ -48,7 +48,7 @@ class TokenKeeper(Service):
             failure = str(error)
         if failure != self._health.login:
             if failure is None:
-                log.info("tokens can be had again")
+                log.info("the token source works again")
             else:
                 log.warning("%s; trying again; existing connections stay open", failure)
         self._health.login = failure

@@ -170,7 +170,7 @@ class Connection(asyncio.Protocol):
         return None if self._inner is None else self._inner.eof_received()
 
     def pause_writing(self) -> None:
-        """Pass on that the client is behind, and start its time limit."""
+        """Pass on that the client reads too slowly, and start its time limit."""
         self._write = self._cut_after(WRITE_SECONDS, SLOW_READER)
         if self._inner is not None:
             self._inner.pause_writing()

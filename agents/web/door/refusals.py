@@ -63,7 +63,7 @@ class Refusals:
         self._note(reason, f"{_MESSAGES[reason]}{f' ({peer})' if peer else ''}")
 
     def unavailable(self, what: Many, retry_seconds: int) -> web.HTTPServiceUnavailable:
-        """Count a refusal for too many of ``what``, and return it."""
+        """Count a refusal because there are too many of ``what``, and return it."""
         self._note(_label(what), f"answered 503: too many {what}")
         headers = {"Retry-After": str(retry_seconds)}
         return web.HTTPServiceUnavailable(text=f"too many {what}\n", headers=headers)

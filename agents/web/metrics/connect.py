@@ -164,7 +164,7 @@ def _of_groups(
 CONNECT_FAMILIES = (
     Family(
         "caughtup_connect_groups_ceased_total",
-        "Groups that are no longer Connect's: another kind of group has their name",
+        "Groups of Connect whose name another kind of group now has",
         ("cluster",),
         _ceased,
         type="counter",
@@ -202,7 +202,7 @@ CONNECT_FAMILIES = (
     ),
     _of_groups(
         "caughtup_connect_delay_ends_timestamp_seconds",
-        "When the delay ends for which work of a Connect group waits",
+        "When the delay of a Connect group ends, after which unassigned work is assigned",
         _GROUP,
         partial(_figure, _next_rebalance),
     ),

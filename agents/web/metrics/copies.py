@@ -1,4 +1,4 @@
-"""Metrics of copies of tasks: their lag, verdicts and rates, and whether probing for them pays."""
+"""Metrics of copies of tasks: their lag, verdicts and rates, and probing rebalances."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ REASSIGNMENT_TOTALS = (
     ),
     Family(
         "caughtup_reassignments_partial",
-        "1 if the last look at reassignments was incomplete",
+        "1 if the last observation of reassignments was incomplete",
         _CLUSTER,
         _partial,
     ),

@@ -144,7 +144,7 @@ SERVICE_FAMILIES = (
     ),
     Family(
         "caughtup_topic_problems",
-        "1 for a config in which one of the service's topics differs from what it has to be",
+        "1 for a config of one of the service's topics that does not have the required value",
         ("cluster", "topic", "problem"),
         _topic_problems,
     ),
@@ -178,14 +178,14 @@ SERVICE_FAMILIES = (
     ),
     Family(
         "caughtup_faults_total",
-        "Failures over one group, topic or partition, each of which costs it one turn",
+        "Failures to process one group, topic or partition; each failure leaves it out for one turn",
         ("cluster", "part", "cause"),
         _faults,
         type="counter",
     ),
     Family(
         "caughtup_recent_faults",
-        "Failures of the groups, topics and partitions that failed last",
+        "Failures of the groups, topics and partitions that failed most recently",
         ("cluster", "subject", "part", "cause"),
         _recent_faults,
     ),
@@ -294,7 +294,7 @@ BUILD_FAMILIES = (
     ),
     Family(
         "caughtup_event_loop_late_seconds_total",
-        "Seconds by which turns of the event loop came late",
+        "Seconds by which turns of the event loop were late",
         _CLUSTER,
         _late,
         type="counter",

@@ -29,7 +29,7 @@ import org.apache.kafka.streams.processor.internals.assignment.RackAwareTaskAssi
  * A line with a scenario, as `caughtup assign` reads it but without racks and client tags, is kept
  * and answered with "{}". A line "decide" is answered with the decision on that scenario and the
  * milliseconds that assign() alone took, by the clock and of its thread on a processor (without
- * the JVM's own threads). Its arguments are made anew each time, off the clock.
+ * the JVM's own threads). Its arguments are made again each time, outside the measured time.
  */
 public final class TimedAssignor {
     private static final ObjectMapper JSON = new ObjectMapper();

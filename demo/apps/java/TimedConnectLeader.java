@@ -28,7 +28,7 @@ import org.apache.kafka.connect.util.ConnectorTaskId;
  * A line with a group's rounds is kept and answered with "{}". A line "decide" is answered with the
  * decision on the last of them and the milliseconds that performTaskAssignment() alone took, by the
  * clock and of its thread on a processor: without reading what workers sent and writing what they
- * are told. All before it, its arguments included, is done anew each time, off the clock.
+ * are told. Everything before it, its arguments included, is repeated each time, outside the measured time.
  */
 public final class TimedConnectLeader {
     private static final ObjectMapper JSON = new ObjectMapper();

@@ -85,7 +85,7 @@ CASES: dict[str, tuple[CaseRound, ...]] = {
         ),
         CaseRound(
             number="2.1",
-            event="W2 and W3 join; W1 has to let go of three",
+            event="W2 and W3 join; the leader revokes three from W1",
             time_ms=10,
             leader="W1",
             workers=EVERYONE,
@@ -94,7 +94,7 @@ CASES: dict[str, tuple[CaseRound, ...]] = {
         ),
         CaseRound(
             number="2.2",
-            event="W1 has done so, and joins again at once",
+            event="W1 has given them up, and joins again at once",
             time_ms=20,
             leader="W1",
             workers=EVERYONE,
@@ -143,7 +143,7 @@ CASES: dict[str, tuple[CaseRound, ...]] = {
         replace(W2_IS_BACK, number="6.2"),
         CaseRound(
             number="6.3",
-            event="W1 leaves, which leads",
+            event="W1, the leader, leaves",
             time_ms=150_000,
             leader="W3",
             workers=("W2", "W3"),
@@ -161,7 +161,7 @@ CASES: dict[str, tuple[CaseRound, ...]] = {
         ),
         CaseRound(
             number="6.5",
-            event="the delay is over; for Kafka: W2 has let go of a task, and joins again at once",
+            event="the delay is over; for Kafka: W2 has given up a task, and joins again at once",
             time_ms=D_MS,
             leader="W3",
             workers=EVERYONE,

@@ -101,7 +101,7 @@ def play(stage: ConnectStage, say: Say) -> PlayedCases:
 def _in_words(foretold: Foretold) -> str:
     """Describe a forecast in words."""
     if foretold.at_ms is None:
-        return "nothing is foretold"
+        return "caughtup foretells nothing"
     goes = ", ".join(f"{item} goes to {worker}" for item, worker in foretold.goes_to.items())
     return f"{goes} at {time.strftime('%H:%M:%S', time.localtime(foretold.at_ms / 1000))}"
 
@@ -120,9 +120,10 @@ def _read(stage: ConnectStage) -> dict[int, str]:
 
 
 _CAPTION = (
-    "d is {seconds:g} s. As documented: each worker has as much of each kind. Match: caughtup "
-    "decides the generation as its leader did. Foretold: what nobody had went to whom caughtup had "
-    "said, within a second of when."
+    "d is {seconds:g} s. As documented: each worker has as many connectors and tasks as the "
+    "document says. Match: caughtup decides the generation as its leader did. Foretold: "
+    "unassigned work went to the worker that caughtup had named, within a second of the time it "
+    "had named."
 )
 
 
@@ -173,7 +174,7 @@ def problems(played: PlayedCases) -> Iterator[str]:
             yield f"generation {number}: caughtup said {result}; {why}"
     for row in played.rows:
         if not row.as_decided:
-            yield f"{row.step.number}: not what Kafka 4.3.1 is known to decide"
+            yield f"{row.step.number}: not what Kafka 4.3.1 decides"
 
 
 def _foretold(played: PlayedCases, row: CaseRow) -> str:

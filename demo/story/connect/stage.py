@@ -110,7 +110,7 @@ class WatchedGroup:
                 self.after_ms[logged.number] = int(time.time() * 1000) - logged.written_ms
                 return view
             time.sleep(_POLL_SECONDS)
-        raise CaughtupError("demo_failed", f"caughtup never decided generation {logged.number}")
+        raise CaughtupError("demo_failed", f"caughtup did not decide generation {logged.number}")
 
     def foretold(self, logged: LoggedGeneration) -> Foretold:
         """Wait until a generation is decided, and return the service's forecast."""

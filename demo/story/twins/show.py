@@ -44,8 +44,8 @@ def punch_line(follows: Cost, kafkas: Cost) -> str:
     if probed := interval_waits(kafkas):
         said += (
             f" Of that it waited {probed} × {PROBING_SECONDS} s for"
-            " probing.rebalance.interval.ms, which is"
-            f" {_DEFAULT_PROBING_MINUTES} minutes unless somebody sets it."
+            " probing.rebalance.interval.ms, whose default is"
+            f" {_DEFAULT_PROBING_MINUTES} minutes."
         )
     return said
 

@@ -179,7 +179,7 @@ def split_user_data(data: bytes | None) -> tuple[bytes, bytes]:
     followers_end = len(whole) - _TAIL.size - length
     if followers_end < 0:
         raise DecodeError(
-            "truncated", f"{length} bytes of Faust's user data, but not as many there"
+            "truncated", f"Faust's user data names a length of {length} bytes and is shorter"
         )
     try:
         fausts = zlib.decompress(whole[followers_end : -_TAIL.size])

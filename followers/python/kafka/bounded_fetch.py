@@ -98,7 +98,7 @@ def _problem(records: bytes, batch: _BatchHeader, most_bytes: int) -> str:
         return f"they are compressed by codec {codec}, and gzip alone is read"
     payload = memoryview(records)[batch.start + _HEAD.size + _BODY.size : batch.end]
     if codec == _GZIP and not _fits(payload, most_bytes):
-        return f"they are over {most_bytes} bytes, or no gzip"
+        return f"they are over {most_bytes} bytes, or not gzip"
     return ""
 
 

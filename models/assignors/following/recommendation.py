@@ -64,7 +64,7 @@ def read_followed(record: object, group: str) -> FollowedRecommendation:
     if type(root.get("schema")) is not int or root["schema"] != 1:
         raise _malformed("schema is not 1")
     if root.get("group") != group:
-        raise _malformed("group is another one")
+        raise _malformed("group is not the expected one")
     decision_id = _take(root.get("decision_id"), str, "decision_id")
     if not _NAME.fullmatch(decision_id):
         raise _malformed("decision_id is not a name")
@@ -127,7 +127,7 @@ def _read_assignment(
 
 def _take(value: object, wanted: type[T], place: str) -> T:
     if type(value) is not wanted:
-        raise _malformed(f"{place} is not what it should be")
+        raise _malformed(f"{place} does not have the expected type")
     return value
 
 

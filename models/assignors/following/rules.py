@@ -46,7 +46,7 @@ def find_objection(
     if age_ms > max_age_ms and _changes_anything(states, recommendation, placement):
         seconds = age_ms // 1000
         return Objection(
-            "too_old", f"it is at least {seconds} s old and would still change something"
+            "too_old", f"it is at least {seconds} s old and would still move tasks or copies"
         )
     return None
 
@@ -54,7 +54,7 @@ def find_objection(
 def _names(states: ClientStates, recommendation: FollowedRecommendation) -> Objection | None:
     """Return an objection if the recommendation is for other processes or tasks than exist."""
     if recommendation.standby.keys() != states.clients.keys():
-        return Objection("other_processes", "it is for other processes than the live ones")
+        return Objection("other_processes", "it is for other processes than those in the group")
     for task in recommendation.active:
         if task not in states.owners:
             return Objection("unknown_task", f"there is no task {task}")

@@ -69,16 +69,16 @@ class _Explanation:
             kind = MovementKind.COLD
             reason = f"no client is caught up and none lags less than this one, which {state}"
         if owner == NO_CLIENT:
-            reason = f"nobody ran it; {reason}"
+            reason = f"no client ran it before; {reason}"
         return self._movement(task, None if owner == NO_CLIENT else owner, active, kind, reason)
 
     def _replacement(self, one: Replacement) -> Movement:
         copies, most = self._copies, self._configs.max_warmup_replicas
         new = one.client not in copies.holders[one.task]
         if new:
-            why = "one of the fewest new copies with which the threads are balanced"
+            why = "this is one of the fewest new copies that balance the threads"
         else:
-            why = "the destination has a copy already, so that moving there builds no other one"
+            why = "the destination already has a copy, so no new one has to be built"
         reason = (
             f"{why}; the destination {lag_clause(copies.lags[one.client][one.task])} "
             f"({self._configs.acceptable_recovery_lag:,} accepted), "
@@ -104,7 +104,7 @@ class _Explanation:
     def _standby(self, task: int, client: int) -> Movement:
         lag = lag_clause(self._copies.lags[client][task])
         if client not in self._plan.clients[task]:
-            reason = f"it stands in for a copy that isn't caught up; the destination {lag}"
+            reason = f"it stands by until the copy on the planned destination is caught up; the destination {lag}"
         elif client == self._plan.clients[task][0]:
             reason = f"a copy was missing, and the active belongs here; the destination {lag}"
         else:
@@ -147,7 +147,7 @@ def _stateless(scenario: Scenario, places: Sequence[int]) -> Iterator[Movement]:
         destination, owner = scenario.clients[place].process_id, owners.get(task)
         if destination == owner:
             continue
-        reason = "nobody ran it; the destination has the fewest actives for each thread"
+        reason = "no client ran it before; the destination has the fewest actives per thread"
         if owner is not None:
-            reason = "the source has more actives for each thread than the destination"
+            reason = "the source has more actives per thread than the destination"
         yield Movement(task, owner, destination, MovementKind.STATELESS, reason)

@@ -117,9 +117,19 @@ def _config_mismatch(generation: ConnectGeneration, before: Remembered) -> Compa
     furthest = max(worker.state.config_offset for worker in generation.workers.values())
     after = before.not_completed()
     if assigned(generation) or revoked(generation):
-        return Comparison("mismatch", "work was assigned beside an error", None, after)
+        return Comparison(
+            "mismatch",
+            "the leader assigned or revoked work although it reported an error",
+            None,
+            after,
+        )
     if leader is not None and leader.state.config_offset >= furthest:
-        return Comparison("mismatch", "its leader had read all of the configuration", None, after)
+        return Comparison(
+            "mismatch",
+            "its leader reported a config mismatch although it had read all of the config topic",
+            None,
+            after,
+        )
     return Comparison("match", "", None, after)
 
 
@@ -175,7 +185,7 @@ def _differences(generation: ConnectGeneration, decision: ConnectDecision) -> It
             ("stop", revoked_work, decided.revoked),
         ):
             if Work.of([sent]) != Work.of([would]):
-                yield f"{worker_id(worker)} was told to {verb} {_named(sent)}, not {_named(would)}"
+                yield f"the leader told {worker_id(worker)} to {verb} {_named(sent)}, not {_named(would)}"
 
 
 def sentence(found: list[str]) -> str:

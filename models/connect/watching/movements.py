@@ -15,13 +15,13 @@ from caughtup.models.wire.connect_protocol import ConnectorsAndTasks
 #: The reason in a record for each value of ``Assigned``.
 _REASONS = {
     "new": "it is new",
-    "not_received": "it was assigned to a worker that did not learn of it",
-    "no_delay": "its worker is gone, and there is no delay",
-    "delay_over": "its worker is gone, and the delay is over",
-    "came_back": "the worker joined without work during the delay",
-    "eager": "all work is assigned anew",
+    "not_received": "the worker to which it was assigned did not receive that assignment",
+    "no_delay": "its worker left the group, and there is no delay",
+    "delay_over": "its worker left the group, and the delay is over",
+    "came_back": "the worker joined without work while the delay ran",
+    "eager": "the eager protocol assigns all work again in each rebalance",
 }
-_UNEXPLAINED = "the leader decided so"
+_UNEXPLAINED = "the leader assigned it; caughtup does not know why"
 _FORESEEN = "no worker has it, and the next round assigns it to this one"
 
 

@@ -25,7 +25,7 @@ from caughtup.models.wire.connect_protocol import EAGER, ConnectorsAndTasks
 
 #: The most generations in a group's history: the newest ones.
 HISTORY = 20
-_BEFORE = "what its leader remembers from before caughtup saw the group is not known"
+_BEFORE = "caughtup first saw the group after its leader had begun to assign, and does not know what the leader remembers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +215,6 @@ def _missed(known: Remembered, before: Watch, missed: int) -> Remembered:
         round_ = Round(max(last.as_of_ms, 0), before.connectors, owned)
         _, memory = decide_incremental(round_, one.memory, one.max_delay_ms)
         decided.append(Hypothesis(memory, one.max_delay_ms, last_completed=False))
-    why = f"{counted(missed, 'generation')} before it not seen"
+    why = f"caughtup did not see {counted(missed, 'generation')} before this one"
     either = known.either(known.not_completed(), why)
     return replace(either, hypotheses=distinct((*either.hypotheses, *decided)))

@@ -96,7 +96,7 @@ def _compare(
     if followed_id is not None:
         followed = _find(published, followed_id)
         if followed is None:
-            why = f"it followed recommendation {followed_id}, which isn't known here"
+            why = f"it followed recommendation {followed_id}, which caughtup does not know"
             return _result("undetermined", why, _decision(state, {}))
         warm_ups = followed.warm_ups
     decision = _decision(state, warm_ups)
@@ -172,7 +172,7 @@ def _differs_from_rules(
                 f"but asks in {follow_up_ms} ms"
             )
     if ruled.reason != outcome.reason:
-        return f"by its rules it decides {ruled.reason}, but it decided {outcome.reason}"
+        return f"its rules lead to {ruled.reason}, but it decided {outcome.reason}"
     for process in sorted(ruled.active):
         for role, should, has in (
             ("active", frozenset(ruled.active[process]), state.active.get(process)),

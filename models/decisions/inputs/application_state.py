@@ -108,7 +108,9 @@ def application_state(record: ApplicationStateRecord, at_ms: int) -> Application
     config = dict(record.config)
     left_out: tuple[str, ...] = ()
     if config.get(_STRATEGY, "none") != "none":
-        left_out = (f"{_STRATEGY} is {config[_STRATEGY]!r:.40}, and replicas' racks aren't told",)
+        left_out = (
+            f"{_STRATEGY} is {config[_STRATEGY]!r:.40}, and the follower does not report the racks of replicas",
+        )
         config[_STRATEGY] = "none"
     written = json_values(record)
     scenario = read_compact(

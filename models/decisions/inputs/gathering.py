@@ -108,7 +108,9 @@ def gather_inputs(
         [end_offset_sums(tasks, way, ends, greatest, *between_ms, sources) for way in ways]
     )
     unknown = [f"member left out: {skipped}" for skipped in generation.skipped]
-    unknown += [f"changelog {topic}: which subtopology has it" for topic in changelogs.unplaced]
+    unknown += [
+        f"changelog {topic}: the subtopology that it belongs to" for topic in changelogs.unplaced
+    ]
     unknown += _without_state(generation, bounds)
     limit = parameters.value("acceptable.recovery.lag")
     for task, bound in bounds.items():

@@ -22,7 +22,7 @@ from caughtup.models.simulation.virtual_time import VirtualTime
 
 #: The time from a generation to its recommendation: to list end offsets, decide and publish.
 RECOMMENDED_AFTER_MS = 1_000
-_NONE_YET = Objection("other_processes", "it is for other processes than those there are")
+_NONE_YET = Objection("other_processes", "it is for other processes than those in the group")
 
 
 class FollowingLeader:

@@ -163,5 +163,5 @@ def _what_repeats(run: StreamsRun) -> str:
     kinds = ", ".join(f"{count} x {kind}" for kind, count in sorted(last.items()))
     without = sorted(run.tasks.sources.keys() - run.processed)
     named = ", ".join(run.shared.names[task] for task in without[:5])
-    still = f"; nobody processes {named}" if without else ""
-    return f"of the last {min(len(run.line.marks), 1_000)} happenings: {kinds}{still}"
+    still = f"; no instance processes {named}" if without else ""
+    return f"of the last {min(len(run.line.marks), 1_000)} events: {kinds}{still}"

@@ -93,7 +93,7 @@ def decode_own(table: str, records: Iterable[KafkaRecord]) -> tuple[list[Row], l
         row = (*fields, *missing, text, record.partition, record.offset)
         wrong = [row[at] for at in times if row[at] is not None and not 0 <= row[at] <= LATEST_MS]
         if wrong:
-            why = f"bad_time: {wrong[0]} ms is no time since 1970"
+            why = f"bad_time: {wrong[0]} ms is not a time since 1970"
             undecodable.append(Undecodable(record, why))
         else:
             rows.append(row)

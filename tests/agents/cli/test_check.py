@@ -46,6 +46,6 @@ def test_each_checkpoint_that_can_not_be_read_is_a_line(tmp_path: Path) -> None:
 
 def test_a_folder_without_checkpoints_is_as_it_may_be(tmp_path: Path) -> None:
     assert findings(tmp_path) == [
-        Finding("spark_checkpoints", True, "no query that reads Kafka yet")
+        Finding("spark_checkpoints", True, "no checkpoint of a query that reads Kafka yet")
     ]
     assert findings() == []

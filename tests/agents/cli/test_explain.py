@@ -38,8 +38,8 @@ def test_it_tells_what_was_decided_and_why_and_what_both_plans_cost() -> None:
     assert "What caughtup recommends" in text
     assert "copies of state built │ 1 │ 1" in text
     assert "offsets restored │ 50,000 │ 50,000" in text
-    assert "time, an interval each │ 10 min │ 10 min" in text
-    assert "A probing rebalance is needed: 1 warm-up to be checked again." in text
+    assert "time at one probing interval each │ 10 min │ 10 min" in text
+    assert "A probing rebalance is needed: 1 warm-up has to be checked again." in text
 
 
 def test_of_one_task_it_tells_who_has_what_and_what_is_to_become_of_it() -> None:

@@ -81,7 +81,7 @@ def test_a_file_that_differs_is_kept_and_then_none_is_written(tmp_path: Path) ->
     ran = files("--to", tmp_path / "to")
     assert ran.exit_code == 1
     assert ran.stderr == (
-        f"caughtup: {rules}: there already, with another content; nothing was written; "
+        f"caughtup: {rules}: exists already with other content; nothing was written; "
         "--force overwrites\n"
     )
     assert written(tmp_path / "to") == {"prometheus/caughtup.rules.yml": b"my own"}

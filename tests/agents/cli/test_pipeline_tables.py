@@ -91,5 +91,5 @@ def test_it_says_what_the_tables_took_in(tmp_path: Path) -> None:
     again = CliRunner().invoke(convert, arguments)
     assert again.exit_code == 1
     assert again.stderr.splitlines() == [
-        f"caughtup: {old.checkpoint} is of schema 4, and what is converted is 3"
+        f"caughtup: {old.checkpoint} is of schema 4, and only schema 3 can be converted"
     ]

@@ -127,12 +127,12 @@ async def test_a_token_goes_from_a_file_and_its_lack_is_told(tmp_path: Path) -> 
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
     theirs.write_text("töken É")
     async with Site(state(), web_token_file=theirs) as site:
-        assert "wants its token: --token-file FILE" in await refused(site.url(""))
+        assert "requires its token: give --token-file FILE" in await refused(site.url(""))
         ours.write_text("töken É\n")
         ran = await run("lag", "--service", site.url(""), "--token-file", ours)
         assert (ran.exit_code, ran.stderr) == (0, "")
         ours.write_text("another")
-        assert "doesn't take the token in" in await refused(site.url(""), "--token-file", ours)
+        assert "refuses the token in" in await refused(site.url(""), "--token-file", ours)
 
 
 @pytest.mark.parametrize(
@@ -160,10 +160,10 @@ async def test_tls_is_checked_and_who_signs_can_be_named(tmp_path: Path) -> None
         ran = await run("lag", "--service", site.url("", "https"), "--service-ca", ca)
         assert (ran.exit_code, ran.stderr) == (0, "")
         assert "isn't trusted" in await refused(site.url("", "https"))
-        assert "if it speaks TLS (web_tls_certificate), say https://" in await refused(site.url(""))
+        assert "if it speaks TLS (web_tls_certificate), use https://" in await refused(site.url(""))
         assert "no certificates in PEM" in await refused(site.url("", "https"), "--service-ca", bad)
     async with Site(state()) as site:
-        assert "speaks no TLS: try http://" in await refused(site.url("", "https"))
+        assert "does not speak TLS: try http://" in await refused(site.url("", "https"))
 
 
 async def test_a_name_that_is_not_the_services_is_told(
@@ -212,22 +212,22 @@ def answering(answer: bytes) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (b"SSH-2.0-OpenSSH\r\n", "breaks off: if it speaks TLS"),
-        (b"", "breaks off: if it speaks TLS"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nhey!", "is its port right?"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", "is its port right?"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{", "breaks off"),
+        (b"SSH-2.0-OpenSSH\r\n", "closes the connection: if it speaks TLS"),
+        (b"", "closes the connection: if it speaks TLS"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nhey!", "check the port"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", "check the port"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{", "closes the connection"),
         (
             b"HTTP/1.1 302 Found\r\nLocation: http://elsewhere/\r\n\r\n",
-            "redirects, which isn't followed",
+            "redirects, and caughtup follows no redirect",
         ),
         (
             b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
-            "no caughtup service, or an older one",
+            "not a caughtup service, or an older release",
         ),
         (
             b"HTTP/1.1 503 Busy\r\nContent-Length: 5\r\n\r\nbusy\n",
-            "has too much to do: busy; try again",
+            "is busy: busy; try again",
         ),
         (b"HTTP/1.1 500 Oops\r\nContent-Length: 5\r\n\r\n\x1b[2J\n", "answers 500: [2J"),
     ],
@@ -251,7 +251,7 @@ async def test_lines_that_break_off_are_not_taken_for_all_of_them() -> None:
     body = b'e\r\n{"kind": "a"}\n\r\n'
     with answering(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + body) as url:
         client = ServiceClient(url)
-        with pytest.raises(UserError, match="breaks off"):
+        with pytest.raises(UserError, match="closes the connection"):
             await asyncio.to_thread(client.reassignments)
 
 
@@ -287,4 +287,4 @@ def test_a_token_without_tls_beyond_this_machine_is_warned_of(
     ServiceClient("https://caughtup.example:1", file)
     assert capsys.readouterr().err == ""
     ServiceClient("http://caughtup.example:1", file)
-    assert "anybody on the way reads the token" in capsys.readouterr().err
+    assert "the token crosses the network unencrypted" in capsys.readouterr().err

@@ -26,10 +26,10 @@ def test_a_thousand_refused_records_are_a_line_a_minute(
     FaultLog().attach(state)
     with caplog.at_level(logging.WARNING):
         for _ in range(1_000):
-            state.refused.refuse("caughtup-lag", b"k" * 9_000, "bad_json", "no JSON", clock[0])
+            state.refused.refuse("caughtup-lag", b"k" * 9_000, "bad_json", "not JSON", clock[0])
         state.refused.refuse("caughtup-lag", b"k", "too_large", "9 bytes", clock[0])
         clock[0] += 60_000
-        state.refused.refuse("caughtup-lag", b"k", "bad_json", "no JSON", clock[0])
+        state.refused.refuse("caughtup-lag", b"k", "bad_json", "not JSON", clock[0])
     said = [record.getMessage() for record in caplog.records]
     assert len(said) == 3
     assert max(map(len, said)) < 250
@@ -55,9 +55,9 @@ def test_a_clock_that_goes_back_silences_nobody(
 ) -> None:
     state = ClusterState("cluster-1", {})
     FaultLog().attach(state)
-    state.refused.refuse("caughtup-lag", b"k", "bad_json", "no JSON", clock[0])
+    state.refused.refuse("caughtup-lag", b"k", "bad_json", "not JSON", clock[0])
     clock[0] -= 3_600_000
-    state.refused.refuse("caughtup-lag", b"k", "bad_json", "no JSON", clock[0])
+    state.refused.refuse("caughtup-lag", b"k", "bad_json", "not JSON", clock[0])
     assert len(caplog.records) == 2
 
 

@@ -18,7 +18,7 @@ def test_an_error_is_described_in_one_line_with_where_it_was_raised() -> None:
         said = describe(error)
     assert said.startswith("OverflowError: too large for a long (test_supervisor.py:")
     assert describe(KeyError()) == "KeyError"
-    assert describe(None) == "for a reason that isn't known"
+    assert describe(None) == "for an unknown reason"
 
 
 async def test_what_broke_first_is_what_is_told() -> None:

@@ -85,7 +85,7 @@ def test_the_rate_of_the_job_on_spark_is_used_and_told_until_the_job_is_silent()
     catch_up_rates.apply_record(state, KEY, written(2_000, now_ms), now_ms)
     line = watch(state, now_ms)
     assert line["rates"] == "spark"
-    assert "as Spark measured" in line["why"]
+    assert "measured by Spark" in line["why"]
     figures = state.watches[GROUP].copies[COPY].figures
     assert figures.rate == 2_000
     assert figures.eta is not None

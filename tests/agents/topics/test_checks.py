@@ -74,5 +74,5 @@ def test_no_limit_is_no_problem_and_neither_is_what_cannot_be_read() -> None:
 def test_records_of_several_partitions_overtake_each_other() -> None:
     own = OWN[END_OFFSETS]
     assert problems_of(own, 3, as_made(own)) == {
-        "partitions": "3 partitions, not 1: records overtake each other"
+        "partitions": "3 partitions, not 1: records may be read in another order than they were written"
     }

@@ -43,7 +43,7 @@ async def test_it_says_whether_an_instance_can_be_stopped_and_why_not(site: Site
 @pytest.mark.parametrize(
     ("path", "status", "why"),
     [
-        ("plain/safe?stop=a", 404, "no Kafka Streams application"),
+        ("plain/safe?stop=a", 404, "not a Kafka Streams application"),
         (f"{GROUP}/safe?stop=nobody", 404, "'nobody' is not among a, b"),
         (f"{GROUP}/safe", 400, "?stop=CLIENT"),
         (f"{GROUP}/safe?stop=a&within=nan", 400, "?stop=CLIENT"),
@@ -151,7 +151,7 @@ async def test_it_says_what_instances_more_would_cost_by_both() -> None:
 @pytest.mark.parametrize(
     ("path", "status", "why"),
     [
-        ("plain/cost?add=1", 404, "no Kafka Streams application"),
+        ("plain/cost?add=1", 404, "not a Kafka Streams application"),
         (f"{GROUP}/cost?add=0", 400, "?add=N, from 1 to 100"),
         (f"{GROUP}/cost?add=101", 400, "?add=N, from 1 to 100"),
         (f"{GROUP}/cost?add=two", 400, "?add=N, from 1 to 100"),

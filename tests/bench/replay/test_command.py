@@ -40,4 +40,4 @@ def test_the_table_says_how_many_decisions_are_not_what_assign_says() -> None:
         "identical": 39,
     }
     caption = replay_table([figures]).caption
-    assert "39 of 40 decisions drawn" in str(caption)
+    assert "39 of 40 sampled decisions" in str(caption)

@@ -134,7 +134,7 @@ def test_a_task_that_fails_is_named_within_a_second(
     wait_for("its task runs", lambda: _states(workers, "strict") == ["RUNNING"])
 
     producer = Producer(cluster.client_config())
-    producer.produce(topic, b"no JSON")
+    producer.produce(topic, b"not JSON")
     producer.flush(30)
 
     found = wait_for("its task has failed", lambda: named(service, workers, "failed"))

@@ -204,7 +204,7 @@ def test_a_topic_that_is_made_anew_is_read_on_and_noted(
 
     (row,) = watched.quarantined()
     assert (row["log_offset"], row["until_offset"]) == (0, 2)
-    assert row["why"] == "the log ended at 6 and then at 2: the topic was made anew"
+    assert row["why"] == "the log ended at 6 and then at 2: the topic was recreated"
     read = watched.rows(own_table("end_offsets"), "as_of", "log_offset")
     assert [one["log_offset"] for one in read] == [0, 1, 2, 3, 4, 5, 2, 3]
 

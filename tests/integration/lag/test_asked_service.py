@@ -60,7 +60,7 @@ def test_a_token_goes_from_its_file_and_is_on_no_command_line(
     token.write_text(uuid.uuid4().hex)
     with Service(cluster, web_token_file=str(token)) as closed:
         ran = caughtup("reassignments", "--service", closed.url, directory=tmp_path)
-        assert "wants its token: --token-file FILE" in ran.message
+        assert "requires its token: give --token-file FILE" in ran.message
         ran = caughtup(
             "reassignments", "--service", closed.url, "--token-file", token, directory=tmp_path
         )

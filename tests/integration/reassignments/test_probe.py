@@ -188,7 +188,7 @@ async def test_a_broker_that_hangs_costs_only_what_it_alone_knows(
         found, again = await observer.observe(), await observer.observe()
     finally:
         os.kill(pid, signal.SIGCONT)
-    for seen, why in ((found, "no answer within 2 s"), (again, "is left alone for a while")):
+    for seen, why in ((found, "no answer within 2 s"), (again, "caughtup asks it again later")):
         observation = look_at(seen, partition)
         assert observation is not None
         assert observation.unanswered == (3,)

@@ -194,7 +194,7 @@ def test_a_service_that_cannot_stop_is_ended_when_it_is_told_to_stop(broken: Bro
     os.kill(broken.service.process.pid, signal.SIGTERM)
     assert broken.watch() == 128 + signal.SIGTERM
     (line,) = broken.last_words
-    assert line == "caughtup: told to stop by SIGTERM; it did not end within 8 s"
+    assert line == "caughtup: received SIGTERM; it did not end within 8 s"
 
 
 @breaks(breaking.PREPARING_LONG)

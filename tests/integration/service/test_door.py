@@ -21,7 +21,7 @@ PATIENT_SECONDS = 20.0
 MEGABYTES = 64
 ABUSES = (
     "600 half-open connections",
-    "1,000 safe questions, left",
+    "1,000 requests for safe, abandoned",
     "500 pages that never read",
 )
 

@@ -160,7 +160,7 @@ def test_a_broker_that_hangs_is_told_and_one_that_goes_on_is_met(place: Place) -
     given = Settings(bootstrap_servers=place.plain)
     os.kill(pid, signal.SIGSTOP)
     try:
-        with pytest.raises(UserError, match="takes connections and answers nothing"):
+        with pytest.raises(UserError, match="accepts connections but does not answer"):
             connect(given)
         with ThreadPoolExecutor(1) as threads:
             met = threads.submit(connect, given)

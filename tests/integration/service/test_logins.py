@@ -213,7 +213,7 @@ def test_while_an_endpoint_is_down_nothing_is_lost_and_it_is_said(tls: Tls, tmp_
                 assert running.process.exit_code is None
             running.wait_value(1, "group_lag_records", group="readers")
             wait_for("it is all right", lambda: running.ready() and not _login_notices(running))
-            assert "tokens can be had again" in running.log
+            assert "the token source works again" in running.log
 
 
 def _login_notices(running: Service) -> list[Any]:

@@ -112,7 +112,7 @@ def test_every_command_names_a_certificate_that_nobody_vouches_for(
     authority = tmp_path / "another.pem"
     trustme.CA().cert_pem.write_to_path(authority)
     for ran in run_all(secure, tmp_path, ssl_ca_location=str(authority)):
-        assert "is of an authority that is not among" in ran.message
+        assert "is signed by an authority that is not in" in ran.message
         assert "ssl.ca.location under [kafka]" in ran.message
         assert ran.seconds < SOON_SECONDS
 

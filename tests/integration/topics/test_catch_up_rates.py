@@ -143,7 +143,7 @@ def test_the_services_estimate_is_sparks_while_the_job_runs_and_its_own_when_it_
         wait_for("its own pace", lambda: warm_up().get("rates") == "own", SECONDS)
         wait_for("Spark's rate", lambda: warm_up().get("rates") == "spark", SECONDS)
         measured = warm_up()
-        assert "as Spark measured" in measured["why"]
+        assert "measured by Spark" in measured["why"]
         assert measured["verdict"] == "warming"
         expected = (measured["lag"] - 10) / PER_SECOND
         assert measured["eta_seconds"] == pytest.approx(expected, rel=0.25)
@@ -166,6 +166,6 @@ def test_the_services_estimate_is_sparks_while_the_job_runs_and_its_own_when_it_
 
         job.kill()
         wait_for("its own rate", lambda: warm_up().get("rates") == "own", SECONDS)
-        assert "by its own positions" in warm_up()["why"]
+        assert "measured from its own positions" in warm_up()["why"]
         assert application_rates(service, name)["silent_since_ms"] < time.time() * 1000
         service.wait_value(0, **counted)

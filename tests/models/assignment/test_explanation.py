@@ -99,7 +99,9 @@ def test_a_standby_says_which_one_it_stands_in_for() -> None:
     assert (warming.kind, warming.destination) == (MovementKind.WARMUP, process(2))
     assert warming.reason.startswith("the standby belongs on the destination")
     assert (standing_in.kind, standing_in.destination) == (MovementKind.STANDBY, process(3))
-    assert standing_in.reason.startswith("it stands in for a standby that isn't caught up")
+    assert standing_in.reason.startswith(
+        "it stands by until the standby on the planned destination is caught up"
+    )
 
 
 def test_a_task_without_state_moves_without_a_lag() -> None:

@@ -54,9 +54,9 @@ def test_a_config_topic_that_is_not_there_or_has_nothing_is_said(known: bool):
     (about,) = cluster.lines("group")
     assert about["result"] == "match"  # what it runs stands for what is configured
     assert about["topics_unknown"] == (
-        "no config topic has what it runs"
+        "no config topic contains the connectors that the group runs"
         if known
-        else "no topics look like those of a worker cluster"
+        else "caughtup found no topics of a worker cluster"
     )
 
 
@@ -66,7 +66,7 @@ def test_a_topic_that_cannot_be_read_is_said_with_why():
     cluster.state.connect.unreadable = {"connect-configs": "Topic authorization failed"}
     (about,) = cluster.lines("group")
     assert about["topics_unknown"] == (
-        "no topics look like those of a worker cluster; "
+        "caughtup found no topics of a worker cluster; "
         "connect-configs can't be read: Topic authorization failed"
     )
 

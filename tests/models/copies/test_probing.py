@@ -91,7 +91,7 @@ def test_probes_that_lead_nowhere_are_named() -> None:
     history.in_vain = 4
     probing = assess(warmup(1, "chasing"), history=history)
     assert probing.endless
-    assert probing.reason.endswith("the last 4 probes found no warm-up nearer")
+    assert probing.reason.endswith("no warm-up's lag had fallen at the last 4 probing rebalances")
 
 
 @settings(print_blob=True, deadline=None)

@@ -113,7 +113,7 @@ def test_a_reason_names_what_the_time_counts_on() -> None:
     verdict, reason = copy_verdict(second, copy_context(), thread.copies[1].now_ms)
     assert verdict == "warming"
     assert reason == (
-        "lag 60,000, acceptable 10,000, restores 250.0/s, by its own positions, "
+        "lag 60,000, acceptable 10,000, restores 250.0/s, measured from its own positions, "
         "0.0/s are written: caught up in 80 s (80 s to 3 min), at the pace of the copy that its thread restores before it"
     )
 

@@ -24,7 +24,7 @@ def test_a_copy_that_gains_is_warming_and_the_reason_has_its_numbers() -> None:
     assert copy.verdict() == (
         "warming",
         (
-            "lag 48,000, acceptable 10,000, restores 600.0/s, by its own positions, "
+            "lag 48,000, acceptable 10,000, restores 600.0/s, measured from its own positions, "
             "200.0/s are written: caught up in 95 s"
         ),
     )
@@ -36,7 +36,7 @@ def test_a_rate_from_outside_is_named_as_such() -> None:
     verdict, reason = copy.verdict(given=CatchUpRate(500, 100, MINUTE, copy.now_ms))
     assert verdict == "warming"
     assert reason == (
-        "lag 60,000, acceptable 10,000, restores 500.0/s, as Spark measured, "
+        "lag 60,000, acceptable 10,000, restores 500.0/s, measured by Spark, "
         "0.0/s are written: caught up in 70 s (53 s to 95 s)"
     )
 
@@ -55,7 +55,7 @@ def test_between_reports_a_copy_is_caught_up_once_the_last_of_its_time_has_passe
     copy.run(SECOND + 100)
     assert copy.verdict() == (
         "caught_up",
-        "its lag was 15,000 5.1 s ago; at the pace that it had, it has caught up since",
+        "its lag was 15,000 5.1 s ago; at its pace of that time, it has caught up since",
     )
 
 
@@ -65,7 +65,7 @@ def test_a_copy_that_cannot_keep_up_with_what_comes_is_chasing() -> None:
     assert copy.verdict() == (
         "chasing",
         (
-            "lag 106,000, acceptable 10,000, restores 500.0/s, by its own positions, "
+            "lag 106,000, acceptable 10,000, restores 500.0/s, measured from its own positions, "
             "600.0/s are written: at these rates it never catches up"
         ),
     )
@@ -82,7 +82,7 @@ def test_nobody_is_called_chasing_after_a_few_reports() -> None:
     copy.run(25 * SECOND)
     verdict, reason = copy.verdict()
     assert verdict == "unknown"
-    assert reason.endswith("it is not certain yet whether it gains")
+    assert reason.endswith("it is not certain yet that it catches up")
 
 
 def test_a_copy_that_moved_and_stands_is_stalled_after_three_of_its_intervals() -> None:
@@ -94,7 +94,7 @@ def test_a_copy_that_moved_and_stands_is_stalled_after_three_of_its_intervals() 
     copy.run(20 * SECOND)
     assert copy.verdict() == (
         "stalled",
-        "20,000 offsets to restore, no progress for 80 s, where its rhythm allows 60 s",
+        "20,000 offsets to restore, no progress for 80 s, longer than the 60 s that its usual pauses allow",
     )
 
 
@@ -131,8 +131,8 @@ def test_a_copy_that_never_moved_is_stalled_after_a_probing_interval() -> None:
     assert copy.verdict() == (
         "stalled",
         (
-            "100,000 offsets to restore, no progress for 10 min, and none ever; "
-            "the probing interval is 10 min"
+            "100,000 offsets to restore, no progress for 10 min, and none since caughtup first "
+            "saw it; the probing interval is 10 min"
         ),
     )
 

@@ -55,8 +55,8 @@ def foreign(generation: StreamsGeneration) -> StreamsGeneration:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (odd_tags, "members name different client tags: a deployment is half done"),
-        (odd_release, "members are of different releases: a deployment is half done"),
+        (odd_tags, "members have different client tags: a deployment is in progress"),
+        (odd_release, "members run different releases: a deployment is in progress"),
         (foreign, "member left out: "),
         (lambda one: replace(one, follows=True), "its leader is a follower"),
     ],

@@ -7,10 +7,10 @@ from caughtup.models.faults import Refusal, RefusedRecords
 
 def test_records_are_counted_by_topic_and_reason() -> None:
     refused = RefusedRecords()
-    refused.refuse("lag", b"a", "bad_json", "no JSON", 1)
-    refused.refuse("lag", b"b", "bad_json", "no JSON", 2)
+    refused.refuse("lag", b"a", "bad_json", "not JSON", 1)
+    refused.refuse("lag", b"b", "bad_json", "not JSON", 2)
     refused.refuse("lag", b"c", "too_large", "9 bytes", 3)
-    refused.refuse("movements", None, "bad_json", "no JSON", 4)
+    refused.refuse("movements", None, "bad_json", "not JSON", 4)
     assert refused.counts == {
         ("lag", "bad_json"): 2,
         ("lag", "too_large"): 1,
@@ -19,7 +19,7 @@ def test_records_are_counted_by_topic_and_reason() -> None:
     assert refused.of("lag") == 3
     assert refused.newest == {
         "lag": Refusal("lag", "c", "too_large", "9 bytes", 3),
-        "movements": Refusal("movements", "", "bad_json", "no JSON", 4),
+        "movements": Refusal("movements", "", "bad_json", "not JSON", 4),
     }
 
 

@@ -200,7 +200,9 @@ def test_a_log_start_beyond_the_commit_is_told_with_what_was_lost() -> None:
     group.start_offset = group.produced(group.now + SECOND)
     group.produced = until(group.now + SECOND, group.produced)
     group.run(HOUR)
-    assert group.verdict() == Verdict("ok", "at the end; 60,200 offsets were deleted unread", 0.0)
+    assert group.verdict() == Verdict(
+        "ok", "at the end of the log; 60,200 offsets were deleted unread", 0.0
+    )
 
 
 def test_what_is_not_known_yet_is_unknown() -> None:

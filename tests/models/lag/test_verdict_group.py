@@ -17,7 +17,7 @@ def test_a_group_is_as_its_worst_partition_and_says_which() -> None:
     assert group_verdict(
         [
             (TopicPartition("b", 1), Verdict("slow", "30 offsets to read", 9.0)),
-            (TopicPartition("a", 0), Verdict("ok", "at the end", 0.0)),
+            (TopicPartition("a", 0), Verdict("ok", "at the end of the log", 0.0)),
             (TopicPartition("b", 0), Verdict("slow", "10 offsets to read", 12.0)),
             (TopicPartition("c", 0), Verdict("slow", "20 offsets to read", 12.0)),
         ]

@@ -106,8 +106,8 @@ def test_what_was_learned_is_told_from_what_was_told() -> None:
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"assignment": None}, "no assignment but an error"),
-        ({"client_tags": {"hall": "a"}}, "a deployment is half done"),
+        ({"assignment": None}, "an error instead of an assignment"),
+        ({"client_tags": {"hall": "a"}}, "a deployment is in progress"),
     ],
 )
 def test_what_no_leader_of_one_mind_decided_teaches_nothing(
@@ -131,7 +131,7 @@ def test_more_client_tags_than_can_be_tried_are_to_be_told() -> None:
     one = app.rebalance()
     after, verdict = learn(Learned(), one.generation, one.inputs, one.seen_ms)
     assert after == Learned()
-    assert verdict.why == f"there are more than 4 client tags: tell which of them are {TAGS}"
+    assert verdict.why == f"there are more than 4 client tags: set {TAGS} in the settings"
     told = Learned(ToldConfigs({}, ("a", "b")))
     after, verdict = learn(told, one.generation, one.inputs, one.seen_ms)
     assert verdict.result == "match"

@@ -62,7 +62,7 @@ def test_a_copy_that_stopped_under_a_throttle_may_have_too_low_a_one() -> None:
     }
     text = advice("copy-stopped", EVENTS, 1, evidence)
     assert text is not None
-    assert text.startswith("see first whether 10 bytes/s is the throttle that you meant: kafka-")
+    assert text.startswith("check first whether 10 bytes/s is the throttle that you meant: kafka-")
     assert "--entity-name 1 " in text
     assert "restart broker 2" in text
     assert "throttle" not in (advice("copy-stopped", EVENTS, 1, {"replica": 2}) or "")

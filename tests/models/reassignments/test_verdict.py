@@ -93,7 +93,7 @@ def test_without_a_leader_there_is_no_source() -> None:
     assert judged(seen[:6])[0].verdict == "measuring"
     verdict, _ = judged(seen)
     assert (verdict.verdict, verdict.cause) == ("no source", "leader-missing")
-    assert "in sync: 1;" in (verdict.advice or "")
+    assert "an in-sync replica: 1;" in (verdict.advice or "")
 
 
 @pytest.mark.parametrize(

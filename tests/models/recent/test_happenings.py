@@ -80,7 +80,7 @@ def group(generation: int, **members: str) -> Membership:
         (
             group(5, m1="a"),
             group(6, m1="a"),
-            "generation 5 → 6: a member asked for it; nobody joined or left",
+            "generation 5 → 6: a member requested it; no member joined or left",
         ),
     ],
 )

@@ -96,15 +96,15 @@ def test_a_key_file_has_a_line_for_each_key_and_comments() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "there is no key in it"),
-        ("# none\n", "there is no key in it"),
+        ("", "the file has no key"),
+        ("# none\n", "the file has no key"),
         ("secret\n", "line 1 is not a key's id"),
         (line("a") + "b not/base64!\n", "line 2 is not a key's id"),
         (line("a" * 65), "line 1 is not a key's id"),
         (line("ä"), "line 1 is not a key's id"),
         ("a =AAA" + "A" * 60, "line 1 is not a key's id"),
         (line("a", SECRET[:31]), "the key in line 1 is shorter than 32 bytes"),
-        (line("a") + line("a"), "the key id in line 2 is there twice"),
+        (line("a") + line("a"), "the key id in line 2 occurs twice"),
     ],
 )
 def test_a_file_that_is_none_is_refused_and_nothing_of_it_is_said(text: str, message: str) -> None:

@@ -62,7 +62,9 @@ def test_what_is_not_looked_up_yet_is_in_doubt() -> None:
     list(state.decide(seen_ms + END_OFFSETS_WAIT_MS))
     inputs = decided_generation(state).inputs
     assert inputs.replicas is None
-    assert any("nobody looked up those of replicas" in line for line in inputs.unknown)
+    assert any(
+        "caughtup has not looked up the racks of replicas" in line for line in inputs.unknown
+    )
 
 
 def test_a_generation_waits_for_racks_unless_they_are_told_not_to_matter() -> None:

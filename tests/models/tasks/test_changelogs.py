@@ -69,7 +69,7 @@ def test_the_last_changelog_left_goes_to_the_last_subtopology_left() -> None:
     )
     assert found.of == {0: ("app-seen-changelog",), 1: ("app-counts-changelog",)}
     assert found.inferred[-1] == (
-        "app-seen-changelog belongs to subtopology 0: no other has no changelog"
+        "app-seen-changelog belongs to subtopology 0: no other subtopology lacks a changelog"
     )
     assert found.unplaced == ()
 

@@ -52,8 +52,8 @@ def test_a_copy_that_has_more_than_one_of_them_has_the_other() -> None:
     assert one.placed == {A: 0, B: 1}
     assert one.unplaced == ()
     assert one.inferred == (
-        f"{A} belongs to subtopology 0: copies have more than any other's has",
-        f"{B} belongs to subtopology 1: copies have more than any other's has",
+        f"{A} belongs to subtopology 0: copies have more offsets than the other changelogs have",
+        f"{B} belongs to subtopology 1: copies have more offsets than the other changelogs have",
     )
     (other,) = found(ENDS, {"0_1": RUNNING, "1_1": 121})
     assert other.of == {0: (B,), 1: (A,)}

@@ -78,7 +78,7 @@ def test_whether_an_instance_can_go_depends_on_its_standbys(standbys: int, safe:
 @pytest.mark.parametrize(
     ("etas_ms", "reason", "safe_in_ms"),
     [
-        ({}, "0_2's only caught-up copy is here; its standby is behind, and nobody knows", None),
+        ({}, "0_2's only caught-up copy is here; its standby is behind, and it is not known", None),
         ({2: 5_000, 3: 7_000}, "0_3's only caught-up copy is here; its standby is caught", 7_000),
     ],
 )

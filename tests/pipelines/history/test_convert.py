@@ -112,7 +112,7 @@ def test_killed_at_any_step_the_next_run_ends_it(
     mark = json.loads((old.checkpoint / "_caughtup.json").read_text())
     assert (mark["history"], mark["schema"]) == (HISTORY, 4)
     assert not (old.checkpoint / "._caughtup.json.crc").exists(), "Hadoop would refuse the mark"
-    with pytest.raises(CaughtupError, match="is of schema 4, and what is converted is 3"):
+    with pytest.raises(CaughtupError, match="is of schema 4, and only schema 3 can be converted"):
         converted(old)
 
 

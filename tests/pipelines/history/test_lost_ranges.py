@@ -48,7 +48,7 @@ def test_a_batchs_offsets_are_read_from_sparks_checkpoint(
         (9, 0, []),
         (9, 7, [(5, 7, "gone")]),
         (9, 20, [(5, 9, "gone")]),
-        (3, 0, [(0, 3, "the log ended at 5 and then at 3: the topic was made anew")]),
+        (3, 0, [(0, 3, "the log ended at 5 and then at 3: the topic was recreated")]),
         (0, 0, []),
         (None, None, [(5, 5, "the topic was deleted")]),
     ],

@@ -57,7 +57,7 @@ def spoiled(name: str, state: dict[str, Any]) -> tuple[Any, str]:
             others = set(state["tasks"]) - set(client["previous_active"])
             assignment[process]["standby"] = sorted(others)
         return record, "too_many_copies"
-    if name == "no JSON":
+    if name == "not JSON":
         return b"\xff\x00{", "malformed"
     if name == "half a record":
         return json.dumps(record).encode()[:200], "malformed"
@@ -79,7 +79,7 @@ BAD = (
     "another place",
     "not caught up",
     "too many copies",
-    "no JSON",
+    "not JSON",
     "half a record",
     "nothing but depth",
     "a number",

@@ -74,7 +74,7 @@ def one_by_one(records: list[KafkaRecord]) -> Expected:
             value = None if raw_value is None else decode_offset_commit(raw_value)
             time_ms = record_ms if value is None else value.commit_timestamp_ms
             if not 0 <= time_ms <= LATEST_MS:
-                raise DecodeError("bad_time", f"{time_ms} ms is no time since 1970")
+                raise DecodeError("bad_time", f"{time_ms} ms is not a time since 1970")
         except DecodeError as error:
             expected.undecodable.append((row, str(error)))
             continue

@@ -59,7 +59,7 @@ def _commit_events(record: KafkaRecord) -> Iterator[Event | Undecodable]:
     if event is None:
         return
     if not 0 <= event.time_ms <= LATEST_MS:
-        yield Undecodable(record, f"bad_time: {event.time_ms} ms is no time since 1970")
+        yield Undecodable(record, f"bad_time: {event.time_ms} ms is not a time since 1970")
     else:
         yield event
 

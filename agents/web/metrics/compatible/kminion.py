@@ -168,7 +168,7 @@ KMINION_FAMILIES = (
     ),
     single_series(
         "kminion_exporter_up",
-        "Whether figures hold",
+        "Whether the exporter works",
         ("version",),
         lambda _: ((f"caughtup {caughtup.__version__}",), 1),
     ),

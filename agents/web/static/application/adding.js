@@ -5,8 +5,8 @@ import { h } from "../shell/dom.js";
 import { known } from "../shell/format.js";
 import { costs } from "./facts.js";
 
-/** The service's answer for the group, and its generation. */
-let asked = { of: null, told: null };
+/** The group and generation that the service was asked about, and its answer. */
+let asked = { of: null, answer: null };
 
 /** Describe a question, or its answer once `add=1` is in the address. */
 export function adding(app, ui) {
@@ -17,26 +17,26 @@ export function adding(app, ui) {
   }
   const of = `${app.group} ${app.generation}`;
   if (asked.of !== of) {
-    asked = { of, told: null };
+    asked = { of, answer: null };
     ask(app.group, of, ui.redraw);
   }
-  const { told } = asked;
+  const { answer } = asked;
   return h("div", { key: "adding" }, term, h("dd", null,
-    told === null ? h("span", { class: "quiet" }, "Being worked out.")
-      : known(told.error) ? h("span", { class: "unsure" }, `Nobody can say: ${told.error}`)
-        : [costs(told), h("span", { class: "why" }, "until balanced, with what is under way already")],
+    answer === null ? h("span", { class: "quiet" }, "The service computes it.")
+      : known(answer.error) ? h("span", { class: "unsure" }, `Not known: ${answer.error}`)
+        : [costs(answer), h("span", { class: "why" }, "until the group is balanced, movements under way included")],
     h("button", { type: "button", class: "aside", "data-choose": "add", "data-value": "" }, "Close")));
 }
 
 async function ask(group, of, redraw) {
-  let told;
+  let answer;
   try {
-    const answer = await fetch(served(`api/groups/${encodeURIComponent(group)}/cost?add=1`), { cache: "no-store" });
-    told = await answer.json();
+    const response = await fetch(served(`api/groups/${encodeURIComponent(group)}/cost?add=1`), { cache: "no-store" });
+    answer = await response.json();
   } catch {
-    told = { error: "the service did not answer" };
+    answer = { error: "the service did not answer" };
   }
   if (asked.of !== of) return;
-  asked = { of, told };
+  asked = { of, answer };
   redraw();
 }

@@ -34,8 +34,8 @@ export function matrix(application, tasks, ui, nowMs) {
             count(application.clients.length)} × ${count(tasks.length)}, framed above.`),
           h("button", { type: "button", "data-choose": "zoom", "data-value": "" }, "Close cells")),
         cells({ ...context, clients: zoomed.clients }, [zoomed.block], size, ui.focus))
-      : h("p", { key: "how", class: "quiet" }, "A row is a client, a column a task, a dot a copy in the colour of its role; ",
-        "red is how far it lags beyond what is acceptable, and a line without a dot a copy that is recommended there. Click or press Enter to see the cells there; point at a cell for one copy.",
+      : h("p", { key: "how", class: "quiet" }, "Each row is a client, each column a task, and each dot a copy in the colour of its role. ",
+        "Red shows how far a copy lags beyond the acceptable lag; a line without a dot is a recommended copy. Click or press Enter to see the cells there; point at a cell for one copy.",
         names.common && ` Names of clients leave out ${names.common}`));
 }
 

@@ -22,7 +22,7 @@ const CHARTS = [
 /** Describe a group, or that it is unknown and what to do. */
 export function group(state, name, ui, nowMs) {
   const { group: summary, application: streams, connect: workers } = state;
-  if (!summary && !streams && !workers) return nobody(state, name);
+  if (!summary && !streams && !workers) return missing(state, name);
   const over = charts(CHARTS, ui, { history: state.history === true });
   return [
     h("div", { key: "headline", class: "wide panel headline" },
@@ -59,8 +59,8 @@ function grafana(state, name) {
   return h("a", { href: url.href, target: "_blank", rel: "noreferrer" }, "This group in Grafana");
 }
 
-function nobody(state, name) {
-  return [h("section", { key: "nobody", class: "wide panel" },
+function missing(state, name) {
+  return [h("section", { key: "missing", class: "wide panel" },
     h("h2", { class: "fixed" }, h("bdi", null, name)),
     h("p", null, state.ready ? "There is no group of this name."
       : "Not known yet: the service is still reading the log of groups."),

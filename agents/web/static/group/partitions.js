@@ -72,6 +72,6 @@ function row(each, nowMs) {
     h("td", { class: "number spare" }, count(each.committed)),
     end(each, nowMs),
     cells("partitions", each),
-    h("td", { class: "member" }, owner(each) ? h("bdi", { title: each.member ?? null }, owner(each)) : h("span", { class: "unsure" }, "nobody"),
+    h("td", { class: "member" }, owner(each) ? h("bdi", { title: each.member ?? null }, owner(each)) : h("span", { class: "unsure" }, "no member"),
       each.host && h("span", { class: "quiet" }, ` ${each.host}`)));
 }

@@ -32,10 +32,10 @@ function row(group, change, most, nowMs) {
   return h("tr", { key: group },
     h("td", { class: "name" }, href ? h("a", { href, class: "fixed" }, name) : name,
       h("span", { class: "because quiet", title: moment(change.at_ms) }, `${change.text}, ${ago(change.at_ms, nowMs)}`)),
-    h("td", { class: "number lag", title: "copies begun of state that an instance had nothing of" }, h("b", null, count(change.copies)),
+    h("td", { class: "number lag", title: "copies of state that an instance had to build from nothing" }, h("b", null, count(change.copies)),
       h("span", { class: "progress", "--share": (change.copies / most).toFixed(3) })),
     h("td", { class: "number" }, count(change.rebalances)),
-    h("td", { class: "number spare", title: "for rebalances that the application had asked for at a later time" },
+    h("td", { class: "number spare", title: "for rebalances that the application had scheduled" },
       waited(change)),
     h("td", { class: "number rest" }, rest(change, nowMs, "not yet, after")));
 }
@@ -54,5 +54,5 @@ export function changeFact(change, nowMs) {
     known(change.at_rest_ms) ? " built, " : " begun, ", plural(change.rebalances, "rebalance"), ", ",
     known(change.at_rest_ms) ? "at rest after " : "", rest(change, nowMs, "not at rest for", "unsure together"),
     change.waits > 0 && h("span", { class: "why" },
-      `${duration(change.waited_seconds)} of that until ${plural(change.waits, "rebalance")} came that had been asked for`)];
+      `${duration(change.waited_seconds)} of that waiting for ${plural(change.waits, "rebalance")} that the application had scheduled`)];
 }

@@ -48,7 +48,7 @@ export function notices(state, link, age) {
     const { records = 0, lag } = state.reader ?? {};
     const share = Number.isFinite(lag) && records + lag > 0 ? records / (records + lag) : 0;
     said.push(h("p", { key: "ready", class: "notice" }, "Reading the log of groups: ",
-      Number.isFinite(lag) ? `${plural(lag, "record")} to read. Figures may be old until then.` : "asking how long it is.",
+      Number.isFinite(lag) ? `${plural(lag, "record")} to read. Figures may be old until then.` : "its length is not known yet.",
       h("span", { class: "progress", "--share": share.toFixed(3) })));
   }
   for (const each of state?.notices ?? []) said.push(h("p", { key: each, class: "notice" }, each));

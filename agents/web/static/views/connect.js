@@ -12,7 +12,7 @@ const CONNECTORS_SHOWN = 40;
 const DELAYED = {
   departed: "a worker left, and its work waits for it",
   waiting: "work waits for a worker that left",
-  back_off: "the leader would revoke work again, and backs off",
+  back_off: "the leader waits before it revokes work again",
 };
 const OUTCOMES = {
   away: ["unsure", "is away"], in_time: ["ok", "came back in time"],
@@ -26,7 +26,7 @@ const STATES = {
 /** The meaning of each class, for the legend. */
 const LOOKS = {
   active: "running", standby: "paused or stopped", warmup: "not running yet", cold: "failed",
-  none: "nobody has it, or its worker has said nothing of it",
+  none: "no worker is assigned it, or its worker has reported no status",
 };
 
 /** Describe a group; `linked`: with a link to its page. */
@@ -113,7 +113,7 @@ function facts(group, nowMs) {
   }
   said.push(["Topics", group.topics ? Object.values(group.topics).filter(Boolean).map((name) => h("span", { key: name, class: "fixed cost" }, name))
     : h("span", { class: "unsure" }, `not known: ${group.topics_unknown}`),
-  group.shared_with && h("span", { class: "why bad" }, `shared with ${group.shared_with.join(", ")}: nobody can tell which group a status belongs to`)]);
+  group.shared_with && h("span", { class: "why bad" }, `shared with ${group.shared_with.join(", ")}: caughtup cannot say which group a status belongs to`)]);
   return said.map(([term, ...says], at) => h("div", { key: at }, h("dt", null, term), h("dd", null, says)));
 }
 
@@ -152,7 +152,7 @@ function matrix(group) {
       h("thead", null, h("tr", null, h("th", { scope: "col" }, "Worker"),
         shown.map((name) => h("th", { key: name, scope: "col", title: name }, name)))),
       h("tbody", null, workers.map(([worker, leader]) => h("tr", { key: worker },
-        h("th", { scope: "row", class: worker ? "fixed" : "unsure" }, worker || "nobody",
+        h("th", { scope: "row", class: worker ? "fixed" : "unsure" }, worker || "no worker",
           leader && h("span", { class: "leader", title: "leads the group: it decides" }, "leader")),
         shown.map((name) => h("td", { key: name }, (cells.get(JSON.stringify([worker, name])) ?? []).map(({ item }) =>
           piece(item, worker)))))))),
@@ -164,7 +164,7 @@ function legend(group) {
   const there = new Set(group.items.flatMap((item) => (item.workers.length ? item.workers : [""]).map((worker) => cellClass(item, worker))));
   const states = Object.entries(LOOKS).filter(([kind]) => there.has(kind));
   return h("ul", { class: "legend", "aria-label": "Legend" },
-    h("li", { key: "pieces" }, "C is the connector, a number its task"),
+    h("li", { key: "pieces" }, "C is the connector, and a number is its task"),
     states.map(([kind, says]) => h("li", { key: kind },
       h("span", { class: `swatch kind ${kind}`, "aria-hidden": "true" }, "\u00a0"), says)));
 }
@@ -176,7 +176,7 @@ const cellClass = (item, worker) => (worker && item.said_by === worker ? STATES[
 function piece(item, worker) {
   const said = known(item.state)
     ? `${item.state} on ${item.said_by}, generation ${count(item.said_generation)}${item.error ? `: ${item.error}` : ""}`
-    : "no status was reported";
+    : "no worker has reported a status";
   return h("span", { key: item.name, class: `kind ${cellClass(item, worker)}`,
     title: `${item.name}: ${said}`, "aria-label": `${item.name}: ${said}` }, known(item.task) ? item.task : "C");
 }

@@ -59,7 +59,7 @@ export function wholeHealth(state, ui, nowMs) {
       h("dl", { class: "facts" }, said.map(([term, ...says]) => h("div", { key: term }, h("dt", null, term), h("dd", null, says))))),
     state.parts?.length > 0 && h("section", { key: "parts", class: "panel", "aria-labelledby": "parts" },
       h("h2", { id: "parts" }, "Parts"),
-      h("p", { class: "quiet" }, "Each line says when the part last made progress. A part that makes none for too long ends the service."),
+      h("p", { class: "quiet" }, "Each line says when the part last made progress. If a part makes none for too long, the service ends itself."),
       (state.unhealthy ?? []).map((each) => h("p", { key: each, class: "bad" }, each)),
       h("ul", { class: "points" }, state.parts.map((each) => h("li", { key: each.split(":")[0] }, each)))),
     state.feed?.length > 0 && happened(state.feed, ui, nowMs),

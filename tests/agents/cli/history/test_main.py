@@ -67,7 +67,7 @@ def test_it_is_asked_as_it_was_before_a_batch(tables: Path) -> None:
 def test_who_caused_rebalances_is_who_was_not_there_before_or_after(tables: Path) -> None:
     rows = asked(tables, "rebalances", *HOUR)
     found = {row["client"]: (row["rebalances"], row["joined"], row["left"]) for row in rows}
-    assert found == {"c": (3, 2, 1), "(nobody: it was due, or asked for)": (1, 0, 0)}
+    assert found == {"c": (3, 2, 1), "(no client: it was due, or requested)": (1, 0, 0)}
 
 
 def test_the_most_expensive_deployment_comes_first(tables: Path) -> None:

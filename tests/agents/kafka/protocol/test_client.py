@@ -164,7 +164,7 @@ async def test_an_answer_to_something_else_ends_the_connection(peer: Peer) -> No
     [("127.0.0.1", 70_000), ("127.0.0.1", -1), ("x" * 300, 1), ("a..b", 1), ("a\0b", 1)],
 )
 async def test_where_a_broker_cannot_be_is_an_error_of_that_broker(host: str, port: int) -> None:
-    with pytest.raises(KafkaConnectionError, match="is no address"):
+    with pytest.raises(KafkaConnectionError, match="is not an address"):
         await BrokerConnection.open(host, port, {}, 5.0)
 
 
@@ -177,7 +177,7 @@ async def test_a_silent_broker_is_not_asked_again_for_a_while_and_others_are(pee
         await connections.ask(1, CALL)
     for pause in (5, 10):
         now += pause - 1
-        with pytest.raises(RequestTimedOutError, match="left alone for a while"):
+        with pytest.raises(RequestTimedOutError, match="caughtup asks it again later"):
             await connections.ask(1, CALL)
         assert await connections.ask(2, CALL) == b"told"
         now += 2

@@ -36,7 +36,7 @@ async def test_a_failure_is_a_notice_until_there_is_a_token_again(
         assert len(endpoint.asked) == 1
     lost, found = caplog.messages
     assert lost.endswith("; trying again; existing connections stay open")
-    assert found == "tokens can be had again"
+    assert found == "the token source works again"
     assert "hunter2" not in caplog.text
 
 

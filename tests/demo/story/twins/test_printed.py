@@ -46,7 +46,7 @@ def test_the_punch_line_has_both_figures() -> None:
     assert punch_line(FOLLOWS, KAFKAS) == (
         "orders-caughtup built 6 copies of state in 8 rebalances: 51 s. orders-kafka built 18 copies"
         " of state in 15 rebalances: 89 s. Of that it waited 1 × 60 s for"
-        " probing.rebalance.interval.ms, which is 10 minutes unless somebody sets it."
+        " probing.rebalance.interval.ms, whose default is 10 minutes."
     )
     assert "probing" not in punch_line(FOLLOWS, KAFKAS._replace(waits_ms=(9_000,)))
     one = FOLLOWS._replace(copies=1, rebalances=1)

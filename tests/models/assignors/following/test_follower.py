@@ -292,5 +292,5 @@ def test_after_its_follow_ups_one_that_holds_is_followed_all_the_same() -> None:
 
 
 def test_a_record_for_another_group_is_malformed() -> None:
-    with pytest.raises(CaughtupError, match="group is another one"):
+    with pytest.raises(CaughtupError, match="group is not the expected one"):
         read_followed(record(one_runs_all(), {1: (TASKS, ()), 2: ((), ())}), "payments")

@@ -70,7 +70,7 @@ def put(*path: Any) -> Callable[[dict[str, Any]], None]:
         (put("schema", 2), "schema is not 1"),
         (put("schema", True), "schema is not 1"),
         (put("schema", 1.0), "schema is not 1"),
-        (put("group", "payments"), "group is another one"),
+        (put("group", "payments"), "group is not the expected one"),
         (put("decision_id", ""), "decision_id"),
         (put("decision_id", "x" * 101), "decision_id"),
         (put("decision_id", None), "decision_id"),

@@ -204,7 +204,7 @@ def test_every_movement_says_why() -> None:
     scenario = recommended(client(active=FOUR), client(), stateful=FOUR, warmups=1, standbys=0)
     warm_up, waiting = decide(scenario).movements
     assert warm_up.reason == (
-        "one of the fewest new copies with which the threads are balanced; the destination lags "
+        "this is one of the fewest new copies that balance the threads; the destination lags "
         "100,000 offsets (100 accepted), and the source runs it already and serves meanwhile: "
         "warm-up 1 of 1"
     )

@@ -39,7 +39,7 @@ def test_what_a_worker_left_is_planned_and_promoted_when_its_delay_is_over():
         ("promoted", name, to) for _, name, to, _ in planned
     ]
     assert {one.reason for one in movements(away, over)} == {
-        "its worker is gone, and the delay is over"
+        "its worker left the group, and the delay is over"
     }
 
 

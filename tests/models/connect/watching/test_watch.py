@@ -107,7 +107,7 @@ def test_a_leader_that_decides_otherwise_is_a_mismatch_and_what_follows_is_judge
     generation, _ = group.round()
     watch = follow(watch, told_otherwise(generation), CONNECTORS)
     assert watch.comparison.result == "mismatch"
-    assert watch.comparison.why.startswith("w3:8083 was told to stop ")
+    assert watch.comparison.why.startswith("the leader told w3:8083 to stop ")
     assert watch.counts == {"match": 3, "mismatch": 1}
 
 
@@ -123,7 +123,7 @@ def test_the_same_is_undetermined_where_the_configuration_or_the_leaders_past_is
     assert first.comparison.result == "undetermined"
     assert (
         first.comparison.why
-        == "what its leader remembers from before caughtup saw the group is not known"
+        == "caughtup first saw the group after its leader had begun to assign, and does not know what the leader remembers"
     )
 
 

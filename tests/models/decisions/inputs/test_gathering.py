@@ -235,7 +235,7 @@ def test_a_changelog_that_fits_nowhere_is_in_doubt() -> None:
     inputs = gather(
         state, Member("a", 1, active=("0_0",)), parameters=replace(TOLD, changelogs=None)
     )
-    assert inputs.unknown == (f"changelog {CHANGELOG}: which subtopology has it",)
+    assert inputs.unknown == (f"changelog {CHANGELOG}: the subtopology that it belongs to",)
 
 
 def test_a_member_that_cannot_be_read_is_in_doubt() -> None:

@@ -76,7 +76,7 @@ def test_tombstones_of_no_time_are_undecodable() -> None:
     gone = record(b"orders", None)._replace(timestamp_ms=-1)
     assert decode_own("decisions", [gone]) == (
         [],
-        [Undecodable(gone, "bad_time: -1 ms is no time since 1970")],
+        [Undecodable(gone, "bad_time: -1 ms is not a time since 1970")],
     )
 
 

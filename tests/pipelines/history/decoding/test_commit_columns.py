@@ -151,9 +151,15 @@ def test_a_tombstone_has_its_records_time_and_none_of_the_values_fields():
         (commit(3, leader_epoch=-2), "out_of_range: leader epoch -2"),
         (commit(key=KEY._replace(partition=-1)), "out_of_range: partition -1"),
         (commit(key=KEY._replace(partition=10**9)), "out_of_range: partition 1000000000"),
-        (commit(commit_timestamp_ms=-1), "bad_time: -1 ms is no time since 1970"),
-        (commit(3, commit_timestamp_ms=LATEST_MS + 1), "bad_time: 253402300800000 ms is no time"),
-        (record(wire.offset_key(KEY), None, time_ms=-1), "bad_time: -1 ms is no time since 1970"),
+        (commit(commit_timestamp_ms=-1), "bad_time: -1 ms is not a time since 1970"),
+        (
+            commit(3, commit_timestamp_ms=LATEST_MS + 1),
+            "bad_time: 253402300800000 ms is not a time",
+        ),
+        (
+            record(wire.offset_key(KEY), None, time_ms=-1),
+            "bad_time: -1 ms is not a time since 1970",
+        ),
     ],
 )
 def test_a_broken_record_says_why_and_costs_its_own_row_alone(broken, why):

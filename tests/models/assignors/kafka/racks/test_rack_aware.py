@@ -95,7 +95,7 @@ def test_a_task_moves_only_when_that_saves_more_than_it_costs(
 
 def test_the_reason_for_a_move_without_state_names_racks_where_they_counted() -> None:
     by_rack = decide(racked("ab", "ba", stateful=False)).movements
-    assert all("less is read across racks" in movement.reason for movement in by_rack)
+    assert all("saves traffic between racks" in movement.reason for movement in by_rack)
     config = {"rack.aware.assignment.strategy": "none"}
     plain = decide(racked("ab", "ba", stateful=False, config=config)).movements
     assert len(by_rack) == len(plain) == 2
