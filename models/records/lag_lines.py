@@ -51,7 +51,7 @@ class PartitionLine(Part, tag_field="kind", tag="partition"):
     lag_committed_view: the same up to the log's end, open transactions included.
     lag_seconds: the age of the oldest unread record.
     lag_seconds_method: how that was computed: ``caught_up``, ``interpolated`` between two
-        observations of the log, or ``at_least``, since the record was there at the oldest one.
+        observations of the log, or ``at_least``, if the oldest one already had the record.
     verdict: the verdict on the group's partition: ``ok``, ``unknown``, ``slow``, ``rewound``,
         ``blocked``, ``diverging``, ``stalled`` or ``stopped``.
     why: the verdict's reason, a sentence.
