@@ -210,17 +210,14 @@ PARTITION_COLUMNS = (
     Column("CLIENT", name=True, order=2, of=("client_id",)),
 )
 #: Of a ``CopyLine``: those of a snapshot, and those that a service adds.
-COPY_NAME_COLUMNS = (
+COPY_COLUMNS = (
     Column("GROUP", name=True, of=("group",)),
     Column("TASK", of=("task",)),
     Column("CLIENT", name=True, order=1, of=("client_id",)),
-)
-COPY_FIGURE_COLUMNS = (
     Column("ROLE", of=("role",)),
     Column("LAG", right=True, of=("lag",)),
     Column("PROVENANCE", order=0, of=("provenance",)),
 )
-COPY_COLUMNS = (*COPY_NAME_COLUMNS, *COPY_FIGURE_COLUMNS)
 COPY_VERDICT_COLUMNS = (
     Column("STATE", colours=COPIES.colours, of=("verdict",)),
     Column("ENDS IN", right=True, order=1, of=("eta_seconds",), unit="time to go"),

@@ -1,6 +1,6 @@
 """The lag table: a line for each partition, member and copy of a group.
 
-The lines of partitions and copies are also the records of caughtup-lag.
+The lines of partitions and copies are also the records of caughtup-lag, and rows of the page.
 """
 
 from __future__ import annotations
@@ -28,23 +28,6 @@ class MemberLine(Part, kw_only=True, omit_defaults=True, tag_field="kind", tag="
     host: str
     process: str | None = None
     assigned: list[tuple[str, int]]
-
-
-class CopyRow(Part, kw_only=True, omit_defaults=True):
-    """A copy of a task, with the fields of ``CopyLine``, for a list of the task's copies.
-
-    ``rates``: the source of its rate, ``spark`` or ``own``.
-    """
-
-    process: str
-    role: str
-    lag: int | None = None
-    provenance: str
-    as_of_ms: int | None = None
-    eta_seconds: float | None = None
-    rates: str | None = None
-    verdict: str | None = None
-    why: str | None = None
 
 
 Line = PartitionLine | MemberLine | CopyLine
@@ -110,42 +93,31 @@ def copy_lines(state: ClusterState, group: str) -> Iterator[CopyLine]:
     """Yield a line for each copy of each task of a Streams application."""
     watch = state.watches.get(group)
     for copy in state.task_rows(group):
-        row = copy_row(copy, watch)
-        yield CopyLine(
-            group=group,
-            generation=copy.generation,
-            client_id=copy.client_id,
-            task=str(copy.task),
-            process=row.process,
-            role=row.role,
-            provenance=row.provenance,
-            lag=or_absent(row.lag),
-            as_of_ms=or_absent(row.as_of_ms),
-            eta_seconds=or_absent(row.eta_seconds),
-            rates=or_absent(row.rates),
-            verdict=or_absent(row.verdict),
-            why=or_absent(row.why),
-            offset_sum=or_absent(copy.offset_sum),
-            end_offset_sum=or_absent(copy.end_offset_sum),
-            changelogs=dict(copy.changelogs) or ABSENT,
-        )
+        yield copy_line(group, copy, watch)
 
 
-def copy_row(copy: TaskCopy, watch: CopyWatch | None) -> CopyRow:
-    """Return the row of a copy, with its assessment from ``watch``."""
-    row = CopyRow(
+def copy_line(group: str, copy: TaskCopy, watch: CopyWatch | None) -> CopyLine:
+    """Return the line of a copy, with its assessment from ``watch``."""
+    line = CopyLine(
+        group=group,
+        generation=copy.generation,
+        client_id=copy.client_id,
+        task=str(copy.task),
         process=copy.process,
         role=copy.role,
-        lag=copy.lag,
         provenance=copy.provenance,
-        as_of_ms=copy.as_of_ms,
+        lag=or_absent(copy.lag),
+        as_of_ms=or_absent(copy.as_of_ms),
+        offset_sum=or_absent(copy.offset_sum),
+        end_offset_sum=or_absent(copy.end_offset_sum),
+        changelogs=dict(copy.changelogs) or ABSENT,
     )
     assessed = None if watch is None else watch.copies.get(CopyKey(copy.process, copy.task))
     if assessed is not None:
-        row.verdict, row.why = assessed.verdict, assessed.reason
+        line.verdict, line.why = assessed.verdict, assessed.reason
         eta, pace = assessed.figures.eta, assessed.figures.pace
         if eta and isfinite(eta.seconds):  # JSON has no infinity
-            row.eta_seconds = eta.seconds
+            line.eta_seconds = eta.seconds
         if pace:
-            row.rates = SOURCE_BY_PACE[pace]
-    return row
+            line.rates = SOURCE_BY_PACE[pace]
+    return line
