@@ -61,10 +61,9 @@ function movement(each) {
 const whole = (advice) => advice.split(/(--[a-z][a-z-]*)/).map((part, at) =>
   (at % 2 ? h("span", { class: "together" }, part) : part));
 
-/** The columns that the terminal's table has, too, without name and verdict. */
+/** Describe the declared figures. */
 function figures(each) {
-  return columns("reassignments").slice(1).filter(({ of }) => !of.includes("verdict") && !of.includes("phase"))
-    .map(({ heading, of, unit = "text" }) => [heading, written(unit, of.map((name) => each[name]))])
+  return columns("reassignments").map(({ heading, of, unit = "text" }) => [heading, written(unit, of.map((name) => each[name]))])
     .filter(([, text]) => text)
     .map(([heading, text]) => h("span", { key: heading, class: "together" }, h("span", { class: "quiet" }, `${heading} `), text));
 }
