@@ -1,7 +1,7 @@
 // A group's partitions: verdict, lag, and assigned member.
 
 import { h } from "../shell/dom.js";
-import { ago, count, duration, known } from "../shell/format.js";
+import { ago, count, duration, known, written } from "../shell/format.js";
 import { more, portion, sorted, table } from "../shell/table.js";
 
 const SHOWN = 20;
@@ -50,9 +50,9 @@ function dated(each, column, { nowMs }) {
  * newer, unless the verdict says that the log was truncated.
  */
 function end(each, column, { nowMs }) {
-  const newer = known(each.end_offset) && each.committed > each.end_offset && each.verdict !== "rewound";
-  if (!newer) return { says: count(each.end_offset) };
-  return { class: "soft", says: `≥ ${count(each.committed)}`, title: `${count(each.end_offset)} when it was listed${
+  const says = written("log end", [each.end_offset, each.committed, each.verdict]);
+  if (!says.startsWith("≥")) return { says };
+  return { class: "soft", says, title: `${count(each.end_offset)} when it was listed${
     known(each.as_of_ms) ? `, ${ago(each.as_of_ms, nowMs)}` : ""}: the commit is newer` };
 }
 

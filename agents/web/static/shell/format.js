@@ -56,6 +56,18 @@ const UNITS = {
   committed: (offset) => count(offset),
   since: (atMs, nowMs) => (known(atMs) ? duration((nowMs - atMs) / 1000) : UNKNOWN),
   until: (atMs, nowMs) => (known(atMs) ? countdown(atMs, nowMs) : UNKNOWN),
+  "log end": (end, committed, verdict) =>
+    (known(end) && committed > end && verdict !== "rewound" ? least(true, count(committed)) : count(end)),
+  state: (word) => word ?? UNKNOWN,
+  count: (some) => String(some.length),
+  names: (...some) => some.flat().join(" "),
+  list: (some) => some.join(", "),
+  leader: (leads) => (leads ? "leader" : ""),
+  "yes or no": (holds) => (holds ? "yes" : "no"),
+  share: (share) => (known(share) ? `${rounded(share * 100)}%` : ""),
+  "broker is": (away, missing, silent) =>
+    [away && "away", missing && "without this replica", silent && "silent"].filter(Boolean).join(", "),
+  "seconds to go": (atMs, nowMs) => (known(atMs) ? duration(Math.max(0, atMs - nowMs) / 1000) : ""),
   partition: (topic, partition) => `${topic}-${partition}`,
   route: (source, target) => `${brokers(source)} → ${brokers(target)}`,
   of: (some, every) => `${every.filter((each) => some.includes(each)).length} of ${every.length}`,
@@ -64,7 +76,7 @@ const UNITS = {
   "time to go": (seconds, never) => (never ? "never" : known(seconds) ? duration(seconds) : ""),
 };
 
-const TIMES = new Set(["since", "until"]);
+const TIMES = new Set(["since", "until", "seconds to go"]);
 
 /** Return figures in their unit at `nowMs`, empty if unknown. */
 export const written = (unit, values, nowMs) =>
