@@ -182,14 +182,14 @@ APPLICATION_COLUMNS = (
 REASSIGNMENT_COLUMNS = (
     Column("partition", name=True, of=("topic", "partition"), unit="partition"),
     Column("from → to", name=True, order=3, of=("original", "target"), unit="route", page=Page()),
-    Column("phase", order=0, of=("phase",)),
+    Column("phase", order=0, of=("phase",), page=Page(look="phase", place=1)),
     Column("in sync", order=1, of=("isr", "target"), unit="of", page=Page()),
     Column(
         "left", right=True, of=("bytes_remaining", "offsets_remaining"), unit="left", page=Page()
     ),
     Column("rate", right=True, order=2, of=("rate_bytes_per_second",), unit="bytes/s", page=Page()),
     Column("ends in", right=True, of=("eta_seconds", "never"), unit="time to go", page=Page()),
-    Column("verdict", verdict="reassignments", of=("verdict",)),
+    Column("verdict", verdict="reassignments", of=("verdict",), page=Page(look="verdict", place=0)),
 )
 #: Of a ``ReplicaCopy``.
 REPLICA_COLUMNS = (

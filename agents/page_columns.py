@@ -32,6 +32,12 @@ _PARTITION = Column(
     unit="partition",
     page=Page("Partition", "partition", 0, id="partition"),
 )
+#: What is in a cell of the matrix of tasks. Of a ``CopyLine``.
+_MATRIX_COLUMNS = (
+    Column("", of=("role",), page=Page(look="letter")),
+    Column("", of=("lag",), page=Page(look="short figure")),
+    Column("", of=("lag",), page=Page(look="lag bar", id="bar")),
+)
 #: Of a ``CopyLine`` and a ``ConnectorLine``.
 _COPY_AGE = Column("", of=("as_of_ms",), page=Page(look="copy age", place=9))
 _PROGRESS = Column(
@@ -127,6 +133,7 @@ DECLARED = {
             "groups": (*GROUP_COLUMNS, _RECENT),
             "partitions": (_PARTITION, *PARTITION_COLUMNS),
             "copies": (*COPY_COLUMNS, *COPY_VERDICT_COLUMNS, _COPY_AGE),
+            "matrix": _MATRIX_COLUMNS,
             "movements": _MOVEMENT_COLUMNS,
             "changes": _CHANGE_COLUMNS,
             "connectors": (*CONNECTOR_COLUMNS, _PROGRESS),

@@ -10,6 +10,7 @@ import { CHANGE_LOOKS } from "./overview/changes.js";
 import { groupName } from "./overview/groups.js";
 import { sparkline } from "./overview/sparkline.js";
 import { CONNECT_LOOKS } from "./views/connect.js";
+import { REASSIGNMENT_LOOKS } from "./views/reassignments.js";
 
 const figures = (row, { of }) => of.map((name) => row[name]);
 
@@ -33,4 +34,5 @@ export const LOOKS = {
   ...COPY_LOOKS,
   ...MOVEMENT_LOOKS,
   ...PARTITION_LOOKS,
+  ...REASSIGNMENT_LOOKS,
 };

@@ -1,6 +1,7 @@
 // Copies of tasks in words: role, lag, its provenance, and movements.
 
 import { columns, look } from "../shell/declared.js";
+import { h } from "../shell/dom.js";
 import { UNKNOWN, count, duration, known, plural, short } from "../shell/format.js";
 import { isolated } from "../shell/names.js";
 import { cell } from "../shell/table.js";
@@ -40,8 +41,12 @@ export function lagWithAge(copy, nowMs) {
 /** Return whether a copy's lag exceeds acceptable.recovery.lag. */
 export const isBehind = (application, copy) => known(copy.lag) && copy.lag > (application.acceptable_recovery_lag ?? 0);
 
-/** The renderers of what is said of a copy. */
+/** The renderers of what is in a copy's cell of the matrix, and of what is said of it. */
 export const COPY_LOOKS = {
+  letter: ({ role }) => ({ says: h("b", null, (ROLES[role] ?? ROLES.none).letter) }),
+  "short figure": (copy, { of: [name] }) => ({ says: copy.role !== "active"
+    && h("i", { "data-figure": known(copy[name]) ? short(copy[name]) : UNKNOWN }) }),
+  "lag bar": ({ lag }) => ({ says: known(lag) && h("s", null) }),
   role: ({ role }) => {
     const { name, means } = ROLES[role] ?? ROLES.none;
     return { says: `${name}: ${means}` };
@@ -62,7 +67,7 @@ export function lines(application, client, task, copy, names, nowMs) {
   } else {
     for (const column of columns("copies")) {
       const { says } = cell(copy, column, { application, nowMs });
-      if (says) said.push(column.page.heading ? `${column.page.heading} ${says}` : says);
+      if (says && column.of.some((name) => known(copy[name]))) said.push(column.page.heading ? `${column.page.heading} ${says}` : says);
     }
   }
   const recommended = movesOf(application, client, task);
