@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 from aiohttp import web
 
-from caughtup.agents.columns import DECLARED
+from caughtup.agents.page_columns import DECLARED
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import done_in_turns
 from caughtup.agents.web.answer import error_response, send_chunks
