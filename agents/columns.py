@@ -1,18 +1,16 @@
 """The columns of tables on the terminal and on the page: their fields, units and layout.
 
-The page gets those of its tables with each view; ``web/static/shell/format.js`` formats its figures.
+``page_columns.py`` has what the page adds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from caughtup.models.durations import counted, duration, size
+from caughtup.agents.units import TIMES, Unit, formatted
 from caughtup.models.records.fields import or_none
-from caughtup.models.records.transactions import HeldPartition
 from caughtup.models.verdicts import (
     CONTRADICTIONS,
     COPIES,
@@ -22,64 +20,67 @@ from caughtup.models.verdicts import (
     REASSIGNMENTS,
     STREAMS,
     TRANSACTIONS,
-    Vocabulary,
 )
 
-Unit = Literal[
-    "text",
-    "known",
-    "lag",
-    "age",
-    "committed",
-    "log end",
-    "count",
-    "names",
-    "list",
-    "leader",
-    "yes or no",
-    "share",
-    "since",
-    "until",
-    "seconds to go",
-    "time since",
-    "held",
-    "partition",
-    "route",
-    "of",
-    "left",
-    "bytes/s",
-    "time to go",
-    "state",
-    "broker is",
-]
+#: The verdicts of a column, by its ``verdict``.
+VOCABULARIES = {
+    "lag": LAG,
+    "reassignments": REASSIGNMENTS,
+    "outcomes": OUTCOMES,
+    "decisions": DECISIONS,
+    "contradictions": CONTRADICTIONS,
+    "streams": STREAMS,
+    "copies": COPIES,
+    "transactions": TRANSACTIONS,
+}
 
-#: Stands for an unknown figure, and before a lower bound.
-UNKNOWN = "unknown"
-AT_LEAST = "≥"
+
+class Page(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A column on the page, with its ``heading`` there.
+
+    ``look`` names the renderer of its cells (``web/static/looks.js``); without one they are figures
+    in the column's unit. Columns are in the order of ``place``. ``spare`` ones are left out on a
+    narrow page. ``id`` names it in addresses, by default by its first attribute. ``title`` explains
+    it. ``sorts``: whether rows can be sorted by it, where its table can be sorted.
+    """
+
+    heading: str = ""
+    look: str = ""
+    place: int = 5
+    spare: bool = False
+    id: str = ""
+    title: str = ""
+    sorts: bool = True
 
 
 class Column(msgspec.Struct, frozen=True, omit_defaults=True):
     """A column, which shows the attributes ``of`` a row in a ``unit``.
 
     ``name`` is whether its cells may be shortened. If the columns don't fit, those with the
-    smallest ``order`` are left out first, those with None never. ``colours`` are by the text of a
-    cell. ``page`` is the heading of an additional column on the page.
+    smallest ``order`` are left out first, those with None never. Its cells are in the colours of a
+    kind of ``verdict``, or in ``tints`` by their text. ``page``: how the page has it, if at all.
     """
 
     heading: str
     right: bool = False
     name: bool = False
     order: int | None = None
-    colours: Mapping[str, str] = {}
+    verdict: str = ""
+    tints: Mapping[str, str] = {}
     of: tuple[str, ...] = ()
     unit: Unit = "text"
-    page: str = ""
+    page: Page | None = None
+
+    @property
+    def colours(self) -> Mapping[str, str]:
+        """The colours of its cells, by their text."""
+        return VOCABULARIES[self.verdict].colours if self.verdict else self.tints
 
     def cell(self, row: object, now_ms: int = 0) -> str:
         """Return the text of a row's cell at ``now_ms``, empty if unknown."""
         values = [or_none(getattr(row, name)) for name in self.of]
-        if self.unit in _TIMES:
-            return _TIMES[self.unit](*values, now_ms)
+        if self.unit in TIMES:
+            return TIMES[self.unit](*values, now_ms)
         return formatted(self.unit, *values)
 
 
@@ -88,129 +89,15 @@ def cells(columns: Sequence[Column], row: object, now_ms: int = 0) -> tuple[str,
     return tuple(column.cell(row, now_ms) for column in columns)
 
 
-def formatted(unit: Unit, *values: Any) -> str:
-    """Return values formatted in a unit, empty if unknown.
-
-    ``lag`` takes the lag and its lower bound, in offsets; ``age`` the age of the oldest unread
-    record in seconds and the method of its estimate; ``log end`` the end, the committed offset and
-    the verdict; ``left`` bytes, and offsets in case bytes are unknown; ``of`` a part and the whole;
-    ``time to go`` seconds, and whether it never ends.
-    """
-    return _UNITS[unit](*values)
-
-
-def _lag(lag: int | None, at_least: int | None) -> str:
-    if lag is None and at_least is not None:
-        return f"{AT_LEAST}{at_least}"
-    return UNKNOWN if lag is None else str(lag)
-
-
-def _age(seconds: float | None, method: str | None) -> str:
-    if seconds is None:
-        return UNKNOWN
-    return f"{AT_LEAST if method == 'at_least' else ''}{seconds:.0f}"
-
-
-def _log_end(end: int | None, committed: int | None, verdict: str | None) -> str:
-    """Return the log end, or a newer committed offset as its lower bound."""
-    if end is None:
-        return UNKNOWN
-    # A rewound group committed in a log that was recreated since: its end is right.
-    if committed is not None and committed > end and verdict != "rewound":
-        return f"{AT_LEAST}{committed}"
-    return str(end)
-
-
-def _left(in_bytes: float | None, offsets: int | None) -> str:
-    if in_bytes is not None:
-        return size(in_bytes)
-    return UNKNOWN if offsets is None else counted(offsets, "offset")
-
-
-def _route(source: Sequence[int], target: Sequence[int]) -> str:
-    return " → ".join(",".join(map(str, brokers)) for brokers in (source, target))
-
-
-def _of(some: Collection[int], every: Collection[int]) -> str:
-    return f"{len(set(some) & set(every))} of {len(every)}"
-
-
-def _time_to_go(seconds: float | None, never: bool | None = None) -> str:
-    if never:
-        return "never"
-    return "" if seconds is None else duration(seconds)
-
-
-def _broker_is(away: bool, missing: bool, unanswered: bool) -> str:
-    trouble = {"away": away, "without this replica": missing, "silent": unanswered}
-    return ", ".join(word for word, holds in trouble.items() if holds)
-
-
-def seconds_since(at_ms: int | None, now_ms: int) -> str:
-    """Return how long ago a time (ms) was, in whole seconds."""
-    return "" if at_ms is None else f"{max(0, round((now_ms - at_ms) / 1000))} s"
-
-
-def seconds_until(at_ms: int | None, now_ms: int) -> str:
-    """Return the time until ``at_ms``, in whole seconds."""
-    return "" if at_ms is None else f"{max(0, round((at_ms - now_ms) / 1000))} s"
-
-
-def _seconds_to_go(at_ms: int | None, now_ms: int) -> str:
-    return "" if at_ms is None else duration(max(0, at_ms - now_ms) / 1000)
-
-
-def _time_since(at_ms: int | None, now_ms: int) -> str:
-    return "" if at_ms is None else duration(max(0, now_ms - at_ms) / 1000)
-
-
-def _held(partitions: Sequence[HeldPartition]) -> str:
-    """Return the first of the partitions, and the number of the others."""
-    if not partitions:
-        return ""
-    more = f" and {len(partitions) - 1:,} more" if len(partitions) > 1 else ""
-    return f"{partitions[0].topic_partition}{more}"
-
-
-#: The units of times, which are relative to now.
-_TIMES: dict[Unit, Callable[..., str]] = {
-    "since": seconds_since,
-    "until": seconds_until,
-    "seconds to go": _seconds_to_go,
-    "time since": _time_since,
-}
-_UNITS: dict[Unit, Callable[..., str]] = {
-    "text": lambda value: "" if value is None else str(value),
-    "known": lambda value: UNKNOWN if value is None else str(value),
-    "state": lambda word: LAG.unassessed if word is None else word,
-    "lag": _lag,
-    "age": _age,
-    "committed": lambda offset, has: (
-        (UNKNOWN if offset is None else str(offset)) if has else "never"
-    ),
-    "log end": _log_end,
-    "count": lambda some: str(len(some)),
-    "names": lambda *some: " ".join(name for names in some for name in names),
-    "list": ", ".join,
-    "leader": lambda leads: "leader" if leads else "",
-    "yes or no": lambda holds: "yes" if holds else "no",
-    "share": lambda share: "" if share is None else f"{share:.0%}",
-    "partition": lambda topic, partition: f"{topic}-{partition}",
-    "held": _held,
-    "route": _route,
-    "of": _of,
-    "left": _left,
-    "bytes/s": lambda rate: "" if rate is None else f"{size(rate)}/s",
-    "time to go": _time_to_go,
-    "broker is": _broker_is,
-}
-
+_IN_TIME = Page("In time", place=3, id="time", title="the age of its oldest unread record")
 #: Of a ``GroupLine``.
 GROUP_COLUMNS = (
-    Column("GROUP", name=True, of=("group",)),
-    Column("STATE", colours=LAG.colours, of=("status",), unit="state"),
-    Column("LAG", right=True, of=("lag", "lag_at_least"), unit="lag"),
-    Column("SECONDS", right=True, of=("lag_seconds", "lag_seconds_method"), unit="age"),
+    Column("GROUP", name=True, of=("group",), page=Page("Group", "group", 0)),
+    Column("STATE", verdict="lag", of=("status",), unit="state", page=Page("Status", "verdict", 1)),
+    Column("LAG", right=True, of=("lag", "lag_at_least"), unit="lag", page=Page("Lag", "bar", 2)),
+    Column(
+        "SECONDS", right=True, of=("lag_seconds", "lag_seconds_method"), unit="age", page=_IN_TIME
+    ),
     Column("PARTITIONS", right=True, order=1, of=("partitions",)),
     Column("MEMBERS", right=True, order=2, of=("members",)),
     Column("TYPE", order=0, of=("group_type",)),
@@ -220,27 +107,57 @@ PARTITION_COLUMNS = (
     Column("GROUP", name=True, of=("group",)),
     Column("TOPIC", name=True, of=("topic",)),
     Column("PARTITION", right=True, of=("partition",)),
-    Column("COMMITTED", right=True, order=0, of=("committed", "has_commit"), unit="committed"),
-    Column("END", right=True, order=1, of=("end_offset", "committed", "verdict"), unit="log end"),
-    Column("LAG", right=True, of=("lag",), unit="known"),
-    Column("SECONDS", right=True, order=3, of=("lag_seconds", "lag_seconds_method"), unit="age"),
-    Column("STATE", colours=LAG.colours, of=("verdict",), unit="state"),
-    Column("CLIENT", name=True, order=2, of=("client_id",)),
+    Column(
+        "COMMITTED",
+        right=True,
+        order=0,
+        of=("committed", "has_commit"),
+        unit="committed",
+        page=Page("Committed", place=4, spare=True),
+    ),
+    Column(
+        "END",
+        right=True,
+        order=1,
+        of=("end_offset", "committed", "verdict"),
+        unit="log end",
+        page=Page("Log's end", "log end", 4, spare=True, id="end"),
+    ),
+    Column("LAG", right=True, of=("lag",), unit="known", page=Page("Lag", "dated", 2)),
+    Column(
+        "SECONDS",
+        right=True,
+        order=3,
+        of=("lag_seconds", "lag_seconds_method"),
+        unit="age",
+        page=_IN_TIME,
+    ),
+    Column(
+        "STATE",
+        verdict="lag",
+        of=("verdict",),
+        unit="state",
+        page=Page("Status", "verdict", 1, id="status"),
+    ),
+    Column(
+        "CLIENT",
+        name=True,
+        order=2,
+        of=("client_id",),
+        page=Page("Member", "member", 9, id="member"),
+    ),
 )
 #: Of a ``CopyLine``: those of a snapshot, and those that a service adds.
-COPY_NAME_COLUMNS = (
+COPY_COLUMNS = (
     Column("GROUP", name=True, of=("group",)),
     Column("TASK", of=("task",)),
     Column("CLIENT", name=True, order=1, of=("client_id",)),
+    Column("ROLE", of=("role",), page=Page(look="role", place=0)),
+    Column("LAG", right=True, of=("lag",), page=Page(look="copy lag", place=1)),
+    Column("PROVENANCE", order=0, of=("provenance",), page=Page(look="provenance", place=2)),
 )
-COPY_FIGURE_COLUMNS = (
-    Column("ROLE", of=("role",)),
-    Column("LAG", right=True, of=("lag",)),
-    Column("PROVENANCE", order=0, of=("provenance",)),
-)
-COPY_COLUMNS = (*COPY_NAME_COLUMNS, *COPY_FIGURE_COLUMNS)
 COPY_VERDICT_COLUMNS = (
-    Column("STATE", colours=COPIES.colours, of=("verdict",)),
+    Column("STATE", verdict="copies", of=("verdict",), page=Page(look="copy verdict", place=3)),
     Column("ENDS IN", right=True, order=1, of=("eta_seconds",), unit="time to go"),
 )
 #: Of a ``ConfigLine``.
@@ -259,20 +176,22 @@ APPLICATION_COLUMNS = (
     Column("CLIENTS", right=True, order=1, of=("clients",), unit="count"),
     Column("TASKS", right=True, of=("tasks",), unit="count"),
     Column("BEHIND", right=True, of=("behind",)),
-    Column("EXACT", colours=DECISIONS.colours, of=("result",)),
+    Column("EXACT", verdict="decisions", of=("result",)),
     Column("PROBING IN", right=True, order=2, of=("probing_due_ms",), unit="seconds to go"),
     Column("GENERATION", right=True, order=0, of=("generation",)),
 )
 #: Of a ``Reassignment``.
 REASSIGNMENT_COLUMNS = (
     Column("partition", name=True, of=("topic", "partition"), unit="partition"),
-    Column("from → to", name=True, order=3, of=("original", "target"), unit="route"),
-    Column("phase", order=0, of=("phase",)),
-    Column("in sync", order=1, of=("isr", "target"), unit="of"),
-    Column("left", right=True, of=("bytes_remaining", "offsets_remaining"), unit="left"),
-    Column("rate", right=True, order=2, of=("rate_bytes_per_second",), unit="bytes/s"),
-    Column("ends in", right=True, of=("eta_seconds", "never"), unit="time to go"),
-    Column("verdict", colours=REASSIGNMENTS.colours, of=("verdict",)),
+    Column("from → to", name=True, order=3, of=("original", "target"), unit="route", page=Page()),
+    Column("phase", order=0, of=("phase",), page=Page(look="phase", place=1)),
+    Column("in sync", order=1, of=("isr", "target"), unit="of", page=Page()),
+    Column(
+        "left", right=True, of=("bytes_remaining", "offsets_remaining"), unit="left", page=Page()
+    ),
+    Column("rate", right=True, order=2, of=("rate_bytes_per_second",), unit="bytes/s", page=Page()),
+    Column("ends in", right=True, of=("eta_seconds", "never"), unit="time to go", page=Page()),
+    Column("verdict", verdict="reassignments", of=("verdict",), page=Page(look="verdict", place=0)),
 )
 #: Of a ``ReplicaCopy``.
 REPLICA_COLUMNS = (
@@ -285,14 +204,46 @@ REPLICA_COLUMNS = (
 )
 #: Of an ``OpenTransaction``.
 TRANSACTION_COLUMNS = (
-    Column("TRANSACTION", name=True, of=("name",)),
-    Column("STATE", colours=TRANSACTIONS.colours, of=("verdict",)),
-    Column("OPEN FOR", right=True, of=("started_at_ms",), unit="time since"),
-    Column("LAST WRITE", right=True, order=0, of=("last_write_ms",), unit="time since"),
-    Column("TIMES OUT IN", right=True, order=1, of=("ends_at_ms",), unit="seconds to go"),
-    Column("HOLDS BACK", name=True, of=("partitions",), unit="held"),
-    Column("OFFSETS BEHIND", right=True, of=("records_behind",)),
-    Column("BLOCKED GROUPS", name=True, of=("blocked_groups",), unit="list"),
+    Column(
+        "TRANSACTION",
+        name=True,
+        of=("transactional_id", "producer_id"),
+        unit="transaction",
+        page=Page("Transaction", place=0, id="transaction"),
+    ),
+    Column("STATE", verdict="transactions", of=("verdict",), page=Page("State", "verdict", 1)),
+    Column("OPEN FOR", right=True, of=("started_at_ms",), unit="time since", page=Page("Open for")),
+    Column(
+        "LAST WRITE",
+        right=True,
+        order=0,
+        of=("last_write_ms",),
+        unit="time since",
+        page=Page("Last write", spare=True),
+    ),
+    Column(
+        "TIMES OUT IN",
+        right=True,
+        order=1,
+        of=("ends_at_ms",),
+        unit="seconds to go",
+        page=Page("Times out in"),
+    ),
+    Column("HOLDS BACK", name=True, of=("partitions",), unit="held", page=Page("Holds back")),
+    Column(
+        "OFFSETS BEHIND",
+        right=True,
+        of=("records_behind",),
+        unit="number",
+        page=Page("Offsets behind", spare=True),
+    ),
+    Column(
+        "BLOCKED GROUPS",
+        name=True,
+        of=("blocked_groups",),
+        unit="list",
+        page=Page("Blocked groups", "blocked groups", 9),
+    ),
 )
 #: Of a ``ConnectView``.
 CONNECT_COLUMNS = (
@@ -302,30 +253,30 @@ CONNECT_COLUMNS = (
     Column("TASKS", right=True, of=("tasks",)),
     Column("UNASSIGNED", right=True, of=("unassigned",), unit="count"),
     Column("CONTRADICTIONS", right=True, order=3, of=("contradictions",), unit="count"),
-    Column("DECIDED", colours=DECISIONS.colours, of=("result",)),
+    Column("DECIDED", verdict="decisions", of=("result",)),
     Column("GENERATION", right=True, order=0, of=("generation",)),
 )
 #: Of an ``ItemLine``.
 ITEM_COLUMNS = (
     Column("NAME", name=True, of=("name",)),
     Column("WORKER", name=True, of=("workers",), unit="list"),
-    Column("STATE", colours={"RUNNING": "green", "FAILED": "red"}, of=("state",)),
+    Column("STATE", tints={"RUNNING": "green", "FAILED": "red"}, of=("state",)),
     Column("REPORTED BY", name=True, order=0, of=("said_by",)),
     Column("GOES TO", name=True, order=1, of=("goes_to",)),
 )
 #: Of a ``ContradictionLine``, an ``UnassignedLine``, a ``WorkerLine`` and a ``ConnectorLine``.
 CONTRADICTION_COLUMNS = (
-    Column("CONTRADICTION", colours=CONTRADICTIONS.colours, of=("contradiction",)),
+    Column("CONTRADICTION", verdict="contradictions", of=("contradiction",)),
     Column("NAME", name=True, of=("name",)),
     Column("WORKER", name=True, of=("worker",)),
     Column("FOR", right=True, of=("since_ms",), unit="since"),
     Column("WHY", name=True, of=("why",)),
 )
 UNASSIGNED_COLUMNS = (
-    Column("UNASSIGNED", name=True, of=("name",)),
-    Column("FOR", right=True, of=("since_ms",), unit="since"),
-    Column("GOES TO", name=True, of=("goes_to",)),
-    Column("IN", right=True, of=("at_ms",), unit="until"),
+    Column("UNASSIGNED", name=True, of=("name",), page=Page("Connector or task")),
+    Column("FOR", right=True, of=("since_ms",), unit="since", page=Page("For", "time")),
+    Column("GOES TO", name=True, of=("goes_to",), page=Page("Goes to", "worker")),
+    Column("IN", right=True, of=("at_ms",), unit="until", page=Page("When", "time")),
 )
 WORKER_COLUMNS = (
     Column("WORKER", name=True, of=("worker",)),
@@ -335,42 +286,11 @@ WORKER_COLUMNS = (
     Column("ASSIGNED", name=True, of=("connectors", "tasks"), unit="names"),
 )
 CONNECTOR_COLUMNS = (
-    Column("CONNECTOR", name=True, of=("name",)),
-    Column("TYPE", of=("type",), page="Type"),
-    Column("STATE", of=("state",)),
-    Column("TASKS", right=True, of=("tasks",)),
+    Column("CONNECTOR", name=True, of=("name",), page=Page("Connector", "connector", 0)),
+    Column("TYPE", of=("type",), page=Page("Type", spare=True)),
+    Column("STATE", of=("state",), page=Page("State", "connector state", 2)),
+    Column("TASKS", right=True, of=("tasks",), page=Page("Tasks", "tasks", 1)),
     Column("TASKS.MAX", right=True, of=("tasks_max",)),
     Column("LAG", right=True, of=("lag",)),
     Column("OFFSETS", right=True, of=("offsets_at_ms",), unit="since"),
 )
-
-
-def _declared(vocabulary: Vocabulary) -> dict[str, Any]:
-    shown = ("word", "colour", "sign", "meaning")
-    terms = [
-        {name: value for name in shown if (value := getattr(term, name))}
-        for term in vocabulary.terms
-    ]
-    return {"unassessed": vocabulary.unassessed, "terms": terms}
-
-
-#: Sent to the page with each view: verdicts, the best first, and the columns of its tables.
-DECLARED = {
-    "verdicts": {
-        "lag": _declared(LAG),
-        "reassignments": _declared(REASSIGNMENTS),
-        "outcomes": _declared(OUTCOMES),
-        "decisions": _declared(DECISIONS),
-        "contradictions": _declared(CONTRADICTIONS),
-        "streams": _declared(STREAMS),
-        "copies": _declared(COPIES),
-        "transactions": _declared(TRANSACTIONS),
-    },
-    "columns": {
-        "reassignments": REASSIGNMENT_COLUMNS,
-        "transactions": TRANSACTION_COLUMNS,
-        "groups": [column for column in GROUP_COLUMNS if column.page],
-        "partitions": [column for column in PARTITION_COLUMNS if column.page],
-        "connectors": [column for column in CONNECTOR_COLUMNS if column.page],
-    },
-}

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from caughtup.models.records.fields import Part
+from caughtup.models.records.fields import extended
 from caughtup.models.records.pipeline_progress import ProgressRecord
 
 Status = Literal["running", "late", "stopped", "failed"]
@@ -88,39 +88,23 @@ class StreamProgressTable:
         yield from sorted(self._streams.items())
 
 
-class StreamLine(Part, omit_defaults=True):
-    """A stream: its status, the time of its last report, and the figures of ``ProgressRecord``."""
+class StreamLine(ProgressRecord, kw_only=True):
+    """A stream's last report, with its name, its status at present, and the time of the report."""
 
     stream: str
     status: Status
     heard_ms: int
-    batch: int | None = None
-    batch_seconds: float | None = None
-    rows: int | None = None
-    rows_per_second: float | None = None
-    offsets_behind: int | None = None
-    quarantined: int | None = None
-    state_rows: int | None = None
-    watermark_ms: int | None = None
-    why: str | None = None
 
 
 def stream_lines(progress: StreamProgressTable, now_ms: int) -> list[StreamLine]:
     """Return the line of each stream at ``now_ms``, sorted by name."""
     return [
-        StreamLine(
-            stream,
-            last.status(now_ms),
-            last.heard_ms,
-            last.record.batch,
-            last.record.batch_seconds,
-            last.record.rows,
-            last.record.rows_per_second,
-            last.record.offsets_behind,
-            last.record.quarantined,
-            last.record.state_rows,
-            last.record.watermark_ms,
-            last.record.why,
+        extended(
+            StreamLine,
+            last.record,
+            stream=stream,
+            status=last.status(now_ms),
+            heard_ms=last.heard_ms,
         )
         for stream, last in progress.streams()
     ]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 from aiohttp import web
 
-from caughtup.agents.columns import DECLARED
+from caughtup.agents.page_columns import DECLARED
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import done_in_turns
 from caughtup.agents.web.answer import error_response, send_chunks
@@ -26,6 +26,7 @@ from caughtup.agents.web.page.parts import (
     recent_of_cluster,
     recent_of_group,
     streams_steps,
+    transactions_steps,
     whole_steps,
 )
 from caughtup.models.records.fields import ABSENT
@@ -45,6 +46,7 @@ _JSON = "application/json"
 _DECLARED = msgspec.Raw(msgspec.json.encode(DECLARED))
 _PARTS: dict[str, Callable[[ClusterState, Health, int], Generator[None, None, Head]]] = {
     "reassignments": reassignments_steps,
+    "transactions": transactions_steps,
     "connect": connect_steps,
     "streams": streams_steps,
     "health": health_steps,

@@ -30,8 +30,7 @@ MOST_COPIES = 250_000
 #: The stream counts as down after this many triggers beyond ``REPEATED_MS``.
 TRIGGERS_MISSED = 3
 
-#: The source of a copy's rate, as shown to users, by ``CopyFigures.pace``.
-SOURCE_BY_PACE: Mapping[str, str] = MappingProxyType({"given": "spark", "own": "own"})
+#: The sources of a copy's rate, as shown to users.
 SOURCES = ("spark", "own")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from caughtup.models.copies.history import CopyHistory, SetBack
@@ -10,6 +12,8 @@ from caughtup.models.histories.trend import Eta, Trend, time_to_go, trend
 
 #: A published rate is used for this many times the length of its window.
 WINDOWS_FRESH = 2
+#: The source of a copy's rate, as shown to users, by ``CopyFigures.pace``.
+SOURCE_BY_PACE: Mapping[str | None, str] = MappingProxyType({"given": "spark", "own": "own"})
 
 
 class CatchUpRate(NamedTuple):
@@ -54,6 +58,14 @@ class CopyFigures(NamedTuple):
     set_back: SetBack | None
     seen_every_seconds: float | None
     restored_before: int = 0
+
+    @property
+    def shown(self) -> dict[str, float | str | None]:
+        """The figures that a copy's line has (``CopyLine``), by the names of its fields."""
+        return {
+            "eta_seconds": None if self.eta is None else self.eta.seconds,
+            "rates": SOURCE_BY_PACE.get(self.pace),
+        }
 
 
 def copy_figures(

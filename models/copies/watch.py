@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from caughtup.models.commits.table import CommitTable
-from caughtup.models.copies.catch_up_rates import SOURCE_BY_PACE, CatchUpRates
-from caughtup.models.copies.figures import CatchUpRate
+from caughtup.models.copies.catch_up_rates import CatchUpRates
+from caughtup.models.copies.figures import SOURCE_BY_PACE, CatchUpRate
 from caughtup.models.copies.history import MEASURED, Observation
 from caughtup.models.copies.probing import Probing, ProbingHistory, assess_probing
 from caughtup.models.copies.warmup_table import WarmupTable

@@ -50,16 +50,16 @@ class Assessed(NamedTuple):
     """The assessment of one partition of a group; None = unknown.
 
     ``lag_seconds`` is the age of the oldest unread record, ``error_seconds`` its greatest error and
-    ``method`` one of ``caught_up``, ``interpolated`` and ``at_least``. ``velocity`` is the growth
+    ``lag_seconds_method`` one of ``caught_up``, ``interpolated`` and ``at_least``. ``velocity`` is the growth
     of the lag in records a second. ``eta_seconds`` is the time until the group has caught up,
-    inf = never.
+    inf = never. A ``PartitionLine`` has the figures of which it has a field.
     """
 
     verdict: str
-    reason: str
+    why: str
     lag_seconds: float | None
     error_seconds: float | None
-    method: str | None
+    lag_seconds_method: str | None
     velocity: float | None
     eta_seconds: float | None
 
@@ -165,10 +165,10 @@ class Assessments:
             age, rates = figures.age, figures.rates
             assessed = Assessed(
                 verdict=verdict.verdict,
-                reason=verdict.reason,
+                why=verdict.reason,
                 lag_seconds=None if age is None else age.seconds,
                 error_seconds=None if age is None else age.error_seconds,
-                method=None if age is None else age.method,
+                lag_seconds_method=None if age is None else age.method,
                 velocity=None if rates is None else rates.velocity,
                 eta_seconds=figures.eta_seconds,
             )

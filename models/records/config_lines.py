@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from caughtup.models.records.fields import ABSENT, Absent, AnyGroup, Name, Part, Topic
+from caughtup.models.records.fields import ABSENT, Absent, AnyGroup, Name, Part, Topic, extended
 from caughtup.models.records.recommendations import KnownConfigRecord
 
 
@@ -15,16 +15,7 @@ class ConfigLine(KnownConfigRecord, kw_only=True):
     @classmethod
     def of(cls, config: KnownConfigRecord, group: str) -> ConfigLine:
         """Return the line of a config."""
-        return cls(
-            config.name,
-            config.values,
-            config.value,
-            config.provenance,
-            config.generations,
-            config.would_tell,
-            known=config.source,
-            group=group,
-        )
+        return extended(cls, config, known=config.source, group=group)
 
 
 class ChangelogsLine(Part):

@@ -41,6 +41,7 @@ class OpenTransaction(Part, kw_only=True):
     ``hanging``: no coordinator will ever end it (KIP-664). ``partitions`` are those whose last
     stable offset it holds back, ``records_behind`` the number of offsets from there to the log ends.
     ``last_write_ms`` is the time of its last record on these. ``not_known``: why something is absent.
+    ``verdict`` is ``hanging``, else the state; ``ends_at_ms`` is when its coordinator aborts it.
     """
 
     transactional_id: str | Absent = ABSENT
@@ -56,20 +57,11 @@ class OpenTransaction(Part, kw_only=True):
     records_behind: Offsets = 0
     advice: str = ""
     not_known: str | Absent = ABSENT
+    verdict: Name = "unknown"
+    ends_at_ms: TimeMs | Absent = ABSENT
 
     @property
     def name(self) -> str:
         """The transactional id; where it isn't known, the producer's id."""
         name = or_none(self.transactional_id)
         return f"producer id {self.producer_id}" if name is None else name
-
-    @property
-    def verdict(self) -> str:
-        """Its state, or that it hangs."""
-        return "hanging" if self.hanging else self.state
-
-    @property
-    def ends_at_ms(self) -> int | None:
-        """The time (ms) at which its coordinator aborts it; None if it isn't known."""
-        started, timeout = or_none(self.started_at_ms), or_none(self.timeout_ms)
-        return None if started is None or timeout is None else started + timeout

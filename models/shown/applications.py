@@ -19,13 +19,23 @@ from caughtup.models.ids import natural_order
 from caughtup.models.learning.provenance import known_configs
 from caughtup.models.recent.happenings import named
 from caughtup.models.records.config_lines import ChangelogsLine, ConfigLine, Line
-from caughtup.models.records.fields import ABSENT, Absent, Json, Part, as_json, changed, or_absent
+from caughtup.models.records.fields import (
+    ABSENT,
+    Absent,
+    Json,
+    Part,
+    as_json,
+    changed,
+    or_absent,
+    or_none,
+)
+from caughtup.models.records.lag_lines import CopyLine
 from caughtup.models.records.recommendations import (
     KnownConfigRecord,
     LeaderRecord,
     RecommendedMovement,
 )
-from caughtup.models.shown.lag import CopyRow, copy_row
+from caughtup.models.shown.lag import copy_line
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.verdicts import DECISIONS
 
@@ -51,7 +61,7 @@ class TaskLine(Part):
 
     task: str
     stateful: bool
-    copies: list[CopyRow]
+    copies: list[CopyLine]
 
 
 class ProbingLine(Part, omit_defaults=True):
@@ -124,7 +134,7 @@ class ApplicationView(Part, kw_only=True):
     def behind(self) -> int:
         """The number of copies that aren't caught up."""
         copies = (copy for task in self.tasks for copy in task.copies)
-        return sum((copy.verdict or "caught_up") != "caught_up" for copy in copies)
+        return sum((or_none(copy.verdict) or "caught_up") != "caught_up" for copy in copies)
 
     @property
     def result(self) -> str:
@@ -148,7 +158,7 @@ def application_view(
     generation = decided.generation if decided else application.newest
     clients, rows = _clients(generation), state.task_rows(group)
     yield
-    tasks = yield from _tasks(rows, decided, watch)
+    tasks = yield from _tasks(group, rows, decided, watch)
     change = application.change
     view = ApplicationView(
         group=group,
@@ -234,13 +244,15 @@ def _clients(generation: StreamsGeneration) -> list[ClientLine]:
 
 
 def _tasks(
+    group: str,
     copies: list[TaskCopy],
     decided: DecidedGeneration | None,
     watch: CopyWatch | None,
 ) -> Generator[None, None, list[TaskLine]]:
-    by_task: dict[str, list[CopyRow]] = {}
+    by_task: dict[str, list[CopyLine]] = {}
     for copy in copies:
-        by_task.setdefault(str(copy.task), []).append(copy_row(copy, watch))
+        line = copy_line(group, copy, watch)
+        by_task.setdefault(line.task, []).append(line)
         yield
     stateful = {str(task) for task in decided.inputs.ends} if decided else set()
     return [TaskLine(task, task in stateful, found) for task, found in by_task.items()]

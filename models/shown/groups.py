@@ -106,7 +106,7 @@ def _oldest_unread(state: ClusterState, group: str, known: int) -> tuple[float |
         and (partition in owned or has_commit(partition))
     ]
     if not behind:
-        return AT_THE_END.lag_seconds, AT_THE_END.method
+        return AT_THE_END.lag_seconds, AT_THE_END.lag_seconds_method
     seconds, method = _worst([assessments.find(group, partition) for partition in behind])
     # If all are 0, the method is that of the first partition.
     if seconds == 0 and len(behind) < known:
@@ -119,8 +119,11 @@ def _oldest_unread(state: ClusterState, group: str, known: int) -> tuple[float |
 def _worst(partitions: list[Assessed | None]) -> tuple[float | None, str | None]:
     worst: tuple[float, str] | None = None
     for assessed in partitions:
-        if assessed is None or assessed.lag_seconds is None or assessed.method is None:
+        if assessed is None:
             return None, None
-        if worst is None or assessed.lag_seconds > worst[0]:
-            worst = assessed.lag_seconds, assessed.method
+        seconds, method = assessed.lag_seconds, assessed.lag_seconds_method
+        if seconds is None or method is None:
+            return None, None
+        if worst is None or seconds > worst[0]:
+            worst = seconds, method
     return worst or (None, None)

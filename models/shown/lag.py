@@ -1,17 +1,19 @@
 """The lag table: a line for each partition, member and copy of a group.
 
-The lines of partitions and copies are also the records of caughtup-lag.
+The lines of partitions and copies are also the records of caughtup-lag, and rows of the page.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from math import isfinite
+from dataclasses import fields
+from math import isinf
+from typing import Any, TypeVar
 
-from caughtup.models.copies.catch_up_rates import SOURCE_BY_PACE
 from caughtup.models.copies.watch import CopyWatch
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.ids import CopyKey
+from caughtup.models.lag.assessment import Assessed
 from caughtup.models.lag.group_lag import PartitionRow
 from caughtup.models.records.fields import ABSENT, Absent, Part, or_absent
 from caughtup.models.records.lag_lines import CopyLine, GroupType, PartitionLine
@@ -30,24 +32,14 @@ class MemberLine(Part, kw_only=True, omit_defaults=True, tag_field="kind", tag="
     assigned: list[tuple[str, int]]
 
 
-class CopyRow(Part, kw_only=True, omit_defaults=True):
-    """A copy of a task, with the fields of ``CopyLine``, for a list of the task's copies.
-
-    ``rates``: the source of its rate, ``spark`` or ``own``.
-    """
-
-    process: str
-    role: str
-    lag: int | None = None
-    provenance: str
-    as_of_ms: int | None = None
-    eta_seconds: float | None = None
-    rates: str | None = None
-    verdict: str | None = None
-    why: str | None = None
-
-
 Line = PartitionLine | MemberLine | CopyLine
+
+T = TypeVar("T")
+#: The fields that lines have from an assessment and from a copy, under the same names.
+_ASSESSED = tuple(name for name in Assessed._fields if name in PartitionLine.__struct_fields__)
+_OF_COPY = tuple(
+    field.name for field in fields(TaskCopy) if field.name not in ("task", "changelogs")
+)
 
 
 def lag_lines(state: ClusterState, group: str) -> Iterator[Line]:
@@ -71,9 +63,8 @@ def partition_lines(
             line.start_offset = row.ends.start_offset
             assessed = state.assessments.find(group, row.partition)
             if assessed is not None:
-                line.lag_seconds = or_absent(assessed.lag_seconds)
-                line.lag_seconds_method = or_absent(assessed.method)
-                line.verdict, line.why = assessed.verdict, assessed.reason
+                for name in _ASSESSED:
+                    setattr(line, name, _known(getattr(assessed, name)))
         if row.lag is not None:
             line.lag = row.lag.lag
             line.lag_committed_view = row.lag.lag_committed_view
@@ -110,42 +101,23 @@ def copy_lines(state: ClusterState, group: str) -> Iterator[CopyLine]:
     """Yield a line for each copy of each task of a Streams application."""
     watch = state.watches.get(group)
     for copy in state.task_rows(group):
-        row = copy_row(copy, watch)
-        yield CopyLine(
-            group=group,
-            generation=copy.generation,
-            client_id=copy.client_id,
-            task=str(copy.task),
-            process=row.process,
-            role=row.role,
-            provenance=row.provenance,
-            lag=or_absent(row.lag),
-            as_of_ms=or_absent(row.as_of_ms),
-            eta_seconds=or_absent(row.eta_seconds),
-            rates=or_absent(row.rates),
-            verdict=or_absent(row.verdict),
-            why=or_absent(row.why),
-            offset_sum=or_absent(copy.offset_sum),
-            end_offset_sum=or_absent(copy.end_offset_sum),
-            changelogs=dict(copy.changelogs) or ABSENT,
-        )
+        yield copy_line(group, copy, watch)
 
 
-def copy_row(copy: TaskCopy, watch: CopyWatch | None) -> CopyRow:
-    """Return the row of a copy, with its assessment from ``watch``."""
-    row = CopyRow(
-        process=copy.process,
-        role=copy.role,
-        lag=copy.lag,
-        provenance=copy.provenance,
-        as_of_ms=copy.as_of_ms,
+def copy_line(group: str, copy: TaskCopy, watch: CopyWatch | None) -> CopyLine:
+    """Return the line of a copy, with its assessment from ``watch``."""
+    figures: dict[str, Any] = {name: or_absent(getattr(copy, name)) for name in _OF_COPY}
+    line = CopyLine(
+        group, task=str(copy.task), changelogs=dict(copy.changelogs) or ABSENT, **figures
     )
     assessed = None if watch is None else watch.copies.get(CopyKey(copy.process, copy.task))
     if assessed is not None:
-        row.verdict, row.why = assessed.verdict, assessed.reason
-        eta, pace = assessed.figures.eta, assessed.figures.pace
-        if eta and isfinite(eta.seconds):  # JSON has no infinity
-            row.eta_seconds = eta.seconds
-        if pace:
-            row.rates = SOURCE_BY_PACE[pace]
-    return row
+        line.verdict, line.why = assessed.verdict, assessed.reason
+        for name, value in assessed.figures.shown.items():
+            setattr(line, name, _known(value))
+    return line
+
+
+def _known(figure: T | None) -> T | Absent:
+    """Return a figure for JSON, which has no infinity: ABSENT if it is unknown or infinite."""
+    return ABSENT if isinstance(figure, float) and isinf(figure) else or_absent(figure)

@@ -18,6 +18,7 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.records.fields import or_absent, or_none
 from caughtup.models.records.transactions import HeldPartition, OpenTransaction
+from caughtup.models.wire.bounds import LATEST_MS
 
 #: The state of a transaction of which no coordinator told anything.
 UNKNOWN = "unknown"
@@ -133,6 +134,8 @@ def _transaction(
     if hangs:
         described = None  # its coordinator knows a later transaction only
     started = None if described is None or described.started_ms < 0 else described.started_ms
+    state = UNKNOWN if hangs else _state(listed, described)
+    timeout = None if described is None else described.timeout_ms
     not_known = observed.not_known
     if described is not None:
         not_known = None  # this one is known, whatever others are
@@ -140,10 +143,14 @@ def _transaction(
         transactional_id=or_absent(None if listed is None else listed.transactional_id),
         producer_id=first.producer_id,
         producer_epoch=first.producer_epoch,
-        state=UNKNOWN if hangs else _state(listed, described),
+        state=state,
         hanging=hanging,
         started_at_ms=or_absent(started),
-        timeout_ms=or_absent(None if described is None else described.timeout_ms),
+        timeout_ms=or_absent(timeout),
+        verdict="hanging" if hanging else state,
+        ends_at_ms=or_absent(
+            None if started is None or timeout is None else min(started + timeout, LATEST_MS)
+        ),
         last_write_ms=or_absent(_last_write(states)),
         partitions=tuple(
             HeldPartition(*partition, state.first_offset)

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from caughtup.agents.columns import DECLARED
+from caughtup.agents.page_columns import DECLARED
 
 _HEAD = (
     *("schema", "ready", "unready", "notices", "cluster", "cluster_name", "version"),

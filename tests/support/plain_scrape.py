@@ -127,11 +127,11 @@ def plain_summary(state: ClusterState, group: str) -> dict[str, object]:
     found = [state.assessments.find(group, row.partition) for row in rows if row.ends is not None]
     worst: tuple[float, str] | None = None
     for assessed in found:
-        if assessed is None or assessed.lag_seconds is None or assessed.method is None:
+        if assessed is None or assessed.lag_seconds is None or assessed.lag_seconds_method is None:
             worst = None
             break
         if worst is None or assessed.lag_seconds > worst[0]:
-            worst = assessed.lag_seconds, assessed.method
+            worst = assessed.lag_seconds, assessed.lag_seconds_method
     summary: dict[str, object] = {"partitions": len(rows)}
     if len(lags) == len(rows):
         summary["lag"] = sum_offsets(lags)

@@ -32,12 +32,11 @@ from caughtup.agents.columns import (
     WORKER_COLUMNS,
     Column,
     cells,
-    seconds_since,
-    seconds_until,
 )
 from caughtup.agents.errors import UserError
 from caughtup.agents.looks import ClusterLooks
 from caughtup.agents.progress import Progress
+from caughtup.agents.units import seconds_since, seconds_until
 from caughtup.models.shown.connect import connect_lines
 from caughtup.models.shown.connect_lines import (
     ConnectGroupLine,

@@ -11,8 +11,7 @@ from caughtup.agents.cli.top.tables import Line, TopTable
 from caughtup.agents.columns import (
     APPLICATION_COLUMNS,
     CONNECT_COLUMNS,
-    COPY_FIGURE_COLUMNS,
-    COPY_NAME_COLUMNS,
+    COPY_COLUMNS,
     COPY_VERDICT_COLUMNS,
     GROUP_COLUMNS,
     ITEM_COLUMNS,
@@ -24,7 +23,7 @@ from caughtup.agents.columns import (
 from caughtup.agents.web.page.parts import WholeView
 from caughtup.models.durations import duration
 from caughtup.models.ids import TopicPartition
-from caughtup.models.records.fields import Absent, changed
+from caughtup.models.records.fields import Absent, changed, or_none
 from caughtup.models.shown.applications import ApplicationView
 from caughtup.models.shown.connect_lines import ConnectView
 from caughtup.models.shown.groups import GroupLine
@@ -147,9 +146,8 @@ OVERVIEWS: tuple[Callable[[WholeView], TopTable], ...] = (
 
 
 Key = Sequence[str | int]
-#: A copy's columns after its task and client.
-_COPY_COLUMNS = (*COPY_FIGURE_COLUMNS, *COPY_VERDICT_COLUMNS)
-TASK_COLUMNS = (*COPY_NAME_COLUMNS[1:], *_COPY_COLUMNS)
+#: A copy's columns without its group.
+TASK_COLUMNS = (*COPY_COLUMNS[1:], *COPY_VERDICT_COLUMNS)
 
 
 def group(state: WholeView, key: Key, lines: Sequence[LagLine] | None) -> TopTable:
@@ -180,18 +178,16 @@ def application(state: WholeView, key: Key, lines: object = None) -> TopTable:
     view = next((one for one in state.applications if one.group == name), None)
     if view is None:
         return TopTable(name, TASK_COLUMNS, [], ("task",), "this application is gone")
-    clients = {client.process: client.name for client in view.clients}
     found = []
     for number, task in enumerate(view.tasks):
         for copy in task.copies:
-            client = clients.get(copy.process, copy.process)
+            lag = or_none(copy.lag)
             ranks = {
                 "task": number,
-                "lag": inf if copy.lag is None else -copy.lag,
-                "state": copy.verdict in (None, "caught_up"),
+                "lag": inf if lag is None else -lag,
+                "state": or_none(copy.verdict) in (None, "caught_up"),
             }
-            row = (task.task, client, *cells(_COPY_COLUMNS, copy))
-            found.append(Line((task.task, copy.process), row, ranks))
+            found.append(Line((copy.task, copy.process), cells(TASK_COLUMNS, copy), ranks))
     about = tuple(_about_application(view, state.now_ms))
     return TopTable(name, TASK_COLUMNS, found, ("task", "lag", "state"), "no tasks", about)
 

@@ -20,6 +20,7 @@ from caughtup.models.pipeline_progress import StreamLine, stream_lines
 from caughtup.models.recent.happenings import Happening, Kind
 from caughtup.models.recent.rings import Series
 from caughtup.models.records.fields import Part
+from caughtup.models.records.transactions import OpenTransaction
 from caughtup.models.shown.applications import ApplicationView, application_view
 from caughtup.models.shown.connect import connect_view
 from caughtup.models.shown.connect_lines import ConnectView
@@ -32,6 +33,19 @@ _FEED_SHOWN = 100
 class ReassignmentsView(HeadWithReassignments, kw_only=True):
     """Reassignments, and their recent events."""
 
+    feed: Sequence[Happening]
+
+
+class TransactionsView(Head, kw_only=True):
+    """The open transactions that hold something back, and recent events of those that hang.
+
+    ``transactions_missing`` is what could not be observed, in sentences; ``partitions_left_out`` the
+    number of partitions that were not asked for.
+    """
+
+    transactions: Sequence[OpenTransaction]
+    transactions_missing: Sequence[str]
+    partitions_left_out: int
     feed: Sequence[Happening]
 
 
@@ -71,6 +85,24 @@ def reassignments_steps(
         now_ms,
         **reassignment_fields(state, now_ms),
         feed=_feed(state, "reassignment"),
+    )
+
+
+def transactions_steps(
+    state: ClusterState, health: Health, now_ms: int
+) -> Generator[None, None, TransactionsView]:
+    """Return the open transactions that hold something back."""
+    yield
+    missing = state.transactions.missing
+    return view_with_head(
+        TransactionsView,
+        state,
+        health,
+        now_ms,
+        transactions=list(state.open_transactions(now_ms)),
+        transactions_missing=missing.reasons,
+        partitions_left_out=missing.partitions,
+        feed=_feed(state, "transaction"),
     )
 
 

@@ -8,21 +8,25 @@ import { installGlossary } from "./shell/glossary.js";
 import { installKeys } from "./shell/keys.js";
 import { isolated } from "./shell/names.js";
 import { followRecent } from "./shell/recent.js";
+import { installLooks } from "./shell/table.js";
 import { hideTip, installTip } from "./shell/tip.js";
 import { bottom, notices, top } from "./shell/top.js";
 import { clientNames, indexed, lines } from "./application/copies.js";
 import { installHeatmap } from "./application/heatmap.js";
 import { group, groupTitle } from "./group/group.js";
+import { LOOKS } from "./looks.js";
 import { happened } from "./overview/happened.js";
 import { building, overview } from "./overview/overview.js";
 import { connects } from "./views/connect.js";
 import { wholeHealth } from "./views/health.js";
 import { reassignments } from "./views/reassignments.js";
 import { streams } from "./views/streams.js";
+import { transactions } from "./views/transactions.js";
 
 const VIEWS = {
   overview: { draw: overview, title: building, recent: "api/recent" },
   reassignments: { draw: (state) => [reassignments(state, now()), state.feed?.length > 0 && happened(state.feed, ui, now())], title: () => "Reassignments", recent: null },
+  transactions: { draw: (state) => [transactions(state, now()), state.feed?.length > 0 && happened(state.feed, ui, now())], title: () => "Transactions", recent: null },
   connect: { draw: (state) => [connects(state, now())], title: () => "Connect", recent: null },
   streams: { draw: (state) => [streams(state, now(), true)], title: () => "Spark", recent: null },
   health: { draw: (state) => wholeHealth(state, ui, now()), title: () => "Health", recent: null },
@@ -178,6 +182,7 @@ function cellLines(cell) {
   return client && found && lines(app, client, found, indexed(app).copies.get(task)?.get(process), clientNames(app), now());
 }
 
+installLooks(LOOKS);
 installLinks(move);
 installKeys((cell) => { ui.focus = cell; redraw(); });
 installTip(cellLines);

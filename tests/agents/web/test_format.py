@@ -6,14 +6,16 @@ import json
 import random
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from caughtup.agents.columns import DECLARED, Unit, formatted
+from caughtup.agents.page_columns import DECLARED
+from caughtup.agents.units import Unit, formatted
 from caughtup.models.durations import counted, duration, size
 
 FORMAT = Path(__file__).parents[3] / "agents" / "web" / "static" / "shell" / "format.js"
+LOOKS = FORMAT.parents[1] / "looks.js"
 SEED = random.SystemRandom().randrange(10**9)
 #: What stands at a limit between two units, or right between two figures.
 FIGURES = (
@@ -23,8 +25,11 @@ FIGURES = (
     *(-0.04, -3, -6.25, -2_250),
 )
 ASK = """
-import { bytes, duration, plural, written } from %s;
-const asked = { duration, bytes, plural: (number) => plural(number, "offset"), written };
+globalThis.document = { baseURI: "http://127.0.0.1/" };
+const { bytes, duration, plural, written } = await import(%s);
+const { LOOKS } = await import(%s);
+const looks = () => Object.keys(LOOKS);
+const asked = { duration, bytes, plural: (number) => plural(number, "offset"), written, looks };
 const said = JSON.parse(process.argv[1]).map(([name, values]) => asked[name](...values));
 console.log(JSON.stringify(said));
 """
@@ -44,11 +49,49 @@ UNITS: list[tuple[Unit, list[Any]]] = [
     ("time to go", [90, None]),
     ("time to go", [None, True]),
     ("time to go", [None, None]),
+    ("number", [12_345]),
+    ("count", [["a", "b"]]),
+    ("names", [["a"], ["b-0", "b-1"]]),
+    ("list", [["w1", "w2"]]),
+    ("leader", [True]),
+    ("leader", [False]),
+    ("yes or no", [True]),
+    ("yes or no", [False]),
+    ("share", [0.345]),
+    ("share", [None]),
+    ("broker is", [True, False, True]),
 ]
+#: What the page writes in its own way: with separators, a dash for unknown, and readable times.
+OWN: list[tuple[Unit, list[Any], str]] = [
+    ("number", [None], "–"),
+    ("known", [12_345], "12,345"),
+    ("known", [None], "–"),
+    ("lag", [12_345, None], "12,345"),
+    ("lag", [None, 12_345], "≥ 12,345"),
+    ("lag", [None, None], "–"),
+    ("age", [372.0, "interpolated"], "6 min"),
+    ("age", [42.0, "at_least"], "≥ 42 s"),
+    ("age", [None, None], "–"),
+    ("committed", [12_345, True], "12,345"),
+    ("committed", [None, False], "–"),
+    ("since", [1_000], "90 s"),
+    ("since", [None], "–"),
+    ("until", [131_000], "in 40 s"),
+    ("until", [None], "–"),
+    ("seconds to go", [131_000], "40 s"),
+    ("seconds to go", [None], ""),
+    ("state", ["slow"], "slow"),
+    ("state", [None], "–"),
+    ("log end", [12_345, 7, "ok"], "12,345"),
+    ("log end", [100, 105, "ok"], "≥ 105"),
+    ("log end", [100, 105, "rewound"], "100"),
+    ("log end", [None, 105, None], "–"),
+]
+NOW_MS = 91_000
 
 
-def on_the_page(asked: list[tuple[str, list[Any]]]) -> list[str]:
-    script = ASK % json.dumps(FORMAT.as_uri())
+def on_the_page(asked: list[tuple[str, list[Any]]]) -> list[Any]:
+    script = ASK % tuple(json.dumps(path.as_uri()) for path in (FORMAT, LOOKS))
     done = subprocess.run(
         ["node", "--input-type=module", "--eval", script, json.dumps(asked)],
         capture_output=True,
@@ -56,7 +99,7 @@ def on_the_page(asked: list[tuple[str, list[Any]]]) -> list[str]:
         timeout=60,
         check=True,
     )
-    said: list[str] = json.loads(done.stdout)
+    said: list[Any] = json.loads(done.stdout)
     return said
 
 
@@ -77,8 +120,20 @@ def test_the_page_writes_counts_as_the_terminal_does() -> None:
     assert on_the_page(asked) == [counted(number, "offset") for number in numbers]
 
 
-def test_the_page_writes_every_unit_of_its_columns_as_the_terminal_does() -> None:
+def test_the_page_writes_every_unit_as_the_terminal_does_or_in_its_own_way() -> None:
     asked: list[tuple[str, list[Any]]] = [("written", [unit, values]) for unit, values in UNITS]
     assert on_the_page(asked) == [formatted(unit, *values) for unit, values in UNITS]
-    drawn = {column.unit for columns in DECLARED["columns"].values() for column in columns}
-    assert {unit for unit, _ in UNITS} == drawn
+    own = on_the_page([("written", [unit, values, NOW_MS]) for unit, values, _ in OWN])
+    assert own == [said for _, _, said in OWN]
+    assert {unit for unit, _ in UNITS} | {unit for unit, _, _ in OWN} == set(get_args(Unit))
+
+
+def test_the_page_has_every_renderer_that_a_column_names_and_no_column_twice() -> None:
+    looks = on_the_page([("looks", [])])
+    named = set()
+    for table in DECLARED["columns"].values():
+        pages = [(column.page, column.of[0]) for column in table if column.page is not None]
+        named |= {page.look for page, _ in pages if page.look}
+        ids = [page.id or name for page, name in pages]
+        assert len(ids) == len(set(ids))
+    assert named == set(looks[0])

@@ -13,7 +13,13 @@ PICTURES = ROOT / "docs" / "pictures"
 MANIFEST = PICTURES / "made_from.json"
 #: Each set has exactly the sources whose changes can change its pictures.
 SOURCES: dict[str, tuple[str, ...]] = {
-    "page": ("agents/web/static/**/*.*", "agents/web/page/*.py", "models/shown/*.py"),
+    "page": (
+        "agents/web/static/**/*.*",
+        "agents/web/page/*.py",
+        "agents/columns.py",
+        "agents/page_columns.py",
+        "models/shown/*.py",
+    ),
     "scenes": (
         "tests/support/pictures/played_*.py",
         "tests/support/pictures/scene*.py",
@@ -26,6 +32,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
         "agents/cli/top/*.py",
         "agents/cli/text_tables.py",
         "agents/columns.py",
+        "agents/units.py",
     ),
     "terminal": (
         "tests/support/pictures/played_*.py",

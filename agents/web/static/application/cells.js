@@ -1,8 +1,10 @@
 // Clients × tasks as a table: a cell for each copy, with its role, lag and movement.
 
+import { columns } from "../shell/declared.js";
 import { h } from "../shell/dom.js";
-import { UNKNOWN, known, lagShare, plural, short } from "../shell/format.js";
-import { ROLES, clientTitle, indexed, isBehind, isSoft, lines, movesOf } from "./copies.js";
+import { lagShare, plural } from "../shell/format.js";
+import { cell as contents } from "../shell/table.js";
+import { clientTitle, indexed, isBehind, isSoft, lines, movesOf } from "./copies.js";
 
 const GAP = 2;
 
@@ -58,10 +60,8 @@ function cell(context, client, task) {
   const label = lines(application, client, task, copy, context.clientNames).join(". ");
   const base = { "data-cell": id, "data-row": client.process, tabindex: id === focus ? 0 : -1, "aria-label": label };
   if (copy === undefined) return h("td", { ...base, class: `empty${place}` }, arrives && "+");
-  const role = ROLES[copy.role] ?? ROLES.none;
-  const figure = copy.role === "active" ? "" : known(copy.lag) ? short(copy.lag) : UNKNOWN;
   const soft = isSoft(copy, nowMs) ? " soft" : "";
   return h("td", { ...base, class: `copy ${copy.role}${isBehind(application, copy) ? " behind" : ""}${soft}${place}`,
     "--share": lagShare(copy.lag, application.acceptable_recovery_lag).toFixed(3) },
-  h("b", null, role.letter), figure && h("i", { "data-figure": figure }), known(copy.lag) && h("s", null));
+  columns("matrix").map((column) => contents(copy, column, context).says));
 }

@@ -1,8 +1,10 @@
 // Copies of tasks in words: role, lag, its provenance, and movements.
 
-import { look } from "../shell/declared.js";
+import { columns, look } from "../shell/declared.js";
+import { h } from "../shell/dom.js";
 import { UNKNOWN, count, duration, known, plural, short } from "../shell/format.js";
 import { isolated } from "../shell/names.js";
+import { cell } from "../shell/table.js";
 
 /** Roles in the order of the legend: letter, name and meaning. */
 export const ROLES = {
@@ -39,25 +41,34 @@ export function lagWithAge(copy, nowMs) {
 /** Return whether a copy's lag exceeds acceptable.recovery.lag. */
 export const isBehind = (application, copy) => known(copy.lag) && copy.lag > (application.acceptable_recovery_lag ?? 0);
 
+/** The renderers of what is in a copy's cell of the matrix, and of what is said of it. */
+export const COPY_LOOKS = {
+  letter: ({ role }) => ({ says: h("b", null, (ROLES[role] ?? ROLES.none).letter) }),
+  "short figure": (copy, { of: [name] }) => ({ says: copy.role !== "active"
+    && h("i", { "data-figure": known(copy[name]) ? short(copy[name]) : UNKNOWN }) }),
+  "lag bar": ({ lag }) => ({ says: known(lag) && h("s", null) }),
+  role: ({ role }) => {
+    const { name, means } = ROLES[role] ?? ROLES.none;
+    return { says: `${name}: ${means}` };
+  },
+  "copy lag": ({ lag }, column, { application: { acceptable_recovery_lag: against } }) => ({
+    says: known(lag) && `lag ${count(lag)}${known(against) ? `, acceptable ${count(against)}` : ""}` }),
+  provenance: ({ provenance }) => ({ says: `lag ${PROVENANCE[provenance] ?? provenance}` }),
+  "copy verdict": ({ verdict, eta_seconds: eta, why }, column) => ({ says: verdict && `${look(column.verdict, verdict)[2]}${
+    known(eta) && eta > 0 ? `, caught up in about ${duration(eta)}` : ""}${why ? `: ${why}` : ""}` }),
+  "copy age": ({ as_of_ms: at }, column, { nowMs }) => ({ says: known(nowMs) && at > 0 && `${duration((nowMs - at) / 1000)} old` }),
+};
+
 /** Return the lines about a copy, the title first; with `nowMs`, also its age. */
 export function lines(application, client, task, copy, names, nowMs) {
   const said = [`Task ${task.task} on ${isolated(client.name)}`];
   if (copy === undefined) {
     said.push("no copy here");
   } else {
-    const role = ROLES[copy.role] ?? ROLES.none;
-    said.push(`${role.name}: ${role.means}`);
-    if (known(copy.lag)) {
-      const against = application.acceptable_recovery_lag;
-      said.push(`lag ${count(copy.lag)}${known(against) ? `, acceptable ${count(against)}` : ""}`);
+    for (const column of columns("copies")) {
+      const { says } = cell(copy, column, { application, nowMs });
+      if (says && column.of.some((name) => known(copy[name]))) said.push(column.page.heading ? `${column.page.heading} ${says}` : says);
     }
-    said.push(`lag ${PROVENANCE[copy.provenance] ?? copy.provenance}`);
-    if (copy.verdict) {
-      const [, , word] = look("copies", copy.verdict);
-      said.push(`${word}${known(copy.eta_seconds) && copy.eta_seconds > 0
-        ? `, caught up in about ${duration(copy.eta_seconds)}` : ""}${copy.why ? `: ${copy.why}` : ""}`);
-    }
-    if (known(nowMs) && copy.as_of_ms > 0) said.push(`${duration((nowMs - copy.as_of_ms) / 1000)} old`);
   }
   const recommended = movesOf(application, client, task);
   const planned = (application.leader_movements ?? []).filter((move) => move.task === task.task && move.to === client.process

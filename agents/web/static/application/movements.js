@@ -4,7 +4,7 @@ import { h } from "../shell/dom.js";
 import { ago, count, known, naturally, short as few } from "../shell/format.js";
 import { word } from "../shell/glossary.js";
 import { isolated, shortened } from "../shell/names.js";
-import { more, portion } from "../shell/table.js";
+import { more, portion, table } from "../shell/table.js";
 import { clientNames, indexed, isSoft, lagWithAge, reasonBy, route, routeBy } from "./copies.js";
 
 const SHOWN = 10;
@@ -31,26 +31,27 @@ export function movements(app, ui, nowMs) {
     h("h4", null, word("recommended", "Recommended movements"), app.recommendation.decided_at_ms > 0
       && h("span", { class: "quiet" }, `, decided ${ago(app.recommendation.decided_at_ms, nowMs)}`),
     KAFKAS.has(app.exact?.assignor) && h("span", { class: "quiet" }, `; the leader decides by ${app.exact.assignor}`)),
-    h("table", { class: "rows moves" },
-      h("thead", null, h("tr", null, ["Tasks", "Movement", "From → to"].map((t) => h("th", { scope: "col" }, t)),
-        h("th", { scope: "col", class: "number" }, "Lag"), h("th", { scope: "col" }, "Reason when decided"))),
-      h("tbody", null, shown.map(({ key, move, tasks }) => h("tr", { key },
-        h("td", { class: `fixed tasks${tasks.length > 1 ? " several" : ""}`, title: tasks.join(", ") }, tasks.slice(0, TASKS_NAMED).join(" "),
-          tasks.length > TASKS_NAMED && ` and ${count(tasks.length - TASKS_NAMED)} more`),
-        h("td", null, h("span", { class: `kind ${move.kind}` }, KINDS[move.kind] ?? move.kind)),
-        h("td", { class: "fixed route", title: route(move, names) }, routeBy(move, named)),
-        lag(app, move, tasks, nowMs),
-        h("td", { class: "why" }, reasonBy(move.reason, names)))))),
+    table("movements", shown.map(({ key, move, tasks }) => ({ ...move, key, tasks })), {
+      kind: "moves", key: (each) => each.key, app, names, named, nowMs }),
     more(shown.length, rows.length, "moves", 100));
 }
 
-/** Return the lag of the copy at the destination, or without one the lag at the decision. */
-function lag(app, move, tasks, nowMs) {
-  const copy = tasks.length === 1 ? indexed(app).copies.get(tasks[0])?.get(move.to) : undefined;
-  if (!known(copy?.lag)) return h("td", { class: "number", title: known(move.lag) ? count(move.lag) : null }, few(move.lag));
-  return h("td", { class: `number${isSoft(copy, nowMs) ? " soft" : ""}`, title: `${count(move.lag)} when it was decided` },
-    lagWithAge(copy, nowMs));
+/** The lag of the copy at the destination, or without one the lag at the decision. */
+function lag({ tasks, to, lag: decided }, column, { app, nowMs }) {
+  const copy = tasks.length === 1 ? indexed(app).copies.get(tasks[0])?.get(to) : undefined;
+  if (!known(copy?.lag)) return { title: known(decided) ? count(decided) : null, says: few(decided) };
+  return { class: isSoft(copy, nowMs) ? "soft" : "", title: `${count(decided)} when it was decided`, says: lagWithAge(copy, nowMs) };
 }
+
+/** The renderers of a movement's cells. */
+export const MOVEMENT_LOOKS = {
+  "moved tasks": ({ tasks }) => ({ class: `fixed tasks${tasks.length > 1 ? " several" : ""}`, title: tasks.join(", "),
+    says: [tasks.slice(0, TASKS_NAMED).join(" "), tasks.length > TASKS_NAMED && ` and ${count(tasks.length - TASKS_NAMED)} more`] }),
+  movement: ({ kind }) => ({ says: h("span", { class: `kind ${kind}` }, KINDS[kind] ?? kind) }),
+  route: (move, column, { names, named }) => ({ class: "fixed route", title: route(move, names), says: routeBy(move, named) }),
+  "moved lag": lag,
+  reason: ({ reason }, column, { names }) => ({ class: "why", says: reasonBy(reason, names) }),
+};
 
 /** Group movements that differ only in their task; warm-ups first. */
 function together(movements) {

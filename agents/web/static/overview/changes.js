@@ -4,7 +4,7 @@ import { toGroup } from "../shell/address.js";
 import { h } from "../shell/dom.js";
 import { ago, count, duration, known, moment, naturally, plural } from "../shell/format.js";
 import { word } from "../shell/glossary.js";
-import { head, more, portion } from "../shell/table.js";
+import { more, portion, table } from "../shell/table.js";
 
 const SHOWN = 6;
 /** Applications that have been at rest for longer are left out. */
@@ -20,24 +20,17 @@ export function changes(groups, ui, nowMs) {
   const most = Math.max(1, ...shown.map(({ application }) => application.change.copies));
   return h("section", { key: "changes", class: "panel", "aria-labelledby": "changes" },
     h("h2", { id: "changes" }, "Since an instance joined or left"),
-    h("div", { class: "scroll" }, h("table", { class: "rows changes" },
-      head(["Application"], ["Copies", "Rebalances", "Waited", "At rest after"], "Waited"),
-      h("tbody", null, shown.map((each) => row(each.group, each.application.change, most, nowMs))))),
+    h("div", { class: "scroll" }, table("changes", shown.map(({ group, application }) => ({ group, ...application.change })), {
+      kind: "changes", key: (each) => each.group, most, nowMs })),
     more(shown.length, rows.length, "changes", 50));
 }
 
-function row(group, change, most, nowMs) {
-  const href = toGroup(group);
-  const name = h("bdi", null, group);
-  return h("tr", { key: group },
-    h("td", { class: "name" }, href ? h("a", { href, class: "fixed" }, name) : name,
-      h("span", { class: "because quiet", title: moment(change.at_ms) }, `${change.text}, ${ago(change.at_ms, nowMs)}`)),
-    h("td", { class: "number lag", title: "copies of state that an instance had to build from nothing" }, h("b", null, count(change.copies)),
-      h("span", { class: "progress", "--share": (change.copies / most).toFixed(3) })),
-    h("td", { class: "number" }, count(change.rebalances)),
-    h("td", { class: "number spare", title: "for rebalances that the application had scheduled" },
-      waited(change)),
-    h("td", { class: "number rest" }, rest(change, nowMs, "not yet, after")));
+/** The application, as a link to its page, and what changed. */
+function changed(each, column, { nowMs }) {
+  const href = toGroup(each.group);
+  const name = h("bdi", null, each.group);
+  return { class: "name", says: [href ? h("a", { href, class: "fixed" }, name) : name,
+    h("span", { class: "because quiet", title: moment(each.at_ms) }, `${each.text}, ${ago(each.at_ms, nowMs)}`)] };
 }
 
 const waited = ({ waits, waited_seconds: seconds }) =>
@@ -47,6 +40,13 @@ function rest({ at_ms: at, at_rest_ms: end }, nowMs, notYet, kind = "unsure") {
   if (known(end)) return h("b", null, duration((end - at) / 1000));
   return h("span", { class: kind }, `${notYet} ${duration(Math.max(0, nowMs - at) / 1000)}`);
 }
+
+/** The renderers of a change's cells. */
+export const CHANGE_LOOKS = {
+  change: changed,
+  waited: (each) => ({ says: waited(each) }),
+  rest: (each, column, { nowMs }) => ({ class: "rest", says: rest(each, nowMs, "not yet, after") }),
+};
 
 /** Describe the change of one application, as a fact. */
 export function changeFact(change, nowMs) {

@@ -1,23 +1,14 @@
 // Every group: its verdict and reason, its lag, and the lag's recent course.
 
 import { toGroup } from "../shell/address.js";
-import { cells, look, more as declared, worst } from "../shell/declared.js";
+import { look, worst } from "../shell/declared.js";
 import { h } from "../shell/dom.js";
-import { ago, count, countdown, known, naturally, plural, short } from "../shell/format.js";
-import { more, portion, sortableHead, sorted } from "../shell/table.js";
-import { sparkline } from "./sparkline.js";
-import { age, greatestFirst, lasting, status, worstFirst } from "./status.js";
+import { ago, count, countdown, known, plural, short } from "../shell/format.js";
+import { more, portion, sorted, table } from "../shell/table.js";
+import { lasting, status } from "./status.js";
 
 const SHOWN = 30;
 const KINDS = { streams: "Kafka Streams", connect: "Connect" };
-const COLUMNS = () => [
-  { id: "group", name: "Group", compare: (a, b) => naturally(a.group, b.group) },
-  { id: "status", name: "Status", compare: worstFirst },
-  { id: "lag", name: "Lag", number: true, compare: greatestFirst("lag") },
-  { id: "time", name: "In time", number: true, compare: greatestFirst("lag_seconds"), title: "the age of its oldest unread record" },
-  ...declared("groups"),
-  { id: "recent", name: "Recent lag", spare: true },
-];
 
 const isKind = (each, kind) => (kind === "streams" ? each.application : each.connect) !== undefined;
 
@@ -33,9 +24,10 @@ export function groups(state, ui, nowMs) {
     .filter((each) => each.group.toLowerCase().includes(find))
     .filter((each) => !query.has("kind") || isKind(each, query.get("kind")));
   const found = wanted.filter((each) => !query.has("status") || (each.status ?? "unknown") === query.get("status"));
-  const rows = sorted(found, COLUMNS(), query.get("sort") ?? "status");
+  const sort = query.get("sort") ?? "status";
+  const rows = sorted("groups", found, sort);
   const shown = rows.slice(0, portion(query, "rows", SHOWN));
-  const largest = Math.max(0, ...shown.map((each) => each.lag ?? 0));
+  const most = Math.max(0, ...shown.map((each) => each.lag ?? 0));
   return h("section", { key: "groups", class: "panel", "aria-labelledby": "groups" },
     h("div", { class: "tools" },
       h("h2", { id: "groups" }, "Groups", h("span", { class: "quiet" }, ` ${count(counted.length + (state.groups_more ?? 0))}`)),
@@ -43,9 +35,8 @@ export function groups(state, ui, nowMs) {
         "aria-label": "Find a group" })),
     all.length > 0 && filters(wanted, counted, query, state.groups_more > 0 ? state.statuses : undefined),
     shown.length
-      ? h("div", { class: "scroll" }, h("table", { class: "rows groups" },
-        sortableHead(COLUMNS(), query.get("sort") ?? "status"),
-        h("tbody", null, shown.map((each) => about(each, largest, nowMs)))))
+      ? h("div", { class: "scroll" }, table("groups", shown, {
+        kind: "groups", key: (each) => each.group, about: (each) => about(each, nowMs), sort, most, nowMs }))
       : h("p", { class: "quiet" }, all.length ? "No group matches."
         : state.ready ? "No group has committed yet." : "Not read yet."),
     more(shown.length, rows.length, "rows", 100),
@@ -85,24 +76,19 @@ function notTold(counts) {
   return said.length > 0 && h("p", { class: "quiet" }, `${said.join(", ")}.`);
 }
 
-/** Describe a group in two rows: its figures; its kind and, if its verdict is bad, the reason. */
-function about(each, largest, nowMs) {
+/** The name of a group, as a link to its page. */
+export function groupName({ group }) {
+  const href = toGroup(group);
+  const name = h("bdi", null, group);
+  return { class: "name fixed", says: href ? h("a", { href }, name) : name };
+}
+
+/** Describe what stands below a group: its kind and, if its verdict is bad, the reason. */
+function about(each, nowMs) {
   const why = each.status !== "ok" && each.why;
-  const href = toGroup(each.group);
-  const name = h("bdi", null, each.group);
-  const lag = known(each.lag) ? count(each.lag) : known(each.lag_at_least) ? `≥ ${count(each.lag_at_least)}` : count(null);
   return [
-    h("tr", { key: `group ${each.group}` },
-      h("td", { class: "name fixed" }, href ? h("a", { href }, name) : name),
-      h("td", { class: "together", title: each.why ?? null }, status(each.status)),
-      h("td", { class: "number lag" }, h("b", null, lag),
-        h("span", { class: "progress", "--share": largest ? ((each.lag ?? 0) / largest).toFixed(3) : 0 })),
-      h("td", { class: "number", title: "the age of its oldest unread record" }, age(each)),
-      cells("groups", each),
-      h("td", { class: "spare" }, sparkline(each.recent, "Recent lag"))),
-    h("tr", { key: `about ${each.group}`, class: "about" }, h("td", { colspan: COLUMNS().length },
-      why && h("span", { class: "why-so" }, lasting(each, nowMs), known(each.since_ms) && ": ", why), " ", h("span", { class: "quiet" }, kind(each, nowMs)),
-      each.application && streams(each.application, nowMs), each.connect && connect(each.connect))),
+    why && h("span", { class: "why-so" }, lasting(each, nowMs), known(each.since_ms) && ": ", why), " ", h("span", { class: "quiet" }, kind(each, nowMs)),
+    each.application && streams(each.application, nowMs), each.connect && connect(each.connect),
   ];
 }
 

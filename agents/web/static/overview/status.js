@@ -1,14 +1,14 @@
 // Verdicts on groups and on their partitions, and since when a group has one.
 
-import { severity, verdict } from "../shell/declared.js";
+import { verdict } from "../shell/declared.js";
 import { h } from "../shell/dom.js";
-import { duration, known, moment } from "../shell/format.js";
+import { duration, known, moment, written } from "../shell/format.js";
 
 /** Describe a verdict: its sign and its word. */
 export const status = (word) => verdict("lag", word);
 
 /** Return the age of the oldest unread record, a lower bound if it existed at the first observation. */
-export const age = (each) => `${each.lag_seconds_method === "at_least" ? "≥ " : ""}${duration(each.lag_seconds)}`;
+export const age = (each) => written("age", [each.lag_seconds, each.lag_seconds_method]);
 
 /** Return for how long a group hasn't been ok (for 22 min or more); null if it is ok. */
 export function lasting(each, nowMs) {
@@ -17,13 +17,3 @@ export function lasting(each, nowMs) {
   return h("span", { class: "together", title: `not ok since ${each.since_at_least ? "before " : ""}${moment(each.since_ms)}` },
     each.since_at_least ? `for ${said} or more` : `for ${said}`);
 }
-
-/** Compare by verdict, the worst first; then by age and lag. */
-export function worstFirst(a, b) {
-  return severity("lag", b.status) - severity("lag", a.status)
-    || (b.lag_seconds ?? -1) - (a.lag_seconds ?? -1)
-    || (b.lag ?? -1) - (a.lag ?? -1);
-}
-
-/** Compare by a figure, the greatest first, the unknown last. */
-export const greatestFirst = (name) => (a, b) => (b[name] ?? -1) - (a[name] ?? -1);

@@ -3,7 +3,7 @@
 /** The base path: the service's root, or a proxy's prefix. */
 const ROOT = new URL(".", document.baseURI);
 const VIEWS = new Map([
-  ["", "overview"], ["index.html", "overview"], ["reassignments", "reassignments"], ["connect", "connect"],
+  ["", "overview"], ["index.html", "overview"], ["reassignments", "reassignments"], ["transactions", "transactions"], ["connect", "connect"],
   ["streams", "streams"], ["health", "health"],
 ]);
 

@@ -1,7 +1,7 @@
 // The service's declarations, sent with each view: verdicts with colours and signs, and columns.
 
 import { h } from "./dom.js";
-import { UNKNOWN, known, written } from "./format.js";
+import { UNKNOWN, known } from "./format.js";
 
 const CLASSES = { green: "ok", yellow: "unsure", red: "bad" };
 const NONE = { unassessed: null, terms: [] };
@@ -12,18 +12,8 @@ export function declare(next) {
   declared = next ?? declared;
 }
 
-/** Return the columns of a table: the fields of a row in each, and their unit. */
+/** Return the columns of a table: each with the fields of a row, their unit, and its look on the page. */
 export const columns = (table) => declared.columns[table] ?? [];
-
-/** Return declared columns for `sortableHead`; figures sort, the greatest first. */
-export const more = (table) => columns(table).map(({ page, right, of: [name] }) => ({
-  id: name, name: page, number: right, spare: true,
-  compare: right ? (a, b) => (b[name] ?? -Infinity) - (a[name] ?? -Infinity) : undefined,
-}));
-
-/** Return the cells of a row. */
-export const cells = (table, row) => columns(table).map(({ of, unit = "text", right }) =>
-  h("td", { key: of[0], class: `${right ? "number " : ""}spare together` }, written(unit, of.map((name) => row[name]))));
 
 /** Return the verdicts of a kind, the worst first. */
 export const worst = (kind) => (declared.verdicts[kind] ?? NONE).terms.map(({ word }) => word).reverse();

@@ -45,9 +45,33 @@ function rounded(value, digits = 0) {
 }
 
 const brokers = (each) => (each ?? []).join(",");
-/** The formats of figures, by unit: the units of agents/columns.py. */
+const least = (isLeast, text) => (isLeast ? `≥ ${text}` : text);
+/** The formats of figures, by unit: the units of agents/units.py. A newer service may send others. */
 const UNITS = {
   text: (value) => (known(value) ? String(value) : ""),
+  number: (value) => count(value),
+  known: (value) => count(value),
+  lag: (lag, atLeast) => least(!known(lag) && known(atLeast), count(lag ?? atLeast)),
+  age: (seconds, method) => least(method === "at_least", duration(seconds)),
+  committed: (offset) => count(offset),
+  since: (atMs, nowMs) => (known(atMs) ? duration((nowMs - atMs) / 1000) : UNKNOWN),
+  until: (atMs, nowMs) => (known(atMs) ? countdown(atMs, nowMs) : UNKNOWN),
+  "log end": (end, committed, verdict) =>
+    (known(end) && committed > end && verdict !== "rewound" ? least(true, count(committed)) : count(end)),
+  state: (word) => word ?? UNKNOWN,
+  count: (some) => String(some.length),
+  names: (...some) => some.flat().join(" "),
+  list: (some) => some.join(", "),
+  leader: (leads) => (leads ? "leader" : ""),
+  "yes or no": (holds) => (holds ? "yes" : "no"),
+  share: (share) => (known(share) ? `${rounded(share * 100)}%` : ""),
+  "broker is": (away, missing, silent) =>
+    [away && "away", missing && "without this replica", silent && "silent"].filter(Boolean).join(", "),
+  "seconds to go": (atMs, nowMs) => (known(atMs) ? duration(Math.max(0, atMs - nowMs) / 1000) : ""),
+  "time since": (atMs, nowMs) => (known(atMs) ? duration(Math.max(0, nowMs - atMs) / 1000) : ""),
+  transaction: (name, producer) => name ?? `producer id ${producer}`,
+  held: (partitions) => (partitions.length ? `${partitions[0][0]}-${partitions[0][1]}${
+    partitions.length > 1 ? ` and ${count(partitions.length - 1)} more` : ""}` : ""),
   partition: (topic, partition) => `${topic}-${partition}`,
   route: (source, target) => `${brokers(source)} → ${brokers(target)}`,
   of: (some, every) => `${every.filter((each) => some.includes(each)).length} of ${every.length}`,
@@ -56,8 +80,11 @@ const UNITS = {
   "time to go": (seconds, never) => (never ? "never" : known(seconds) ? duration(seconds) : ""),
 };
 
-/** Return figures in their unit, empty if unknown. */
-export const written = (unit, values) => UNITS[unit](...values);
+const TIMES = new Set(["since", "until", "seconds to go", "time since"]);
+
+/** Return figures in their unit at `nowMs`, empty if unknown. */
+export const written = (unit, values, nowMs) =>
+  (UNITS[unit] ?? UNITS.text)(...values, ...(TIMES.has(unit) ? [nowMs] : []));
 
 /** A time relative to now, both in ms: in 42 s, now, overdue by 5 s. */
 export function countdown(dueMs, nowMs) {

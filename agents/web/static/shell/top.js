@@ -12,7 +12,7 @@ const LINKS = {
   waiting: ["unsure", "connecting"],
 };
 const PLACES = [
-  ["", "overview", "Overview"], ["reassignments", "reassignments", "Reassignments"], ["connect", "connect", "Connect"],
+  ["", "overview", "Overview"], ["reassignments", "reassignments", "Reassignments"], ["transactions", "transactions", "Transactions"], ["connect", "connect", "Connect"],
   ["streams", "streams", "Spark"], ["health", "health", "Health"],
 ];
 /** The allowed schemes of links from settings: no scripts. */

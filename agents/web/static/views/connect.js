@@ -1,10 +1,11 @@
 // A Connect group: contradictions, delayed work, and workers × connectors and tasks.
 
 import { toGroup } from "../shell/address.js";
-import { cells as declaredCells, columns, look } from "../shell/declared.js";
+import { look } from "../shell/declared.js";
 import { h } from "../shell/dom.js";
-import { ago, count, countdown, duration, known, naturally, plural } from "../shell/format.js";
+import { UNKNOWN, ago, count, countdown, duration, known, naturally, plural } from "../shell/format.js";
 import { word } from "../shell/glossary.js";
+import { table } from "../shell/table.js";
 
 const CONTRADICTIONS_SHOWN = 30;
 const UNASSIGNED_SHOWN = 30;
@@ -125,13 +126,7 @@ function unassigned(group, nowMs) {
   const shown = group.unassigned.slice(0, UNASSIGNED_SHOWN);
   return h("section", { key: "unassigned", class: "scroll" },
     h("h4", null, word("unassigned", "Unassigned")),
-    h("table", { class: "rows" },
-      h("thead", null, h("tr", null, ["Connector or task", "For", "Goes to", "When"].map((t) => h("th", { scope: "col" }, t)))),
-      h("tbody", null, shown.map((each) => h("tr", { key: each.name },
-        h("td", { class: "fixed name" }, each.name),
-        h("td", { class: "together" }, known(each.since_ms) ? duration((nowMs - each.since_ms) / 1000) : "–"),
-        h("td", { class: "fixed" }, each.goes_to ?? "–"),
-        h("td", { class: "together" }, known(each.at_ms) ? countdown(each.at_ms, nowMs) : "–"))))),
+    table("unassigned", shown, { kind: "unassigned", key: (each) => each.name, nowMs }),
     group.unassigned.length > shown.length
       && h("p", { class: "quiet" }, `${count(group.unassigned.length - shown.length)} more`));
 }
@@ -185,18 +180,19 @@ function connectors(group, nowMs) {
   const all = group.connectors.slice(0, CONNECTORS_SHOWN);
   return all.length > 0 && h("section", { key: "connectors", class: "scroll" },
     h("h4", null, "Connectors"),
-    h("table", { class: "rows connectors" },
-      h("thead", null, h("tr", null, h("th", { scope: "col" }, "Connector"), h("th", { scope: "col", class: "number" }, "Tasks"),
-        ["State", ...columns("connectors").map(({ page }) => page), "Reads or writes"].map((t) => h("th", { scope: "col" }, t)))),
-      h("tbody", null, all.map((each) => h("tr", { key: each.name },
-        h("td", { class: "name", title: each.connector_class }, each.name),
-        h("td", { class: "number" }, count(each.tasks),
-          known(each.tasks_max) && each.tasks_max !== each.tasks && h("span", { class: "quiet" }, ` of ${count(each.tasks_max)}`)),
-        h("td", { class: each.state === "FAILED" ? "bad" : "" }, each.state ?? "–",
-          each.target_state && each.target_state !== "STARTED" && h("span", { class: "quiet" }, ` (${each.target_state})`)),
-        declaredCells("connectors", each),
-        h("td", null, progress(each, nowMs)))))));
+    table("connectors", all, { kind: "connectors", key: (each) => each.name, nowMs }));
 }
+
+/** The renderers of the cells of connectors and of unassigned work. */
+export const CONNECT_LOOKS = {
+  connector: (each) => ({ class: "name", title: each.connector_class, says: each.name }),
+  tasks: (each) => ({ says: [count(each.tasks),
+    known(each.tasks_max) && each.tasks_max !== each.tasks && h("span", { class: "quiet" }, ` of ${count(each.tasks_max)}`)] }),
+  "connector state": (each) => ({ class: each.state === "FAILED" ? "bad" : "", says: [each.state ?? UNKNOWN,
+    each.target_state && each.target_state !== "STARTED" && h("span", { class: "quiet" }, ` (${each.target_state})`)] }),
+  progress: (each, column, { nowMs }) => ({ says: progress(each, nowMs) }),
+  worker: (each, { of: [name] }) => ({ class: "fixed", says: each[name] ?? UNKNOWN }),
+};
 
 /** Return a sink's lag, or the age of a source's offsets. */
 function progress(each, nowMs) {

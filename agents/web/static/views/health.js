@@ -3,7 +3,7 @@
 import { h } from "../shell/dom.js";
 import { ago, count, plural, short } from "../shell/format.js";
 import { word } from "../shell/glossary.js";
-import { head } from "../shell/table.js";
+import { table } from "../shell/table.js";
 import { happened } from "../overview/happened.js";
 
 /** Describe failures, refused records and unwritten ones; nothing if there are none. */
@@ -14,34 +14,21 @@ export function health(state, nowMs) {
   const checkpoints = state.checkpoint_problems ?? [];
   return failed.length + refused.length + aside.length + checkpoints.length > 0 && h("section", { key: "faults", class: "panel", "aria-labelledby": "faults" },
     h("h2", { id: "faults" }, word("left out", "Left out")),
-    failed.length > 0 && h("div", { class: "scroll" }, h("table", { class: "rows groups left-out" },
-      head(["Failed", "Part"], ["Times"]),
-      h("tbody", null, failed.map((each) => rows(
-        `fault ${each.part} ${each.subject} ${each.cause}`, each.subject, each.part, count(each.times),
-        `${each.cause}: ${each.message}`, ago(each.last_ms, nowMs)))))),
+    leftOut("faults", failed, (each) => `fault ${each.part} ${each.subject} ${each.cause}`, ({ cause, last_ms }) => [cause, last_ms], nowMs),
     checkpoints.map((each) => h("p", { key: `checkpoint ${each.checkpoint}` },
       `The service cannot read the checkpoint ${each.checkpoint}: ${each.why}.`)),
-    refused.length > 0 && h("div", { class: "scroll" }, h("table", { class: "rows groups left-out" },
-      head(["Refused on", "Key"], ["Records"]),
-      h("tbody", null, refused.map((each) => rows(
-        `refused ${each.topic}`, each.topic, each.key, count(each.times),
-        `${each.reason}: ${each.message}`, ago(each.at_ms, nowMs)))))),
-    aside.length > 0 && h("div", { class: "scroll" }, h("table", { class: "rows groups left-out" },
-      head(["Not written", "Topic"], ["Records"]),
-      h("tbody", null, aside.map((each) => rows(
-        `aside ${each.topic} ${each.key}`, each.key, each.topic, count(each.times),
-        `${each.reason}: ${each.message}`, ago(each.at_ms, nowMs)))))));
+    leftOut("refused", refused, (each) => `refused ${each.topic}`, ({ reason, at_ms }) => [reason, at_ms], nowMs),
+    leftOut("set_aside", aside, (each) => `aside ${each.topic} ${each.key}`, ({ reason, at_ms }) => [reason, at_ms], nowMs));
 }
 
-/** Describe one in two rows: subject and count; reason and last time. */
-const rows = (key, subject, where, times, why, when) => [
-  h("tr", { key },
-    h("td", { class: "name fixed" }, subject),
-    h("td", { class: "name fixed" }, where),
-    h("td", { class: "number" }, times)),
-  h("tr", { key: `about ${key}`, class: "about" }, h("td", { colspan: 3 },
-    h("span", { class: "because" }, why), " ", h("span", { class: "quiet" }, when))),
-];
+/** Describe what was left out, a table of one kind; below each the reason and the last time. */
+function leftOut(of, rows, key, last, nowMs) {
+  const about = (each) => {
+    const [reason, atMs] = last(each);
+    return [h("span", { class: "because" }, `${reason}: ${each.message}`), " ", h("span", { class: "quiet" }, ago(atMs, nowMs))];
+  };
+  return rows.length > 0 && h("div", { class: "scroll" }, table(of, rows, { kind: "groups left-out", key, about, nowMs }));
+}
 
 /** Describe the whole of the service's health. */
 export function wholeHealth(state, ui, nowMs) {

@@ -4,6 +4,7 @@ import { served } from "../shell/address.js";
 import { columns, look, verdict } from "../shell/declared.js";
 import { h } from "../shell/dom.js";
 import { ago, count, duration, known, plural, written } from "../shell/format.js";
+import { cell } from "../shell/table.js";
 
 const ENDED_SHOWN = 12;
 const PHASES = {
@@ -47,10 +48,7 @@ function movement(each) {
   const name = `${each.topic}-${each.partition}`;
   return h("li", { key: name, class: "movement" },
     h("p", null, h("bdi", { class: "fixed name" }, name)),
-    h("p", { class: "figures" }, said(each.verdict),
-      each.cause && h("span", { class: "cause" }, each.cause.replaceAll("-", " ")),
-      h("span", { class: "quiet", title: `phase ${each.phase}` }, PHASES[each.phase] ?? each.phase),
-      figures(each),
+    h("p", { class: "figures" }, figures(each),
       known(each.age_seconds) && h("span", { class: "quiet together" }, `for ${duration(each.age_seconds)}`)),
     h("div", { class: "replicas" }, (each.copies ?? []).map(copy)),
     each.verdict !== "moving" && each.why && h("p", { class: "because" }, each.why),
@@ -61,13 +59,19 @@ function movement(each) {
 const whole = (advice) => advice.split(/(--[a-z][a-z-]*)/).map((part, at) =>
   (at % 2 ? h("span", { class: "together" }, part) : part));
 
-/** The columns that the terminal's table has, too, without name and verdict. */
-function figures(each) {
-  return columns("reassignments").slice(1).filter(({ of }) => !of.includes("verdict") && !of.includes("phase"))
-    .map(({ heading, of, unit = "text" }) => [heading, written(unit, of.map((name) => each[name]))])
-    .filter(([, text]) => text)
-    .map(([heading, text]) => h("span", { key: heading, class: "together" }, h("span", { class: "quiet" }, `${heading} `), text));
-}
+/** Describe the declared figures, each after its heading unless it has a renderer. */
+const figures = (each) => columns("reassignments").map((column) => {
+  const { heading, page: { look } } = column;
+  const { says } = cell(each, column, {});
+  return look ? says
+    : says && h("span", { key: heading, class: "together" }, h("span", { class: "quiet" }, `${heading} `), says);
+});
+
+/** The renderer of a reassignment's phase, after the cause of its verdict. */
+export const REASSIGNMENT_LOOKS = {
+  phase: ({ cause, phase }) => ({ says: [cause && h("span", { class: "cause" }, cause.replaceAll("-", " ")),
+    h("span", { class: "quiet", title: `phase ${phase}` }, PHASES[phase] ?? phase)] }),
+};
 
 /** Describe a replica as a bar: its share of the leader's log. */
 function copy(each) {

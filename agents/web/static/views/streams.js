@@ -1,9 +1,8 @@
 // The streams of the jobs on Spark: the last reported progress of each.
 
-import { verdict } from "../shell/declared.js";
 import { h } from "../shell/dom.js";
-import { UNKNOWN, ago, count, duration, known, plural, short } from "../shell/format.js";
-import { head } from "../shell/table.js";
+import { ago, count, duration, known, plural } from "../shell/format.js";
+import { table } from "../shell/table.js";
 
 /** Describe the streams; nothing if there was none, except on their own page. */
 export function streams(state, nowMs, alone = false) {
@@ -14,28 +13,16 @@ export function streams(state, nowMs, alone = false) {
   }
   return all.length > 0 && h("section", { key: "streams", class: "panel", "aria-labelledby": "streams" },
     h("h2", { id: "streams" }, "Streams on Spark"),
-    h("div", { class: "scroll" }, h("table", { class: "rows groups" },
-      head(["Stream", "Status"], ["Behind", "A second"]),
-      h("tbody", null, all.map((each) => rows(each, nowMs))))));
+    h("div", { class: "scroll" }, table("streams", all, {
+      kind: "groups", key: (each) => `stream ${each.stream}`, about: (each) => below(each, nowMs), nowMs })));
 }
 
-/** Describe a stream in two rows: its figures; its last batch and, if its status is bad, the reason. */
-function rows(each, nowMs) {
-  return [
-    h("tr", { key: `stream ${each.stream}` },
-      h("td", { class: "name" }, each.stream),
-      h("td", null, verdict("streams", each.status)),
-      h("td", { class: "number", title: "offsets between the end of its last batch and the ends of the logs" },
-        count(each.offsets_behind)),
-      h("td", { class: "number", title: "records that its last batch read in a second" },
-        known(each.rows_per_second) ? short(each.rows_per_second) : UNKNOWN)),
-    h("tr", { key: `about ${each.stream}`, class: "about" }, h("td", { colspan: 4 },
-      each.why && h("span", { class: "because" }, each.why),
-      h("span", { class: "quiet" }, about(each, nowMs)),
-      each.quarantined > 0 && h("span", { class: "bad" },
-        ` ${plural(each.quarantined, "record")} quarantined`))),
-  ];
-}
+/** Describe what stands below a stream: its last batch and, if its status is bad, the reason. */
+const below = (each, nowMs) => [
+  each.why && h("span", { class: "because" }, each.why),
+  h("span", { class: "quiet" }, about(each, nowMs)),
+  each.quarantined > 0 && h("span", { class: "bad" }, ` ${plural(each.quarantined, "record")} quarantined`),
+];
 
 /** Return the age of its report, and its last batch: heard 3 s ago, batch 12 of 500 records in 4 s. */
 const about = (each, nowMs) => [

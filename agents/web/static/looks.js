@@ -1,0 +1,40 @@
+// The renderers of cells, by the names in the service's declarations (agents/columns.py, page_columns.py).
+
+import { verdict } from "./shell/declared.js";
+import { h } from "./shell/dom.js";
+import { known, short, written } from "./shell/format.js";
+import { COPY_LOOKS } from "./application/copies.js";
+import { MOVEMENT_LOOKS } from "./application/movements.js";
+import { PARTITION_LOOKS } from "./group/partitions.js";
+import { CHANGE_LOOKS } from "./overview/changes.js";
+import { groupName } from "./overview/groups.js";
+import { sparkline } from "./overview/sparkline.js";
+import { CONNECT_LOOKS } from "./views/connect.js";
+import { TRANSACTION_LOOKS } from "./views/transactions.js";
+import { REASSIGNMENT_LOOKS } from "./views/reassignments.js";
+
+const figures = (row, { of }) => of.map((name) => row[name]);
+
+/** A figure, and a bar below it: its share of the greatest one. */
+function bar(row, column, { most }) {
+  const [first] = figures(row, column);
+  return { class: "lag", says: [h("b", null, written(column.unit, figures(row, column))),
+    h("span", { class: "progress", "--share": most ? ((first ?? 0) / most).toFixed(3) : 0 })] };
+}
+
+export const LOOKS = {
+  bar,
+  group: groupName,
+  short: (row, column) => ({ says: short(figures(row, column)[0]) }),
+  sparkline: (row, column) => ({ says: sparkline(figures(row, column)[0], column.page.heading) }),
+  stream: ({ stream }) => ({ class: "name", says: stream }),
+  verdict: (row, column) => ({ class: "together", title: row.why || null, says: verdict(column.verdict, figures(row, column)[0]) }),
+  time: (row, column, { nowMs }) => ({ class: "together", says: written(column.unit, figures(row, column), nowMs) }),
+  ...CHANGE_LOOKS,
+  ...CONNECT_LOOKS,
+  ...COPY_LOOKS,
+  ...MOVEMENT_LOOKS,
+  ...PARTITION_LOOKS,
+  ...REASSIGNMENT_LOOKS,
+  ...TRANSACTION_LOOKS,
+};
