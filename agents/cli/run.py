@@ -19,7 +19,7 @@ from confluent_kafka.admin import AdminClient
 
 from caughtup.agents.app import Wired, create_app
 from caughtup.agents.cli.commands import examples
-from caughtup.agents.cli.options import connection_options, settings_of
+from caughtup.agents.cli.options import Connection, connection_options, settings_of
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.first_contact import connect, unreachable
 from caughtup.agents.process.fault_log import FaultLog
@@ -61,7 +61,7 @@ def run(
     web_port: str | None,
     log_level: str | None,
     compat_metrics: str | None,
-    **connection: Any,
+    connection: Connection,
 ) -> None:
     """Run the service beside a cluster: lag, recommendations, /metrics and the page."""
     settings = settings_of(

@@ -24,6 +24,7 @@ from caughtup.agents.cli.lag.rows import (
 from caughtup.agents.cli.lag.sources import Lag, Look, asking, looking
 from caughtup.agents.cli.options import (
     NOTHING_MATCHED,
+    Connection,
     connection_options,
     format_option,
     matching_groups,
@@ -114,7 +115,7 @@ def lag(
     watch: bool,
     every: float,
     output: str,
-    **connection: Any,
+    connection: Connection,
 ) -> None:
     """Show how far groups are behind: one line for each, the worst first.
 

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import click
 
-from caughtup.agents.cli.options import NOTHING_MATCHED, settings_of
+from caughtup.agents.cli.options import NOTHING_MATCHED, Connection, settings_of
 from caughtup.agents.cli.strict_json import decode
 from caughtup.agents.clock import now_ms
 from caughtup.agents.looks import read_snapshot
@@ -57,7 +57,7 @@ rate_option = click.option(
 
 
 def read_application(
-    name: str, connection: dict[str, Any], restore: tuple[float, float] | None
+    name: str, connection: Connection, restore: tuple[float, float] | None
 ) -> Playable:
     """Return an application read from the cluster. Exits if it is no Streams application."""
     state = read_snapshot(settings_of(connection), Progress(), [name])
@@ -71,7 +71,7 @@ def read_application(
 
 def read_playable(
     name: str,
-    connection: dict[str, Any],
+    connection: Connection,
     restore: tuple[float, float] | None,
     protocol: AssignmentProtocol | None,
 ) -> Playable:
