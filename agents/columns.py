@@ -6,7 +6,7 @@ The page gets those of its tables with each view; ``web/static/shell/format.js``
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -84,7 +84,7 @@ def cells(columns: Sequence[Column], row: object, now_ms: int = 0) -> tuple[str,
     return tuple(column.cell(row, now_ms) for column in columns)
 
 
-def formatted(unit: Unit, *values: Any) -> str:
+def formatted(unit: Unit, *values: object) -> str:
     """Return values formatted in a unit, empty if unknown.
 
     ``lag`` takes the lag and its lower bound, in offsets; ``age`` the age of the oldest unread
@@ -316,7 +316,7 @@ CONNECTOR_COLUMNS = (
 )
 
 
-def _declared(vocabulary: Vocabulary) -> dict[str, Any]:
+def _declared(vocabulary: Vocabulary) -> dict[str, object]:
     shown = ("word", "colour", "sign", "meaning")
     terms = [
         {name: value for name in shown if (value := getattr(term, name))}

@@ -45,7 +45,7 @@ CLIENT = {"socket.timeout.ms": 10_000}
 
 
 def end_offsets(
-    app: faust.App, channel: KeptChannel, state: ClusterState, wakeups: KeptChannel
+    app: faust.App, channel: KeptChannel[Slice], state: ClusterState, wakeups: KeptChannel[Wakeup]
 ) -> None:
     """Register the agent: it applies slices of records to the state."""
 

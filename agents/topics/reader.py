@@ -50,7 +50,7 @@ class TopicsReader(Service):
         settings: Settings,
         health: Health,
         state: ClusterState,
-        channels: Mapping[str, KeptChannel],
+        channels: Mapping[str, KeptChannel[Slice]],
         from_end: frozenset[str],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from caughtup.agents.progress import Progress
 from caughtup.bench.assign.group_sizes import YARDSTICKS, GroupSize, first_round, next_round
+from caughtup.models.assignment.decision import DecisionLine
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
 
@@ -118,7 +119,7 @@ def pairs_table(
     return table
 
 
-def decide_timed(scenario: dict[str, Any]) -> tuple[Timing, dict[str, Any]]:
+def decide_timed(scenario: dict[str, Any]) -> tuple[Timing, DecisionLine]:
     """Parse a scenario and decide it; return the time of deciding only, and the decision.
 
     Other objects of this process, such as other scenarios, are frozen, so that the garbage collector
@@ -163,7 +164,7 @@ def _warm_up(
         published.decide()
 
 
-def _without_warm_ups(decision: dict[str, Any]) -> dict[str, Any]:
+def _without_warm_ups(decision: DecisionLine) -> dict[str, object]:
     """Return a decision without the list of warm-ups, which Kafka's assignors do not have."""
     clients = {
         process_id: {"active": given["active"], "standby": given["standby"]}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from caughtup.models.assignment import fields
 from caughtup.models.assignment.configs import Configs
@@ -32,7 +31,7 @@ class TaskReplicas:
 
 
 def read_task_replicas(
-    scenario: Mapping[str, Any], configs: Configs, tasks: Mapping[TaskId, Any]
+    scenario: Mapping[str, object], configs: Configs, tasks: Mapping[TaskId, object]
 ) -> TaskReplicas | None:
     """Read the partitions and replicas of a scenario as decoded from JSON.
 
@@ -53,7 +52,7 @@ def read_task_replicas(
     )
 
 
-def read_replicas(scenario: Mapping[str, Any]) -> Mapping[TopicPartition, Sequence[str | None]]:
+def read_replicas(scenario: Mapping[str, object]) -> Mapping[TopicPartition, Sequence[str | None]]:
     """Return the racks of each partition's replicas, None for a replica without a rack.
 
     A broker that isn't listed has no rack, as one that is down has none in Kafka's metadata. Raises
@@ -75,24 +74,23 @@ def read_replicas(scenario: Mapping[str, Any]) -> Mapping[TopicPartition, Sequen
     return replicas
 
 
-def read_partitions(
-    task: TaskId, value: Mapping[str, Any], kind: str
-) -> tuple[TopicPartition, ...]:
+def read_partitions(task: TaskId, value: object, kind: str) -> tuple[TopicPartition, ...]:
     """Return a task's partitions, in the order in which they are listed.
 
     ``kind`` is ``source`` or ``changelog``. Raises ScenarioError ``bad_field``.
     """
     place = f"tasks.{task}.{kind}_partitions"
+    given = fields.mapping(value, f"tasks.{task}").get(f"{kind}_partitions", [])
     partitions: dict[TopicPartition, None] = {}
-    for pair in fields.array(value.get(f"{kind}_partitions", []), place):
-        if len(fields.array(pair, place)) != 2 or not isinstance(pair[0], str):
+    for pair in fields.array(given, place):
+        topic, *rest = fields.array(pair, place) or [None]
+        if len(rest) != 1 or not isinstance(topic, str):
             raise ScenarioError("bad_field", f"{place}: {pair!r:.80} is not a topic and a number")
-        number = fields.integer(pair[1], place, 0, _INT_MAX)
-        partitions[TopicPartition(pair[0], number)] = None
+        partitions[TopicPartition(topic, fields.integer(rest[0], place, 0, _INT_MAX))] = None
     return tuple(partitions)
 
 
-def _brokers(scenario: Mapping[str, Any]) -> Mapping[int, str | None]:
+def _brokers(scenario: Mapping[str, object]) -> Mapping[int, str | None]:
     brokers: dict[int, str | None] = {}
     for text, rack in fields.mapping(scenario.get("brokers", {}), "brokers").items():
         number = _number(text)

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from caughtup.models.assignment.decision import ClientLine
 from caughtup.models.errors import CaughtupError
 from caughtup.models.replay.figures import ReplayFigures
 from caughtup.models.replay.outcome import RECORDED, ReplayRow, replay_group
@@ -26,13 +27,13 @@ def read_recorded(row: Mapping[str, Any]) -> RecordedGeneration:
         scenario = msgspec.json.decode(row["scenario"], type=dict[str, Any])
     except msgspec.DecodeError as error:
         raise CaughtupError("bad_json", f"scenario: {error}") from None
-    clients: dict[str, dict[str, list[str]]] = {}
+    clients: dict[str, ClientLine] = {}
     sums: dict[str, dict[str, int]] = {}
     for member in row["members"]:
         process = member["process_id"]
         given = clients.setdefault(process, {"active": [], "standby": [], "warmup": []})
-        for kind in ("active", "standby"):
-            given[kind] = sorted({*given[kind], *member[kind]}, key=_task_order)
+        given["active"] = sorted({*given["active"], *member["active"]}, key=_task_order)
+        given["standby"] = sorted({*given["standby"], *member["standby"]}, key=_task_order)
         sums.setdefault(process, {}).update(dict(member["offset_sums"]))
     return RecordedGeneration(
         group=row["group"],

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from shutil import get_terminal_size
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
 import msgspec
@@ -58,7 +58,7 @@ class States(click.ParamType):
     name = "state"
 
     def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> frozenset[str]:
         """Return the states."""
         given = [state.strip().lower() for state in str(value).split(",") if state]

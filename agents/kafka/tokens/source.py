@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from threading import Lock
-from typing import Any
 
 from aiokafka.abc import AbstractTokenProvider
 from aiokafka.errors import SaslAuthenticationFailed
@@ -85,7 +84,7 @@ _lock = Lock()
 _sources: dict[ClientCredentials | Provider, TokenSource] = {}
 
 
-def token_source(kafka: Mapping[str, Any]) -> TokenSource:
+def token_source(kafka: Mapping[str, object]) -> TokenSource:
     """Return the token source for the current properties: a rotated secret makes a new source."""
     login = login_of(kafka)
     assert isinstance(login, Bearer)
@@ -97,7 +96,7 @@ def token_source(kafka: Mapping[str, Any]) -> TokenSource:
 
 
 def _asker(
-    place: ClientCredentials | Provider, kafka: Mapping[str, Any]
+    place: ClientCredentials | Provider, kafka: Mapping[str, object]
 ) -> Callable[[], BearerToken]:
     if isinstance(place, ClientCredentials):
         return lambda: fetch_token(place, kafka)
@@ -107,7 +106,7 @@ def _asker(
 class AiokafkaTokenProvider(AbstractTokenProvider):  # type: ignore[misc]
     """Gives tokens to aiokafka."""
 
-    def __init__(self, kafka: Mapping[str, Any], extensions: Mapping[str, str]) -> None:
+    def __init__(self, kafka: Mapping[str, object], extensions: Mapping[str, str]) -> None:
         self._kafka = kafka
         self._extensions = extensions
 
@@ -124,7 +123,7 @@ class AiokafkaTokenProvider(AbstractTokenProvider):  # type: ignore[misc]
 
 
 def token_callback(
-    kafka: Mapping[str, Any], extensions: Mapping[str, str]
+    kafka: Mapping[str, object], extensions: Mapping[str, str]
 ) -> Callable[[str], tuple[str, float, str, dict[str, str]]]:
     """Return the function that librdkafka calls, on its own thread, when it needs a token."""
 
