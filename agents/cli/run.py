@@ -10,7 +10,6 @@ import sys
 from errno import EADDRNOTAVAIL
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import click
 from aiokafka.errors import KafkaError
@@ -166,7 +165,7 @@ def require_free_port(settings: Settings) -> None:
         ) from None
 
 
-def _can_listen(family: int, address: Any) -> bool:
+def _can_listen(family: int, address: tuple[str | int | bytes, ...]) -> bool:
     """Return whether an address is this machine's. Raises OSError when its port is taken."""
     try:
         probe = socket.socket(family)

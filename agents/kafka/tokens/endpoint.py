@@ -11,9 +11,9 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping
 
 from caughtup.agents.kafka.tokens.token import BearerToken, TokenError, checked_token, expiry_claim
+from caughtup.models.security.kafka_names import KafkaProperties
 from caughtup.models.security.logins import ClientCredentials
 
 #: The time-out for opening a connection, and for each part of the answer.
@@ -30,7 +30,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         """Return None, so that a redirect is an error."""
 
 
-def fetch_token(endpoint: ClientCredentials, kafka: Mapping[str, object]) -> BearerToken:
+def fetch_token(endpoint: ClientCredentials, kafka: KafkaProperties) -> BearerToken:
     """Ask an endpoint for a token. Raises TokenError, whose message names the endpoint."""
     credentials = base64.b64encode(f"{endpoint.client_id}:{endpoint.client_secret}".encode())
     form = {"grant_type": "client_credentials"}
@@ -53,7 +53,7 @@ def fetch_token(endpoint: ClientCredentials, kafka: Mapping[str, object]) -> Bea
         raise TokenError(f"{where}: {error}", passing=error.passing) from None
 
 
-def _answer(request: urllib.request.Request, kafka: Mapping[str, object]) -> bytes:
+def _answer(request: urllib.request.Request, kafka: KafkaProperties) -> bytes:
     try:
         context = _context(kafka)
     except (OSError, ValueError):
@@ -93,7 +93,7 @@ _UNVERIFIED = TokenError(
 )
 
 
-def _context(kafka: Mapping[str, object]) -> ssl.SSLContext:
+def _context(kafka: KafkaProperties) -> ssl.SSLContext:
     if (text := kafka.get("https.ca.pem")) is not None:
         return ssl.create_default_context(cadata=str(text))
     location = kafka.get("https.ca.location")
