@@ -169,7 +169,7 @@ def count_records(batches: Iterable[Iterable[RawRecord]]) -> dict[str, int]:
 
 def _figures(
     settings: FleetSettings, way: str, directory: Path | None, hold: bool, sample_ms: int
-) -> dict[str, Any]:
+) -> dict[str, object]:
     from caughtup.demo.cluster.cluster import EmbeddedCluster
     from caughtup.demo.fleet.raw_records import RawRecordFiles, read_back
 

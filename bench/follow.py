@@ -88,7 +88,7 @@ def follow(tasks: int, records: int, rate: float, output: str) -> None:
         raise SystemExit(1)
 
 
-def measure_follow(tasks: int, records: int, rate: float) -> Iterator[dict[str, Any]]:
+def measure_follow(tasks: int, records: int, rate: float) -> Iterator[dict[str, object]]:
     """Measure the application that follows, then the other; ``broken``: the promises not kept.
 
     Raises CaughtupError when a step times out.
@@ -129,7 +129,7 @@ def follow_table(figures: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
-def _seconds(figure: Mapping[str, Any]) -> str:
+def _seconds(figure: Mapping[str, object]) -> str:
     return f"{figure['seconds']:,.0f}"
 
 
@@ -138,7 +138,7 @@ def _waits(figure: Mapping[str, Any]) -> str:
     return f"{waits} × {figure['interval_seconds']} = {waits * figure['interval_seconds']}"
 
 
-def _copy_seconds(figure: Mapping[str, Any]) -> str:
+def _copy_seconds(figure: Mapping[str, object]) -> str:
     seconds = figure["copy_seconds"]
     return "" if seconds is None else f"{seconds:.1f}"
 
@@ -175,7 +175,7 @@ def _grow(
     rate: float,
     properties: Mapping[str, str],
     class_path: Sequence[Path],
-) -> dict[str, Any]:
+) -> dict[str, object]:
     from caughtup.demo.story.growing import Growing, now_ms
     from caughtup.demo.story.growth import measure_growth
 

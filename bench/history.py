@@ -96,7 +96,7 @@ def history(
         from caughtup.demo.story.stage import DemoStage
     except ImportError as error:
         raise not_in_checkout(error) from error
-    figures: list[dict[str, Any]] = []
+    figures: list[dict[str, object]] = []
     properties = {"offsets.topic.num.partitions": str(OFFSETS_PARTITIONS)}
     try:
         for count in records:

@@ -123,7 +123,7 @@ def _topics(partitions: int) -> dict[str, int]:
     return {f"moving-{number}": size for number, size in enumerate(sizes)}
 
 
-async def _measure(cluster: EmbeddedCluster, partitions: int, rounds: int) -> dict[str, Any]:
+async def _measure(cluster: EmbeddedCluster, partitions: int, rounds: int) -> dict[str, object]:
     config = {"bootstrap_servers": cluster.bootstrap_servers, "client_id": "bench"}
     reassigned = [
         TopicPartition(topic, number)

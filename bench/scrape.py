@@ -141,7 +141,7 @@ def _wait_assessed(url: str) -> None:
 def _measure(stage: DemoStage, scrapes: int) -> dict[str, Any]:
     with _longest_wait(stage.web_port) as idle:
         time.sleep(_IDLE_SECONDS)
-    figures: dict[str, Any] = {"idle": _waits(idle)}
+    figures: dict[str, object] = {"idle": _waits(idle)}
     for name, encoding in (("plain", "identity"), ("gzip", "gzip")):
         seconds, body = [], 0
         used = process_figures(stage.service.pid)["cpu_seconds"]

@@ -146,7 +146,7 @@ def stage_reassignments(
             yield name, reassignment
 
 
-def staged_figures(act: str, reassignment: StagedReassignment) -> dict[str, Any]:
+def staged_figures(act: str, reassignment: StagedReassignment) -> dict[str, object]:
     """Return a reassignment's result as printed, with the seconds from trouble to verdict."""
     return {
         "act": act,
@@ -182,7 +182,7 @@ def stalls_table(reassignments: Sequence[StagedReassignment]) -> Table:
 
 def measure_churn(
     stage: DemoStage, seconds: float, seed: int, at_once: int, throttled_megabytes: int
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Reassign partitions for ``seconds``; summarize the verdicts. Raises CaughtupError."""
     from caughtup.demo.reassignments.churn import Churn
 
@@ -209,7 +209,7 @@ def measure_churn(
     }
 
 
-def _churned(reassignments: Sequence[ChurnedReassignment]) -> dict[str, Any]:
+def _churned(reassignments: Sequence[ChurnedReassignment]) -> dict[str, object]:
     errors = [error for one in reassignments for error in one.errors()]
     alone = [error for error in errors if error.alone]
     lasted = [one.ended - one.began for one in reassignments if one.ended is not None]

@@ -121,10 +121,10 @@ def assign(
 
 
 def _show(
-    figures: Iterable[dict[str, Any]],
+    figures: Iterable[dict[str, object]],
     output: str,
-    table: Callable[[Sequence[dict[str, Any]]], Table],
-) -> list[dict[str, Any]]:
+    table: Callable[[Sequence[dict[str, object]]], Table],
+) -> list[dict[str, object]]:
     """Print figures: each at once as JSON, or all of them in a table."""
     printed = []
     for figure in figures:

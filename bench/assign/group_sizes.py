@@ -60,7 +60,7 @@ SCALE_TEST_SIZES: Mapping[str, tuple[GroupSize, ...]] = {
 YARDSTICKS: Mapping[str, str] = {"minimal_movement": "high_availability"}
 
 
-def first_round(assignor: str, size: GroupSize) -> dict[str, Any]:
+def first_round(assignor: str, size: GroupSize) -> dict[str, object]:
     """Return the scenario of a new group without any former tasks.
 
     Source: StreamsAssignmentScaleTest: one subtopology with a store, every other config Kafka's.

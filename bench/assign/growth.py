@@ -25,7 +25,7 @@ GROWTH: dict[str, tuple[tuple[int, int], ...]] = {
 ROUNDS = ("starts", "goes on", "gets one more client")
 
 
-def measure_growth(assignor: str, repeats: int) -> Iterator[dict[str, Any]]:
+def measure_growth(assignor: str, repeats: int) -> Iterator[dict[str, object]]:
     """Measure the decisions on growing groups, each group in a process of its own.
 
     ``peak_mib``: the process's peak resident memory, with Python and the scenario's JSON. Raises
@@ -60,7 +60,7 @@ def growth_table(figures: Sequence[dict[str, Any]]) -> Table:
     return table
 
 
-def measure_group(assignor: str, size: GroupSize, repeats: int) -> dict[str, Any]:
+def measure_group(assignor: str, size: GroupSize, repeats: int) -> dict[str, object]:
     """Measure a group's rounds one after another, and this process's peak memory."""
     scenario = first_round(assignor, size)
     rounds = {}
@@ -76,13 +76,13 @@ def measure_group(assignor: str, size: GroupSize, repeats: int) -> dict[str, Any
     return {"rounds": rounds, "peak_mib": _peak_kib() / 1024}
 
 
-def _in_a_process(assignor: str, size: GroupSize, repeats: int) -> dict[str, Any]:
+def _in_a_process(assignor: str, size: GroupSize, repeats: int) -> dict[str, object]:
     command = [sys.executable, "-m", __name__, assignor, str(size), str(repeats)]
     done = subprocess.run(command, capture_output=True, check=False)
     if done.returncode:
         reason = (done.stderr.decode(errors="replace").splitlines() or ["without a word"])[-1]
         raise CaughtupError("bench_failed", f"deciding {size} failed: {reason}")
-    figures: dict[str, Any] = msgspec.json.decode(done.stdout)
+    figures: dict[str, object] = msgspec.json.decode(done.stdout)
     return figures
 
 

@@ -35,7 +35,7 @@ class Timing(NamedTuple):
 
 def measure_pairs(
     assignor: str, sizes: Sequence[GroupSize], repeats: int, warm_up_seconds: float
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     """Measure both on each group size: on a new group, and after its first decision.
 
     Only the decisions are timed, not making the scenarios. ``same``: whether all repeats had the
@@ -78,7 +78,7 @@ def figure(
     ours: Sequence[Timing],
     theirs: Sequence[Timing],
     same: bool | None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return a row: a group's timings, ours and the jar's, and whether all decisions were equal."""
     own, jar = summary(ours), summary(theirs)
     return {
@@ -119,7 +119,7 @@ def pairs_table(
     return table
 
 
-def decide_timed(scenario: dict[str, Any]) -> tuple[Timing, DecisionLine]:
+def decide_timed(scenario: dict[str, object]) -> tuple[Timing, DecisionLine]:
     """Parse a scenario and decide it; return the time of deciding only, and the decision.
 
     Other objects of this process, such as other scenarios, are frozen, so that the garbage collector
@@ -152,7 +152,7 @@ def spread(figures: dict[str, float]) -> str:
 
 
 def _warm_up(
-    published: PublishedAssignor, ours: dict[str, Any], theirs: dict[str, Any], seconds: float
+    published: PublishedAssignor, ours: dict[str, object], theirs: dict[str, object], seconds: float
 ) -> None:
     """Decide with both without measuring, with the JVM at least twice, so that it compiles."""
     decide_timed(ours)

@@ -141,7 +141,7 @@ def movement(seeds: int, kafka_seeds: int, only: str, plain: bool, output: str) 
 
 def measure_movement(
     changes: Sequence[Change], varieties: Sequence[Variety], seeds: int, kafka_seeds: int
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     """Play each change of each variety; ``broken``: the promises that some seed breaks.
 
     Raises CaughtupError when the jar cannot be run.
@@ -245,7 +245,7 @@ def movement_table(figures: Sequence[dict[str, Any]]) -> Table:
     return table
 
 
-def _bound(outcomes: Sequence[PlayedRounds], fewest: Sequence[int | None]) -> dict[str, Any]:
+def _bound(outcomes: Sequence[PlayedRounds], fewest: Sequence[int | None]) -> dict[str, object]:
     """Summarize the fewest possible copies, over groups that can be balanced."""
     pairs = [
         (outcome.copies_built, least)
@@ -261,7 +261,7 @@ def _bound(outcomes: Sequence[PlayedRounds], fewest: Sequence[int | None]) -> di
     }
 
 
-def _summary(outcomes: Sequence[PlayedRounds]) -> dict[str, Any]:
+def _summary(outcomes: Sequence[PlayedRounds]) -> dict[str, object]:
     """Summarize outcomes: means, and the worst values of what is promised."""
     if not outcomes:
         return {}

@@ -98,7 +98,7 @@ def offsets(
 
 def _measure(
     kind: str, records: int, groups: int, partitions: int, version: int | None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     try:
         from caughtup.demo.fleet.offset_logs import Shape, write_log
         from caughtup.demo.story.stage import DemoStage

@@ -74,7 +74,7 @@ def replay(groups: int, makes: int, threads: tuple[int, ...], output: str) -> No
     load before is in the figures, too, and the CPU time of all that Spark runs.
     A few hundred of the decisions are then compared with what `caughtup assign` says here.
     """
-    figures: list[dict[str, Any]] = []
+    figures: list[dict[str, object]] = []
     directory = Path(tempfile.mkdtemp(prefix="caughtup-bench-replay-"))
     try:
         generations = _write_fleet(directory / "generations", groups, makes)
@@ -143,7 +143,7 @@ def _named(group: str, history: Sequence[RecordedGeneration]) -> Iterator[Record
         yield replace(one, group=group, scenario={**one.scenario, "name": name})
 
 
-def _measure(directory: Path, threads: int, groups: int, generations: int) -> dict[str, Any]:
+def _measure(directory: Path, threads: int, groups: int, generations: int) -> dict[str, object]:
     with running_spark("caughtup bench replay", f"local[{threads}]") as spark:
         from caughtup.pipelines.replay.job import recorded_generations, write_rows
         from caughtup.pipelines.replay.job import replay as replayed

@@ -88,7 +88,7 @@ class VerdictWatch:
     ``page`` returns the page's state; failures are retried.
     """
 
-    def __init__(self, page: Callable[[], Mapping[str, Any]]) -> None:
+    def __init__(self, page: Callable[[], Mapping[str, object]]) -> None:
         self._page = page
         self._staged: dict[TopicPartition, StagedReassignment] = {}
         self._stop = threading.Event()
@@ -151,7 +151,7 @@ class ReassignmentStage:
         self,
         cluster: EmbeddedCluster,
         reassign: Reassign,
-        page: Callable[[], Mapping[str, Any]],
+        page: Callable[[], Mapping[str, object]],
         say: Callable[[str], None],
     ) -> None:
         self.cluster = cluster

@@ -112,7 +112,7 @@ class DemoStage(ClosedOnExit):
 
     def page(self) -> dict[str, Any]:
         """Return the state that the page shows."""
-        state: dict[str, Any] = json.loads(self._get("api/state"))
+        state: dict[str, object] = json.loads(self._get("api/state"))
         return state
 
     def application_view(self, application: str = APPLICATION) -> dict[str, Any] | None:

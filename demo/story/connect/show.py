@@ -126,7 +126,7 @@ _CAPTION = (
 )
 
 
-def lines(played: PlayedCases) -> Iterator[dict[str, Any]]:
+def lines(played: PlayedCases) -> Iterator[dict[str, object]]:
     """Yield a JSON line for each round of a case."""
     for row in played.rows:
         line = row.line(match=played.matches(row.logged.number))
