@@ -6,9 +6,9 @@ import asyncio
 import random
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -20,6 +20,7 @@ from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.protocol.client import quorum_leader, reassigner
 from caughtup.agents.progress import Progress
+from caughtup.bench.figures import Figures
 from caughtup.models.errors import CaughtupError
 
 if TYPE_CHECKING:
@@ -232,7 +233,7 @@ def _within_quarter(errors: Sequence[EtaError]) -> float | None:
     return round(good / len(errors), 3)
 
 
-def churn_table(figures: Mapping[str, Any]) -> Table:
+def churn_table(figures: Figures) -> Table:
     """Return the summary as a table."""
     alarms = ", ".join(f"{count} {name}" for name, count in figures["alarms"].items())
     table = Table(

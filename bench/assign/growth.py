@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from rich.table import Table
@@ -14,6 +13,7 @@ from rich.table import Table
 from caughtup.agents.progress import Progress
 from caughtup.bench.assign.group_sizes import GroupSize, first_round, next_round, one_more_client
 from caughtup.bench.assign.pairs import decide_timed, summary
+from caughtup.bench.figures import Figures
 from caughtup.models.errors import CaughtupError
 
 #: Tasks × clients from 1,000 to 1,000,000, with one thread for each client, one standby a task.
@@ -45,7 +45,7 @@ def measure_growth(assignor: str, repeats: int) -> Iterator[dict[str, object]]:
             }
 
 
-def growth_table(figures: Sequence[dict[str, Any]]) -> Table:
+def growth_table(figures: Sequence[Figures]) -> Table:
     """Return the figures as a table."""
     table = Table(title="Milliseconds of CPU for a decision when the group …: median")
     for column in ("tasks × clients", "product", *(f"… {name}" for name in ROUNDS), "peak MiB"):

@@ -6,12 +6,13 @@ import gc
 import statistics
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.table import Table
 
 from caughtup.agents.progress import Progress
 from caughtup.bench.assign.group_sizes import YARDSTICKS, GroupSize, first_round, next_round
+from caughtup.bench.figures import Figures
 from caughtup.models.assignment.decision import DecisionLine
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
@@ -94,7 +95,7 @@ def figure(
 
 
 def pairs_table(
-    figures: Sequence[dict[str, Any]],
+    figures: Sequence[Figures],
     parts: str = "partitions × clients × threads of each × standbys",
 ) -> Table:
     """Return the figures as a table. ``parts``: the meaning of the numbers in a group's size."""

@@ -5,17 +5,16 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-import msgspec
-from rich.console import Console
 from rich.table import Table
 
 from caughtup.agents.cli.commands import examples, not_in_checkout
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.agents.progress import Progress
+from caughtup.bench.figures import Figures, printed
 from caughtup.bench.movement.changes import CHANGES, VARIETIES, Change, Variety, changed_group
 from caughtup.bench.movement.fewest import fewest_copies
 from caughtup.models.assignment.decision import ClientDecision, Decision
@@ -123,18 +122,13 @@ def movement(seeds: int, kafka_seeds: int, only: str, plain: bool, output: str) 
     if not varieties:
         known = "; ".join(map(str, VARIETIES))
         raise UserError(f"no group has {only!r} in its name: there are {known}")
-    figures = []
     try:
-        for figure in measure_movement(CHANGES, varieties, seeds, kafka_seeds):
-            figures.append(figure)
-            if output == "json":
-                click.echo(msgspec.json.encode(figure).decode())
+        measured = measure_movement(CHANGES, varieties, seeds, kafka_seeds)
+        figures = printed(measured, output, movement_table)
     except ImportError as error:
         raise not_in_checkout(error) from error
     except CaughtupError as error:
         raise UserError(error.message) from error
-    if output == "table":
-        Console().print(movement_table(figures))
     if any(figure["broken"] for figure in figures):
         raise SystemExit(1)
 
@@ -204,7 +198,7 @@ def broken_promises(outcome: PlayedRounds, fewest: int | None, variety: Variety)
         yield "no wasted warm-up"
 
 
-def movement_table(figures: Sequence[dict[str, Any]]) -> Table:
+def movement_table(figures: Sequence[Figures]) -> Table:
     """Return the figures as a table: means over the seeds, except the ratio."""
     table = Table(
         title="Until a changed group is balanced again: means",

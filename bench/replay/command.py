@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -20,6 +20,7 @@ from caughtup.agents.cli.commands import examples, not_in_checkout
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.cli.pipeline_jobs import running_spark
 from caughtup.agents.errors import UserError
+from caughtup.bench.figures import Figures
 from caughtup.bench.movement.changes import CHANGES, Change, Variety
 from caughtup.bench.options import threads_option
 from caughtup.bench.replay.histories import generated_history, write_histories
@@ -92,7 +93,7 @@ def replay(groups: int, makes: int, threads: tuple[int, ...], output: str) -> No
         Console().print(replay_table(figures))
 
 
-def replay_table(figures: Sequence[dict[str, Any]]) -> Table:
+def replay_table(figures: Sequence[Figures]) -> Table:
     """Return the figures as a table; the speed-up is relative to the first."""
     first = figures[0]
     title = f"{first['groups']:,} groups under {first['settings']} settings"
