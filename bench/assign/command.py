@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -24,10 +23,10 @@ class _GroupSizeType(click.ParamType):
     name = "shape"
 
     def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> GroupSize:
         try:
-            return value if isinstance(value, GroupSize) else GroupSize.parse(value)
+            return value if isinstance(value, GroupSize) else GroupSize.parse(str(value))
         except ValueError as problem:
             self.fail(str(problem), param, ctx)
 
