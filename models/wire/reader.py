@@ -177,7 +177,7 @@ class Reader:
 
 
 _NEWEST = 0
-_UUID = struct.Struct(">16x")
+_UUID = struct.Struct(">16s")
 _NULL_ARRAY = b"\0"
 _STRING_BYTES = 1  # a string's length alone
 _ENTRY_BYTES = 3  # a key's length, a value's and the count of tagged fields
@@ -206,7 +206,7 @@ class FlexibleReader(Reader):
     def uuids(self) -> tuple[bytes, ...]:
         """Read an array of UUIDs."""
         raw = self.take(self.array_length(_UUID.size) * _UUID.size)
-        return tuple(raw[at : at + _UUID.size] for at in range(0, len(raw), _UUID.size))
+        return tuple(uuid for (uuid,) in _UUID.iter_unpack(raw))
 
     def strings(self) -> tuple[str, ...]:
         """Read an array of strings."""
