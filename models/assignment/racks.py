@@ -41,11 +41,15 @@ def read_task_replicas(
         return None
     return TaskReplicas(
         {
-            task: tuple(sorted(read_partitions(task, value, "source")))
+            task: tuple(
+                sorted(read_partitions(task, fields.mapping(value, f"tasks.{task}"), "source"))
+            )
             for task, value in tasks.items()
         },
         {
-            task: tuple(sorted(read_partitions(task, value, "changelog")))
+            task: tuple(
+                sorted(read_partitions(task, fields.mapping(value, f"tasks.{task}"), "changelog"))
+            )
             for task, value in tasks.items()
         },
         read_replicas(scenario),
@@ -74,19 +78,22 @@ def read_replicas(scenario: Mapping[str, object]) -> Mapping[TopicPartition, Seq
     return replicas
 
 
-def read_partitions(task: TaskId, value: object, kind: str) -> tuple[TopicPartition, ...]:
+def read_partitions(
+    task: TaskId, value: Mapping[str, object], kind: str
+) -> tuple[TopicPartition, ...]:
     """Return a task's partitions, in the order in which they are listed.
 
     ``kind`` is ``source`` or ``changelog``. Raises ScenarioError ``bad_field``.
     """
     place = f"tasks.{task}.{kind}_partitions"
-    given = fields.mapping(value, f"tasks.{task}").get(f"{kind}_partitions", [])
+    given = value.get(f"{kind}_partitions", [])
     partitions: dict[TopicPartition, None] = {}
     for pair in fields.array(given, place):
-        topic, *rest = fields.array(pair, place) or [None]
-        if len(rest) != 1 or not isinstance(topic, str):
+        two = fields.array(pair, place)
+        if len(two) != 2 or not isinstance(two[0], str):
             raise ScenarioError("bad_field", f"{place}: {pair!r:.80} is not a topic and a number")
-        partitions[TopicPartition(topic, fields.integer(rest[0], place, 0, _INT_MAX))] = None
+        number = fields.integer(two[1], place, 0, _INT_MAX)
+        partitions[TopicPartition(two[0], number)] = None
     return tuple(partitions)
 
 
