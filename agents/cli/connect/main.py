@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from shutil import get_terminal_size
-from typing import Any
 
 import click
 import msgspec
@@ -15,6 +14,7 @@ import msgspec
 from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.options import (
     NOTHING_MATCHED,
+    Connection,
     connection_options,
     format_option,
     matching_groups,
@@ -73,7 +73,7 @@ def connect(
     every: float,
     as_json: bool,
     output: str,
-    **connection: Any,
+    connection: Connection,
 ) -> None:
     """Show Connect groups: which worker runs which connector and task, which work no worker runs,
     since when, and which worker gets it when; and where a status contradicts the assignment.
@@ -105,7 +105,7 @@ def connect(
         sys.exit(NOTHING_MATCHED)
 
 
-def _cluster_reader(connection: dict[str, Any]) -> Callable[[], list[Line]]:
+def _cluster_reader(connection: Connection) -> Callable[[], list[Line]]:
     """Return a function that reads the lines of the cluster's Connect groups."""
     looks = ClusterLooks(settings_of(connection), connect=True)
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from shutil import get_terminal_size
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
 import msgspec
@@ -24,6 +24,7 @@ from caughtup.agents.cli.lag.rows import (
 from caughtup.agents.cli.lag.sources import Lag, Look, asking, looking
 from caughtup.agents.cli.options import (
     NOTHING_MATCHED,
+    Connection,
     connection_options,
     format_option,
     matching_groups,
@@ -57,7 +58,7 @@ class States(click.ParamType):
     name = "state"
 
     def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> frozenset[str]:
         """Return the states."""
         given = [state.strip().lower() for state in str(value).split(",") if state]
@@ -114,7 +115,7 @@ def lag(
     watch: bool,
     every: float,
     output: str,
-    **connection: Any,
+    connection: Connection,
 ) -> None:
     """Show how far groups are behind: one line for each, the worst first.
 
