@@ -21,9 +21,9 @@ from caughtup.agents.connect.watcher import ConnectWatcher
 from caughtup.agents.election.agent import Election
 from caughtup.agents.end_offsets import EndOffsetsProbe
 from caughtup.agents.kafka.tokens.keeper import TokenKeeper
-from caughtup.agents.kept_channel import Wakeup, kept_channel
+from caughtup.agents.kept_channel import KeptChannel, Wakeup, kept_channel
 from caughtup.agents.lag_topic import LagTopic
-from caughtup.agents.offsets.agent import offsets
+from caughtup.agents.offsets.agent import CaughtUp, Changes, offsets
 from caughtup.agents.offsets.reader import OffsetsReader
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.supervisor import AgentSupervisor
@@ -36,7 +36,7 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applying import AppliedTopic, apply_topic
 from caughtup.agents.topics.keeper import Forgetter, TopicKeeper
 from caughtup.agents.topics.publisher import Publisher
-from caughtup.agents.topics.reader import TopicsReader
+from caughtup.agents.topics.reader import Slice, TopicsReader
 from caughtup.agents.topics.reports import (
     application_states,
     catch_up_rates,
@@ -114,9 +114,9 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     health = Health(settings.cluster_name, tuple(exposures(settings.kafka)))
     hurry = asyncio.Event()
     # Bounded: the reader waits for the agent, so that a long log is not held in memory.
-    changes = kept_channel(app, _BATCHES_WAITING)
-    wakeups = kept_channel(app)
-    read = {name: kept_channel(app) for name in _READ}
+    changes: KeptChannel[Changes | CaughtUp] = kept_channel(app, _BATCHES_WAITING)
+    wakeups: KeptChannel[Wakeup] = kept_channel(app)
+    read: dict[str, KeptChannel[Slice]] = {name: kept_channel(app) for name in _READ}
     reader = TopicsReader(settings, health, state, read, from_end=frozenset({REASSIGNMENTS}))
 
     async def elected() -> None:

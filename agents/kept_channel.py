@@ -7,14 +7,16 @@ That suits records that will be read again. We read without Faust's consumer, an
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 import faust
 from faust.channels import Channel
 from mode.utils.queues import FlowControlEvent, ThrowableQueue
 
+T = TypeVar("T")
 
-class KeptChannel(Channel[Any]):
+
+class KeptChannel(Channel[T]):
     """A channel for one agent. ``maxsize``: the most items that wait in it, 0 for no limit.
 
     The app can neither stop nor empty its queue. All clones share the queue, so that a restarted
@@ -22,7 +24,7 @@ class KeptChannel(Channel[Any]):
     """
 
     @property
-    def queue(self) -> ThrowableQueue[Any]:
+    def queue(self) -> ThrowableQueue[T]:
         """Return the one queue of this channel and its clones."""
         if self._root is not None:
             return self._root.queue
@@ -31,7 +33,7 @@ class KeptChannel(Channel[Any]):
             self._queue = ThrowableQueue(maxsize=self.maxsize or 0, flow_control=always_flowing)
         return self._queue
 
-    def take_waiting(self) -> list[Any]:
+    def take_waiting(self) -> list[T]:
         """Return the waiting items, without waiting for more."""
         return [self.queue.get_nowait() for _ in range(self.queue.qsize())]
 
@@ -40,7 +42,7 @@ class KeptChannel(Channel[Any]):
         await self.queue.put(value)
 
 
-def kept_channel(app: faust.App, maxsize: int = 0) -> KeptChannel:
+def kept_channel(app: faust.App, maxsize: int = 0) -> KeptChannel[T]:
     """Make a KeptChannel."""
     return KeptChannel(app, maxsize=maxsize)
 

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import chain
-from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from mode import Service
@@ -203,7 +202,7 @@ class LagTopic(Service):
             log.warning("writing %s: %s; trying again", self._topic, why)
 
 
-_PRODUCER: dict[str, Any] = {
+_PRODUCER: dict[str, object] = {
     "compression.type": "lz4",
     "linger.ms": 50,
     "queue.buffering.max.messages": 20_000,

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from caughtup.agents.columns import (
     CONNECTOR_COLUMNS,
     COPY_COLUMNS,
@@ -117,7 +115,7 @@ def _on_page(*columns: Column) -> list[Column]:
     return [column for _, column in sorted(shown, key=lambda one: one[0])]
 
 
-def _declared(vocabulary: Vocabulary) -> dict[str, Any]:
+def _declared(vocabulary: Vocabulary) -> dict[str, object]:
     shown = ("word", "colour", "sign", "meaning")
     terms = [
         {name: value for name in shown if (value := getattr(term, name))}

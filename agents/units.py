@@ -6,7 +6,7 @@ The page writes most of them alike (``web/static/shell/format.js``).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from caughtup.models.durations import counted, duration, size
 from caughtup.models.records.transactions import HeldPartition
@@ -47,7 +47,7 @@ UNKNOWN = "unknown"
 AT_LEAST = "≥"
 
 
-def formatted(unit: Unit, *values: Any) -> str:
+def formatted(unit: Unit, *values: object) -> str:
     """Return values formatted in a unit, empty if unknown.
 
     ``lag`` takes the lag and its lower bound, in offsets; ``age`` the age of the oldest unread

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -20,6 +20,7 @@ from caughtup.agents.cli.commands import examples, not_in_checkout
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.agents.progress import Progress
+from caughtup.bench.figures import Figures
 from caughtup.models.errors import CaughtupError
 from caughtup.models.polls.batch import decode_columns
 from caughtup.models.wire.record_keys import RecordType
@@ -162,7 +163,7 @@ def fleet(way: str, directory: Path | None, hold: bool, output: str, **options: 
         Console().print(fleet_table(figures))
 
 
-def fleet_table(figures: dict[str, Any]) -> Table:
+def fleet_table(figures: Figures) -> Table:
     """Return the figures as a table."""
     table = Table(title=f"A generated fleet by {figures['by']}", show_header=False)
     table.add_column()
@@ -192,7 +193,7 @@ def count_records(batches: Iterable[Iterable[RawRecord]]) -> dict[str, int]:
 
 def _figures(
     settings: FleetSettings, way: str, directory: Path | None, hold: bool, sample_ms: int
-) -> dict[str, Any]:
+) -> dict[str, object]:
     from caughtup.demo.cluster.cluster import EmbeddedCluster
     from caughtup.demo.fleet.raw_records import RawRecordFiles, read_back
 

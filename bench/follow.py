@@ -6,10 +6,8 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
-import msgspec
 from rich.console import Console
 from rich.table import Table
 
@@ -17,6 +15,7 @@ from caughtup.agents.cli.commands import examples, not_in_checkout
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.agents.progress import Progress
+from caughtup.bench.figures import Figures, printed
 from caughtup.models.errors import CaughtupError
 
 _LEAST_TASKS = 8
@@ -71,23 +70,17 @@ def follow(tasks: int, records: int, rate: float, output: str) -> None:
     application that follows builds more copies than were recommended when the fourth instance
     joined, hands a task over cold, or makes a decision that exact mode does not reproduce.
     """
-    figures = []
     try:
-        for figure in measure_follow(tasks, records, rate):
-            figures.append(figure)
-            if output == "json":
-                click.echo(msgspec.json.encode(figure).decode())
+        figures = printed(measure_follow(tasks, records, rate), output, follow_table)
     except ImportError as error:
         raise not_in_checkout(error) from error
     except CaughtupError as error:
         raise UserError(error.message) from error
-    if output == "table":
-        Console().print(follow_table(figures))
     if any(figure["broken"] for figure in figures):
         raise SystemExit(1)
 
 
-def measure_follow(tasks: int, records: int, rate: float) -> Iterator[dict[str, Any]]:
+def measure_follow(tasks: int, records: int, rate: float) -> Iterator[dict[str, object]]:
     """Measure the application that follows, then the other; ``broken``: the promises not kept.
 
     Raises CaughtupError when a step times out.
@@ -105,7 +98,7 @@ def measure_follow(tasks: int, records: int, rate: float) -> Iterator[dict[str, 
             yield {**figure, "broken": list(broken_promises(figure)) if by == _FOLLOWER else []}
 
 
-def broken_promises(figure: Mapping[str, Any]) -> Iterator[str]:
+def broken_promises(figure: Figures) -> Iterator[str]:
     """Yield the names of promises for an application that follows that do not hold."""
     if figure["copies_built"] > figure["copies_recommended"]:
         yield "copies"
@@ -117,7 +110,7 @@ def broken_promises(figure: Mapping[str, Any]) -> Iterator[str]:
         yield "no mismatch"
 
 
-def follow_table(figures: Sequence[Mapping[str, Any]]) -> Table:
+def follow_table(figures: Sequence[Figures]) -> Table:
     """Return the figures side by side as a table."""
     tasks = figures[0]["tasks"]
     table = Table("", title=f"From three instances to four, {tasks} tasks with state")
@@ -128,21 +121,21 @@ def follow_table(figures: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
-def _seconds(figure: Mapping[str, Any]) -> str:
+def _seconds(figure: Mapping[str, object]) -> str:
     return f"{figure['seconds']:,.0f}"
 
 
-def _waits(figure: Mapping[str, Any]) -> str:
+def _waits(figure: Figures) -> str:
     waits = figure["interval_waits"]
     return f"{waits} × {figure['interval_seconds']} = {waits * figure['interval_seconds']}"
 
 
-def _copy_seconds(figure: Mapping[str, Any]) -> str:
+def _copy_seconds(figure: Mapping[str, object]) -> str:
     seconds = figure["copy_seconds"]
     return "" if seconds is None else f"{seconds:.1f}"
 
 
-def _exact(figure: Mapping[str, Any]) -> str:
+def _exact(figure: Figures) -> str:
     return " / ".join(
         str(figure["exact"][result]) for result in ("match", "mismatch", "undetermined")
     )
@@ -177,7 +170,7 @@ def _grow(
     rate: float,
     properties: Mapping[str, str],
     class_path: Sequence[Path],
-) -> dict[str, Any]:
+) -> dict[str, object]:
     from caughtup.demo.story.growing import Growing, now_ms
     from caughtup.demo.story.growth import measure_growth
 

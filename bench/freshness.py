@@ -7,7 +7,7 @@ import re
 import statistics
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -18,6 +18,7 @@ from rich.table import Table
 from caughtup.agents.cli.commands import examples, not_in_checkout
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
+from caughtup.bench.figures import Figures
 from caughtup.models.errors import CaughtupError
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def freshness(commits: int, interval: float, output: str) -> None:
     Console().print(table)
 
 
-def summary(seconds: list[float]) -> dict[str, Any]:
+def summary(seconds: list[float]) -> Figures:
     """Summarize latencies (s). Percentiles are by nearest rank."""
     ordered = sorted(seconds)
 

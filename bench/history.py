@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product, starmap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 import msgspec
@@ -21,6 +21,7 @@ from caughtup.agents.cli.options import format_option
 from caughtup.agents.cli.pipeline_jobs import running_spark
 from caughtup.agents.errors import UserError
 from caughtup.agents.progress import Progress
+from caughtup.bench.figures import Figures
 from caughtup.bench.offsets.command import OFFSETS_PARTITIONS
 from caughtup.bench.options import partitions_option, threads_option
 from caughtup.bench.usage import PeakMemory, cpu_seconds
@@ -97,7 +98,7 @@ def history(
         from caughtup.demo.story.stage import DemoStage
     except ImportError as error:
         raise not_in_checkout(error) from error
-    figures: list[dict[str, Any]] = []
+    figures: list[dict[str, object]] = []
     properties = {"offsets.topic.num.partitions": str(OFFSETS_PARTITIONS)}
     try:
         for count in records:
@@ -115,7 +116,7 @@ def history(
         Console().print(history_table(figures))
 
 
-def history_table(figures: Sequence[dict[str, Any]]) -> Table:
+def history_table(figures: Sequence[Figures]) -> Table:
     """Return the figures as a table."""
     table = Table(
         title="The history job, and Spark reading the same records to nowhere",
@@ -185,7 +186,7 @@ def _write(stage: DemoStage, kind: str, shape: Shape) -> RecordCounts:
     return RecordCounts(commits, looks, shape.groups * shape.partitions)
 
 
-def _measure(stage: DemoStage, threads: int, written: RecordCounts) -> dict[str, Any]:
+def _measure(stage: DemoStage, threads: int, written: RecordCounts) -> Figures:
     records = written.commits
     with running_spark("caughtup bench history", f"local[{threads}]") as spark:
         from deltalake import DeltaTable

@@ -12,7 +12,7 @@ from itertools import product
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 import msgspec
@@ -28,6 +28,7 @@ from caughtup.agents.errors import UserError
 from caughtup.agents.process.turns import collect_seldom
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
+from caughtup.bench.figures import Figures
 from caughtup.bench.loop.turns import LoopTurns, until
 from caughtup.bench.offsets.readers import process_figures
 from caughtup.bench.options import partitions_option
@@ -135,7 +136,7 @@ def _fill(cluster: EmbeddedCluster, load: Load) -> None:
             advance(len(keys))
 
 
-async def _measure(cluster: EmbeddedCluster, load: Load, seconds: int) -> dict[str, Any]:
+async def _measure(cluster: EmbeddedCluster, load: Load, seconds: int) -> Figures:
     settings = Settings(bootstrap_servers=cluster.bootstrap_servers, web_port=0)
     with LoopTurns() as turns, TemporaryDirectory() as scratch:
         state = await asyncio.to_thread(prepare, settings)

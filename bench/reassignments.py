@@ -7,7 +7,7 @@ import statistics
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -27,6 +27,7 @@ from caughtup.agents.kafka.protocol.requests import (
     list_reassignments_call,
 )
 from caughtup.agents.probes.reassignments import ReassignmentObserver
+from caughtup.bench.figures import Figures
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
 
@@ -73,7 +74,7 @@ def reassignments(partitions: int, rounds: int, output: str) -> None:
         raise UserError(error.message) from error
 
 
-def _print(figures: dict[str, Any], output: str) -> None:
+def _print(figures: Figures, output: str) -> None:
     if output == "json":
         click.echo(msgspec.json.encode(figures).decode())
         return
@@ -123,7 +124,7 @@ def _topics(partitions: int) -> dict[str, int]:
     return {f"moving-{number}": size for number, size in enumerate(sizes)}
 
 
-async def _measure(cluster: EmbeddedCluster, partitions: int, rounds: int) -> dict[str, Any]:
+async def _measure(cluster: EmbeddedCluster, partitions: int, rounds: int) -> dict[str, object]:
     config = {"bootstrap_servers": cluster.bootstrap_servers, "client_id": "bench"}
     reassigned = [
         TopicPartition(topic, number)

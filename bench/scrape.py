@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -22,6 +22,7 @@ from caughtup.agents.cli.commands import examples, not_in_checkout
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.agents.progress import Progress
+from caughtup.bench.figures import Figures
 from caughtup.bench.offsets.command import OFFSETS_PARTITIONS
 from caughtup.bench.offsets.readers import process_figures
 from caughtup.bench.options import groups_option, partitions_option
@@ -103,7 +104,7 @@ def scrape(groups: int, partitions: int, scrapes: int, granularity: str, output:
     Console().print(table)
 
 
-def _rows(how: str, figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _rows(how: str, figures: Figures) -> Iterator[tuple[str, str]]:
     yield f"{how}: median scrape", f"{figures['median_seconds']:.2f} s"
     yield f"{how}: slowest scrape", f"{figures['max_seconds']:.2f} s"
     yield f"{how}: the service's whole CPU time", f"{figures['cpu_seconds']:.2f} s"
@@ -139,10 +140,10 @@ def _wait_assessed(url: str) -> None:
         before, (_, series) = series, _read(f"{url}metrics", "gzip")
 
 
-def _measure(stage: DemoStage, scrapes: int) -> dict[str, Any]:
+def _measure(stage: DemoStage, scrapes: int) -> Figures:
     with _longest_wait(stage.web_port) as idle:
         time.sleep(_IDLE_SECONDS)
-    figures: dict[str, Any] = {"idle": _waits(idle)}
+    figures: dict[str, object] = {"idle": _waits(idle)}
     for name, encoding in (("plain", "identity"), ("gzip", "gzip")):
         seconds, body = [], 0
         used = process_figures(stage.service.pid)["cpu_seconds"]

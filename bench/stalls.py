@@ -6,9 +6,9 @@ import asyncio
 import random
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -20,6 +20,7 @@ from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.protocol.client import quorum_leader, reassigner
 from caughtup.agents.progress import Progress
+from caughtup.bench.figures import Figures
 from caughtup.models.errors import CaughtupError
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def stage_reassignments(
             yield name, reassignment
 
 
-def staged_figures(act: str, reassignment: StagedReassignment) -> dict[str, Any]:
+def staged_figures(act: str, reassignment: StagedReassignment) -> dict[str, object]:
     """Return a reassignment's result as printed, with the seconds from trouble to verdict."""
     return {
         "act": act,
@@ -186,7 +187,7 @@ def stalls_table(reassignments: Sequence[StagedReassignment]) -> Table:
 
 def measure_churn(
     stage: DemoStage, seconds: float, seed: int, at_once: int, throttled_megabytes: int
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Reassign partitions for ``seconds``; summarize the verdicts. Raises CaughtupError."""
     from caughtup.demo.reassignments.churn import Churn
 
@@ -213,7 +214,7 @@ def measure_churn(
     }
 
 
-def _churned(reassignments: Sequence[ChurnedReassignment]) -> dict[str, Any]:
+def _churned(reassignments: Sequence[ChurnedReassignment]) -> dict[str, object]:
     errors = [error for one in reassignments for error in one.errors()]
     alone = [error for error in errors if error.alone]
     lasted = [one.ended - one.began for one in reassignments if one.ended is not None]
@@ -236,7 +237,7 @@ def _within_quarter(errors: Sequence[EtaError]) -> float | None:
     return round(good / len(errors), 3)
 
 
-def churn_table(figures: Mapping[str, Any]) -> Table:
+def churn_table(figures: Figures) -> Table:
     """Return the summary as a table."""
     alarms = ", ".join(f"{count} {name}" for name, count in figures["alarms"].items())
     table = Table(

@@ -11,7 +11,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as KafkaPartition
@@ -53,7 +52,7 @@ class Follower:
         copies: Copies,
         connection: Connection,
         *,
-        config: Mapping[str, Any] | None = None,
+        config: Mapping[str, object] | None = None,
         settings: FollowerSettings = _DEFAULTS,
         client_id: str = "",
     ) -> None:

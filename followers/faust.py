@@ -58,7 +58,7 @@ class FollowingAssignor(PartitionAssignor):
     Faust calls it in its consumer's thread. Nothing here waits for Kafka.
     """
 
-    config: ClassVar[Mapping[str, Any]] = {}
+    config: ClassVar[Mapping[str, object]] = {}
     settings: ClassVar[FollowerSettings] = FollowerSettings()
 
     def __init__(self, app: AppT, replicas: int = 0) -> None:
@@ -210,7 +210,7 @@ class FollowingAssignor(PartitionAssignor):
 
 
 def following(
-    config: Mapping[str, Any] | None = None,
+    config: Mapping[str, object] | None = None,
     settings: FollowerSettings = FollowingAssignor.settings,
 ) -> type[FollowingAssignor]:
     """Return an assignor for the setting ``PartitionAssignor``, with other configs than Kafka's.

@@ -76,7 +76,7 @@ class Watching:
         self._head = lru_cache(_NAMES)(self._find_head)
         self._seen: dict[str, Reason] = {}
 
-    def counts(self) -> Mapping[Reason, int]:
+    def counts(self) -> Mapping[str, int]:
         """Return the number of groups seen that aren't watched, by reason; at most 100,000."""
         found = Counter(self._seen.values())
         return {reason: found[reason] for reason in REASONS}

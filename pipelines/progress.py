@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import (
@@ -20,10 +20,14 @@ from pyspark.sql.streaming.listener import (
 )
 
 from caughtup.models.errors import CaughtupError
+from caughtup.models.records.fields import changed
 from caughtup.models.records.keys import encode_group
 from caughtup.models.records.pipeline_progress import FORMAT, ProgressRecord, State
 from caughtup.pipelines.spark.session import UNANSWERED, how_jvm_ended, one_line
 from caughtup.pipelines.spark.sources import missing_topics
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject, JVMView
 
 #: How long the end of a stream waits for reports of its last batches.
 _DRAIN_MS = 10_000
@@ -43,6 +47,10 @@ _PROPERTIES = {
 _log = logging.getLogger(__name__)
 
 
+#: What Spark tells of a batch, decoded from JSON.
+Json = Mapping[str, Any]
+
+
 class Reporter(StreamingQueryListener):
     """Listens to a session's streams, and reports each under its query's name.
 
@@ -53,7 +61,7 @@ class Reporter(StreamingQueryListener):
         self._topic = topic
         self._trigger_seconds = trigger_seconds
         self._lock = threading.Lock()
-        self._reported: dict[str, dict[str, Any]] = {}
+        self._reported: dict[str, ProgressRecord] = {}
         self._names: dict[str, str] = {}
         self._noted: dict[str, int] = {}
         self._ended = False
@@ -72,7 +80,7 @@ class Reporter(StreamingQueryListener):
         with self._lock:
             name = event.name or str(event.id)
             self._names[str(event.id)] = name
-            self._reported[name] = {"trigger_seconds": self._trigger_seconds}
+            self._reported[name] = ProgressRecord(FORMAT.schema, "running", self._trigger_seconds)
             self._publish(name)
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
@@ -91,9 +99,8 @@ class Reporter(StreamingQueryListener):
             if name is not None:
                 nothing = {"rows": 0, "rows_per_second": 0.0, "offsets_behind": 0}
                 told = self._reported[name]
-                self._reported[name] |= {
-                    k: v for k, v in nothing.items() if told.get(k) is not None
-                }
+                known = {k: v for k, v in nothing.items() if getattr(told, k) is not None}
+                self._reported[name] = changed(told, **known)
                 self._publish(name)
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
@@ -103,20 +110,22 @@ class Reporter(StreamingQueryListener):
         """Publish how all streams ended, and ignore later events of Spark."""
         with self._lock:
             for name, told in sorted(self._reported.items()):
-                told["why"] = why
+                told.why = why
                 self._publish(name, state)
             self._ended = True
 
-    def _batch(self, name: str, figures: dict[str, Any]) -> None:
-        before = self._reported.get(name, {}).get("quarantined")
-        if before is not None:
-            figures["quarantined"] = (figures["quarantined"] or 0) + before
-        self._reported[name] = {"trigger_seconds": self._trigger_seconds, **figures}
+    def _batch(self, name: str, figures: ProgressRecord) -> None:
+        before = self._reported.get(name)
+        if before is not None and before.quarantined is not None:
+            figures.quarantined = (figures.quarantined or 0) + before.quarantined
+        figures.trigger_seconds = self._trigger_seconds
+        self._reported[name] = figures
         self._publish(name)
 
     def _publish(self, name: str, state: State = "running") -> None:
         if not self._ended:
-            self._topic.send(name, encode_progress(state, self._reported[name] | self._noted))
+            record = changed(self._reported[name], state=state, **self._noted)
+            self._topic.send(name, FORMAT.encode(record))
 
 
 @contextmanager
@@ -162,13 +171,8 @@ def _drain(spark: SparkSession) -> None:
         _log.warning("the last progress of the streams may be lost: %s", one_line(error))
 
 
-def encode_progress(state: State, figures: Mapping[str, Any]) -> bytes:
-    """Encode a record with a stream's state and its known figures."""
-    return FORMAT.encode(ProgressRecord(FORMAT.schema, state, **figures))
-
-
-def batch_figures(progress: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the figures of a batch from Spark's progress (decoded JSON); None if unknown.
+def batch_figures(progress: Json) -> ProgressRecord:
+    """Return a running stream with the figures of a batch from Spark's progress; None if unknown.
 
     ``quarantined``: this batch's, from the observed metric of that name (``DataFrame.observe``).
     """
@@ -179,19 +183,21 @@ def batch_figures(progress: Mapping[str, Any]) -> dict[str, Any]:
     quarantined = [metrics["quarantined"] or 0 for metrics in observed if "quarantined" in metrics]
     seconds = progress["batchDuration"] / 1000
     rows = _rows(progress.get("numInputRows"), sources)
-    return {
-        "batch": progress["batchId"],
-        "batch_seconds": seconds,
-        "rows": rows,
-        "rows_per_second": rows / seconds if rows is not None and seconds else None,
-        "offsets_behind": _distance(sources, "endOffset", "latestOffset"),
-        "quarantined": sum(quarantined) if quarantined else None,
-        "state_rows": sum(one["numRowsTotal"] for one in operators) if operators else None,
-        "watermark_ms": _milliseconds((progress.get("eventTime") or {}).get("watermark")),
-    }
+    return ProgressRecord(
+        FORMAT.schema,
+        "running",
+        batch=progress["batchId"],
+        batch_seconds=seconds,
+        rows=rows,
+        rows_per_second=rows / seconds if rows is not None and seconds else None,
+        offsets_behind=_distance(sources, "endOffset", "latestOffset"),
+        quarantined=sum(quarantined) if quarantined else None,
+        state_rows=sum(one["numRowsTotal"] for one in operators) if operators else None,
+        watermark_ms=_milliseconds((progress.get("eventTime") or {}).get("watermark")),
+    )
 
 
-def _rows(read: int | None, sources: Sequence[Mapping[str, Any]]) -> int | None:
+def _rows(read: int | None, sources: Sequence[Json]) -> int | None:
     """Return the number of a batch's records, limited by its offsets.
 
     Spark counts records again each time that a job computes the batch. The offsets of the very
@@ -201,7 +207,7 @@ def _rows(read: int | None, sources: Sequence[Mapping[str, Any]]) -> int | None:
     return read if read is None or most is None else min(read, most)
 
 
-def _distance(sources: Sequence[Mapping[str, Any]], start: str, end: str) -> int | None:
+def _distance(sources: Sequence[Json], start: str, end: str) -> int | None:
     """Return the sum, over all partitions, of the offsets between two positions of the sources.
 
     None if a source does not have one of them, such as the start of its very first batch.
@@ -231,7 +237,7 @@ class ProgressTopic:
         self._spark = spark
         self._options = dict(source_options)
         self._topic = topic
-        self._producer: Any = None
+        self._producer: JavaObject | None = None
         self._failing = False
 
     def send(self, key: str, value: bytes) -> bool:
@@ -262,7 +268,7 @@ class ProgressTopic:
         except UNANSWERED as error:
             self._failed(one_line(error))
 
-    def _open(self) -> Any:
+    def _open(self) -> JavaObject | None:
         """Return the producer; None while there is no topic, which a producer would create."""
         if self._producer is None and not missing_topics(self._spark, [self._topic], self._options):
             jvm = self._jvm()
@@ -277,7 +283,7 @@ class ProgressTopic:
             )
         return self._producer
 
-    def _jvm(self) -> Any:
+    def _jvm(self) -> JVMView:
         jvm = self._spark._jvm
         assert jvm is not None
         return jvm

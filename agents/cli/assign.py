@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterator
-from typing import Any, BinaryIO
+from collections.abc import Iterator, Mapping
+from typing import BinaryIO
 
 import click
 import msgspec
@@ -57,7 +57,7 @@ def assign(repeats: int | None) -> None:
         raise SystemExit(1)
 
 
-def answer_line(line: bytes, repeats: int | None) -> dict[str, Any]:
+def answer_line(line: bytes, repeats: int | None) -> dict[str, object]:
     """Return the decision for one scenario, or its error; decide it ``repeats`` times if given."""
     name = None
     try:
@@ -83,11 +83,11 @@ def answer_line(line: bytes, repeats: int | None) -> dict[str, Any]:
     return _error(name, problem.code, problem.message)
 
 
-def _has_rounds(data: Any) -> bool:
+def _has_rounds(data: object) -> bool:
     return isinstance(data, dict) and data.get("assignor") in CONNECT_ASSIGNORS
 
 
-def _decide_scenario(data: Any) -> tuple[dict[str, Any], int]:
+def _decide_scenario(data: object) -> tuple[Mapping[str, object], int]:
     """Return a Kafka Streams scenario's decision as printed, and its duration in ns."""
     scenario = parse_scenario(data)
     start = time.perf_counter_ns()
@@ -96,7 +96,7 @@ def _decide_scenario(data: Any) -> tuple[dict[str, Any], int]:
     return decision.to_dict(), nanoseconds
 
 
-def _decide_rounds(data: Any) -> tuple[dict[str, Any], int]:
+def _decide_rounds(data: object) -> tuple[Mapping[str, object], int]:
     """Return the decisions of a Connect group's rounds as printed, and their duration in ns."""
     group = parse_rounds(data)
     start = time.perf_counter_ns()
@@ -105,11 +105,11 @@ def _decide_rounds(data: Any) -> tuple[dict[str, Any], int]:
     return decisions_json(group, decisions), nanoseconds
 
 
-def _error(name: str | None, code: str, message: str) -> dict[str, Any]:
+def _error(name: str | None, code: str, message: str) -> dict[str, object]:
     return {"name": name, "error": {"code": code, "message": message}}
 
 
-def _too_long() -> dict[str, Any]:
+def _too_long() -> dict[str, object]:
     return _error(None, "line_too_long", f"the line is longer than {LONGEST_LINE:,} bytes")
 
 

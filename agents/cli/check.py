@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
 import msgspec
@@ -22,7 +22,7 @@ from rich.table import Table
 
 from caughtup.agents.checkpoints.reading import CheckpointLooks
 from caughtup.agents.cli.commands import examples
-from caughtup.agents.cli.options import connection_options, format_option, loaded_from
+from caughtup.agents.cli.options import Connection, connection_options, format_option, loaded_from
 from caughtup.agents.clock import now_ms
 from caughtup.agents.configuration.s3_access import s3_variables
 from caughtup.agents.configuration.text import printed
@@ -63,7 +63,7 @@ class Finding(NamedTuple):
 )
 @connection_options
 @format_option
-def check(output: str, print_config: bool, **connection: Any) -> None:
+def check(output: str, print_config: bool, connection: Connection) -> None:
     """Check connection and permissions; list what is visible. Exits 1 if anything is missing."""
     if print_config and output == "json":
         raise click.UsageError("--print-config prints TOML, not JSON")

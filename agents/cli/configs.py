@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import click
 import msgspec
@@ -12,6 +11,7 @@ import msgspec
 from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.options import (
     NOTHING_MATCHED,
+    Connection,
     connection_options,
     format_option,
     matching_groups,
@@ -93,7 +93,7 @@ def _changelogs(
 @connection_options
 @format_option
 def configs(
-    groups: tuple[str, ...], toml: bool, wide: bool, output: str, **connection: Any
+    groups: tuple[str, ...], toml: bool, wide: bool, output: str, connection: Connection
 ) -> None:
     """Show the configs by which Streams applications are assigned their tasks: the value of each,
     or what it can still be, and how it is known: told (by the settings), read (from what the
@@ -122,7 +122,7 @@ def configs(
         click.echo(text)
 
 
-def _read_lines(connection: dict[str, Any]) -> list[Line]:
+def _read_lines(connection: Connection) -> list[Line]:
     """Return the lines that a service would answer, from a snapshot of the cluster."""
     state = read_snapshot(settings_of(connection), Progress())
     groups = sorted(state.applications)

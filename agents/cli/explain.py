@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import click
 import msgspec
@@ -14,6 +14,7 @@ from rich.table import Table
 from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.options import (
     NOTHING_MATCHED,
+    Connection,
     connection_options,
     format_option,
     settings_of,
@@ -47,7 +48,7 @@ from caughtup.models.state.cluster import ClusterState
 @click.argument("tasks", nargs=-1, metavar="[TASK]...")
 @connection_options
 @format_option
-def explain(group: str, tasks: tuple[str, ...], output: str, **connection: Any) -> None:
+def explain(group: str, tasks: tuple[str, ...], output: str, connection: Connection) -> None:
     """Explain a Streams application's last assignment: what its leader decided, why, what it
     costs, and what caughtup would do instead.
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -20,7 +22,19 @@ if TYPE_CHECKING:
 
 #: Exit status if no group matched.
 NOTHING_MATCHED = 3
-Command = TypeVar("Command", bound=Callable[..., Any])
+Command = TypeVar("Command", bound=Callable[..., object])
+
+
+@dataclass(frozen=True)
+class Connection:
+    """The options of ``connection_options`` and, where a command has them, ``service_options``."""
+
+    bootstrap_servers: str | None = None
+    config: Path | None = None
+    properties: tuple[str, ...] = ()
+    service: str | None = None
+    token_file: Path | None = None
+    service_ca: Path | None = None
 
 
 class Span(click.ParamType):
@@ -29,7 +43,7 @@ class Span(click.ParamType):
     name = "time"
 
     def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """Return the seconds, at most a day."""
         if isinstance(value, float):
@@ -61,8 +75,25 @@ config_option = click.option(
 )
 
 
-def connection_options(command: Command) -> Command:
-    """Add ``--bootstrap-servers``, ``--config`` and ``--kafka`` to a command."""
+def connection_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add ``--bootstrap-servers``, ``--config`` and ``--kafka`` to a command.
+
+    The command gets them, and those of ``service_options``, as one ``connection``.
+    """
+
+    @wraps(command)
+    def connecting(
+        bootstrap_servers: str | None,
+        config: Path | None,
+        properties: tuple[str, ...],
+        service: str | None = None,
+        token_file: Path | None = None,
+        service_ca: Path | None = None,
+        **others: object,
+    ) -> None:
+        cluster = (bootstrap_servers, config, properties)
+        command(connection=Connection(*cluster, service, token_file, service_ca), **others)
+
     for option in (
         click.option(
             "--kafka",
@@ -81,8 +112,8 @@ def connection_options(command: Command) -> Command:
             help="Where to find the cluster. [default: 127.0.0.1:9092]",
         ),
     ):
-        command = option(command)
-    return command
+        connecting = option(connecting)
+    return connecting
 
 
 def watch_options(seconds: float) -> Callable[[Command], Command]:
@@ -106,7 +137,7 @@ def watch_options(seconds: float) -> Callable[[Command], Command]:
 
 
 def settings_of(
-    connection: dict[str, Any], clients: Iterable[KafkaClient] = SERVICE, **more: Any
+    connection: Connection, clients: Iterable[KafkaClient] = SERVICE, **more: str | None
 ) -> Settings:
     """Return the settings from a command's options. Raises UserError if they are invalid.
 
@@ -117,18 +148,23 @@ def settings_of(
 
 
 def loaded_from(
-    connection: dict[str, Any], clients: Iterable[KafkaClient] = SERVICE, **more: Any
+    connection: Connection, clients: Iterable[KafkaClient] = SERVICE, **more: str | None
 ) -> Loaded:
     """Return the settings, and where each was given; otherwise as ``settings_of``."""
-    given: dict[str, Any] = {"bootstrap_servers": connection["bootstrap_servers"], **more}
     properties = {}
-    for entry in connection["properties"]:
+    for entry in connection.properties:
         name, equals, value = entry.partition("=")
         if not equals:
             # Not repeated: it may be a secret without its name.
             raise click.BadParameter("NAME=VALUE is expected", param_hint="--kafka")
         properties[name.strip()] = value
-    loaded = read_settings(connection["config"], clients=clients, kafka=properties, **given)
+    loaded = read_settings(
+        connection.config,
+        clients=clients,
+        kafka=properties,
+        bootstrap_servers=connection.bootstrap_servers,
+        **more,
+    )
     for name in filter(is_secret, properties):
         variable = f"CAUGHTUP_KAFKA_{name.upper().replace('.', '_')}"
         _warn(
@@ -142,15 +178,6 @@ def loaded_from(
 
 def _warn(message: str) -> None:
     click.echo(f"caughtup: warning: {message}", err=True)
-
-
-#: Options to connect to the cluster, which a service doesn't need.
-_OF_THE_CLUSTER = {
-    "bootstrap_servers": "--bootstrap-servers",
-    "config": "--config",
-    "properties": "--kafka",
-}
-_OF_THE_SERVICE = {"token_file": "--token-file", "service_ca": "--service-ca"}
 
 
 def service_options(command: Command) -> Command:
@@ -179,26 +206,29 @@ def service_options(command: Command) -> Command:
     return command
 
 
-def service_of(connection: dict[str, Any]) -> ServiceClient | None:
+def service_of(connection: Connection) -> ServiceClient | None:
     """Return a client of the service in the options, None without ``--service``.
 
-    Removes the options from ``connection``. Raises UsageError for contradictory options, UserError
-    for a bad address, token or certificate.
+    Raises UsageError for contradictory options, UserError for a bad address, token or certificate.
     """
-    url, token_file, ca = (connection.pop(name) for name in ("service", *_OF_THE_SERVICE))
-    if url is None:
-        given = dict(zip(_OF_THE_SERVICE.values(), (token_file, ca), strict=True))
-        for option in (option for option, value in given.items() if value is not None):
-            raise click.UsageError(f"{option} needs a service: name it with --service URL")
+    token_file, ca = connection.token_file, connection.service_ca
+    if connection.service is None:
+        for option, given in (("--token-file", token_file), ("--service-ca", ca)):
+            if given is not None:
+                raise click.UsageError(f"{option} needs a service: name it with --service URL")
         return None
-    for name, option in _OF_THE_CLUSTER.items():
-        if connection[name]:
+    for option, unused in (
+        ("--bootstrap-servers", connection.bootstrap_servers),
+        ("--config", connection.config),
+        ("--kafka", connection.properties),
+    ):
+        if unused:
             raise click.UsageError(
                 f"--service asks a service instead of the cluster: leave {option} out"
             )
     from caughtup.agents.cli.service_client import ServiceClient
 
-    return ServiceClient(url, token_file, ca)
+    return ServiceClient(connection.service, token_file, ca)
 
 
 def matching_groups(groups: Iterable[str], wanted: Sequence[str]) -> list[str]:

@@ -6,12 +6,12 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from caughtup.agents.cli.commands import examples, missing_extra
-from caughtup.agents.cli.options import connection_options, settings_of
+from caughtup.agents.cli.options import Connection, connection_options, settings_of
 from caughtup.agents.cli.pipeline_tables import keep_option
 from caughtup.agents.cli.run import set_up_logging
 from caughtup.agents.configuration.s3_access import s3_variables
@@ -87,7 +87,7 @@ def stop_on_signals() -> threading.Event:
 @connection_options
 @click.option("--output", required=True, metavar="URI", help="The table's directory.")
 @click.option("--master", help="The Spark master. [default: local[*], or spark-submit's]")
-def generations(output: str, master: str | None, **connection: Any) -> None:
+def generations(output: str, master: str | None, connection: Connection) -> None:
     """Add the generations that Kafka still has to a Parquet table, and exit.
 
     Each row has the members, what they reported and were assigned, and the scenario from which the
@@ -168,7 +168,7 @@ def history(
     keep: int | None,
     upkeep: bool,
     once: bool,
-    **connection: Any,
+    connection: Connection,
 ) -> None:
     """Write what happens on the cluster to tables in Delta Lake, until it is stopped.
 
@@ -237,7 +237,7 @@ def _history(
 )
 @click.option("--once", is_flag=True, help="Process what is there, and exit.")
 def rates(
-    checkpoint: str, master: str | None, trigger_seconds: float, once: bool, **connection: Any
+    checkpoint: str, master: str | None, trigger_seconds: float, once: bool, connection: Connection
 ) -> None:
     """Measure how fast copies restore and changelogs grow, until it is stopped.
 

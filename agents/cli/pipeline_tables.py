@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -36,7 +36,9 @@ class Days(click.ParamType):
 
     name = "days"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
         """Return the days, at least 1."""
         if isinstance(value, int):
             return value
@@ -160,7 +162,7 @@ def _keep_up(output: str, environment: Mapping[str, str], options: UpkeepOptions
     return keep_up(root, names, options, Progress().task)
 
 
-def _line(table: TableUpkeep) -> dict[str, Any]:
+def _line(table: TableUpkeep) -> dict[str, object]:
     return {**asdict(table), "days": len(table.days)}
 
 

@@ -10,7 +10,6 @@ import sys
 from errno import EADDRNOTAVAIL
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import click
 from aiokafka.errors import KafkaError
@@ -19,7 +18,7 @@ from confluent_kafka.admin import AdminClient
 
 from caughtup.agents.app import Wired, create_app
 from caughtup.agents.cli.commands import examples
-from caughtup.agents.cli.options import connection_options, settings_of
+from caughtup.agents.cli.options import Connection, connection_options, settings_of
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.first_contact import connect, unreachable
 from caughtup.agents.process.fault_log import FaultLog
@@ -61,7 +60,7 @@ def run(
     web_port: str | None,
     log_level: str | None,
     compat_metrics: str | None,
-    **connection: Any,
+    connection: Connection,
 ) -> None:
     """Run the service beside a cluster: lag, recommendations, /metrics and the page."""
     settings = settings_of(
@@ -166,7 +165,7 @@ def require_free_port(settings: Settings) -> None:
         ) from None
 
 
-def _can_listen(family: int, address: Any) -> bool:
+def _can_listen(family: int, address: tuple[str | int | bytes, ...]) -> bool:
     """Return whether an address is this machine's. Raises OSError when its port is taken."""
     try:
         probe = socket.socket(family)

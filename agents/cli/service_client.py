@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 import click
 import msgspec
@@ -138,7 +138,8 @@ class ServiceClient:
 
     def reassignments(self) -> list[Line]:
         """Return the lines of reassignments, and of orphaned throttles."""
-        return self._of_kinds("/api/reassignments", _REASSIGNMENT_KINDS, Line)
+        lines = self._of_kinds("/api/reassignments", _REASSIGNMENT_KINDS)
+        return [self._typed(line, Line) for line in lines]
 
     def transactions(self) -> list[OpenTransaction]:
         """Return the open transactions that hold something back."""
@@ -146,7 +147,8 @@ class ServiceClient:
 
     def connect(self) -> list[ConnectLine]:
         """Return the lines of all Connect groups."""
-        return self._of_kinds("/api/connect", _CONNECT_KINDS, ConnectLine)
+        lines = self._of_kinds("/api/connect", _CONNECT_KINDS)
+        return [self._typed(line, ConnectLine) for line in lines]
 
     def configs(self) -> list[ConfigsLine]:
         """Return the lines of all applications' configs."""
@@ -169,11 +171,11 @@ class ServiceClient:
         found: Safety = self._typed(self._decoded(b"".join(self._pieces(path))), Safety)
         return found
 
-    def _of_kinds(self, path: str, kinds: Collection[str], kind: Any) -> list[Any]:
-        """Return the lines of known kinds, as their type."""
-        return [self._typed(line, kind) for line in self._lines(path) if _is_of(line, kinds)]
+    def _of_kinds(self, path: str, kinds: Collection[str]) -> Iterator[Mapping[str, object]]:
+        """Yield the lines of known kinds, or without one."""
+        return (line for line in self._lines(path) if _is_of(line, kinds))
 
-    def _lines(self, path: str) -> Iterator[dict[str, Any]]:
+    def _lines(self, path: str) -> Iterator[dict[str, object]]:
         rest = b""
         for piece in self._pieces(path):
             *lines, rest = (rest + piece).split(b"\n")
@@ -184,16 +186,16 @@ class ServiceClient:
         if rest:
             raise self._unreachable(IncompleteRead(rest))
 
-    def _typed(self, line: dict[str, Any], kind: Any) -> Any:
+    def _typed(self, line: Mapping[str, object], kind: Any) -> Any:
         """Return a line as its type; unknown fields are ignored."""
         try:
             return msgspec.convert(line, kind)
         except msgspec.ValidationError:
             raise self._no_service() from None
 
-    def _decoded(self, text: bytes) -> dict[str, Any]:
+    def _decoded(self, text: bytes) -> dict[str, object]:
         try:
-            return msgspec.json.decode(text, type=dict[str, Any])
+            return msgspec.json.decode(text, type=dict[str, object])
         except msgspec.DecodeError:
             raise self._no_service() from None
 
@@ -258,12 +260,12 @@ class ServiceClient:
         return UserError(unreachable(self.url, error, self._tls is not None))
 
 
-def _is_of(line: Mapping[str, Any], kinds: Collection[str]) -> bool:
+def _is_of(line: Mapping[str, object], kinds: Collection[str]) -> bool:
     """Return whether a line has a known kind, or none."""
     return "kind" not in line or line["kind"] in kinds
 
 
-def _parts(url: str) -> Any:
+def _parts(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         _ = parts.port  # raises ValueError for a bad port

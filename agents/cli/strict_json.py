@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from caughtup.models.errors import CaughtupError
 
@@ -15,11 +15,11 @@ _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 class Decoded(NamedTuple):
     """A decoded line. With a fault, only the scenario's name in the value is used."""
 
-    value: Any
+    value: object
     fault: CaughtupError | None
 
 
-class _Object(list[tuple[str, Any]]):
+class _Object(list[tuple[str, object]]):
     """The pairs of a JSON object as they were written."""
 
 
@@ -37,7 +37,7 @@ def decode(line: bytes) -> Decoded:
     """
     suspicions: list[str] = []
 
-    def to_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def to_dict(pairs: list[tuple[str, object]]) -> dict[str, object]:
         made = dict(pairs)
         if len(made) < len(pairs):
             suspicions.append("a key that occurs twice")
@@ -91,7 +91,7 @@ def _integer(digits: str) -> int | _Odd:
         return _Odd(f"a number of {len(digits):,} digits is too long")
 
 
-def _search(value: Any, place: str) -> CaughtupError | None:
+def _search(value: object, place: str) -> CaughtupError | None:
     """Return the first fault in a value, in the order of the line."""
     if isinstance(value, _Object):
         return _search_object(value, place)

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from shutil import get_terminal_size
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import click
 from rich.cells import cell_len
 
 from caughtup.agents.columns import Column
+from caughtup.agents.errors import UserError
 
 GAP = "  "
 #: Stands for an empty cell, so that all rows have the same number of words.
@@ -22,6 +24,12 @@ NOTHING = "-"
 _ELLIPSIS = "…"
 #: The least widths of shortened names: before columns are left out, and after.
 _SHORTEST, _SHORTEST_OF_ALL = 16, 8
+
+
+#: Clears a terminal, also what has scrolled off it.
+_CLEAR = "\x1b[H\x1b[2J\x1b[3J"
+
+Looked = TypeVar("Looked")
 
 
 class Output(NamedTuple):
@@ -135,3 +143,34 @@ def _start(text: str, width: int) -> str:
         if taken > width:
             return text[:at]
     return text
+
+
+def watch(
+    look: Callable[[], Looked],
+    looked: Looked,
+    shown: Callable[[Looked], Iterable[str]],
+    seconds: float,
+    *,
+    json: bool,
+) -> None:
+    """Print the lines of a look, and look again every ``seconds``, until Ctrl-C.
+
+    A terminal shows tables in place. A look that fails is reported, and the next one may succeed.
+    """
+    in_place = sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not json
+    try:
+        while True:
+            text = list(shown(looked))
+            if in_place:
+                room = max(1, get_terminal_size().lines - 1)
+                click.echo(_CLEAR + "\n".join(text[:room]))
+            elif text:
+                click.echo("\n".join(text) + ("" if json else "\n"))
+            sys.stdout.flush()
+            time.sleep(seconds)
+            try:
+                looked = look()
+            except UserError as error:
+                error.show()
+    except KeyboardInterrupt:
+        return

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
-from shutil import get_terminal_size
-from typing import Any
 
 import click
 import msgspec
@@ -15,6 +11,7 @@ import msgspec
 from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.options import (
     NOTHING_MATCHED,
+    Connection,
     connection_options,
     format_option,
     service_of,
@@ -23,14 +20,13 @@ from caughtup.agents.cli.options import (
     watch_options,
 )
 from caughtup.agents.cli.text_tables import Output, lines, printable
+from caughtup.agents.cli.text_tables import watch as repeat
 from caughtup.agents.clock import now_ms
 from caughtup.agents.columns import TRANSACTION_COLUMNS, cells
-from caughtup.agents.errors import UserError
 from caughtup.agents.looks import ClusterLooks
 from caughtup.agents.progress import Progress
 from caughtup.models.records.transactions import OpenTransaction
 
-_CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 _NOTHING = "no open transaction holds anything back"
 
 Look = Callable[[], list[OpenTransaction]]
@@ -51,7 +47,12 @@ Look = Callable[[], list[OpenTransaction]]
 @connection_options
 @format_option
 def transactions(
-    wide: bool, watch: bool, every: float, as_json: bool, output: str, **connection: Any
+    wide: bool,
+    watch: bool,
+    every: float,
+    as_json: bool,
+    output: str,
+    connection: Connection,
 ) -> None:
     """Show the open transactions that hold back the last stable offset of a partition: whose they
     are, since when they are open, when they time out, what is behind them, and how to end them.
@@ -69,7 +70,13 @@ def transactions(
     json = as_json or output == "json"
     found = look()
     if watch:
-        _watch(look, found, every, json=json, wide=wide)
+        repeat(
+            look,
+            found,
+            lambda some: list(output_lines(some, json=json, wide=wide)) or _nothing(json),
+            every,
+            json=json,
+        )
         return
     for line in output_lines(found, json=json, wide=wide):
         click.echo(line)
@@ -78,7 +85,11 @@ def transactions(
         sys.exit(NOTHING_MATCHED)
 
 
-def _cluster_reader(connection: dict[str, Any]) -> Look:
+def _nothing(json: bool) -> list[str]:
+    return [] if json else [_NOTHING]
+
+
+def _cluster_reader(connection: Connection) -> Look:
     looks = ClusterLooks(settings_of(connection))
 
     def look() -> list[OpenTransaction]:
@@ -106,28 +117,3 @@ def output_lines(
     yield ""
     for transaction in found:
         yield printable(f"{transaction.name}: {transaction.advice}")
-
-
-def _watch(
-    look: Look, found: list[OpenTransaction], seconds: float, *, json: bool, wide: bool
-) -> None:
-    """Print the transactions repeatedly, on a terminal in place, until Ctrl-C."""
-    terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not json
-    try:
-        while True:
-            text = list(output_lines(found, json=json, wide=wide))
-            if not text and not json:
-                text = [_NOTHING]
-            if terminal:
-                room = max(1, get_terminal_size().lines - 1)
-                click.echo(_CLEAR + "\n".join(text[:room]))
-            elif text:
-                click.echo("\n".join(text) + ("" if json else "\n"))
-            sys.stdout.flush()
-            time.sleep(seconds)
-            try:
-                found = look()
-            except UserError as error:  # the next attempt may succeed
-                error.show()
-    except KeyboardInterrupt:
-        return

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from caughtup.agents.kafka.property_problems import OTHER_PROPERTIES
 from caughtup.models.security.kafka_names import SECRETS, is_secret
@@ -50,7 +49,7 @@ def names_file(name: str) -> bool:
     return name.endswith((_FILE, ".file")) and is_secret(name[: -len(_FILE)])
 
 
-def flattened(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def flattened(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
     """Yield a table's properties: in TOML, unquoted names with dots make nested tables."""
     for key, value in table.items():
         name = f"{prefix}{key}"
@@ -60,14 +59,14 @@ def flattened(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str,
             yield f"{name[: -len(_FILE)]}{_FILE}" if names_file(name) else name, value
 
 
-def contradictions(place: Mapping[str, Any]) -> Iterator[str]:
+def contradictions(place: Mapping[str, object]) -> Iterator[str]:
     """Yield a line for each secret that one place gives both as a value and as a file."""
     for name in sorted(SECRETS & place.keys()):
         if f"{name}{_FILE}" in place:
             yield f"setting kafka.{name}: {name}{_FILE} is set as well; leave one of them out"
 
 
-def merge(merged: dict[str, Any], place: Mapping[str, Any]) -> None:
+def merge(merged: dict[str, object], place: Mapping[str, object]) -> None:
     """Add a place's properties; a secret replaces its file of an earlier place, and vice versa."""
     for name in place:
         secret = name.removesuffix(_FILE)
@@ -77,7 +76,7 @@ def merge(merged: dict[str, Any], place: Mapping[str, Any]) -> None:
     merged.update(place)
 
 
-def secret_files(merged: Mapping[str, Any]) -> dict[str, Path]:
+def secret_files(merged: Mapping[str, object]) -> dict[str, Path]:
     """Return the files to read secrets from, by the secret's property."""
     return {
         name.removesuffix(_FILE): Path(str(path))
@@ -102,7 +101,7 @@ def read_secret(path: Path) -> str:
     return text.strip("\r\n")
 
 
-def unreadable_secrets(files: Mapping[str, Path], into: dict[str, Any]) -> Iterable[str]:
+def unreadable_secrets(files: Mapping[str, Path], into: dict[str, object]) -> Iterable[str]:
     """Read secrets into the properties; yield a line for each file that cannot be used."""
     for name, path in files.items():
         try:

@@ -13,7 +13,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
@@ -53,11 +53,11 @@ class Loaded(NamedTuple):
 class _Merged:
     """The values of all places so far, where each came from, and what is wrong with them."""
 
-    values: dict[str, Any] = field(default_factory=dict)
+    values: dict[str, object] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
 
-    def add(self, place: Mapping[str, Any], origin: str) -> None:
+    def add(self, place: Mapping[str, object], origin: str) -> None:
         """Add a place's values. A wrong type in place of a table is left to validation."""
         for name, value in place.items():
             if name in _TABLES and isinstance(value, Mapping):
@@ -66,7 +66,7 @@ class _Merged:
                 self.values[name] = value
                 self.origins[name] = origin
 
-    def _add_table(self, table: str, added: Mapping[str, Any], origin: str) -> None:
+    def _add_table(self, table: str, added: Mapping[str, object], origin: str) -> None:
         merged = self.values.setdefault(table, {})
         if not isinstance(merged, dict):
             return
@@ -89,13 +89,13 @@ class _Merged:
                     known[_CHANGELOGS] = application[_CHANGELOGS]
 
 
-def load_settings(config: Path | None = None, **overrides: Any) -> Settings:
+def load_settings(config: Path | None = None, **overrides: object) -> Settings:
     """Read the settings. Raises UserError; see ``read_settings``."""
-    return read_settings(config, **overrides).settings
+    return read_settings(config, clients=(), **overrides).settings
 
 
 def read_settings(
-    config: Path | None = None, *, clients: Iterable[KafkaClient] = (), **overrides: Any
+    config: Path | None = None, *, clients: Iterable[KafkaClient] = (), **overrides: object
 ) -> Loaded:
     """Read the settings, and where each was given.
 
@@ -121,7 +121,7 @@ def read_settings(
         plain = {name: value for name, value in kafka.items() if isinstance(value, str | int)}
         merged.wrong += property_problems(plain, clients, files.keys() - kafka.keys())
     try:
-        settings = Settings(**merged.values).reading(files)
+        settings = Settings.model_validate(merged.values).reading(files)
     except ValidationError as error:
         merged.wrong += problems(error, merged.origins)
     if merged.wrong:
@@ -152,7 +152,7 @@ def _add_variables(merged: _Merged) -> None:
         merged.add({"kafka": {name: value}}, variable)
 
 
-def _object(name: str, text: str, wrong: list[str]) -> Mapping[str, Any]:
+def _object(name: str, text: str, wrong: list[str]) -> Mapping[str, object]:
     try:
         value = json.loads(text or "{}")
     except (ValueError, RecursionError):
@@ -180,7 +180,7 @@ def _path_of(config: Path | None) -> Path | None:
     return here if here.exists() else None
 
 
-def _parsed(path: Path) -> dict[str, Any]:
+def _parsed(path: Path) -> dict[str, object]:
     try:
         return tomllib.loads(path.read_text())
     except OSError as error:

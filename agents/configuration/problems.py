@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from caughtup.agents.application_settings import ApplicationConfig
 from caughtup.agents.settings import Settings
@@ -64,7 +64,7 @@ def _problem(
     name: str,
     place: tuple[int | str, ...],
     kind: str,
-    found: Any,
+    found: ErrorDetails,
     origins: Mapping[str, str],
 ) -> str:
     if kind == "extra_forbidden":

@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import islice
-from typing import Any
 
 from confluent_kafka import KafkaException
 from mode import Service
@@ -134,11 +133,13 @@ class ConnectReader(Service):
             await in_thread(topics.close)
             thread.shutdown(wait=False)
 
-    async def _look(self, topics: ConnectTopics, in_thread: Callable[..., Awaitable[Any]]) -> None:
+    async def _look(
+        self, topics: ConnectTopics, in_thread: Callable[..., Awaitable[dict[str, str]]]
+    ) -> None:
         if self._clock() < self._look_at:
             return
         try:
-            failed: dict[str, str] = await in_thread(topics.look, self._state)
+            failed = await in_thread(topics.look, self._state)
         except KafkaException as error:
             failed = {"topics": str(error.args[0])}
         connect = self._state.connect

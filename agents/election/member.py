@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from aiokafka.errors import (
     InvalidSessionTimeoutError,
@@ -39,7 +38,7 @@ class ClassicGroupMember:
     again. ``describe`` and ``remove`` may be called while another call waits.
     """
 
-    def __init__(self, config: Mapping[str, Any], join_settings: JoinGroupSettings) -> None:
+    def __init__(self, config: Mapping[str, object], join_settings: JoinGroupSettings) -> None:
         self._config = config
         self._cluster = ClusterProtocol(config, _ANSWER_SECONDS)
         self._join_settings = join_settings

@@ -9,7 +9,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 from contextlib import suppress
 from threading import Lock
-from typing import Any, TypeVar
+from typing import TypeVar
 from weakref import WeakSet
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
@@ -49,20 +49,20 @@ class _Producer(Producer):
 _Client = TypeVar("_Client", _Consumer, _Producer, AdminClient)
 
 _lock = Lock()
-_clients: WeakSet[Any] = WeakSet()
+_clients: WeakSet[_Consumer | _Producer | AdminClient] = WeakSet()
 
 
-def consumer(settings: Settings, **extra: Any) -> Consumer:
+def consumer(settings: Settings, **extra: object) -> Consumer:
     """Make a consumer."""
     return _kept(_Consumer(rdkafka_config(settings, **extra)))
 
 
-def producer(settings: Settings, **extra: Any) -> Producer:
+def producer(settings: Settings, **extra: object) -> Producer:
     """Make a producer."""
     return _kept(_Producer(rdkafka_config(settings, **extra)))
 
 
-def admin_client(settings: Settings, **extra: Any) -> AdminClient:
+def admin_client(settings: Settings, **extra: object) -> AdminClient:
     """Make an admin client."""
     return _kept(AdminClient(rdkafka_config(settings, **extra)))
 

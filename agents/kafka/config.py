@@ -17,7 +17,7 @@ from caughtup.agents.kafka.tokens.source import AiokafkaTokenProvider, token_cal
 from caughtup.agents.settings import Settings
 from caughtup.models.errors import CaughtupError
 from caughtup.models.security.kafka import KafkaClient, check_properties
-from caughtup.models.security.kafka_names import TOKEN_PROVIDER
+from caughtup.models.security.kafka_names import TOKEN_PROVIDER, KafkaProperties
 from caughtup.models.security.logins import (
     TICKET_MECHANISM,
     TOKEN_MECHANISM,
@@ -30,9 +30,9 @@ from caughtup.models.security.logins import (
 )
 
 
-def rdkafka_config(settings: Settings, **extra: Any) -> dict[str, Any]:
+def rdkafka_config(settings: Settings, **extra: object) -> dict[str, Any]:
     """Return the properties for confluent-kafka: the operator's, overridden by ``extra``."""
-    kafka = dict(settings.kafka)
+    kafka: dict[str, object] = dict(settings.kafka)
     if kafka.pop(TOKEN_PROVIDER, None) is not None:
         kafka |= _token_callback_property(settings.kafka)
     return {
@@ -52,7 +52,7 @@ def rdkafka_config(settings: Settings, **extra: Any) -> dict[str, Any]:
     }
 
 
-def _token_callback_property(kafka: Mapping[str, Any]) -> dict[str, Any]:
+def _token_callback_property(kafka: KafkaProperties) -> dict[str, object]:
     """Return the callback property for tokens; empty for other logins.
 
     librdkafka itself can ask an endpoint for tokens, but not an operator's function.
@@ -64,14 +64,14 @@ def _token_callback_property(kafka: Mapping[str, Any]) -> dict[str, Any]:
     )
 
 
-class AiokafkaConfig(Mapping[str, Any]):
+class AiokafkaConfig(Mapping[str, object]):
     """The keyword arguments for aiokafka's clients, always with the current password."""
 
-    def __init__(self, fixed: Mapping[str, Any], kafka: Mapping[str, Any]) -> None:
+    def __init__(self, fixed: Mapping[str, object], kafka: KafkaProperties) -> None:
         self._fixed = fixed
         self._kafka = kafka
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> object:
         if name == "sasl_plain_password" and name in self._fixed:
             return str(self._kafka["sasl.password"])
         return self._fixed[name]
@@ -88,7 +88,7 @@ def aiokafka_config(settings: Settings) -> AiokafkaConfig:
     with _naming_setting():
         check_properties(settings.kafka, (KafkaClient.AIOKAFKA,))
         protocol, login = protocol_of(settings.kafka), login_of(settings.kafka)
-    config: dict[str, Any] = {
+    config: dict[str, object] = {
         "bootstrap_servers": settings.bootstrap_servers,
         "client_id": settings.application_id,
         "security_protocol": protocol,
@@ -100,7 +100,7 @@ def aiokafka_config(settings: Settings) -> AiokafkaConfig:
     return AiokafkaConfig(config, settings.kafka)
 
 
-def _logging_in(login: Login, kafka: Mapping[str, Any]) -> dict[str, Any]:
+def _logging_in(login: Login, kafka: KafkaProperties) -> dict[str, object]:
     match login:
         case Password():
             return {

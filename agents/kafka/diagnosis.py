@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from caughtup.agents.kafka.protocol.connection import bootstrap_addresses
 from caughtup.agents.kafka.protocol.listeners import (
@@ -25,6 +25,7 @@ from caughtup.agents.kafka.protocol.listeners import (
 )
 from caughtup.agents.kafka.tls import ssl_context, without_unopenable_keystore
 from caughtup.agents.settings import Settings
+from caughtup.models.security.kafka_names import KafkaProperties
 from caughtup.models.security.logins import protocol_of
 
 #: How long to wait for a broker that refuses connections (it may restart), or that does not answer
@@ -70,7 +71,7 @@ def diagnose(settings: Settings) -> Trouble | None:
 
 
 def troubles_at(
-    addresses: Sequence[tuple[str, int]], kafka: Mapping[str, Any]
+    addresses: Sequence[tuple[str, int]], kafka: KafkaProperties
 ) -> list[Trouble | None]:
     """Return what is wrong at each address, in the given order; the addresses are tried at once."""
     with ThreadPoolExecutor(_MOST_AT_ONCE) as threads:
@@ -79,7 +80,7 @@ def troubles_at(
         )
 
 
-def trouble_at(host: str, port: int, kafka: Mapping[str, Any]) -> Trouble | None:
+def trouble_at(host: str, port: int, kafka: KafkaProperties) -> Trouble | None:
     """Return what keeps a client from using an address; None if nothing is found."""
     at = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     protocol = protocol_of(kafka)
@@ -119,7 +120,7 @@ def _unresolved(error: socket.gaierror) -> str:
 
 
 def _without_tls(
-    plain: socket.socket, at: str, host: str, port: int, kafka: Mapping[str, Any]
+    plain: socket.socket, at: str, host: str, port: int, kafka: KafkaProperties
 ) -> Trouble | None:
     protocol = protocol_of(kafka)
     try:
@@ -137,7 +138,7 @@ def _without_tls(
 
 
 def _with_tls(
-    plain: socket.socket, at: str, host: str, port: int, kafka: Mapping[str, Any]
+    plain: socket.socket, at: str, host: str, port: int, kafka: KafkaProperties
 ) -> Trouble | None:
     agreed = False
     try:
@@ -186,7 +187,7 @@ def _no_kafka(at: str, error: Exception) -> Trouble:
     )
 
 
-def _refused_certificate(error: ssl.SSLCertVerificationError, kafka: Mapping[str, Any]) -> str:
+def _refused_certificate(error: ssl.SSLCertVerificationError, kafka: KafkaProperties) -> str:
     if error.verify_code in _CERTIFICATE:
         return _CERTIFICATE[error.verify_code]
     if error.verify_code in _UNKNOWN_AUTHORITY:
@@ -199,7 +200,7 @@ def _refused_certificate(error: ssl.SSLCertVerificationError, kafka: Mapping[str
     return f"cannot be verified (code {error.verify_code} of OpenSSL): check ssl.* under [kafka]"
 
 
-def _refused_by_broker(at: str, error: ssl.SSLError, kafka: Mapping[str, Any]) -> str | None:
+def _refused_by_broker(at: str, error: ssl.SSLError, kafka: KafkaProperties) -> str | None:
     """Explain the alert with which a broker ended the handshake; None if it is unknown."""
     reason = error.reason or ""
     if "PROTOCOL_VERSION" in reason or "UNSUPPORTED_PROTOCOL" in reason:
@@ -216,11 +217,11 @@ def _refused_by_broker(at: str, error: ssl.SSLError, kafka: Mapping[str, Any]) -
     return None
 
 
-def _has_certificate(kafka: Mapping[str, Any]) -> bool:
+def _has_certificate(kafka: KafkaProperties) -> bool:
     return any(name.startswith(("ssl.certificate.", "ssl.keystore.")) for name in kafka)
 
 
-def _asked(connection: socket.socket, at: str, kafka: Mapping[str, Any]) -> Trouble | None:
+def _asked(connection: socket.socket, at: str, kafka: KafkaProperties) -> Trouble | None:
     """Check that Kafka answers and that the login's mechanism suits; None if nothing is wrong."""
     protocol = protocol_of(kafka)
     login = protocol.startswith("SASL")

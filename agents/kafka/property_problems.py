@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
@@ -17,7 +16,7 @@ from caughtup.agents.kafka.tls import ssl_context, without_unopenable_keystore
 from caughtup.agents.kafka.tokens.token import TokenError, load_provider
 from caughtup.models.errors import CaughtupError
 from caughtup.models.security.kafka import KafkaClient, problems
-from caughtup.models.security.kafka_names import TOKEN_PROVIDER, is_security, names
+from caughtup.models.security.kafka_names import TOKEN_PROVIDER, KafkaProperties, is_security, names
 from caughtup.models.security.logins import TICKET_MECHANISM, TOKEN_MECHANISM, protocol_of
 from caughtup.pipelines.extras import install_command
 
@@ -75,7 +74,7 @@ _RANGE = re.compile(r"is outside allowed range (-?\d+)\.\.(-?\d+)")
 
 
 def property_problems(
-    kafka: Mapping[str, Any], clients: Iterable[KafkaClient], unread: Collection[str] = ()
+    kafka: KafkaProperties, clients: Iterable[KafkaClient], unread: Collection[str] = ()
 ) -> Iterator[str]:
     """Yield a line for each property that one of the clients cannot use.
 
@@ -104,14 +103,14 @@ def property_problems(
             yield error.message
 
 
-def _speaks_tls(kafka: Mapping[str, Any]) -> bool:
+def _speaks_tls(kafka: KafkaProperties) -> bool:
     try:
         return protocol_of(kafka).endswith("SSL")
     except CaughtupError:  # reported by problems()
         return False
 
 
-def _missing_packages(kafka: Mapping[str, Any], clients: Collection[KafkaClient]) -> Iterator[str]:
+def _missing_packages(kafka: KafkaProperties, clients: Collection[KafkaClient]) -> Iterator[str]:
     """Yield a line for each package or setting that a login needs and that is missing here."""
     if not protocol_of(kafka).startswith("SASL"):
         return
@@ -149,7 +148,7 @@ def has_gssapi() -> bool:
     return True
 
 
-def _bad_paths(kafka: Mapping[str, Any]) -> Iterator[str]:
+def _bad_paths(kafka: KafkaProperties) -> Iterator[str]:
     if not _speaks_tls(kafka):
         return
     for name, may_be_directory in _PATHS.items():
@@ -164,7 +163,7 @@ def _bad_paths(kafka: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name}: {path}: {getattr(error, 'strerror', None) or 'it is no path'}"
 
 
-def _not_taken(kafka: Mapping[str, Any]) -> Iterator[str]:
+def _not_taken(kafka: KafkaProperties) -> Iterator[str]:
     """Yield a line for each property outside security that librdkafka refuses, tried one by one."""
     for name, value in kafka.items():
         if is_security(name) or name in _ELSEWHERE:

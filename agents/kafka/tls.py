@@ -7,34 +7,34 @@ from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from caughtup.agents.errors import UserError
 from caughtup.models.security.kafka import verifies, verifies_names
+from caughtup.models.security.kafka_names import KafkaProperties
 from caughtup.pipelines.extras import install_command
 
 KEYSTORE_LOCATION, _KEYSTORE_PASSWORD = "ssl.keystore.location", "ssl.keystore.password"
 _MOST_BYTES = 1 << 20
 
 
-def ssl_context(kafka: Mapping[str, Any]) -> ssl.SSLContext:
+def ssl_context(kafka: KafkaProperties) -> ssl.SSLContext:
     """Return a context with the trusted authorities, our certificate and how to verify a broker's.
 
     Raises UserError, naming the property whose file or value is wrong.
     """
-    location, pem = kafka.get("ssl.ca.location"), kafka.get("ssl.ca.pem")
+    location, pem = _text(kafka, "ssl.ca.location"), _text(kafka, "ssl.ca.pem")
     of_file = f"{location}: it holds no certificate in PEM"
     with _refused("ssl.ca.pem" if location is None else "ssl.ca.location", of_file):
         file, folder = _authorities(location)
         context = ssl.create_default_context(cafile=file, capath=folder, cadata=pem)
-    if ciphers := kafka.get("ssl.cipher.suites"):
+    if ciphers := _text(kafka, "ssl.cipher.suites"):
         with _refused("ssl.cipher.suites", "none of them is known to OpenSSL here"):
             context.set_ciphers(ciphers)
-    if revoked := kafka.get("ssl.crl.location"):
+    if revoked := _text(kafka, "ssl.crl.location"):
         with _refused("ssl.crl.location", f"{revoked}: it holds no list of revocations in PEM"):
             context.load_verify_locations(cafile=revoked)
             context.verify_flags |= ssl.VerifyFlags.VERIFY_CRL_CHECK_LEAF
@@ -50,7 +50,7 @@ def ssl_context(kafka: Mapping[str, Any]) -> ssl.SSLContext:
                 "certificate and key don't fit together, aren't PEM, or ssl.key.password doesn't "
                 "open the key",
             ):
-                context.load_cert_chain(certificate, key, kafka.get("ssl.key.password", ""))
+                context.load_cert_chain(certificate, key, _text(kafka, "ssl.key.password") or "")
     if not verifies_names(kafka):
         context.check_hostname = False
     if not verifies(kafka):
@@ -73,6 +73,11 @@ def _refused(name: str, otherwise: str) -> Iterator[None]:
         raise UserError(f"setting kafka.{name}: {error.strerror or otherwise}") from None
 
 
+def _text(kafka: KafkaProperties, name: str) -> str | None:
+    value = kafka.get(name)
+    return None if value is None else str(value)
+
+
 def _authorities(location: str | None) -> tuple[str | None, str | None]:
     """Return the file or the folder of the trusted authorities; None, None for the system's."""
     if location is None or location == "probe":  # librdkafka's value for "find the system's"
@@ -81,15 +86,15 @@ def _authorities(location: str | None) -> tuple[str | None, str | None]:
 
 
 @contextmanager
-def _pem_file(kafka: Mapping[str, Any], name: str) -> Iterator[str | None]:
+def _pem_file(kafka: KafkaProperties, name: str) -> Iterator[str | None]:
     """Yield the path of a PEM file that exists inside the context; None if there is none.
 
     PEM that is given by value is put into a file in memory: the ssl module reads only files, and
     the key must not get onto a disk.
     """
-    text = kafka.get(f"{name}.pem")
+    text = _text(kafka, f"{name}.pem")
     if text is None:
-        yield kafka.get(f"{name}.location")
+        yield _text(kafka, f"{name}.location")
         return
     descriptor = os.memfd_create("caughtup")
     try:
@@ -104,14 +109,14 @@ def can_open_keystores() -> bool:
     return find_spec("cryptography") is not None
 
 
-def without_unopenable_keystore(kafka: Mapping[str, Any]) -> Mapping[str, Any]:
+def without_unopenable_keystore(kafka: KafkaProperties) -> KafkaProperties:
     """Return the properties, without the keystore if only librdkafka can open it here."""
     if KEYSTORE_LOCATION not in kafka or can_open_keystores():
         return kafka
     return {name: value for name, value in kafka.items() if name != KEYSTORE_LOCATION}
 
 
-def keystore_as_pem(kafka: Mapping[str, Any]) -> str | None:
+def keystore_as_pem(kafka: KafkaProperties) -> str | None:
     """Return key and certificates of ``ssl.keystore.location`` as PEM; None if it is not set.
 
     Raises UserError, naming the property.

@@ -66,10 +66,10 @@ class CaughtUp:
 
 def offsets(
     app: faust.App,
-    changes: KeptChannel,
+    changes: KeptChannel[Changes | CaughtUp],
     state: ClusterState,
     health: Health,
-    wakeups: KeptChannel,
+    wakeups: KeptChannel[Wakeup],
 ) -> None:
     """Register the agent: it applies each batch of changes to the state."""
     unreadable = RateLimit(_SAMPLES_A_MINUTE)

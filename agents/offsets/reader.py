@@ -61,7 +61,9 @@ class OffsetsReader(Service):
 
     logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
-    def __init__(self, settings: Settings, health: Health, changes: KeptChannel) -> None:
+    def __init__(
+        self, settings: Settings, health: Health, changes: KeptChannel[Changes | CaughtUp]
+    ) -> None:
         super().__init__()
         self._settings = settings
         self._health = health

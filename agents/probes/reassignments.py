@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from aiokafka.errors import KafkaError, UnknownTopicOrPartitionError, for_code
 
@@ -113,7 +113,9 @@ class ReassignmentObserver:
     reached.
     """
 
-    def __init__(self, config: Mapping[str, Any], timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+    def __init__(
+        self, config: Mapping[str, object], timeout_seconds: float = TIMEOUT_SECONDS
+    ) -> None:
         self.protocol = ClusterProtocol(config, timeout_seconds)
         self._throttles = ThrottleObserver(self.protocol)
 

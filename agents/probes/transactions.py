@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterable, Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from aiokafka.errors import KafkaError, for_code
 
@@ -18,6 +18,7 @@ from caughtup.agents.kafka.protocol.decoding import decode, explain_failure
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.records.transactions import OpenTransaction
+from caughtup.models.security.kafka_names import KafkaProperties
 from caughtup.models.transactions.holders import (
     MOST_TRANSACTIONS,
     DescribedTransaction,
@@ -49,7 +50,7 @@ class TransactionObserver:
     ``config``: aiokafka's properties.
     """
 
-    def __init__(self, config: Mapping[str, Any]) -> None:
+    def __init__(self, config: KafkaProperties) -> None:
         self._protocol = ClusterProtocol(config, _TIMEOUT_SECONDS)
 
     async def __aenter__(self) -> Self:

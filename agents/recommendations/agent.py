@@ -38,7 +38,7 @@ Written = bytes | CaughtupError
 
 def recommend(
     app: faust.App,
-    wakeups: KeptChannel,
+    wakeups: KeptChannel[Wakeup],
     state: ClusterState,
     health: Health,
     recommendations: TopicWriter,

@@ -77,7 +77,7 @@ class AppliedTopic(Generic[Decoded]):
 
 def apply_topic(
     app: faust.App,
-    channel: KeptChannel,
+    channel: KeptChannel[Slice],
     state: ClusterState,
     topic: AppliedTopic[Decoded],
     applied: Callable[[], Awaitable[object]] | None = None,

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -29,7 +29,7 @@ from caughtup.agents.settings import Settings
 
 log = logging.getLogger(__name__)
 
-_CONSUMER: dict[str, Any] = {
+_CONSUMER: dict[str, object] = {
     "enable.auto.commit": False,
     "auto.offset.reset": "earliest",
     "enable.partition.eof": True,

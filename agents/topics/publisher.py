@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Container, Mapping
 from functools import partial
 from threading import Event, Thread
-from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message
 from mode import Service
@@ -23,7 +22,7 @@ from caughtup.agents.topics.read_to_end import read_topic
 log = logging.getLogger(__name__)
 
 PROBE = "publish"
-_CONFIG: dict[str, Any] = {
+_CONFIG: dict[str, object] = {
     "message.max.bytes": MAX_RECORD_BYTES,
     "compression.type": "gzip",
     # Keeps the order after failures, without the state that an idempotent producer can lose.

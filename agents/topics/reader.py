@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import islice
-from typing import Any
 
+from confluent_kafka import KafkaError
 from mode import Service
 
 from caughtup.agents.clock import now_ms
@@ -50,7 +50,7 @@ class TopicsReader(Service):
         settings: Settings,
         health: Health,
         state: ClusterState,
-        channels: Mapping[str, KeptChannel],
+        channels: Mapping[str, KeptChannel[Slice]],
         from_end: frozenset[str],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -90,7 +90,9 @@ class TopicsReader(Service):
             thread.shutdown(wait=False)
 
     async def _open(
-        self, consumer: StandaloneConsumer, in_thread: Callable[..., Awaitable[Any]]
+        self,
+        consumer: StandaloneConsumer,
+        in_thread: Callable[..., Awaitable[dict[str, KafkaError]]],
     ) -> None:
         """Open the topics that are due; those that fail are retried, without delay for others."""
         if not self._to_open or self._clock() < self._open_at:

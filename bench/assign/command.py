@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
-import msgspec
-from rich.console import Console
-from rich.table import Table
 
 from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.options import format_option
@@ -19,6 +14,7 @@ from caughtup.bench.assign.group_sizes import SCALE_TEST_SIZES, GroupSize
 from caughtup.bench.assign.growth import growth_table, measure_growth
 from caughtup.bench.assign.pairs import measure_pairs, pairs_table
 from caughtup.bench.assign.plot import plot
+from caughtup.bench.figures import printed
 from caughtup.models.connect.assign_line import INCREMENTAL
 from caughtup.models.errors import CaughtupError
 
@@ -27,10 +23,10 @@ class _GroupSizeType(click.ParamType):
     name = "shape"
 
     def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> GroupSize:
         try:
-            return value if isinstance(value, GroupSize) else GroupSize.parse(value)
+            return value if isinstance(value, GroupSize) else GroupSize.parse(str(value))
         except ValueError as problem:
             self.fail(str(problem), param, ctx)
 
@@ -108,34 +104,18 @@ def assign(
         raise click.UsageError(f"--shape and --growth cannot be combined with {INCREMENTAL}")
     try:
         if assignor == INCREMENTAL:
-            figures = _show(measure_connect(repeats, warm_up), output, connect_table)
+            figures = printed(measure_connect(repeats, warm_up), output, connect_table)
         elif growth:
-            figures = _show(measure_growth(assignor, repeats), output, growth_table)
+            figures = printed(measure_growth(assignor, repeats), output, growth_table)
         else:
             pairs = measure_pairs(assignor, sizes or SCALE_TEST_SIZES[assignor], repeats, warm_up)
-            figures = _show(pairs, output, pairs_table)
+            figures = printed(pairs, output, pairs_table)
     except CaughtupError as error:
         raise UserError(error.message) from error
     if picture is not None:
         _write(picture, plot(figures))
     if any(figure.get("same") is False for figure in figures):
         raise SystemExit(1)
-
-
-def _show(
-    figures: Iterable[dict[str, Any]],
-    output: str,
-    table: Callable[[Sequence[dict[str, Any]]], Table],
-) -> list[dict[str, Any]]:
-    """Print figures: each at once as JSON, or all of them in a table."""
-    printed = []
-    for figure in figures:
-        printed.append(figure)
-        if output == "json":
-            click.echo(msgspec.json.encode(figure).decode())
-    if output == "table":
-        Console().print(table(printed))
-    return printed
 
 
 def _write(path: Path, text: str) -> None:

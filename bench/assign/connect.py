@@ -6,7 +6,7 @@ import gc
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.table import Table
 
@@ -46,7 +46,7 @@ Owned = Mapping[str, ConnectorsAndTasks]
 
 def measure_connect(
     repeats: int, warm_up_seconds: float, size: ConnectSize | None = None
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     """Measure both on each round of a group, each with its own decisions before.
 
     Only decisions are timed, without decoding subscriptions and encoding assignments. ``same``:
@@ -80,7 +80,7 @@ def measure_connect(
             owned = {n: owned_after(owned[n], told) for n, told in decision.workers.items()}
 
 
-def connect_table(figures: Sequence[dict[str, Any]]) -> Table:
+def connect_table(figures: Sequence[dict[str, object]]) -> Table:
     """Return the figures as a table."""
     return pairs_table(figures, "workers × connectors × tasks of each")
 
@@ -130,7 +130,7 @@ def _warm_up(published: PublishedConnectLeader, seconds: float) -> None:
         published.decide()
 
 
-def _round_json(one: Round) -> dict[str, Any]:
+def _round_json(one: Round) -> dict[str, object]:
     return {
         "time_ms": one.time_ms,
         "connectors": one.connectors,
@@ -141,7 +141,7 @@ def _round_json(one: Round) -> dict[str, Any]:
     }
 
 
-def _comparable(decision: ConnectDecision) -> dict[str, Any]:
+def _comparable(decision: ConnectDecision) -> dict[str, object]:
     return {
         "delay_ms": decision.delay_ms,
         "workers": {

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from caughtup.models.assignment.client_state import RUNNING
 from caughtup.models.ids import ProcessId
+from caughtup.models.replay.recorded import ScenarioJson
 
 #: The end offset of every changelog, which is the lag while nothing is restored.
 _END_OFFSET = 100_000
@@ -60,7 +61,7 @@ SCALE_TEST_SIZES: Mapping[str, tuple[GroupSize, ...]] = {
 YARDSTICKS: Mapping[str, str] = {"minimal_movement": "high_availability"}
 
 
-def first_round(assignor: str, size: GroupSize) -> dict[str, Any]:
+def first_round(assignor: str, size: GroupSize) -> dict[str, object]:
     """Return the scenario of a new group without any former tasks.
 
     Source: StreamsAssignmentScaleTest: one subtopology with a store, every other config Kafka's.
@@ -88,7 +89,7 @@ def first_round(assignor: str, size: GroupSize) -> dict[str, Any]:
     }
 
 
-def next_round(scenario: dict[str, Any], decision: Mapping[str, Any]) -> dict[str, Any]:
+def next_round(scenario: ScenarioJson, decision: Mapping[str, Any]) -> dict[str, object]:
     """Return the scenario after a decision, which has the format of ``caughtup assign``.
 
     Actives run, and standbys have restored nothing yet, as in the scale test.
@@ -106,7 +107,7 @@ def next_round(scenario: dict[str, Any], decision: Mapping[str, Any]) -> dict[st
     return {**scenario, "clients": clients}
 
 
-def one_more_client(scenario: dict[str, Any]) -> dict[str, Any]:
+def one_more_client(scenario: ScenarioJson) -> dict[str, object]:
     """Return the scenario with one more client without tasks, with the greatest process id."""
     clients = scenario["clients"]
     joining = {

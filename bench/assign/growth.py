@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from rich.table import Table
@@ -14,6 +13,7 @@ from rich.table import Table
 from caughtup.agents.progress import Progress
 from caughtup.bench.assign.group_sizes import GroupSize, first_round, next_round, one_more_client
 from caughtup.bench.assign.pairs import decide_timed, summary
+from caughtup.bench.figures import Figures
 from caughtup.models.errors import CaughtupError
 
 #: Tasks × clients from 1,000 to 1,000,000, with one thread for each client, one standby a task.
@@ -25,7 +25,7 @@ GROWTH: dict[str, tuple[tuple[int, int], ...]] = {
 ROUNDS = ("starts", "goes on", "gets one more client")
 
 
-def measure_growth(assignor: str, repeats: int) -> Iterator[dict[str, Any]]:
+def measure_growth(assignor: str, repeats: int) -> Iterator[dict[str, object]]:
     """Measure the decisions on growing groups, each group in a process of its own.
 
     ``peak_mib``: the process's peak resident memory, with Python and the scenario's JSON. Raises
@@ -45,7 +45,7 @@ def measure_growth(assignor: str, repeats: int) -> Iterator[dict[str, Any]]:
             }
 
 
-def growth_table(figures: Sequence[dict[str, Any]]) -> Table:
+def growth_table(figures: Sequence[Figures]) -> Table:
     """Return the figures as a table."""
     table = Table(title="Milliseconds of CPU for a decision when the group …: median")
     for column in ("tasks × clients", "product", *(f"… {name}" for name in ROUNDS), "peak MiB"):
@@ -60,7 +60,7 @@ def growth_table(figures: Sequence[dict[str, Any]]) -> Table:
     return table
 
 
-def measure_group(assignor: str, size: GroupSize, repeats: int) -> dict[str, Any]:
+def measure_group(assignor: str, size: GroupSize, repeats: int) -> dict[str, object]:
     """Measure a group's rounds one after another, and this process's peak memory."""
     scenario = first_round(assignor, size)
     rounds = {}
@@ -76,13 +76,13 @@ def measure_group(assignor: str, size: GroupSize, repeats: int) -> dict[str, Any
     return {"rounds": rounds, "peak_mib": _peak_kib() / 1024}
 
 
-def _in_a_process(assignor: str, size: GroupSize, repeats: int) -> dict[str, Any]:
+def _in_a_process(assignor: str, size: GroupSize, repeats: int) -> dict[str, object]:
     command = [sys.executable, "-m", __name__, assignor, str(size), str(repeats)]
     done = subprocess.run(command, capture_output=True, check=False)
     if done.returncode:
         reason = (done.stderr.decode(errors="replace").splitlines() or ["without a word"])[-1]
         raise CaughtupError("bench_failed", f"deciding {size} failed: {reason}")
-    figures: dict[str, Any] = msgspec.json.decode(done.stdout)
+    figures: dict[str, object] = msgspec.json.decode(done.stdout)
     return figures
 
 

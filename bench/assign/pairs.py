@@ -6,12 +6,14 @@ import gc
 import statistics
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.table import Table
 
 from caughtup.agents.progress import Progress
 from caughtup.bench.assign.group_sizes import YARDSTICKS, GroupSize, first_round, next_round
+from caughtup.bench.figures import Figures
+from caughtup.models.assignment.decision import DecisionLine
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
 
@@ -34,7 +36,7 @@ class Timing(NamedTuple):
 
 def measure_pairs(
     assignor: str, sizes: Sequence[GroupSize], repeats: int, warm_up_seconds: float
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     """Measure both on each group size: on a new group, and after its first decision.
 
     Only the decisions are timed, not making the scenarios. ``same``: whether all repeats had the
@@ -77,7 +79,7 @@ def figure(
     ours: Sequence[Timing],
     theirs: Sequence[Timing],
     same: bool | None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return a row: a group's timings, ours and the jar's, and whether all decisions were equal."""
     own, jar = summary(ours), summary(theirs)
     return {
@@ -93,7 +95,7 @@ def figure(
 
 
 def pairs_table(
-    figures: Sequence[dict[str, Any]],
+    figures: Sequence[Figures],
     parts: str = "partitions × clients × threads of each × standbys",
 ) -> Table:
     """Return the figures as a table. ``parts``: the meaning of the numbers in a group's size."""
@@ -118,7 +120,7 @@ def pairs_table(
     return table
 
 
-def decide_timed(scenario: dict[str, Any]) -> tuple[Timing, dict[str, Any]]:
+def decide_timed(scenario: dict[str, object]) -> tuple[Timing, DecisionLine]:
     """Parse a scenario and decide it; return the time of deciding only, and the decision.
 
     Other objects of this process, such as other scenarios, are frozen, so that the garbage collector
@@ -151,7 +153,7 @@ def spread(figures: dict[str, float]) -> str:
 
 
 def _warm_up(
-    published: PublishedAssignor, ours: dict[str, Any], theirs: dict[str, Any], seconds: float
+    published: PublishedAssignor, ours: dict[str, object], theirs: dict[str, object], seconds: float
 ) -> None:
     """Decide with both without measuring, with the JVM at least twice, so that it compiles."""
     decide_timed(ours)
@@ -163,7 +165,7 @@ def _warm_up(
         published.decide()
 
 
-def _without_warm_ups(decision: dict[str, Any]) -> dict[str, Any]:
+def _without_warm_ups(decision: DecisionLine) -> dict[str, object]:
     """Return a decision without the list of warm-ups, which Kafka's assignors do not have."""
     clients = {
         process_id: {"active": given["active"], "standby": given["standby"]}

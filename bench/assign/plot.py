@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from caughtup.bench.assign import growth
+from caughtup.bench.figures import Figures
 
 
 def svg(width: float, height: float) -> Element:
@@ -58,7 +58,7 @@ _PANEL, _HEIGHT, _MARGIN, _TOP = 300, 300, 60, 70
 _Point = tuple[float, float]
 
 
-def plot(figures: Sequence[dict[str, Any]]) -> str:
+def plot(figures: Sequence[Figures]) -> str:
     """Plot the figures of ``measure_growth`` on logarithmic axes.
 
     The dashed line is proportional to the pairs of a task and a client.

@@ -17,7 +17,6 @@ import time
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from caughtup.bench.codecs.large_answers import (
     LargeAnswer,
@@ -30,7 +29,7 @@ from caughtup.bench.codecs.large_answers import (
 PAIRS = 7
 
 
-def importing() -> dict[str, Any]:
+def importing() -> dict[str, object]:
     """Import kafka-python's codecs; return CPU ms, resident MB, and the imported client modules."""
     start, resident = time.process_time(), _resident_mb()
     importlib.import_module("kafka.protocol.metadata")
@@ -43,14 +42,14 @@ def importing() -> dict[str, Any]:
     }
 
 
-def compare(answer: LargeAnswer, pairs: int) -> dict[str, Any]:
+def compare(answer: LargeAnswer, pairs: int) -> dict[str, object]:
     """Decode in turns; return median CPU ms, ratios to ours, and peaks of memory in MB.
 
     A ratio is pair by pair: least, median, greatest; the first pair isn't counted. ``as_ours``
     includes conversion to our values. ``same``: whether both gave the same values.
     """
 
-    def whole(data: bytes) -> Any:
+    def whole(data: bytes) -> object:
         return answer.as_ours(answer.theirs(data))
 
     rows = [
@@ -83,7 +82,7 @@ def failures(answer: LargeAnswer) -> dict[str, dict[str, int]]:
     return raised
 
 
-def _failure(way: Callable[[bytes], Any], data: bytes) -> str:
+def _failure(way: Callable[[bytes], object], data: bytes) -> str:
     try:
         way(data)
     except Exception as error:  # noqa: BLE001 - what is raised is what is asked
@@ -91,7 +90,7 @@ def _failure(way: Callable[[bytes], Any], data: bytes) -> str:
     return "none"
 
 
-def _milliseconds(way: Callable[[bytes], Any], data: bytes) -> float:
+def _milliseconds(way: Callable[[bytes], object], data: bytes) -> float:
     gc.collect()
     start = time.thread_time()
     decoded = way(data)
@@ -104,7 +103,7 @@ def _resident_mb() -> float:
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 1e6
 
 
-def _peak_mb(way: Callable[[bytes], Any], data: bytes) -> float:
+def _peak_mb(way: Callable[[bytes], object], data: bytes) -> float:
     gc.collect()
     tracemalloc.start()
     way(data)

@@ -19,8 +19,8 @@ class LargeAnswer(NamedTuple):
 
     name: str
     data: bytes
-    ours: Callable[[bytes], Any]
-    theirs: Callable[[bytes], Any]
+    ours: Callable[[bytes], object]
+    theirs: Callable[[bytes], object]
     as_ours: Callable[[Any], Any]
 
 
@@ -162,7 +162,9 @@ def log_dirs_answer() -> LargeAnswer:
     )
 
 
-def _topics(topic: Callable[[str, list[Any]], Any], partition: Callable[[int], Any]) -> list[Any]:
+def _topics(
+    topic: Callable[[str, list[object]], object], partition: Callable[[int], object]
+) -> list[object]:
     """Make all topics, from functions for a topic (name, partitions) and a partition (number)."""
     return [
         topic(f"payments.orders-{number:05}", [partition(index) for index in range(PARTITIONS)])

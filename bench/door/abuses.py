@@ -7,7 +7,6 @@ import multiprocessing
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from multiprocessing.connection import Connection
-from typing import Any
 
 from caughtup.bench.door.crowd import Crowd
 
@@ -15,7 +14,7 @@ _FOR_EVER_SECONDS = 3_600.0
 
 
 @asynccontextmanager
-async def _meanwhile(doing: Coroutine[Any, Any, object]) -> AsyncIterator[None]:
+async def _meanwhile(doing: Coroutine[object, object, object]) -> AsyncIterator[None]:
     task = asyncio.create_task(doing)
     try:
         yield

@@ -6,7 +6,7 @@ import asyncio
 import statistics
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -18,6 +18,7 @@ from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.bench.door.abuses import ABUSES, abused
 from caughtup.bench.door.crowd import Crowd, HttpAnswer
+from caughtup.bench.figures import Figures
 from caughtup.bench.offsets.readers import process_figures
 from caughtup.models.errors import CaughtupError
 
@@ -31,8 +32,6 @@ _WAIT_SECONDS = 60.0
 #: The address of the abusive clients.
 _THEIRS = "127.0.0.2"
 _SETTLE_SECONDS = 5.0
-
-Figure = dict[str, Any]
 
 
 @click.command(
@@ -73,7 +72,7 @@ class Scenes:
         self._theirs = theirs
         self._questions: list[str] = []
 
-    async def play(self) -> list[Figure]:
+    async def play(self) -> list[Figures]:
         """Play all scenes; return the figures of each."""
         from caughtup.bench.door.scene import questions
 
@@ -90,7 +89,7 @@ class Scenes:
         figures.append(await self._scene("afterwards", []))
         return figures
 
-    async def _scene(self, what: str, abuses: list[str]) -> Figure:
+    async def _scene(self, what: str, abuses: list[str]) -> Figures:
         log_bytes, used = self._log_bytes(), self._figures()
         patient, others = self._questions[:50], self._questions[50:]
         if not abuses:
@@ -122,14 +121,14 @@ class Scenes:
             await asyncio.sleep(pause)
         return answers
 
-    def _figures(self) -> dict[str, Any]:
+    def _figures(self) -> Figures:
         return process_figures(self._stage.service.pid)
 
     def _log_bytes(self) -> int:
         return len(self._stage.service.output())
 
 
-def _summary(answers: list[HttpAnswer]) -> Figure:
+def _summary(answers: list[HttpAnswer]) -> Figures:
     seconds = [one.seconds for one in answers] or [0.0]
     statuses = Counter(str(one.status) for one in answers)
     return {
@@ -139,7 +138,7 @@ def _summary(answers: list[HttpAnswer]) -> Figure:
     }
 
 
-def _show(figures: list[Figure], title: str, output: str) -> None:
+def _show(figures: list[Figures], title: str, output: str) -> None:
     if output == "json":
         for figure in figures:
             click.echo(msgspec.json.encode(figure).decode())
@@ -169,7 +168,7 @@ def _show(figures: list[Figure], title: str, output: str) -> None:
     Console(width=160).print(table)
 
 
-def _cells(figure: Figure) -> str:
+def _cells(figure: Figures) -> str:
     statuses = ", ".join(f"{count} x {status}" for status, count in figure["statuses"].items())
     return (
         f"{1e3 * figure['median_seconds']:,.0f}, {1e3 * figure['max_seconds']:,.0f} ms: {statuses}"

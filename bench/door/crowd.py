@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 #: How many clients connect at the same time, so that this machine can keep up.
 _AT_ONCE = 100
@@ -131,10 +131,10 @@ def _request(path: str, headers: str = "") -> bytes:
     return f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{headers}\r\n".encode()
 
 
-async def _some_at_once(coming: Sequence[Coroutine[Any, Any, None]]) -> None:
+async def _some_at_once(coming: Sequence[Coroutine[object, object, None]]) -> None:
     room = asyncio.Semaphore(_AT_ONCE)
 
-    async def come(one: Coroutine[Any, Any, None]) -> None:
+    async def come(one: Coroutine[object, object, None]) -> None:
         async with room:
             await one
 

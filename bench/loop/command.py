@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -25,6 +25,7 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
 from caughtup.agents.process.turns import collect_seldom
 from caughtup.agents.settings import Settings
+from caughtup.bench.figures import Figures
 from caughtup.bench.loop.turns import WAIT_SECONDS, LoopTurns, until
 from caughtup.models.decisions.life import DecidedGeneration
 from caughtup.models.decisions.recommendation import encode_recommendation, recommendation
@@ -41,8 +42,6 @@ _OFFSETS_PARTITIONS = 3
 #: How long each phase continues after its event, for assessments and caughtup-lag.
 _GO_ON_SECONDS = 6.0
 _MOST_JOIN = 10
-
-Figure = dict[str, Any]
 
 
 @click.command(
@@ -78,7 +77,7 @@ def loop(processes: int, tasks: int, standbys: int, output: str) -> None:
     _show(figures, title, output)
 
 
-def _show(figures: list[Figure], title: str, output: str) -> None:
+def _show(figures: list[Figures], title: str, output: str) -> None:
     if output == "json":
         for figure in figures:
             click.echo(msgspec.json.encode(figure).decode())
@@ -97,7 +96,7 @@ def _show(figures: list[Figure], title: str, output: str) -> None:
     Console().print(table)
 
 
-def _record(figure: Figure) -> tuple[str, ...]:
+def _record(figure: Figures) -> tuple[str, ...]:
     if "record_bytes" not in figure:
         return ()
     made, encoded = (1000 * figure[f"{name}_seconds"] for name in ("build", "encode"))
@@ -116,7 +115,7 @@ def _fill(cluster: EmbeddedCluster, group: LargeGroup) -> None:
     produce_empty(cluster, group.partitions(), END_OFFSET)
 
 
-async def _measure(cluster: EmbeddedCluster, group: LargeGroup) -> list[Figure]:
+async def _measure(cluster: EmbeddedCluster, group: LargeGroup) -> list[Figures]:
     from caughtup.demo.fleet.large_group import CHANGELOG, GROUP
 
     settings = Settings(
@@ -124,7 +123,7 @@ async def _measure(cluster: EmbeddedCluster, group: LargeGroup) -> list[Figure]:
         web_port=0,
         applications={GROUP: {**group.config, "changelogs": {0: [CHANGELOG]}}},
     )
-    figures: list[Figure] = []
+    figures: list[Figures] = []
     with LoopTurns() as turns, TemporaryDirectory() as scratch:
         for run in ("", "after a restart: "):
             state = await asyncio.to_thread(prepare, settings)
@@ -155,15 +154,15 @@ async def _measure(cluster: EmbeddedCluster, group: LargeGroup) -> list[Figure]:
 class _Measured:
     """Records the event loop's turns in one phase after another."""
 
-    def __init__(self, turns: LoopTurns, figures: list[Figure], state: ClusterState) -> None:
+    def __init__(self, turns: LoopTurns, figures: list[Figures], state: ClusterState) -> None:
         self._turns = turns
         self._figures = figures
         self._state = state
 
     @contextmanager
-    def phase(self, what: str) -> Iterator[Figure]:
+    def phase(self, what: str) -> Iterator[Figures]:
         """Record the turns inside the context."""
-        figure: Figure = {"what": what}
+        figure: Figures = {"what": what}
         began = time.monotonic()
         self._turns.reset()
         yield figure
@@ -197,7 +196,7 @@ class _Measured:
         figure |= await asyncio.to_thread(_written_again, self._state.cluster, decided)
 
 
-def _written_again(cluster: str, decided: DecidedGeneration) -> Figure:
+def _written_again(cluster: str, decided: DecidedGeneration) -> Figures:
     """Make a decision's record again, and time the decision with its costs, and the JSON."""
     began = time.thread_time()
     record = recommendation(

@@ -86,7 +86,7 @@ def _describe(rng: random.Random, clients: int, tasks: int, variety: Variety) ->
     subtopologies = rng.randint(1, 3)
     ids = [f"{n % subtopologies}_{n // subtopologies}" for n in range(tasks)]
     ends = {task: rng.randint(20_000, 5_000_000) for task in ids}
-    config: dict[str, Any] = {
+    config: dict[str, object] = {
         "acceptable.recovery.lag": 10_000,
         "max.warmup.replicas": 2,
         "num.standby.replicas": variety.standbys,
@@ -103,7 +103,7 @@ def _describe(rng: random.Random, clients: int, tasks: int, variety: Variety) ->
             "tags": {"zone": f"zone-{zone}"} if variety.tags else {},
             "rack": f"rack-{zone}" if variety.racks else None,
         }
-    scenario: dict[str, Any] = {
+    scenario: dict[str, object] = {
         "assignor": "minimal_movement" if variety.racks else "high_availability",
         "config": config,
         "tasks": {task: {"stateful": True} for task in ids},

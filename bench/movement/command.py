@@ -5,17 +5,16 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-import msgspec
-from rich.console import Console
 from rich.table import Table
 
 from caughtup.agents.cli.commands import examples, not_in_checkout
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.agents.progress import Progress
+from caughtup.bench.figures import Figures, printed
 from caughtup.bench.movement.changes import CHANGES, VARIETIES, Change, Variety, changed_group
 from caughtup.bench.movement.fewest import fewest_copies
 from caughtup.models.assignment.decision import ClientDecision, Decision
@@ -123,25 +122,20 @@ def movement(seeds: int, kafka_seeds: int, only: str, plain: bool, output: str) 
     if not varieties:
         known = "; ".join(map(str, VARIETIES))
         raise UserError(f"no group has {only!r} in its name: there are {known}")
-    figures = []
     try:
-        for figure in measure_movement(CHANGES, varieties, seeds, kafka_seeds):
-            figures.append(figure)
-            if output == "json":
-                click.echo(msgspec.json.encode(figure).decode())
+        measured = measure_movement(CHANGES, varieties, seeds, kafka_seeds)
+        figures = printed(measured, output, movement_table)
     except ImportError as error:
         raise not_in_checkout(error) from error
     except CaughtupError as error:
         raise UserError(error.message) from error
-    if output == "table":
-        Console().print(movement_table(figures))
     if any(figure["broken"] for figure in figures):
         raise SystemExit(1)
 
 
 def measure_movement(
     changes: Sequence[Change], varieties: Sequence[Variety], seeds: int, kafka_seeds: int
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     """Play each change of each variety; ``broken``: the promises that some seed breaks.
 
     Raises CaughtupError when the jar cannot be run.
@@ -204,7 +198,7 @@ def broken_promises(outcome: PlayedRounds, fewest: int | None, variety: Variety)
         yield "no wasted warm-up"
 
 
-def movement_table(figures: Sequence[dict[str, Any]]) -> Table:
+def movement_table(figures: Sequence[Figures]) -> Table:
     """Return the figures as a table: means over the seeds, except the ratio."""
     table = Table(
         title="Until a changed group is balanced again: means",
@@ -245,7 +239,7 @@ def movement_table(figures: Sequence[dict[str, Any]]) -> Table:
     return table
 
 
-def _bound(outcomes: Sequence[PlayedRounds], fewest: Sequence[int | None]) -> dict[str, Any]:
+def _bound(outcomes: Sequence[PlayedRounds], fewest: Sequence[int | None]) -> dict[str, object]:
     """Summarize the fewest possible copies, over groups that can be balanced."""
     pairs = [
         (outcome.copies_built, least)
@@ -261,7 +255,7 @@ def _bound(outcomes: Sequence[PlayedRounds], fewest: Sequence[int | None]) -> di
     }
 
 
-def _summary(outcomes: Sequence[PlayedRounds]) -> dict[str, Any]:
+def _summary(outcomes: Sequence[PlayedRounds]) -> dict[str, object]:
     """Summarize outcomes: means, and the worst values of what is promised."""
     if not outcomes:
         return {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from pathlib import Path
-from typing import Any
 
 import click
 import msgspec
@@ -16,6 +15,7 @@ from caughtup.agents.cli.commands import examples, not_in_checkout
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.agents.progress import Progress
+from caughtup.bench.figures import Figures
 from caughtup.bench.offsets.readers import (
     process_figures,
     read_alone,
@@ -102,7 +102,7 @@ def offsets(
 
 def _measure(
     kind: str, records: int, groups: int, partitions: int, version: int | None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     try:
         from caughtup.demo.fleet.offset_logs import Shape, write_log
         from caughtup.demo.story.stage import DemoStage
@@ -141,7 +141,7 @@ def _measure(
     }
 
 
-def _show(figures: dict[str, Any]) -> None:
+def _show(figures: Figures) -> None:
     title = f"{figures['log']}: {figures['records']:,} records"
     title += f" of {figures['group_partitions']:,} group-partitions, start to end"
     table = Table("", "records/s", "CPU s a million", "peak MB", "MB at rest", title=title)
@@ -167,7 +167,7 @@ def _show(figures: dict[str, Any]) -> None:
     )
 
 
-def _service_figures(log: Path, pid: int) -> dict[str, Any]:
+def _service_figures(log: Path, pid: int) -> Figures:
     """Return the rate that the service logged, and its CPU time and memory."""
     said = _READ.search(log.read_text())
     if said is None:

@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as AioTopicPartition
@@ -25,7 +24,7 @@ from caughtup.agents.offsets.reader import rare_collections
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 #: The properties with which librdkafka is fastest: large runs of one partition's records.
-CONSUMER: dict[str, Any] = {
+CONSUMER: dict[str, object] = {
     "isolation.level": "read_committed",
     "enable.auto.commit": False,
     "auto.offset.reset": "earliest",
@@ -46,7 +45,7 @@ _MEMORY = re.compile(r"^(VmHWM|VmRSS):\s+(\d+) kB$", re.MULTILINE)
 Reader = Callable[[str, int], tuple[int, float]]
 
 
-def read_alone(reader: Reader, bootstrap_servers: str, partitions: int) -> dict[str, Any]:
+def read_alone(reader: Reader, bootstrap_servers: str, partitions: int) -> dict[str, object]:
     """Measure a library's reading of ``__consumer_offsets``, in a process of its own.
 
     Raises UserError when it fails.
@@ -57,7 +56,7 @@ def read_alone(reader: Reader, bootstrap_servers: str, partitions: int) -> dict[
     process.start()
     theirs.close()
     try:
-        figures: dict[str, Any] = ours.recv()
+        figures: dict[str, object] = ours.recv()
     except EOFError:
         raise UserError("a client library that was to read alone failed") from None
     finally:
@@ -122,7 +121,7 @@ async def _read_with_aiokafka(bootstrap_servers: str, partitions: int) -> tuple[
         await consumer.stop()
 
 
-def process_figures(pid: int) -> dict[str, Any]:
+def process_figures(pid: int) -> dict[str, float]:
     """Return a process's CPU seconds, and its memory in bytes: now, and at peak."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     status = Path(f"/proc/{pid}/status").read_text()

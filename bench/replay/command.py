@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -20,6 +20,7 @@ from caughtup.agents.cli.commands import examples, not_in_checkout
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.cli.pipeline_jobs import running_spark
 from caughtup.agents.errors import UserError
+from caughtup.bench.figures import Figures
 from caughtup.bench.movement.changes import CHANGES, Change, Variety
 from caughtup.bench.options import threads_option
 from caughtup.bench.replay.histories import generated_history, write_histories
@@ -79,7 +80,7 @@ def replay(groups: int, makes: int, threads: tuple[int, ...], output: str) -> No
     processes. A few hundred of the decisions are then compared with those of `caughtup assign` on
     this machine.
     """
-    figures: list[dict[str, Any]] = []
+    figures: list[dict[str, object]] = []
     directory = Path(tempfile.mkdtemp(prefix="caughtup-bench-replay-"))
     try:
         generations = _write_fleet(directory / "generations", groups, makes)
@@ -97,7 +98,7 @@ def replay(groups: int, makes: int, threads: tuple[int, ...], output: str) -> No
         Console().print(replay_table(figures))
 
 
-def replay_table(figures: Sequence[dict[str, Any]]) -> Table:
+def replay_table(figures: Sequence[Figures]) -> Table:
     """Return the figures as a table; the speed-up is relative to the first."""
     first = figures[0]
     title = f"{first['groups']:,} groups under {first['settings']} settings"
@@ -148,7 +149,7 @@ def _named(group: str, history: Sequence[RecordedGeneration]) -> Iterator[Record
         yield replace(one, group=group, scenario={**one.scenario, "name": name})
 
 
-def _measure(directory: Path, threads: int, groups: int, generations: int) -> dict[str, Any]:
+def _measure(directory: Path, threads: int, groups: int, generations: int) -> dict[str, object]:
     with running_spark("caughtup bench replay", f"local[{threads}]") as spark:
         from caughtup.pipelines.replay.job import recorded_generations, write_rows
         from caughtup.pipelines.replay.job import replay as replayed

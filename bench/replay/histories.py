@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -59,7 +58,7 @@ def generated_history(
     return recorded
 
 
-def described(name: str, scenario: Scenario) -> dict[str, Any]:
+def described(name: str, scenario: Scenario) -> dict[str, object]:
     """Return a scenario without racks in the format of ``caughtup assign``."""
     configs = scenario.configs
     return {
@@ -78,7 +77,7 @@ def described(name: str, scenario: Scenario) -> dict[str, Any]:
     }
 
 
-def _described(client: Client) -> dict[str, Any]:
+def _described(client: Client) -> dict[str, object]:
     return {
         "capacity": client.capacity,
         "tags": dict(client.tags),
@@ -118,7 +117,7 @@ def write_histories(directory: Path, histories: Iterable[Sequence[RecordedGenera
     return len(rows)
 
 
-def _table_row(one: RecordedGeneration) -> dict[str, Any]:
+def _table_row(one: RecordedGeneration) -> dict[str, object]:
     from caughtup.pipelines.schema import bucket
 
     as_of = datetime.fromtimestamp(one.as_of_ms / 1000, UTC)

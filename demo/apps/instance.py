@@ -6,13 +6,15 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from py4j.java_gateway import (
     GatewayParameters,
     JavaGateway,
+    JavaObject,
+    JVMView,
 )
 from py4j.protocol import Py4JError, Py4JJavaError
 
@@ -65,7 +67,7 @@ class StreamsInstance:
         name: str,
         processes: Processes,
         properties: Mapping[str, str],
-        build_topology: Callable[[Any], Any],
+        build_topology: Callable[[JVMView], JavaObject],
         class_path: Sequence[Path] = (),
     ) -> None:
         """Start the JVM and the Streams client; ``build_topology`` makes a Topology in a JVM.
@@ -213,11 +215,11 @@ def _first_line(problem: Exception) -> str:
     return str(problem).partition("\n")[0] or type(problem).__name__
 
 
-def _task_ids(tasks: Any) -> tuple[TaskId, ...]:
+def _task_ids(tasks: Iterable[JavaObject]) -> tuple[TaskId, ...]:
     return tuple(sorted(TaskId.parse(str(task.taskId().toString())) for task in tasks))
 
 
-def _stores(topology: Any) -> dict[int, tuple[str, ...]]:
+def _stores(topology: JavaObject) -> dict[int, tuple[str, ...]]:
     """Read ``Topology.describe``: subtopology to the stores of its processors."""
     found: dict[int, set[str]] = {}
     for subtopology in topology.describe().subtopologies():

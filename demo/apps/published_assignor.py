@@ -62,7 +62,7 @@ class PublishedAssignor(ClosedOnExit):
                 stderr=errors,
             )
 
-    def load(self, scenario: dict[str, Any]) -> None:
+    def load(self, scenario: dict[str, object]) -> None:
         """Load a scenario in the format of ``caughtup assign``, without racks and client tags."""
         self._ask(msgspec.json.encode(scenario))
 

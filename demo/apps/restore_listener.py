@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from caughtup.demo.processes.children import Processes
 from caughtup.models.errors import CaughtupError
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject, JVMView
 from caughtup.pipelines.java.command_lines import compiler_command
 
 
@@ -88,7 +91,7 @@ def compile_restore_listener(processes: Processes) -> Path:
     return compiled(processes, "restore-listener", [_SOURCE])
 
 
-def listen(java: Any, streams: Any) -> Any:
+def listen(java: JVMView, streams: JavaObject) -> JavaObject:
     """Set a listener of restores on a KafkaStreams in a py4j gateway's JVM, and return it.
 
     Before it is started: a running one takes none.
@@ -99,7 +102,7 @@ def listen(java: Any, streams: Any) -> Any:
     return listener
 
 
-def restored_copies(listener: Any) -> tuple[RestoredCopy, ...]:
+def restored_copies(listener: JavaObject) -> tuple[RestoredCopy, ...]:
     """Ask a listener for every copy so far, in the order in which they were started."""
     return tuple(RestoredCopy.parse(line) for line in str(listener.lines()).splitlines())
 

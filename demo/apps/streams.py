@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from caughtup.demo.apps.instance import StoreLag, StreamsFailed, StreamsInstance, StreamThreadInfo
 from caughtup.demo.apps.restore_listener import RestoredCopy
@@ -14,6 +14,9 @@ from caughtup.demo.cluster.topics import create_topics
 from caughtup.demo.processes.children import ClosedOnExit
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import ProcessId, TaskId
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject, JVMView
 
 RUNNING_SECONDS = 120.0
 _POLL_SECONDS = 0.05
@@ -56,7 +59,7 @@ class OrdersTopology(NamedTuple):
     repartition: str = "by-customer"
     counts_store: str = "counts"
 
-    def build(self, java: Any) -> Any:
+    def build(self, java: JVMView) -> JavaObject:
         """Return an ``org.apache.kafka.streams.Topology`` in the JVM of a py4j gateway.
 
         Optimisation stays off, so that the table has a changelog of its own and is not restored

@@ -62,9 +62,9 @@ class RestClient:
         """Delete a connector."""
         self._ask("DELETE", _path(connector))
 
-    def status(self, connector: str) -> dict[str, Any]:
+    def status(self, connector: str) -> dict[str, object]:
         """Return the status of a connector and of its tasks, as reported by their workers."""
-        status: dict[str, Any] = self._ask("GET", f"{_path(connector)}/status")
+        status: dict[str, object] = self._ask("GET", f"{_path(connector)}/status")
         return status
 
     def is_healthy(self) -> bool:

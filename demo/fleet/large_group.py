@@ -7,7 +7,6 @@ copy is restored before the next generation.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from caughtup.demo.fleet.encoding import (
     EncodedMember,
@@ -75,7 +74,7 @@ class LargeGroup:
         value = encode_group_metadata(self._number, "stream", leader, at_ms, members)
         return encode_group_key(GROUP), value
 
-    def _scenario(self) -> dict[str, Any]:
+    def _scenario(self) -> dict[str, object]:
         """Return the leader's scenario in the format of ``caughtup assign``."""
         tasks = [f"0_{number}" for number in range(self.tasks)]
         return {

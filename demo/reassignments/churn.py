@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Event, Thread
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -15,6 +15,7 @@ from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.throttle import clear_throttle, set_throttle
 from caughtup.demo.reassignments.stage import ALARMS, Reassign
+from caughtup.demo.story.stage import View
 from caughtup.models.ids import TopicPartition
 
 
@@ -90,7 +91,7 @@ class Churn:
         self,
         cluster: EmbeddedCluster,
         reassign: Reassign,
-        page: Callable[[], Mapping[str, Any]],
+        page: Callable[[], View],
         seed: int,
         at_once: int = 3,
         throttled_megabytes: int = 60,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event, Thread
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.throttle import clear_throttle, set_throttle
+from caughtup.demo.story.stage import View
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
 
@@ -88,7 +89,7 @@ class VerdictWatch:
     ``page`` returns the page's state; failures are retried.
     """
 
-    def __init__(self, page: Callable[[], Mapping[str, Any]]) -> None:
+    def __init__(self, page: Callable[[], View]) -> None:
         self._page = page
         self._staged: dict[TopicPartition, StagedReassignment] = {}
         self._stop = threading.Event()
@@ -115,7 +116,7 @@ class VerdictWatch:
                 continue
             self._note(page, time.monotonic())
 
-    def _note(self, page: Mapping[str, Any], now: float) -> None:
+    def _note(self, page: View, now: float) -> None:
         for row in page["reassignments"]:
             staged = self._staged.get(TopicPartition(row["topic"], row["partition"]))
             if staged is not None and staged.ended is None:
@@ -151,7 +152,7 @@ class ReassignmentStage:
         self,
         cluster: EmbeddedCluster,
         reassign: Reassign,
-        page: Callable[[], Mapping[str, Any]],
+        page: Callable[[], View],
         say: Callable[[str], None],
     ) -> None:
         self.cluster = cluster

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +15,7 @@ class Fact:
     seen: str
     ok: bool
 
-    def line(self) -> dict[str, Any]:
+    def line(self) -> dict[str, object]:
         """Return the fact as a JSON line."""
         return asdict(self)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -19,7 +18,7 @@ _SETTLE_SECONDS = 60.0
 
 def measure_growth(
     stage: Growing, calm_ms: int, started_ms: int, balanced_ms: int
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return figures of the time from the fourth instance's start until tasks were balanced (ms).
 
     Call it while the load continues: it waits for a later commit of each partition, and until the
@@ -90,7 +89,7 @@ def measure_growth(
     }
 
 
-def sum_copies(copies: Sequence[RestoredCopy]) -> dict[str, Any]:
+def sum_copies(copies: Sequence[RestoredCopy]) -> dict[str, object]:
     """Count copies built from nothing, actives handed over cold, and offsets restored."""
     built = [copy for copy in copies if copy.from_nothing]
     took = [copy.reached_ms - copy.started_ms for copy in built if copy.reached_ms is not None]

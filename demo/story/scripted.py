@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from confluent_kafka.admin import AdminClient
 
@@ -12,13 +11,12 @@ from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.throttle import clear_throttle, set_throttle
 from caughtup.demo.cluster.topics import create_topics
 from caughtup.demo.story.facts import Facts
-from caughtup.demo.story.stage import APPLICATION, PARTITIONS, DemoStage
-from caughtup.demo.story.truth import active_tasks, application_lags
+from caughtup.demo.story.stage import APPLICATION, PARTITIONS, DemoStage, View
+from caughtup.demo.story.truth import CopyPlace, active_tasks, application_lags
 from caughtup.models.ids import TopicPartition
 
 #: Reassigns a partition to these brokers.
 Reassign = Callable[[TopicPartition, list[int]], None]
-View = Mapping[str, Any]
 
 ORDERS = 20_000
 CUSTOMERS = 500
@@ -185,7 +183,9 @@ class ScriptedStory:
             if copy["role"] in roles
         ]
 
-    def _compare_lags(self, what: str, view: View, before: Mapping[Any, Any]) -> None:
+    def _compare_lags(
+        self, what: str, view: View, before: Mapping[tuple[str, str], CopyPlace]
+    ) -> None:
         """Compare the lag table with the application's lags, taken while nothing was processed.
 
         A copy that did not exist then lags by the whole changelog; if it lags by less, it has begun

@@ -24,6 +24,9 @@ _READY_SECONDS = 90.0
 _HTTP_SECONDS = 10.0
 _Seen = TypeVar("_Seen")
 
+#: The state that the page shows, or a part of it, decoded from JSON.
+View = Mapping[str, Any]
+
 
 class DemoStage(ClosedOnExit):
     """The demo's processes, which all end with the context.
@@ -110,12 +113,12 @@ class DemoStage(ClosedOnExit):
                     f"{process.name} ended with {process.exit_code}: {process.first_error()}",
                 )
 
-    def page(self) -> dict[str, Any]:
+    def page(self) -> View:
         """Return the state that the page shows."""
-        state: dict[str, Any] = json.loads(self._get("api/state"))
+        state: View = json.loads(self._get("api/state"))
         return state
 
-    def application_view(self, application: str = APPLICATION) -> dict[str, Any] | None:
+    def application_view(self, application: str = APPLICATION) -> View | None:
         """Return the page's view of an application; None before there is one."""
         views = self.page()["applications"]
         return next((view for view in views if view["group"] == application), None)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.topics import read_topic
+from caughtup.demo.story.stage import View
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.polls.batch import decode_batch
 from caughtup.models.records.topics import RECOMMENDATIONS, with_prefix
@@ -95,7 +96,7 @@ def group_history(cluster: EmbeddedCluster, group: str) -> GroupHistory:
     )
 
 
-def recommendations_in_log(cluster: EmbeddedCluster, group: str) -> list[dict[str, Any]]:
+def recommendations_in_log(cluster: EmbeddedCluster, group: str) -> list[View]:
     """Read every recommendation for a group, in the order of publishing."""
     return [
         json.loads(value)

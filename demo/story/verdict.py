@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-from typing import Any
 
 import pyarrow.dataset
 
 from caughtup.demo.story.facts import Facts
-from caughtup.demo.story.stage import APPLICATION, DemoStage, caughtup_command
+from caughtup.demo.story.stage import APPLICATION, DemoStage, View, caughtup_command
 from caughtup.demo.story.truth import generations_in_log, recommendations_in_log
 
 _HISTORY_SECONDS = 90.0
@@ -20,7 +19,7 @@ def check_generations(stage: DemoStage, facts: Facts) -> None:
     """Check that every generation has a recommendation, and a match if all inputs are known."""
     wanted = generations_in_log(stage.cluster, APPLICATION)
 
-    def published() -> list[dict[str, Any]] | None:
+    def published() -> list[View] | None:
         records = recommendations_in_log(stage.cluster, APPLICATION)
         return records if {r["generation"] for r in records} >= wanted else None
 

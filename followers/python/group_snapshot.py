@@ -6,7 +6,7 @@ import hashlib
 import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.following.placement import ClientStates
@@ -72,7 +72,7 @@ def read_group(
     tasks: TaskPartitions,
     members: Members,
     ends: Mapping[TopicPartition, int],
-    config: Mapping[str, Any],
+    config: Mapping[str, object],
 ) -> GroupSnapshot:
     """Make a snapshot from the members' subscriptions.
 
@@ -122,10 +122,10 @@ def _scenario(
     tasks: TaskPartitions,
     clients: Mapping[ProcessId, ClientMetadata],
     sums: Mapping[TaskId, int],
-    config: Mapping[str, Any],
-) -> dict[str, Any]:
+    config: Mapping[str, object],
+) -> dict[str, object]:
     """Return the scenario in the format of ``caughtup assign``."""
-    written: dict[str, Any] = {}
+    written: dict[str, object] = {}
     for process, client in clients.items():
         active, standby = client.previous_tasks({})
         written[str(process)] = {

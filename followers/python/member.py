@@ -8,7 +8,6 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -28,7 +27,7 @@ from caughtup.followers.python.topology import Copies, Resume, Topology
 from caughtup.models.assignment.configs import read_configs
 from caughtup.models.assignors.following.follower import FollowerInputs, FollowUpCounter, backoff_ms
 from caughtup.models.errors import CaughtupError
-from caughtup.models.ids import ProcessId, TaskId
+from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.offsets import LATEST_OFFSET, sum_offsets
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
@@ -63,7 +62,7 @@ class FollowingMember:
         topology: Topology,
         copies: Copies,
         connection: Connection,
-        config: Mapping[str, Any],
+        config: Mapping[str, object],
         settings: FollowerSettings,
         client_id: str,
     ) -> None:
@@ -211,7 +210,7 @@ class FollowingMember:
             if not self.topology.stateful(task) or self._copies.restored(task)
         }
 
-    def _changelogs(self, task: TaskId) -> list[Any]:
+    def _changelogs(self, task: TaskId) -> list[TopicPartition]:
         return list(self.topology.tables_of(task).values())
 
     async def _report(self) -> None:

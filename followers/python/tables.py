@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import KafkaError
+from aiokafka.structs import RecordMetadata
 
 from caughtup.followers.python.kafka.log_ends import Connection, RepeatedProblem
 from caughtup.followers.python.topology import Resume, Topology
@@ -34,7 +34,7 @@ class ChangelogTables:
         self._producer = producer
         self._tables: dict[TopicPartition, dict[bytes, bytes]] = {}
         self._positions: dict[TopicPartition, int] = {}
-        self._written: list[asyncio.Future[Any]] = []
+        self._written: list[asyncio.Future[RecordMetadata]] = []
         self._active: frozenset[TaskId] = frozenset()
         self._standby: frozenset[TaskId] = frozenset()
         self._restored: set[TaskId] = set()

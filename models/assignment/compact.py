@@ -115,49 +115,56 @@ class CompactScenario:
         )
 
 
-def read_compact(data: Mapping[str, Any]) -> CompactScenario:
+def read_compact(data: object) -> CompactScenario:
     """Read a scenario in the format of ``caughtup assign``, as decoded from JSON.
 
     Raises ScenarioError as ``parse_scenario`` does, except for missing lags: the rest of such a
     record is still of use.
     """
     root = fields.mapping(data, "the scenario")
-    config = fields.mapping(root.get("config", {}), "config")
-    read_configs(config)
+    config: Mapping[str, Any] = fields.mapping(root.get("config", {}), "config")
+    read_configs(config)  # raises for a value that is no ConfigValue
     tasks = read_ids(fields.required_mapping(root, "tasks", ""), "tasks", TaskId.parse)
     stateful, stateless = read_kinds(tasks)
+    having_state = frozenset(stateful)
     known = {str(task): task for task in (*stateful, *stateless)}
     greatest, clients = read_clients(root, known)
     return CompactScenario(
         name=fields.optional_string(root.get("name"), "name"),
         assignor=fields.required_string(root, "assignor", ""),
         config=config,
-        tasks={task: _read_task(task, value) for task, value in sorted(tasks.items())},
+        tasks={
+            task: _read_task(task, value, stateful=task in having_state)
+            for task, value in sorted(tasks.items())
+        },
         clients={client.process_id: client for client in clients},
         greatest_lags=greatest,
-        client_ids=_read_client_ids(root["clients"]),
+        client_ids=_read_client_ids(fields.required_mapping(root, "clients", "")),
         replicas={partition: tuple(racks) for partition, racks in read_replicas(root).items()},
     )
 
 
-def _read_task(task: TaskId, value: Mapping[str, Any]) -> CompactTask:
+def _read_task(task: TaskId, given: object, *, stateful: bool) -> CompactTask:
+    value = fields.mapping(given, f"tasks.{task}")
     return CompactTask(
-        value["stateful"],
+        stateful,
         read_partitions(task, value, "source"),
         read_partitions(task, value, "changelog"),
         _strings(value, "stores", f"tasks.{task}") if "stores" in value else None,
     )
 
 
-def _read_client_ids(clients: Mapping[str, Any]) -> dict[ProcessId, tuple[str, ...]]:
-    return {
-        ProcessId.parse(text): _strings(client, "client_ids", f"clients.{text:.80}")
-        for text, client in clients.items()
-        if "client_ids" in client
-    }
+def _read_client_ids(clients: Mapping[str, object]) -> dict[ProcessId, tuple[str, ...]]:
+    found = {}
+    for text, given in clients.items():
+        place = f"clients.{text:.80}"
+        client = fields.mapping(given, place)
+        if "client_ids" in client:
+            found[ProcessId.parse(text)] = _strings(client, "client_ids", place)
+    return found
 
 
-def _strings(owner: Mapping[str, Any], name: str, place: str) -> tuple[str, ...]:
+def _strings(owner: Mapping[str, object], name: str, place: str) -> tuple[str, ...]:
     place = f"{place}.{name}"
     return tuple(fields.string(one, place) for one in fields.array(owner[name], place))
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import IntEnum
-from typing import Any
 
 from caughtup.models.assignment import fields
 from caughtup.models.errors import ScenarioError
@@ -102,7 +101,7 @@ _MOST_TAGS = 5
 _KNOWN = frozenset({*_LIMITS, _TRAFFIC_COST, _NON_OVERLAP_COST, _STRATEGY, _TAGS})
 
 
-def read_configs(config: Mapping[str, Any]) -> Configs:
+def read_configs(config: Mapping[str, object]) -> Configs:
     """Read configs by Kafka's names, as decoded from JSON.
 
     Raises ScenarioError: ``unknown_config``, or ``bad_field`` for a value that Kafka refuses.
@@ -135,7 +134,7 @@ def read_configs(config: Mapping[str, Any]) -> Configs:
     )
 
 
-def _cost(config: Mapping[str, Any], name: str) -> int | None:
+def _cost(config: Mapping[str, object], name: str) -> int | None:
     """Return a rack-aware cost; Kafka accepts any int, and None."""
     cost = config.get(name)
     return None if cost is None else fields.integer(cost, f"config.{name}", _INT_MIN, _INT_MAX)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 from caughtup.models.ids import ProcessId, TaskId
 
@@ -64,6 +64,21 @@ class Movement:
     rule: Rule | None = None
 
 
+class ClientLine(TypedDict):
+    """One client's tasks, as ``caughtup assign`` prints them."""
+
+    active: list[str]
+    standby: list[str]
+    warmup: list[str]
+
+
+class DecisionLine(TypedDict):
+    """A decision, as ``caughtup assign`` prints it, without the scenario's name."""
+
+    probing_rebalance_needed: bool
+    clients: dict[str, ClientLine]
+
+
 @dataclass(frozen=True, slots=True)
 class ClientDecision:
     """One client's tasks, in TaskId order; ``standby`` includes its warm-ups.
@@ -100,7 +115,7 @@ class Decision:
         movements = self.movements
         return replace(self, explain=lambda: movements)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> DecisionLine:
         """Return the decision as ``caughtup assign`` prints it, without the scenario's name."""
         return {
             "probing_rebalance_needed": self.probing_rebalance_needed,

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from caughtup.models.errors import CaughtupError, ScenarioError
 
 T = TypeVar("T")
 
 
-def mapping(value: object, place: str) -> Mapping[str, Any]:
+def mapping(value: object, place: str) -> Mapping[str, object]:
     """Return ``value`` if it is a JSON object. Raises ScenarioError ``bad_field``."""
     if not isinstance(value, Mapping):
         raise ScenarioError("bad_field", f"{place}: is not an object")
     return value
 
 
-def array(value: object, place: str) -> Sequence[Any]:
+def array(value: object, place: str) -> Sequence[object]:
     """Return ``value`` if it is a JSON array. Raises ScenarioError ``bad_field``."""
     if not isinstance(value, list | tuple):
         raise ScenarioError("bad_field", f"{place}: is not an array")
@@ -39,14 +39,14 @@ def integer(value: object, place: str, least: int, greatest: int) -> int:
     return value
 
 
-def required(owner: Mapping[str, Any], field: str, place: str) -> Any:
+def required(owner: Mapping[str, object], field: str, place: str) -> object:
     """Return a field of an object. Raises ScenarioError ``missing_field``."""
     if field not in owner:
         raise ScenarioError("missing_field", f"{_join(place, field)}: is missing")
     return owner[field]
 
 
-def required_mapping(owner: Mapping[str, Any], field: str, place: str) -> Mapping[str, Any]:
+def required_mapping(owner: Mapping[str, object], field: str, place: str) -> Mapping[str, object]:
     """Return a field that must be an object. Raises ScenarioError."""
     return mapping(required(owner, field, place), _join(place, field))
 
@@ -63,7 +63,7 @@ def optional_string(value: object, place: str) -> str | None:
     return None if value is None else string(value, place)
 
 
-def required_string(owner: Mapping[str, Any], field: str, place: str) -> str:
+def required_string(owner: Mapping[str, object], field: str, place: str) -> str:
     """Return a field that must be a string. Raises ScenarioError."""
     return string(required(owner, field, place), _join(place, field))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from caughtup.models.assignment import fields
 from caughtup.models.assignment.configs import Configs
@@ -32,7 +31,7 @@ class TaskReplicas:
 
 
 def read_task_replicas(
-    scenario: Mapping[str, Any], configs: Configs, tasks: Mapping[TaskId, Any]
+    scenario: Mapping[str, object], configs: Configs, tasks: Mapping[TaskId, object]
 ) -> TaskReplicas | None:
     """Read the partitions and replicas of a scenario as decoded from JSON.
 
@@ -42,18 +41,22 @@ def read_task_replicas(
         return None
     return TaskReplicas(
         {
-            task: tuple(sorted(read_partitions(task, value, "source")))
+            task: tuple(
+                sorted(read_partitions(task, fields.mapping(value, f"tasks.{task}"), "source"))
+            )
             for task, value in tasks.items()
         },
         {
-            task: tuple(sorted(read_partitions(task, value, "changelog")))
+            task: tuple(
+                sorted(read_partitions(task, fields.mapping(value, f"tasks.{task}"), "changelog"))
+            )
             for task, value in tasks.items()
         },
         read_replicas(scenario),
     )
 
 
-def read_replicas(scenario: Mapping[str, Any]) -> Mapping[TopicPartition, Sequence[str | None]]:
+def read_replicas(scenario: Mapping[str, object]) -> Mapping[TopicPartition, Sequence[str | None]]:
     """Return the racks of each partition's replicas, None for a replica without a rack.
 
     A broker that isn't listed has no rack, as one that is down has none in Kafka's metadata. Raises
@@ -76,23 +79,25 @@ def read_replicas(scenario: Mapping[str, Any]) -> Mapping[TopicPartition, Sequen
 
 
 def read_partitions(
-    task: TaskId, value: Mapping[str, Any], kind: str
+    task: TaskId, value: Mapping[str, object], kind: str
 ) -> tuple[TopicPartition, ...]:
     """Return a task's partitions, in the order in which they are listed.
 
     ``kind`` is ``source`` or ``changelog``. Raises ScenarioError ``bad_field``.
     """
     place = f"tasks.{task}.{kind}_partitions"
+    given = value.get(f"{kind}_partitions", [])
     partitions: dict[TopicPartition, None] = {}
-    for pair in fields.array(value.get(f"{kind}_partitions", []), place):
-        if len(fields.array(pair, place)) != 2 or not isinstance(pair[0], str):
+    for pair in fields.array(given, place):
+        two = fields.array(pair, place)
+        if len(two) != 2 or not isinstance(two[0], str):
             raise ScenarioError("bad_field", f"{place}: {pair!r:.80} is not a topic and a number")
-        number = fields.integer(pair[1], place, 0, _INT_MAX)
-        partitions[TopicPartition(pair[0], number)] = None
+        number = fields.integer(two[1], place, 0, _INT_MAX)
+        partitions[TopicPartition(two[0], number)] = None
     return tuple(partitions)
 
 
-def _brokers(scenario: Mapping[str, Any]) -> Mapping[int, str | None]:
+def _brokers(scenario: Mapping[str, object]) -> Mapping[int, str | None]:
     brokers: dict[int, str | None] = {}
     for text, rack in fields.mapping(scenario.get("brokers", {}), "brokers").items():
         number = _number(text)

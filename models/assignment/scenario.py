@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from caughtup.models.assignment import fields
 from caughtup.models.assignment.configs import NEWEST, Configs, Release, read_configs
@@ -58,7 +58,7 @@ class Scenario:
     release: Release = NEWEST
 
 
-def parse_scenario(data: Mapping[str, Any]) -> Scenario:
+def parse_scenario(data: object) -> Scenario:
     """Read a scenario in the format of ``caughtup assign``, as decoded from JSON.
 
     A client whose ``lags`` lack a task has the lag that ``greatest_lags`` has for it. Raises
@@ -90,7 +90,7 @@ def parse_scenario(data: Mapping[str, Any]) -> Scenario:
     )
 
 
-def read_kinds(tasks: Mapping[TaskId, Any]) -> tuple[tuple[TaskId, ...], tuple[TaskId, ...]]:
+def read_kinds(tasks: Mapping[TaskId, object]) -> tuple[tuple[TaskId, ...], tuple[TaskId, ...]]:
     """Return the stateful tasks and the stateless ones. Raises ScenarioError."""
     stateful: list[TaskId] = []
     stateless: list[TaskId] = []
@@ -104,7 +104,7 @@ def read_kinds(tasks: Mapping[TaskId, Any]) -> tuple[tuple[TaskId, ...], tuple[T
 
 
 def read_clients(
-    root: Mapping[str, Any], known: Mapping[str, TaskId]
+    root: Mapping[str, object], known: Mapping[str, TaskId]
 ) -> tuple[Mapping[TaskId, int], tuple[Client, ...]]:
     """Return each task's greatest lag, and the clients with the lags that they list themselves."""
     by_process = read_ids(fields.required_mapping(root, "clients", ""), "clients", ProcessId.parse)
@@ -155,7 +155,7 @@ def _client(process_id: ProcessId, value: object, known: Mapping[str, TaskId]) -
 
 
 def _previous(
-    client: Mapping[str, Any], field: str, place: str, known: Mapping[str, TaskId]
+    client: Mapping[str, object], field: str, place: str, known: Mapping[str, TaskId]
 ) -> frozenset[TaskId]:
     """Return the tasks that a client had, including tasks that the topology no longer has."""
     given = fields.required(client, field, place)
@@ -172,7 +172,7 @@ def _previous(
 
 
 def _lags(
-    given: Mapping[str, Any], place: str, known: Mapping[str, TaskId]
+    given: Mapping[str, object], place: str, known: Mapping[str, TaskId]
 ) -> Mapping[TaskId, int]:
     lags: dict[TaskId, int] = {}
     for text, lag in given.items():
@@ -189,12 +189,14 @@ def _lags(
     return lags
 
 
-def read_ids(given: Mapping[str, Any], place: str, parse: Callable[[str], Id]) -> dict[Id, Any]:
+def read_ids(
+    given: Mapping[str, object], place: str, parse: Callable[[str], Id]
+) -> dict[Id, object]:
     """Return a mapping with its keys parsed.
 
     Raises ScenarioError ``duplicate`` for one id in two spellings.
     """
-    values: dict[Id, Any] = {}
+    values: dict[Id, object] = {}
     for text, value in given.items():
         one = fields.parse(parse, text, place)
         if one in values:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -59,7 +57,7 @@ class CommitTableColumns:
                 column[before:] = nothing
         return first
 
-    def _columns(self) -> tuple[tuple[NDArray[Any], int], ...]:
+    def _columns(self) -> tuple[tuple[NDArray[np.generic], int], ...]:
         return (
             (self.offset, NO_OFFSET),
             (self.commit_ms, 0),

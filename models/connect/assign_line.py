@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from caughtup.models.assignment import fields
 from caughtup.models.connect.assignors import decide_eager, decide_incremental
@@ -48,7 +47,7 @@ class GroupRounds:
     rounds: tuple[LedRound, ...]
 
 
-def parse_rounds(data: Mapping[str, Any]) -> GroupRounds:
+def parse_rounds(data: object) -> GroupRounds:
     """Return the rounds of a line that was decoded from JSON.
 
     Raises ScenarioError, whose message names the field: ``bad_field``, ``missing_field``,
@@ -81,7 +80,7 @@ def decide_rounds(group: GroupRounds) -> list[ConnectDecision]:
     return list(_decisions(group))
 
 
-def decisions_json(group: GroupRounds, decisions: Sequence[ConnectDecision]) -> dict[str, Any]:
+def decisions_json(group: GroupRounds, decisions: Sequence[ConnectDecision]) -> dict[str, object]:
     """Return the decisions as ``caughtup assign`` prints them, without the line's name."""
     return {
         "rounds": [
@@ -120,14 +119,14 @@ def _worker_json(
     }
 
 
-def _max_delay_ms(config: Mapping[str, Any]) -> int:
+def _max_delay_ms(config: Mapping[str, object]) -> int:
     for name in config:
         if name != _MAX_DELAY:
             raise ScenarioError("unknown_config", f"config: {name!r:.80} is not known")
     return fields.integer(config.get(_MAX_DELAY, MAX_DELAY_MS), f"config.{_MAX_DELAY}", 0, _INT_MAX)
 
 
-def _connectors(one: Mapping[str, Any], place: str) -> dict[str, int]:
+def _connectors(one: Mapping[str, object], place: str) -> dict[str, int]:
     connectors = fields.required_mapping(one, "connectors", place)
     counts = {
         name: fields.integer(count, f"{place}.connectors.{name:.80}", 0, MOST_TASKS)
@@ -139,7 +138,7 @@ def _connectors(one: Mapping[str, Any], place: str) -> dict[str, int]:
 
 
 def _led_round(
-    one: Mapping[str, Any], connectors: Mapping[str, int], names: Names, place: str
+    one: Mapping[str, object], connectors: Mapping[str, int], names: Names, place: str
 ) -> LedRound:
     time_ms = fields.integer(
         fields.required(one, "time_ms", place), f"{place}.time_ms", 0, LATEST_MS

@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from caughtup.models.assignment.compact import CompactScenario, read_compact, scenario_record
 from caughtup.models.assignment.decision import Decision, Movement
@@ -112,7 +111,7 @@ def decision_id(cluster: str, scenario: CompactScenario) -> str:
     return digest([cluster, json_values(scenario_record(scenario))])
 
 
-def digest(value: Any) -> str:
+def digest(value: object) -> str:
     """Return a digest of a JSON value that doesn't depend on the order of keys."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from caughtup.models.assignment.configs import NEWEST, Release
 from caughtup.models.assignment.decision import ClientDecision, Decision
@@ -87,9 +86,9 @@ class MemberAssignment:
     active_by_host: PartitionsByHost = field(default_factory=dict)
     standby_by_host: PartitionsByHost = field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the assignment as values that JSON can encode; hosts only if there are any."""
-        written: dict[str, Any] = {
+        written: dict[str, object] = {
             "partitions": _pairs(self.partitions),
             "active": [str(task) for task in self.active],
             "standby": {str(task): _pairs(own) for task, own in sorted(self.standby.items())},

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Self
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 Rows = NDArray[np.bool_]
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 #: Bytes are copied out to be checked if they are less than this part of the data.
 _FEW = 8
@@ -143,7 +144,7 @@ class ColumnReader:
         if chosen.max() >= 0x80:
             self.good[rows] &= ~np.logical_or.reduceat(chosen >= 0x80, before)
 
-    def _field(self, layout: np.dtype[Any]) -> NDArray[Any]:
+    def _field(self, layout: np.dtype[Scalar]) -> NDArray[Scalar]:
         start = self.position
         self.position = start + layout.itemsize
         self.good &= self.position <= self.end

@@ -26,6 +26,9 @@ from caughtup.models.wire.consumer_offsets import (
     head_names,
 )
 
+#: Columns by name, each with its own type.
+Columns = dict[str, NDArray[Any]]
+
 TOPIC_ID_BYTES = 16
 _VERSIONS = range(5)
 # The topic id's tag (0) and its length, one byte each, as one number.
@@ -160,7 +163,7 @@ def decode_commits(records: Records, keys: ColumnReader | None = None) -> Commit
     return CommitsAndErrors(commits, unreadable)
 
 
-def _read_values(reader: ColumnReader) -> tuple[dict[str, NDArray[Any]], Rows]:
+def _read_values(reader: ColumnReader) -> tuple[Columns, Rows]:
     """Return the committed offsets, times and topic ids, and which rows were read."""
     present = reader.good.copy()
     fields = read_commit_values(reader)
@@ -194,7 +197,7 @@ def _well_formed(heads: Iterable[bytes]) -> Rows:
     return exact
 
 
-def _number_topic_ids(columns: dict[str, NDArray[Any]]) -> _Numbers:
+def _number_topic_ids(columns: Columns) -> _Numbers:
     """Replace topic ids by numbers, and return these; 0 stands for no id."""
     numbers = _Numbers({_NO_ID: 0})
     raw = columns["topic_id"]
@@ -218,7 +221,7 @@ def _number_topic_ids(columns: dict[str, NDArray[Any]]) -> _Numbers:
 
 
 def _decode_rows(
-    records: Records, good: Rows, columns: dict[str, NDArray[Any]], ids: _Numbers
+    records: Records, good: Rows, columns: Columns, ids: _Numbers
 ) -> list[tuple[object, Exception]]:
     """Decode rows that aren't good one by one.
 
@@ -255,7 +258,7 @@ def _is_legacy(head: bytes) -> bool:
     return head.startswith(_LEGACY)
 
 
-def read_commit_values(values: ColumnReader) -> dict[str, NDArray[Any]]:
+def read_commit_values(values: ColumnReader) -> Columns:
     """Read every version's fields into one array each, -1 or zeroes for a field that a row lacks.
 
     ``committed`` (int64), ``epoch`` (int32), ``metadata_start`` and ``metadata_end`` (byte
@@ -267,7 +270,7 @@ def read_commit_values(values: ColumnReader) -> dict[str, NDArray[Any]]:
     nowhere = values.position
     version = values.int16()
     values.require((version >= _VERSIONS.start) & (version < _VERSIONS.stop))
-    columns: dict[str, NDArray[Any]] = {
+    columns: Columns = {
         "committed": np.zeros(count, np.int64),
         "epoch": np.full(count, -1, np.int32),
         "metadata_start": nowhere.copy(),
@@ -289,10 +292,10 @@ def read_commit_values(values: ColumnReader) -> dict[str, NDArray[Any]]:
     return columns
 
 
-def _read_version(values: ColumnReader, version: int) -> dict[str, NDArray[Any]]:
+def _read_version(values: ColumnReader, version: int) -> Columns:
     """Read the fields after the version. Source: Kafka's ``OffsetCommitValue``."""
     flexible = version >= 4
-    fields: dict[str, NDArray[Any]] = {"committed": values.int64()}
+    fields: Columns = {"committed": values.int64()}
     values.require(fields["committed"] >= 0)
     if version >= 3:
         fields["epoch"] = values.int32()

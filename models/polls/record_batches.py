@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -246,16 +246,16 @@ def _walk(
         at = following
 
 
-def _headers(data: bytes, start: Ints) -> NDArray[Any]:
+def _headers(data: bytes, start: Ints) -> NDArray[np.void]:
     if not start.size:
         return np.empty(0, _HEADER)
     count = len(data) - _HEADER.itemsize + 1
-    found: NDArray[Any] = np.ndarray((count,), _HEADER, data, strides=(1,))[start]
+    found: NDArray[np.void] = np.ndarray((count,), _HEADER, data, strides=(1,))[start]
     return found
 
 
 def _find_records(
-    data: bytes, starts: Ints, headers: NDArray[Any], batches: Ints, positions: Ints
+    data: bytes, starts: Ints, headers: NDArray[np.void], batches: Ints, positions: Ints
 ) -> LoggedRecords:
     """Return all records of some batches, from each batch's position on."""
     headers, start, position = headers[batches], starts[batches], positions[batches]
@@ -282,7 +282,7 @@ def _find_records(
 
 
 def _transaction_ends(
-    data: bytes, start: Ints, headers: NDArray[Any], controls: Ints, position: Ints
+    data: bytes, start: Ints, headers: NDArray[np.void], controls: Ints, position: Ints
 ) -> Ints:
     """Return each batch's transaction marker: the type in a control record's key, or _NO_END."""
     ends = np.full(len(start), _NO_END, np.int64)
@@ -296,7 +296,7 @@ def _transaction_ends(
 
 def _apply_transactions(
     logged: LoggedRecords,
-    headers: NDArray[Any],
+    headers: NDArray[np.void],
     ends: Ints,
     sections: list[Section],
     batches: list[slice],

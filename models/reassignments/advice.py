@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from caughtup.models.durations import counted, duration, size
 from caughtup.models.ids import TopicPartition
@@ -112,9 +111,9 @@ _SHOWN_ELSEWHERE = frozenset(("looks", "idle_seconds", "eta_seconds"))
 _YES_OR_NO = {"answers": ("answers", "doesn't answer")}
 _BROKERS = frozenset(("leader", "quorum_leader", "throttled_broker"))
 #: Words for the evidence of most verdicts; all other evidence is shown as name and figure.
-_PHRASES: Mapping[str, Callable[[Any], str]] = {
+_PHRASES: Mapping[str, Callable[[float], str]] = {
     "replica": lambda broker: f"broker {broker}",
-    "offsets_behind": lambda offsets: f"{counted(offsets, 'offset')} behind",
+    "offsets_behind": lambda offsets: f"{counted(int(offsets), 'offset')} behind",
     "bytes_behind": lambda number: f"{size(number)} behind",
     "stood_seconds": lambda seconds: f"no progress for {duration(seconds)}",
     "allowed_seconds": lambda seconds: f"{duration(seconds)} allowed",
@@ -175,7 +174,7 @@ class _QuestionMarks(dict[str, object]):
         return "?"
 
 
-def in_words(evidence: Mapping[str, Any]) -> str:
+def in_words(evidence: Mapping[str, object]) -> str:
     """Return evidence as text for people: ``1,200 offsets behind, no progress for 64 s``."""
     shown = {name: value for name, value in evidence.items() if name not in _SHOWN_ELSEWHERE}
     if shown.get("waits_for") == [shown.get("replica")]:
@@ -183,7 +182,7 @@ def in_words(evidence: Mapping[str, Any]) -> str:
     return ", ".join(_words(name, value) for name, value in shown.items())
 
 
-def _words(name: str, value: Any) -> str:
+def _words(name: str, value: object) -> str:
     words = name.replace("_", " ")
     match value:
         case int() | float() if name in _PHRASES:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import isnan
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 #: The time between two samples (ms), and the number kept: the last 30 minutes.
 STEP_MS, _FINE = 10_000, 180
@@ -30,7 +30,7 @@ class _Ring:
         self._values[:, at] = values
         self._count += 1
 
-    def since(self, at_ms: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    def since(self, at_ms: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Return times and figures of the samples at or after a time (ms), the oldest first."""
         size = len(self._at_ms)
         order = np.arange(max(0, self._count - size), self._count) % size
@@ -100,5 +100,5 @@ class Series:
         }
 
 
-def _known(values: np.ndarray[Any, Any]) -> list[float | None]:
+def _known(values: NDArray[np.float32]) -> list[float | None]:
     return [None if isnan(value) else value for value in values.tolist()]

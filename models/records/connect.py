@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Literal
+from typing import Literal, TypeVar
 
 import msgspec  # noqa: TID251 - allowed here
 
@@ -22,6 +22,7 @@ from caughtup.models.records.decoding import (
     require_bounded,
 )
 
+T = TypeVar("T")
 #: The greatest size of a value: configurations of connectors contain schemas and certificates.
 MOST_BYTES = 1 << 20
 MOST_KEY_BYTES = 64 << 10
@@ -57,7 +58,7 @@ def task_named(name: str) -> ConnectorTaskId:
     return ConnectorTaskId(connector, task)
 
 
-def decoded(decoder: msgspec.json.Decoder[Any], value: bytes) -> Any:
+def decoded(decoder: msgspec.json.Decoder[T], value: bytes) -> T:
     """Return a decoded value.
 
     Raises RefusedError, whose message quotes nothing of the value, as it may contain a password.

@@ -18,6 +18,7 @@ MOST_APPLICATION_CHARACTERS = 1_000
 MOST_NAME_CHARACTERS = 1_000
 MOST_PROCESS_CHARACTERS = 255
 
+K = TypeVar("K")
 T = TypeVar("T")
 Struct = TypeVar("Struct", bound=msgspec.Struct)
 
@@ -120,12 +121,13 @@ def renamed(name: str) -> Any:
     return msgspec.field(name=name)
 
 
-def renamed_absent(name: str) -> Any:
+def renamed_absent(name: str) -> Absent:
     """Return an optional field whose JSON name is a keyword in Python."""
-    return msgspec.field(name=name, default=ABSENT)
+    field: Absent = msgspec.field(name=name, default=ABSENT)
+    return field
 
 
-def no_entries() -> Any:
+def no_entries() -> dict[K, T]:
     """Return a field that is an object, empty if absent."""
     return msgspec.field(default_factory=dict)
 
@@ -140,12 +142,12 @@ def or_none(field: T | Absent | None) -> T | None:
     return None if isinstance(field, Absent) else field
 
 
-def changed(record: Struct, **fields: Any) -> Struct:
+def changed(record: Struct, **fields: object) -> Struct:
     """Return a record with other values of some fields."""
     return msgspec.structs.replace(record, **fields)
 
 
-def extended(kind: type[Struct], part: msgspec.Struct, **fields: Any) -> Struct:
+def extended(kind: type[Struct], part: msgspec.Struct, **fields: object) -> Struct:
     """Return a record as ``kind``, which extends its type, with the added fields."""
     return kind(**{**msgspec.structs.asdict(part), **fields})
 
@@ -155,7 +157,7 @@ def as_json(part: msgspec.Struct) -> Json:
     return Json(msgspec.json.encode(part))
 
 
-def json_values(part: msgspec.Struct) -> dict[str, Any]:
+def json_values(part: msgspec.Struct) -> dict[str, object]:
     """Return a record as a dict of JSON values, for readers that take any JSON."""
-    fields: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(part))
+    fields: dict[str, object] = msgspec.json.decode(msgspec.json.encode(part))
     return fields

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Annotated, TypeVar
 
 import msgspec  # noqa: TID251 - allowed here
 
@@ -22,6 +23,7 @@ from caughtup.models.records.fields import (
     Topic,
 )
 
+T = TypeVar("T")
 #: The greatest size of a key: escaping in JSON can multiply the longest group name by six.
 MOST_KEY_BYTES = 256 << 10
 _MOST_PARTITION = 2**31 - 1
@@ -113,7 +115,7 @@ def decode_line(key: bytes | None) -> str:
     return str(group)
 
 
-def _array(key: bytes | None, decode: Any) -> Any:
+def _array(key: bytes | None, decode: Callable[[bytes], T]) -> T:
     if not key:
         raise RefusedError(BAD_KEY, "a record without a key")
     try:

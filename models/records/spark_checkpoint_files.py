@@ -7,7 +7,7 @@ sources; others are refused.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple, TypeVar
 
 import msgspec  # noqa: TID251 - allowed here
 
@@ -23,6 +23,7 @@ from caughtup.models.records.decoding import (
 )
 from caughtup.models.records.fields import Offset, TimeMs, Topic
 
+T = TypeVar("T")
 #: The greatest size of a file: 100,000 partitions take two megabytes.
 MOST_BYTES = 16 << 20
 MOST_ID_BYTES = 4 << 10
@@ -35,7 +36,7 @@ _INDEXED, _NAMED = b"v1", b"v2"
 
 _Partitions = dict[Annotated[int, msgspec.Meta(ge=0, le=NUMBER_MAX)], Offset]
 _kafka = msgspec.json.Decoder(dict[Topic, _Partitions])
-_any_numbers = msgspec.json.Decoder(dict[str, dict[str, Any]])
+_any_numbers = msgspec.json.Decoder(dict[str, dict[str, object]])
 _any_json = msgspec.json.Decoder(msgspec.Raw)
 
 
@@ -66,8 +67,7 @@ class BatchEnd(NamedTuple):
 def decode_query_id(value: bytes) -> str:
     """Return the query's id, the same after each restart, from ``metadata``. Raises RefusedError."""
     require_bounded(value, MOST_ID_BYTES)
-    found: _Query = _decoded(_query, value)
-    return found.id
+    return _decoded(_query, value).id
 
 
 def decode_batch_end(value: bytes) -> BatchEnd:
@@ -86,8 +86,7 @@ def decode_batch_end(value: bytes) -> BatchEnd:
     header, *sources = lines
     at_ms = 0
     if header:
-        metadata: _Metadata = _decoded(_metadata, header)
-        at_ms = metadata.batch_timestamp_ms
+        at_ms = _decoded(_metadata, header).batch_timestamp_ms
     if version == _NAMED:
         sources = [_unnamed(source) for source in sources]
     found = [_kafka_offsets(source) for source in sources if source != _NO_OFFSET]
@@ -166,7 +165,7 @@ def _lowest(sources: Iterable[Mapping[str, Mapping[int, int]]]) -> dict[TopicPar
     return found
 
 
-def _decoded(decoder: msgspec.json.Decoder[Any], value: bytes) -> Any:
+def _decoded(decoder: msgspec.json.Decoder[T], value: bytes) -> T:
     require_bounded(value, MOST_BYTES)
     try:
         return decoder.decode(value)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from caughtup.models.assignment.client_state import RUNNING, UNKNOWN
 from caughtup.models.assignment.compact import read_compact
 from caughtup.models.assignment.configs import read_configs
-from caughtup.models.assignment.decision import ClientDecision, Decision
+from caughtup.models.assignment.decision import ClientDecision, ClientLine, Decision
 from caughtup.models.assignment.scenario import Client, Scenario, parse_scenario
 from caughtup.models.assignors.registry import decide
 from caughtup.models.ids import TaskId
@@ -158,13 +157,16 @@ def _with_assigned(client: Client, before: RecordedGeneration) -> Client:
     )
 
 
+_NOTHING: ClientLine = {"active": [], "standby": [], "warmup": []}
+
+
 def _as_assigned(scenario: Scenario, one: RecordedGeneration) -> Decision:
     """Return the members' recorded assignment as a decision."""
     stateful, clients = frozenset(scenario.stateful), {}
     for client in scenario.clients:
-        given = one.assigned["clients"].get(str(client.process_id), {"active": (), "standby": ()})
+        given = one.assigned["clients"].get(str(client.process_id), _NOTHING)
         active, standby = (
-            tuple(sorted(map(TaskId.parse, given[kind]))) for kind in ("active", "standby")
+            tuple(sorted(map(TaskId.parse, tasks))) for tasks in (given["active"], given["standby"])
         )
         standby = tuple(task for task in standby if task in stateful)
         clients[client.process_id] = ClientDecision(active, standby, ())
@@ -188,7 +190,7 @@ def _furthest_behind(scenario: Scenario, decision: Decision, ends: Mapping[TaskI
 
 
 def standing_still(
-    scenario: Mapping[str, Any], rate: float | None, as_of_ms: int
+    scenario: Mapping[str, object], rate: float | None, as_of_ms: int
 ) -> StandstillSeconds | None:
     """Simulate a group from the rebalance of a scenario until it is at rest; return the standstill.
 

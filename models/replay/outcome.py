@@ -7,10 +7,10 @@ counted by the same rules.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
+from caughtup.models.assignment.decision import DecisionLine
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
 from caughtup.models.errors import CaughtupError
@@ -41,7 +41,7 @@ class ReplayRow:
     as_of_ms: int
     setting: str
     doubts: int
-    decision: Mapping[str, Any] | None = None
+    decision: DecisionLine | None = None
     change: str | None = None
     seconds_until_change: float | None = None
     figures: ReplayFigures | None = None

@@ -8,10 +8,13 @@ from itertools import pairwise
 from typing import Any
 
 from caughtup.models.assignment.client_state import is_caught_up
+from caughtup.models.assignment.decision import DecisionLine
 from caughtup.models.histories.trend import median
 
 #: The change of a group's first known generation: what came before is unknown.
 FIRST = "first known"
+#: A scenario as decoded from JSON, which ``parse_scenario`` accepts.
+ScenarioJson = Mapping[str, Any]
 NO_LAGS: Mapping[str, int] = {}
 
 
@@ -28,15 +31,15 @@ class RecordedGeneration:
     group: str
     generation: int
     as_of_ms: int
-    scenario: Mapping[str, Any]
-    assigned: Mapping[str, Any]
+    scenario: ScenarioJson
+    assigned: DecisionLine
     offset_sums: Mapping[str, Mapping[str, int]]
     doubts: tuple[str, ...] = ()
 
     def held(self, process: str) -> set[str]:
         """Return the tasks that this generation assigned to a process, in any role."""
-        given = self.assigned["clients"].get(process, {"active": (), "standby": ()})
-        return {*given["active"], *given["standby"]}
+        given = self.assigned["clients"].get(process)
+        return set() if given is None else {*given["active"], *given["standby"]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +122,13 @@ def _capacities(generation: RecordedGeneration) -> dict[str, int]:
     return {process: one["capacity"] for process, one in generation.scenario["clients"].items()}
 
 
-def greatest_lags(scenario: Mapping[str, Any]) -> Mapping[str, int]:
+def greatest_lags(scenario: ScenarioJson) -> Mapping[str, int]:
     """Return the lag, by task, of clients that don't list their own."""
     lags: Mapping[str, int] = scenario.get("greatest_lags", NO_LAGS)
     return lags
 
 
-def lag_of(scenario: Mapping[str, Any], process: str, task: str) -> int | None:
+def lag_of(scenario: ScenarioJson, process: str, task: str) -> int | None:
     """Return a client's lag of a task in offsets, or Kafka's sentinel.
 
     None for a stateless task.

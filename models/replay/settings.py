@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from caughtup.models.assignors.registry import ASSIGNORS
 from caughtup.models.errors import ScenarioError
 from caughtup.models.parameters import MINIMUMS
+from caughtup.models.replay.recorded import ScenarioJson
 
 #: Kafka's default assignor.
 KAFKAS = "high_availability"
@@ -27,7 +28,7 @@ class ReplaySetting(NamedTuple):
     def __str__(self) -> str:
         return ", ".join([self.assignor, *(f"{name}={value}" for name, value in self.config)])
 
-    def of(self, scenario: Mapping[str, Any]) -> dict[str, Any]:
+    def of(self, scenario: ScenarioJson) -> dict[str, object]:
         """Return a scenario under this setting, otherwise unchanged."""
         config = {**scenario.get("config", {}), **dict(self.config)}
         return {**scenario, "assignor": self.assignor, "config": config}

@@ -15,6 +15,7 @@ from caughtup.models.security.kafka_names import (
     JAVA,
     LIBRDKAFKA,
     TOKEN_PROVIDER,
+    KafkaProperties,
     is_security,
     names,
     spelling,
@@ -117,7 +118,7 @@ class KafkaClient(Enum):
 SERVICE = (KafkaClient.LIBRDKAFKA, KafkaClient.AIOKAFKA)
 
 
-def check_properties(properties: Mapping[str, object], clients: Iterable[KafkaClient]) -> None:
+def check_properties(properties: KafkaProperties, clients: Iterable[KafkaClient]) -> None:
     """Raise CaughtupError ``bad_kafka_property`` if one of the clients can't honour a property.
 
     The message begins with the property.
@@ -126,7 +127,7 @@ def check_properties(properties: Mapping[str, object], clients: Iterable[KafkaCl
         raise bad_property(problem)
 
 
-def problems(properties: Mapping[str, object], clients: Iterable[KafkaClient]) -> Iterator[str]:
+def problems(properties: KafkaProperties, clients: Iterable[KafkaClient]) -> Iterator[str]:
     """Yield a line, with its name first, for each property that one of the clients can't honour."""
     told = set[str]()
     for problem in _problems(properties, clients):
@@ -136,7 +137,7 @@ def problems(properties: Mapping[str, object], clients: Iterable[KafkaClient]) -
             yield problem
 
 
-def _problems(properties: Mapping[str, object], clients: Iterable[KafkaClient]) -> Iterator[str]:
+def _problems(properties: KafkaProperties, clients: Iterable[KafkaClient]) -> Iterator[str]:
     for client in clients:
         given = properties
         if client is KafkaClient.SPARK:
@@ -154,7 +155,7 @@ def _problems(properties: Mapping[str, object], clients: Iterable[KafkaClient]) 
     yield from complaints(verifies, properties)
 
 
-def verifies(properties: Mapping[str, object]) -> bool:
+def verifies(properties: KafkaProperties) -> bool:
     """Return whether the brokers' certificates are verified, which holds for all clients.
 
     Raises CaughtupError ``bad_kafka_property`` for a value that isn't one of librdkafka's booleans.
@@ -166,13 +167,13 @@ def verifies(properties: Mapping[str, object]) -> bool:
     return text in ("true", "t", "1")
 
 
-def verifies_names(properties: Mapping[str, object]) -> bool:
+def verifies_names(properties: KafkaProperties) -> bool:
     """Return whether a broker's certificate must have the name of the connection."""
     algorithm = properties.get("ssl.endpoint.identification.algorithm", "https")
     return str(algorithm).lower() not in ("none", "")
 
 
-def exposures(properties: Mapping[str, object]) -> Iterator[str]:
+def exposures(properties: KafkaProperties) -> Iterator[str]:
     """Yield a line for each setting that is less safe than it seems."""
     protocol = protocol_of(properties)
     if protocol == "SASL_PLAINTEXT":
@@ -200,7 +201,7 @@ def exposures(properties: Mapping[str, object]) -> Iterator[str]:
         )
 
 
-def _logs_in_as_told(client: KafkaClient, given: Mapping[str, object]) -> bool:
+def _logs_in_as_told(client: KafkaClient, given: KafkaProperties) -> bool:
     """Return whether a client logs in as in ``login_of``: librdkafka and Java have more ways."""
     if client is KafkaClient.LIBRDKAFKA:
         return not complaints(mechanism_of, given) and (
@@ -212,7 +213,7 @@ def _logs_in_as_told(client: KafkaClient, given: Mapping[str, object]) -> bool:
     return True
 
 
-def _check_for_java(properties: Mapping[str, object]) -> None:
+def _check_for_java(properties: KafkaProperties) -> None:
     if not verifies(properties):
         raise bad_property(
             "enable.ssl.certificate.verification: Spark, which uses Kafka's Java client, always "

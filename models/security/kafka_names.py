@@ -5,6 +5,11 @@ Tests compare both lists with the installed library and with Spark's jar.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+#: What operators write under ``[kafka]``: values by librdkafka's names.
+KafkaProperties = Mapping[str, str | int | bool]
+
 
 def names(text: str) -> frozenset[str]:
     """Return the whitespace-separated names in a text."""

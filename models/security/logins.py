@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from caughtup.models.errors import CaughtupError
-from caughtup.models.security.kafka_names import TOKEN_PROVIDER, names
+from caughtup.models.security.kafka_names import TOKEN_PROVIDER, KafkaProperties, names
 
 #: Mechanisms with a user name and a password, which every client has.
 PASSWORD_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -88,7 +88,7 @@ def bad_property(message: str) -> CaughtupError:
     return CaughtupError("bad_kafka_property", message)
 
 
-def protocol_of(properties: Mapping[str, object]) -> str:
+def protocol_of(properties: KafkaProperties) -> str:
     """Return security.protocol in upper case. Raises CaughtupError ``bad_kafka_property``."""
     protocol = str(properties.get("security.protocol", "PLAINTEXT")).upper()
     if protocol not in ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"):
@@ -96,7 +96,7 @@ def protocol_of(properties: Mapping[str, object]) -> str:
     return protocol
 
 
-def mechanism_of(properties: Mapping[str, object]) -> str | None:
+def mechanism_of(properties: KafkaProperties) -> str | None:
     """Return the SASL mechanism, None for a protocol without a login.
 
     Raises CaughtupError ``bad_kafka_property`` if none is set.
@@ -109,7 +109,7 @@ def mechanism_of(properties: Mapping[str, object]) -> str | None:
     return str(mechanism)
 
 
-def login_of(properties: Mapping[str, object]) -> Login | None:
+def login_of(properties: KafkaProperties) -> Login | None:
     """Return a client's login, None for a protocol without one.
 
     Raises CaughtupError ``bad_kafka_property`` for a missing or unsupported property.
@@ -126,14 +126,14 @@ def login_of(properties: Mapping[str, object]) -> Login | None:
     raise bad_property(f"sasl.mechanism: {mechanism} is not supported; {USE_ANOTHER}")
 
 
-def has_own_way(properties: Mapping[str, object]) -> bool:
+def has_own_way(properties: KafkaProperties) -> bool:
     """Return whether tokens come in a way that only librdkafka has."""
     return any(name.startswith(_OWN_WAYS) for name in properties) or _grant(properties) != (
         "client_credentials"
     )
 
 
-def _password(mechanism: str, properties: Mapping[str, object]) -> Password:
+def _password(mechanism: str, properties: KafkaProperties) -> Password:
     return Password(
         mechanism,
         _needed(properties, mechanism, "sasl.username"),
@@ -141,7 +141,7 @@ def _password(mechanism: str, properties: Mapping[str, object]) -> Password:
     )
 
 
-def _bearer(properties: Mapping[str, object]) -> Bearer:
+def _bearer(properties: KafkaProperties) -> Bearer:
     provider = properties.get(TOKEN_PROVIDER)
     extensions = _extensions(str(properties.get(_EXTENSIONS, "")))
     oidc = str(properties.get(f"{OAUTH}method", "default")).lower() == "oidc"
@@ -176,11 +176,11 @@ def _bearer(properties: Mapping[str, object]) -> Bearer:
     return Bearer(endpoint, extensions)
 
 
-def _grant(properties: Mapping[str, object]) -> str:
+def _grant(properties: KafkaProperties) -> str:
     return str(properties.get(_GRANT, "client_credentials")).lower()
 
 
-def _needed(properties: Mapping[str, object], mechanism: str, *either: str) -> str:
+def _needed(properties: KafkaProperties, mechanism: str, *either: str) -> str:
     for name in either:
         if value := properties.get(name):
             return str(value)
@@ -199,7 +199,7 @@ def _extensions(text: str) -> dict[str, str]:
 
 
 def complaints(
-    check: Callable[[Mapping[str, object]], object], properties: Mapping[str, object]
+    check: Callable[[KafkaProperties], object], properties: KafkaProperties
 ) -> list[str]:
     """Return the error message of a check in a list; empty without an error."""
     try:

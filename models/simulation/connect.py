@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from caughtup.models.connect.assignors import decide_eager, decide_incremental
 from caughtup.models.connect.decision import (
@@ -22,6 +21,10 @@ from caughtup.models.wire.connect_protocol import NOTHING, ConnectorsAndTasks
 
 #: A Connect worker's own defaults where they differ from a consumer's.
 WORKER_TIMINGS = Timings(session_timeout_ms=10_000, rebalance_timeout_ms=60_000)
+
+
+#: A worker's name and its work.
+_Subscription = tuple[str, ConnectorsAndTasks]
 
 
 class Worker:
@@ -64,7 +67,7 @@ class Worker:
         if self._eager:
             self._run(NOTHING)
 
-    def subscription(self) -> tuple[str, ConnectorsAndTasks]:
+    def subscription(self) -> _Subscription:
         """Return the worker's name and its work."""
         return self.name, self.owned
 
@@ -198,7 +201,9 @@ class ConnectRun:
             self.time.now_ms, "rebalance", f"generation {generation}: {len(members)} workers"
         )
 
-    def _decide(self, leader: str, subscriptions: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _decide(
+        self, leader: str, subscriptions: Mapping[str, _Subscription]
+    ) -> Mapping[str, ConnectDecision]:
         round_ = Round(
             self._epoch_ms + self.time.now_ms, dict(self.connectors), _latest(subscriptions)
         )
@@ -212,6 +217,6 @@ class ConnectRun:
         return dict.fromkeys(subscriptions, decision)
 
 
-def _latest(subscriptions: Mapping[str, Any]) -> dict[str, Any]:
+def _latest(subscriptions: Mapping[str, _Subscription]) -> dict[str, ConnectorsAndTasks]:
     """Return each worker's subscription by its name; a worker that started again counts once."""
     return dict(subscriptions.values())

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Generic
 
 from caughtup.models.simulation.membership import (
+    Assignment,
     ClassicMember,
     Decide,
     KnownMember,
     Session,
+    Subscription,
     Timings,
     take_over,
 )
@@ -32,7 +34,7 @@ class GroupState(StrEnum):
     STABLE = "Stable"
 
 
-class ClassicCoordinator:
+class ClassicCoordinator(Generic[Subscription, Assignment]):
     """A group's coordinator, and its members' side of joining.
 
     ``decide`` is called with the leader's member id and each member's subscription. ``completed``
@@ -42,7 +44,7 @@ class ClassicCoordinator:
     def __init__(
         self,
         time: VirtualTime,
-        decide: Decide,
+        decide: Decide[Subscription, Assignment],
         timings: Timings,
         completed: Callable[[int, list[str]], None] = lambda _generation, _members: None,
     ) -> None:
@@ -50,7 +52,7 @@ class ClassicCoordinator:
         self._decide = decide
         self._timings = timings
         self._completed = completed
-        self._members: dict[str, KnownMember] = {}
+        self._members: dict[str, KnownMember[Subscription, Assignment]] = {}
         self._waiting: Event | None = None
         self._initial_until_ms: int | None = None
         self.state = GroupState.EMPTY
@@ -69,10 +71,10 @@ class ClassicCoordinator:
 
     def resume(
         self,
-        members: Iterable[ClassicMember],
+        members: Iterable[ClassicMember[Subscription, Assignment]],
         generation: int,
         leader: str,
-        assignments: Mapping[str, Any] | None = None,
+        assignments: Mapping[str, Assignment] | None = None,
     ) -> None:
         """Begin with a stable group of these members, whose sessions start now.
 
@@ -87,7 +89,7 @@ class ClassicCoordinator:
         self.generation, self.leader = generation, leader
         self.state = GroupState.STABLE
 
-    def join(self, member: ClassicMember) -> None:
+    def join(self, member: ClassicMember[Subscription, Assignment]) -> None:
         """Send JoinGroup for a new member, or for one that joins again."""
         self._time.after(self._timings.request_ms, lambda: self._join(member))
 
@@ -122,7 +124,7 @@ class ClassicCoordinator:
         if known is not None and not known.has_joined:
             self._rejoin_after(known, 0)
 
-    def _join(self, member: ClassicMember) -> None:
+    def _join(self, member: ClassicMember[Subscription, Assignment]) -> None:
         if not member.answers:
             return
         known = self._members.get(member.member_id) or self._take_over(member)
@@ -149,12 +151,18 @@ class ClassicCoordinator:
         else:
             self._prepare()
 
-    def _add(self, member: ClassicMember) -> KnownMember:
-        known = KnownMember(member, Session(self._time, self._timings))
+    def _add(
+        self, member: ClassicMember[Subscription, Assignment]
+    ) -> KnownMember[Subscription, Assignment]:
+        known: KnownMember[Subscription, Assignment] = KnownMember(
+            member, Session(self._time, self._timings)
+        )
         self._members[member.member_id] = known
         return known
 
-    def _take_over(self, member: ClassicMember) -> KnownMember | None:
+    def _take_over(
+        self, member: ClassicMember[Subscription, Assignment]
+    ) -> KnownMember[Subscription, Assignment] | None:
         """Let a static member that restarts take its own place, and return its entry, or None."""
         taken = take_over(self._members, member)
         if taken is None:
@@ -164,7 +172,7 @@ class ClassicCoordinator:
             self.leader = member.member_id
         return known
 
-    def _give_again(self, known: KnownMember) -> None:
+    def _give_again(self, known: KnownMember[Subscription, Assignment]) -> None:
         """Answer a static member of a stable group with its assignment, without a rebalance."""
         known.session.hear()
         known.subscription = known.member.subscription()
@@ -207,13 +215,13 @@ class ClassicCoordinator:
                 self._rejoin_after(known, beat_in_ms + self._timings.poll_ms)
         self._complete_if_all_joined()
 
-    def _rejoin_after(self, known: KnownMember, delay_ms: int) -> None:
+    def _rejoin_after(self, known: KnownMember[Subscription, Assignment], delay_ms: int) -> None:
         due_ms = self._time.now_ms + delay_ms
         if known.rejoin is None or known.rejoin.at_ms > due_ms:
             known.cancel_rejoin()
             known.rejoin = self._time.at(due_ms, lambda: self._rejoin(known))
 
-    def _rejoin(self, known: KnownMember) -> None:
+    def _rejoin(self, known: KnownMember[Subscription, Assignment]) -> None:
         known.rejoin = None
         if known.member.answers:
             known.member.prepare()
@@ -256,14 +264,20 @@ class ClassicCoordinator:
     def _await_decision(self) -> None:
         """Wait for the leader, which gets the subscriptions, decides, and sends SyncGroup."""
         generation, leader = self.generation, self.leader or ""
-        subscriptions = {name: known.subscription for name, known in self._members.items()}
+        subscriptions = {
+            name: known.subscription
+            for name, known in self._members.items()
+            if known.subscription is not None
+        }
         timings = self._timings
         self._time.after(
             2 * timings.request_ms + timings.decide_ms,
             lambda: self._sync(generation, leader, subscriptions),
         )
 
-    def _sync(self, generation: int, leader: str, subscriptions: Mapping[str, Any]) -> None:
+    def _sync(
+        self, generation: int, leader: str, subscriptions: Mapping[str, Subscription]
+    ) -> None:
         """Adopt the leader's decision, unless another rebalance has begun or the leader is gone."""
         known = self._members.get(leader)
         if (

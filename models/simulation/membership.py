@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Generic, Protocol, TypeVar
 
 from caughtup.models.simulation.virtual_time import Event, VirtualTime
+
+Subscription = TypeVar("Subscription")
+Assignment = TypeVar("Assignment")
+Subscription_co = TypeVar("Subscription_co", covariant=True)
+Assignment_contra = TypeVar("Assignment_contra", contravariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +31,7 @@ class Timings:
     decide_ms: int = 5
 
 
-class ClassicMember(Protocol):
+class ClassicMember(Protocol[Subscription_co, Assignment_contra]):
     """The interface of a member to the coordinator.
 
     ``answers`` is whether its process runs, so that it sends heartbeats. ``instance_id`` is its
@@ -43,15 +48,15 @@ class ClassicMember(Protocol):
     def prepare(self) -> None:
         """Get ready to join again, just before the subscription is read."""
 
-    def subscription(self) -> Any:
+    def subscription(self) -> Subscription_co:
         """Return the member's subscription for JoinGroup."""
 
-    def assigned(self, generation: int, assignment: Any) -> None:
+    def assigned(self, generation: int, assignment: Assignment_contra) -> None:
         """Adopt the member's assignment."""
 
 
 #: Decides for a leader: its member id, and subscriptions by member id → assignments by member id.
-Decide = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
+Decide = Callable[[str, Mapping[str, Subscription]], Mapping[str, Assignment]]
 
 
 class Session:
@@ -92,7 +97,7 @@ class Session:
 
 
 @dataclass(slots=True)
-class KnownMember:
+class KnownMember(Generic[Subscription, Assignment]):
     """A member as its coordinator knows it.
 
     ``subscription`` is that of its last JoinGroup, and ``assignment`` the leader's last decision
@@ -100,10 +105,10 @@ class KnownMember:
     last that the member knows.
     """
 
-    member: ClassicMember
+    member: ClassicMember[Subscription, Assignment]
     session: Session
-    subscription: Any = None
-    assignment: Any = None
+    subscription: Subscription | None = None
+    assignment: Assignment | None = None
     generation: int = 0
     has_joined: bool = False
     rejoin: Event | None = None
@@ -116,8 +121,9 @@ class KnownMember:
 
 
 def take_over(
-    members: dict[str, KnownMember], member: ClassicMember
-) -> tuple[str, KnownMember] | None:
+    members: dict[str, KnownMember[Subscription, Assignment]],
+    member: ClassicMember[Subscription, Assignment],
+) -> tuple[str, KnownMember[Subscription, Assignment]] | None:
     """Put a static member that restarts in the place of the one with its instance id.
 
     Returns the id that it had and what is known of it; None if the group has no such member, or the

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from caughtup.models.errors import ScenarioError
 from caughtup.models.groups.membership import Member, Membership
@@ -60,7 +59,7 @@ class SimulatedConsumerGroup:
         return sorted(_names(self.membership).values())
 
     @property
-    def config(self) -> Mapping[str, Any]:
+    def config(self) -> Mapping[str, object]:
         """Empty: no config of a consumer group affects the assignment."""
         return {}
 

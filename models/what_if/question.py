@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from caughtup.models.assignment.configs import read_configs
 from caughtup.models.assignors.following.follower import Patience
@@ -71,7 +70,7 @@ class LeaderAssignedGroup:
         return False
 
     @property
-    def config(self) -> Mapping[str, Any]:
+    def config(self) -> Mapping[str, object]:
         """Its configs, as far as they are known."""
         return self.decided.inputs.scenario.config
 
@@ -256,7 +255,7 @@ def _plans(plan: PlannedActions) -> list[PlannedActions]:
     return orders
 
 
-def _configs(group: Playable, setting: WhatIfSetting) -> list[tuple[tuple[str, int], ...]]:
+def _configs(group: Playable, setting: WhatIfSetting) -> list[tuple[tuple[str, object], ...]]:
     """Return the configs to try; those in the setting are fixed."""
     now = group.config
     fixed = dict(setting.config)
@@ -266,7 +265,7 @@ def _configs(group: Playable, setting: WhatIfSetting) -> list[tuple[tuple[str, i
         _WARMUPS: sorted({_int(now.get(_WARMUPS, 2)), 2, 8}),
         _LAG: sorted({_int(lag), 10 * _int(lag)}),
     }
-    found: list[tuple[tuple[str, int], ...]] = [tuple(fixed.items())]
+    found: list[tuple[tuple[str, object], ...]] = [tuple(fixed.items())]
     for name, values in choices.items():
         if name not in fixed:
             found = [(*one, (name, value)) for one in found for value in values]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from caughtup.models.assignment.compact import CompactScenario
 from caughtup.models.assignment.configs import read_configs
@@ -34,7 +34,7 @@ class WhatIfSetting:
     """
 
     assignor: str | None = None
-    config: tuple[tuple[str, Any], ...] = ()
+    config: tuple[tuple[str, object], ...] = ()
     eager: bool = False
     waits_for_thread: bool = False
     static_members: bool = False
@@ -78,7 +78,7 @@ class Playable(Protocol):
         """The names of its instances, sorted."""
 
     @property
-    def config(self) -> Mapping[str, Any]:
+    def config(self) -> Mapping[str, object]:
         """Its configs, as far as they are known."""
 
     @property
@@ -165,7 +165,7 @@ class RecordedGroup:
         return sorted(one.name for one in instances_of(self.scenario))
 
     @property
-    def config(self) -> Mapping[str, Any]:
+    def config(self) -> Mapping[str, object]:
         """The scenario's configs."""
         return self.scenario.config
 

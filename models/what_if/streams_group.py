@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from caughtup.models.assignment.configs import read_configs
 from caughtup.models.decisions.task_table import TaskCopy
@@ -64,7 +63,7 @@ class BrokerAssignedGroup:
         return sorted(self._names().values())
 
     @property
-    def config(self) -> Mapping[str, Any]:
+    def config(self) -> Mapping[str, object]:
         """The only config of the coordinator's assignment, as last seen."""
         standbys = self.group.configs.get(_STANDBYS, "")
         return {_STANDBYS: int(standbys)} if _COUNT.fullmatch(standbys) else {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from caughtup.models.errors import DecodeError
 
@@ -46,8 +46,8 @@ class Reader:
         if self.remaining():
             raise DecodeError("trailing", f"{self.remaining()} bytes left over{self._at()}")
 
-    def unpack(self, layout: struct.Struct) -> tuple[Any, ...]:
-        """Read fixed-width fields at once."""
+    def unpack(self, layout: struct.Struct) -> tuple[int, ...]:
+        """Read fixed-width integers at once."""
         try:
             fields = layout.unpack_from(self.data, self.position)
         except struct.error:
@@ -59,19 +59,19 @@ class Reader:
 
     def int8(self) -> int:
         """Read a signed byte."""
-        return int(self.unpack(_INT8)[0])
+        return self.unpack(_INT8)[0]
 
     def int16(self) -> int:
         """Read a signed 16-bit integer."""
-        return int(self.unpack(_INT16)[0])
+        return self.unpack(_INT16)[0]
 
     def int32(self) -> int:
         """Read a signed 32-bit integer."""
-        return int(self.unpack(_INT32)[0])
+        return self.unpack(_INT32)[0]
 
     def int64(self) -> int:
         """Read a signed 64-bit integer."""
-        return int(self.unpack(_INT64)[0])
+        return self.unpack(_INT64)[0]
 
     def uvarint(self) -> int:
         """Read an unsigned varint: seven bits a byte, the lowest first, at most five bytes."""
@@ -113,8 +113,8 @@ class Reader:
             )
         return count
 
-    def rows(self, layout: struct.Struct) -> Iterator[tuple[Any, ...]]:
-        """Read an array of fixed-width elements."""
+    def rows(self, layout: struct.Struct) -> Iterator[tuple[int, ...]]:
+        """Read an array of fixed-width elements, whose fields are integers."""
         count = self.array_length(layout.size)
         return layout.iter_unpack(self.take(count * layout.size))
 
@@ -124,7 +124,7 @@ class Reader:
         It encodes U+0000 as two bytes and characters beyond U+FFFF as two surrogates of three bytes
         each, neither of which is UTF-8.
         """
-        raw = self.take(int(self.unpack(_UINT16)[0]))
+        raw = self.take(self.unpack(_UINT16)[0])
         if raw.isascii():
             return raw.decode("ascii")
         try:
@@ -199,11 +199,14 @@ class FlexibleReader(Reader):
 
     def uuid(self) -> bytes:
         """Read a UUID: 16 bytes."""
-        return bytes(self.unpack(_UUID)[0])
+        start = self.position
+        self.unpack(_UUID)
+        return self.data[start : self.position]
 
     def uuids(self) -> tuple[bytes, ...]:
         """Read an array of UUIDs."""
-        return tuple(uuid for (uuid,) in self.rows(_UUID))
+        raw = self.take(self.array_length(_UUID.size) * _UUID.size)
+        return tuple(uuid for (uuid,) in _UUID.iter_unpack(raw))
 
     def strings(self) -> tuple[str, ...]:
         """Read an array of strings."""

@@ -146,7 +146,7 @@ def _member_metadata(data: bytes) -> StreamsGroupMemberMetadata:
 
 
 def _endpoint(reader: FlexibleReader) -> Endpoint:
-    endpoint = Endpoint(reader.string(), int(reader.unpack(_PORT)[0]))
+    endpoint = Endpoint(reader.string(), reader.unpack(_PORT)[0])
     reader.tagged_fields()
     return endpoint
 

@@ -11,7 +11,7 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
@@ -68,7 +68,7 @@ class HistoryTable:
         with reported(self.root, self.layout.name):
             return int(self._delta.to_pyarrow_dataset().count_rows())
 
-    def commit_metadata(self, owner: Owner, batch: int) -> dict[str, Any]:
+    def commit_metadata(self, owner: Owner, batch: int) -> dict[str, object]:
         """Return the metadata of a batch's commit; empty if it is not among the last 20 commits."""
         with reported(self.root, self.layout.name):
             lately = self._delta.history(_COMMITS_LOOKED_AT)

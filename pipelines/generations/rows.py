@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -14,7 +14,7 @@ from caughtup.models.errors import CaughtupError, DecodeError
 from caughtup.models.groups.generation import StreamsGeneration, read_streams_generation
 from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetTable
-from caughtup.models.ids import TopicPartition
+from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.polls.batch import decode_batch
@@ -47,7 +47,7 @@ class GenerationRow(NamedTuple):
     generation: int | None
     leader: str | None
     next_rebalance_ms: int | None
-    members: list[dict[str, Any]]
+    members: list[dict[str, object]]
     scenario: str | None
     doubts: list[str]
     inferred: list[str]
@@ -183,8 +183,8 @@ def _at_most_committed(
     return found
 
 
-def _members(generation: StreamsGeneration) -> list[dict[str, Any]]:
-    members = []
+def _members(generation: StreamsGeneration) -> list[dict[str, object]]:
+    members: list[dict[str, object]] = []
     for member in generation.members():
         given = member.assignment
         members.append(
@@ -195,13 +195,13 @@ def _members(generation: StreamsGeneration) -> list[dict[str, Any]]:
                 "process_id": str(member.process),
                 "offset_sums": [(str(t), s) for t, s in sorted(member.offset_sums.items())],
                 "active": _names(given.active if given else ()),
-                "standby": _names(tuple(given.standby) if given else ()),
+                "standby": _names(given.standby if given else ()),
             }
         )
     return members
 
 
-def _names(tasks: Sequence[Any]) -> list[str]:
+def _names(tasks: Iterable[TaskId]) -> list[str]:
     return [str(task) for task in sorted(set(tasks))]
 
 

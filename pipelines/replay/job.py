@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow
 import pyarrow.compute as pc
@@ -213,7 +213,7 @@ def _replay(
     settings: Sequence[ReplaySetting | None], batches: Iterable[pyarrow.RecordBatch]
 ) -> Iterator[pyarrow.RecordBatch]:
     arrow = to_arrow_schema(REPLAY_ROW)
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     for row in _rows(settings, batches):
         rows.append(row)
         if len(rows) == _ROWS_BACK:
@@ -225,7 +225,7 @@ def _replay(
 
 def _rows(
     settings: Sequence[ReplaySetting | None], batches: Iterable[pyarrow.RecordBatch]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     recorded = (row for batch in batches for row in batch.to_pylist())
     for _, of_unit in groupby(recorded, key=itemgetter("unit")):
         unit = list(of_unit)

@@ -8,14 +8,18 @@ from typing import Any
 
 import msgspec
 
+from caughtup.models.assignment.decision import ClientLine
 from caughtup.models.errors import CaughtupError
 from caughtup.models.replay.figures import ReplayFigures
 from caughtup.models.replay.outcome import RECORDED, ReplayRow, replay_group
 from caughtup.models.replay.recorded import RecordedGeneration
 from caughtup.models.replay.settings import ReplaySetting
 
+#: A row as Spark or Delta gives it: the table's schema gives each column its type.
+TableRow = Mapping[str, Any]
 
-def read_recorded(row: Mapping[str, Any]) -> RecordedGeneration:
+
+def read_recorded(row: TableRow) -> RecordedGeneration:
     """Read a row back. Raises CaughtupError for a row with an error, or a malformed one.
 
     ``row`` has the table's columns, with maps as pairs, and ``as_of_ms``.
@@ -23,16 +27,16 @@ def read_recorded(row: Mapping[str, Any]) -> RecordedGeneration:
     if row["error"] is not None or row["scenario"] is None:
         raise CaughtupError("unread", row["error"] or "no scenario was recorded")
     try:
-        scenario = msgspec.json.decode(row["scenario"], type=dict[str, Any])
+        scenario = msgspec.json.decode(row["scenario"], type=dict[str, object])
     except msgspec.DecodeError as error:
         raise CaughtupError("bad_json", f"scenario: {error}") from None
-    clients: dict[str, dict[str, list[str]]] = {}
+    clients: dict[str, ClientLine] = {}
     sums: dict[str, dict[str, int]] = {}
     for member in row["members"]:
         process = member["process_id"]
         given = clients.setdefault(process, {"active": [], "standby": [], "warmup": []})
-        for kind in ("active", "standby"):
-            given[kind] = sorted({*given[kind], *member[kind]}, key=_task_order)
+        given["active"] = sorted({*given["active"], *member["active"]}, key=_task_order)
+        given["standby"] = sorted({*given["standby"], *member["standby"]}, key=_task_order)
         sums.setdefault(process, {}).update(dict(member["offset_sums"]))
     return RecordedGeneration(
         group=row["group"],
@@ -56,8 +60,8 @@ _FIGURES = tuple(field.name for field in fields(ReplayFigures))
 
 
 def replay_rows(
-    rows: Iterable[Mapping[str, Any]], settings: Sequence[ReplaySetting | None]
-) -> Iterator[dict[str, Any]]:
+    rows: Iterable[TableRow], settings: Sequence[ReplaySetting | None]
+) -> Iterator[dict[str, object]]:
     """Replay one group's rows of the table of generations, given in their order.
 
     Duplicates, from two jobs at the same time, count once. A row that cannot be read or decided
@@ -82,7 +86,7 @@ def replay_rows(
     yield from map(flat_row, replay_group(readable, settings))
 
 
-def flat_row(row: ReplayRow) -> dict[str, Any]:
+def flat_row(row: ReplayRow) -> dict[str, object]:
     """Return a row in the table's columns: with flat figures, and the decision as JSON."""
     figures = dict.fromkeys(_FIGURES) if row.figures is None else asdict(row.figures)
     decision = None if row.decision is None else msgspec.json.encode(row.decision).decode()
@@ -100,7 +104,7 @@ def flat_row(row: ReplayRow) -> dict[str, Any]:
     }
 
 
-def read_flat_row(row: Mapping[str, Any]) -> ReplayRow:
+def read_flat_row(row: TableRow) -> ReplayRow:
     """Read a row back from the table's columns, without its decision."""
     figures = None
     if row["copies_built"] is not None:

@@ -15,8 +15,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
+from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JError
 from pyspark import accumulators
 from pyspark.errors import PySparkException
@@ -142,7 +142,7 @@ class Files:
                 "output_unwritable", f"can't write {path}: {one_line(error)}"
             ) from error
 
-    def _at(self, path: str) -> tuple[Any, Any]:
+    def _at(self, path: str) -> tuple[JavaObject, JavaObject]:
         at = self._path(path)
         return at.getFileSystem(self._conf), at
 

@@ -34,6 +34,7 @@ _VIEWS = {
         "feed",
     ),
     "reassignments": (*_REASSIGNMENTS, "feed"),
+    "transactions": ("transactions", "transactions_missing", "partitions_left_out", "feed"),
     "connect": ("connect",),
     "streams": ("streams",),
     "health": (

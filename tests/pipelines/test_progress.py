@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.records.fields import json_values
 from caughtup.models.records.pipeline_progress import FORMAT, STATES, ProgressRecord
 from caughtup.models.wire.bounds import LATEST_MS
-from caughtup.pipelines.progress import batch_figures, encode_progress
+from caughtup.pipelines.progress import batch_figures
 
 #: As a real stream wrote it, less what isn't read.
 PROGRESS: dict[str, Any] = json.loads("""{
@@ -31,41 +30,43 @@ PROGRESS: dict[str, Any] = json.loads("""{
 
 
 def test_a_batch_is_told_with_all_that_spark_knows_of_it() -> None:
-    assert batch_figures(PROGRESS) == {
-        "batch": 7,
-        "batch_seconds": 0.4,
-        "rows": 12,
-        "rows_per_second": 30.0,
-        "offsets_behind": 5,  # what is new in the log is none of this batch's partitions
-        "quarantined": 3,
-        "state_rows": 42,
-        "watermark_ms": 1_795_301_280_250,
-    }
+    assert batch_figures(PROGRESS) == ProgressRecord(
+        FORMAT.schema,
+        "running",
+        batch=7,
+        batch_seconds=0.4,
+        rows=12,
+        rows_per_second=30.0,
+        offsets_behind=5,  # what is new in the log is none of this batch's partitions
+        quarantined=3,
+        state_rows=42,
+        watermark_ms=1_795_301_280_250,
+    )
 
 
 def test_a_batch_in_which_nothing_was_counted_has_no_quarantined_record() -> None:
     observed = {"decoded": {"events": None, "quarantined": None, "sample": None}}
-    assert batch_figures({**PROGRESS, "observedMetrics": observed})["quarantined"] == 0
+    assert batch_figures({**PROGRESS, "observedMetrics": observed}).quarantined == 0
 
 
 def test_records_that_a_job_read_twice_count_once() -> None:
     figures = batch_figures({**PROGRESS, "numInputRows": 24})
-    assert (figures["rows"], figures["rows_per_second"]) == (12, 30.0)
+    assert (figures.rows, figures.rows_per_second) == (12, 30.0)
 
 
 @pytest.mark.parametrize("unknown", [None, "latest"])
 def test_what_a_source_does_not_say_is_not_known(unknown: Any) -> None:
     source = {**PROGRESS["sources"][0], "startOffset": unknown, "latestOffset": unknown}
     figures = batch_figures({**PROGRESS, "numInputRows": 24, "sources": [source]})
-    assert (figures["rows"], figures["offsets_behind"]) == (24, None)
+    assert (figures.rows, figures.offsets_behind) == (24, None)
 
 
 def test_a_stream_without_kafka_state_watermark_or_counts_has_few_figures() -> None:
     bare = {"batchId": 0, "batchDuration": 0, "numInputRows": 0, "eventTime": {}, "sources": []}
-    known = {name: value for name, value in batch_figures(bare).items() if value is not None}
-    assert known == {"batch": 0, "batch_seconds": 0.0, "rows": 0}
+    known = ProgressRecord(FORMAT.schema, "running", batch=0, batch_seconds=0.0, rows=0)
+    assert batch_figures(bare) == known
     none_yet = {**bare, "eventTime": {"watermark": "1970-01-01T00:00:00.000Z"}}
-    assert batch_figures(none_yet)["watermark_ms"] is None
+    assert batch_figures(none_yet).watermark_ms is None
 
 
 counts = st.none() | st.integers(0, 2**53)
@@ -92,7 +93,4 @@ seconds = st.none() | st.floats(0, 366 * 86_400)
 )
 @settings(print_blob=True)
 def test_the_service_reads_what_the_jobs_write(told: ProgressRecord) -> None:
-    figures = json_values(told)
-    schema, state = figures.pop("schema"), figures.pop("state")
-    assert schema == FORMAT.schema
-    assert FORMAT.decode(encode_progress(state, figures)) == told
+    assert FORMAT.decode(FORMAT.encode(told)) == told

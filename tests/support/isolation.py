@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from caughtup.models.ids import TopicPartition
 from caughtup.models.state.cluster import ClusterState
 from tests.support.groups.records import START_MS, commit
 from tests.support.groups.streams import WARMING, generation
-from tests.support.states import TOLD, known_ends, read
+from tests.support.states import TOLD, known_ends, open_transaction, read
 
 BAD, GOOD = "bad", "good"
 NOW_MS = START_MS + 20_000
@@ -25,6 +26,7 @@ def two_applications() -> ClusterState:
     known_ends(state)
     for group in (BAD, GOOD):
         read(state, generation(1, *WARMING, group=group), commit(0, 40, group=group))
+    state.transactions.apply([open_transaction("t", [TopicPartition("clicks", 0)])], START_MS)
     return state
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from caughtup.models.decisions.application import Application
@@ -13,6 +13,7 @@ from caughtup.models.parameters import DEFAULTS, ApplicationParameters
 from caughtup.models.polls.batch import Record, decode_batch
 from caughtup.models.records.fields import json_values
 from caughtup.models.records.reassignments import ReassignmentRecord
+from caughtup.models.records.transactions import HeldPartition, OpenTransaction
 from caughtup.models.state.cluster import ClusterState
 from tests.support.groups.records import GROUP, SOURCE, START_MS, commit, consumer_generation
 from tests.support.groups.streams import CHANGELOG, WARMING, generation
@@ -102,7 +103,25 @@ def everything(hostile: str = HOSTILE) -> ClusterState:
     state.reassignments.end(ended, (2,), (2,), START_MS + 500)
     for recommended in state.decide(START_MS):
         state.applications.count_published(recommended.group)
+    state.transactions.apply([open_transaction(hostile, partitions)], START_MS)
     return state
+
+
+def open_transaction(name: str, partitions: Iterable[TopicPartition]) -> OpenTransaction:
+    """Return a transaction that has been open for a minute, and times out in four."""
+    return OpenTransaction(
+        transactional_id=name,
+        producer_id=4_000,
+        producer_epoch=1,
+        state="Ongoing",
+        verdict="Ongoing",
+        started_at_ms=START_MS - 60_000,
+        timeout_ms=300_000,
+        ends_at_ms=START_MS + 240_000,
+        last_write_ms=START_MS - 50_000,
+        partitions=tuple(HeldPartition(*partition, 90) for partition in partitions),
+        records_behind=20,
+    )
 
 
 def assess(state: ClusterState, now_ms: int = JUDGED_MS) -> None:

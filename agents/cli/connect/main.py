@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from shutil import get_terminal_size
-from typing import Any
 
 import click
 import msgspec
@@ -15,6 +11,7 @@ import msgspec
 from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.options import (
     NOTHING_MATCHED,
+    Connection,
     connection_options,
     format_option,
     matching_groups,
@@ -24,6 +21,7 @@ from caughtup.agents.cli.options import (
     watch_options,
 )
 from caughtup.agents.cli.text_tables import Output, lines, printable
+from caughtup.agents.cli.text_tables import watch as repeat
 from caughtup.agents.clock import now_ms
 from caughtup.agents.columns import (
     CONNECTOR_COLUMNS,
@@ -33,7 +31,6 @@ from caughtup.agents.columns import (
     Column,
     cells,
 )
-from caughtup.agents.errors import UserError
 from caughtup.agents.looks import ClusterLooks
 from caughtup.agents.progress import Progress
 from caughtup.agents.units import seconds_since, seconds_until
@@ -46,8 +43,6 @@ from caughtup.models.shown.connect_lines import (
     UnassignedLine,
     WorkerLine,
 )
-
-_CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 
 
 @click.command(
@@ -73,7 +68,7 @@ def connect(
     every: float,
     as_json: bool,
     output: str,
-    **connection: Any,
+    connection: Connection,
 ) -> None:
     """Show Connect groups: which worker runs which connector and task, which work no worker runs,
     since when, and which worker gets it when; and where a status contradicts the assignment.
@@ -93,7 +88,13 @@ def connect(
         if not matching_groups(known, [name]):
             click.echo(f"caughtup: no Connect group {printable(name)} on this cluster", err=True)
     if watch:
-        _watch(look, lines, groups, every, json=json, wide=wide)
+        repeat(
+            look,
+            lines,
+            lambda some: output_lines(some, groups, json=json, wide=wide),
+            every,
+            json=json,
+        )
         return
     printed = False
     for line in output_lines(lines, groups, json=json, wide=wide):
@@ -105,7 +106,7 @@ def connect(
         sys.exit(NOTHING_MATCHED)
 
 
-def _cluster_reader(connection: dict[str, Any]) -> Callable[[], list[Line]]:
+def _cluster_reader(connection: Connection) -> Callable[[], list[Line]]:
     """Return a function that reads the lines of the cluster's Connect groups."""
     looks = ClusterLooks(settings_of(connection), connect=True)
 
@@ -136,35 +137,6 @@ def output_lines(
 
 def _groups(lines: Sequence[Line]) -> list[str]:
     return sorted({line.group for line in lines if line.group is not None})
-
-
-def _watch(
-    look: Callable[[], list[Line]],
-    lines: Sequence[Line],
-    groups: Sequence[str],
-    seconds: float,
-    *,
-    json: bool,
-    wide: bool,
-) -> None:
-    """Print the groups repeatedly, on a terminal in place, until Ctrl-C."""
-    terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not json
-    try:
-        while True:
-            text = list(output_lines(lines, groups, json=json, wide=wide))
-            if terminal:
-                room = max(1, get_terminal_size().lines - 1)
-                click.echo(_CLEAR + "\n".join(text[:room]))
-            elif text:
-                click.echo("\n".join(text) + ("" if json else "\n"))
-            sys.stdout.flush()
-            time.sleep(seconds)
-            try:
-                lines = look()
-            except UserError as error:  # the next attempt may succeed
-                error.show()
-    except KeyboardInterrupt:
-        return
 
 
 #: The type of lines of each table, and its columns, in order.

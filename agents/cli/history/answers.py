@@ -8,12 +8,11 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from shutil import get_terminal_size
-from typing import Any
 
 import msgspec
 from rich.cells import cell_len
 
-from caughtup.agents.cli.history.tables import Answer
+from caughtup.agents.cli.history.tables import Answer, Row
 from caughtup.agents.cli.text_tables import Output, elided, lines, printable
 from caughtup.agents.columns import Column
 from caughtup.agents.errors import UserError
@@ -52,13 +51,13 @@ def _csv(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     yield text.getvalue()
 
 
-def _column(name: str, values: Sequence[Any]) -> Column:
+def _column(name: str, values: Sequence[object]) -> Column:
     known = [value for value in values if value is not None]
     is_number = bool(known) and all(isinstance(value, _NUMBERS) for value in known)
     return Column(name, right=is_number, name=not is_number)
 
 
-def _bars(names: Sequence[str], rows: Sequence[Sequence[Any]], plotted: str) -> Iterator[str]:
+def _bars(names: Sequence[str], rows: Sequence[Row], plotted: str) -> Iterator[str]:
     """Yield a bar for each row, of the column ``plotted``, else of the last with numbers."""
     numbers = [
         at
@@ -98,7 +97,7 @@ def bar(share: float, cells: int) -> str:
     return "█" * whole + (_EIGHTHS[rest] if rest else "")
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if isinstance(value, datetime):
         return f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
     if isinstance(value, bool) or not isinstance(value, int):
@@ -106,7 +105,7 @@ def _shown(value: Any) -> str:
     return f"{value:,}"
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     plain = _plain(value)
     if plain is None:
         return ""
@@ -115,7 +114,7 @@ def _text(value: Any) -> str:
     return printable(plain if isinstance(plain, str) else str(plain))
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """Return a value for JSON: bytes in hexadecimal, times in UTC."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -11,13 +11,16 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, SupportsFloat
 
 import msgspec
 
 from caughtup.agents.cli.history.questions import CLIENTS
 from caughtup.agents.errors import UserError
 from caughtup.models.errors import CaughtupError
+
+if TYPE_CHECKING:
+    from caughtup.agents.cli.history.tables import Row
 
 #: Samples of a chart, the most rebalances on it, and the limit of CPU time in seconds.
 SAMPLES, _MARKS, _CPU_SECONDS = 240, 200, 60
@@ -51,7 +54,7 @@ FROM changes ORDER BY as_of DESC LIMIT {_MARKS}
 """
 
 
-def charts(uri: str, group: str, since: datetime, until: datetime) -> dict[str, Any]:
+def charts(uri: str, group: str, since: datetime, until: datetime) -> dict[str, object]:
     """Return the charts of a group between two times.
 
     Raises UserError if the tables can't be read.
@@ -74,7 +77,7 @@ def charts(uri: str, group: str, since: datetime, until: datetime) -> dict[str, 
     }
 
 
-def series(rows: Sequence[Sequence[Any]]) -> dict[str, list[float | None]]:
+def series(rows: Sequence[Row]) -> dict[str, list[float | None]]:
     """Return lag and rates over time; a rate needs the same partitions at both samples."""
     found: dict[str, list[float | None]] = {
         "lag": [_number(row[1]) for row in rows],
@@ -84,7 +87,7 @@ def series(rows: Sequence[Sequence[Any]]) -> dict[str, list[float | None]]:
     return {name: known for name, known in found.items() if any(one is not None for one in known)}
 
 
-def _rates(rows: Sequence[Sequence[Any]], count: int) -> list[float | None]:
+def _rates(rows: Sequence[Row], count: int) -> list[float | None]:
     """Return the growth of a sum, records a second; ``count`` is the column of its partitions."""
     found: list[float | None] = [None] * min(1, len(rows))
     for before, now in pairwise(rows):
@@ -95,13 +98,13 @@ def _rates(rows: Sequence[Sequence[Any]], count: int) -> list[float | None]:
     return found
 
 
-def _number(value: Any) -> float | None:
+def _number(value: SupportsFloat | None) -> float | None:
     return None if value is None else float(value)
 
 
 def _mark(
     at_ms: int, generation: int, joined: Iterable[str], left: Iterable[str]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     causes = [
         f"{', '.join(names)} {what}"
         for names, what in ((list(joined or ()), "joined"), (list(left or ()), "left"))

@@ -49,11 +49,15 @@ class TableInfo(NamedTuple):
     last_commit_ms: int | None
 
 
+#: What DuckDB has in a row: the query gives each column its type.
+Row = tuple[Any, ...]
+
+
 class Answer(NamedTuple):
     """A query's result: the names of its columns, and its rows, read lazily."""
 
     names: list[str]
-    rows: Iterator[tuple[Any, ...]]
+    rows: Iterator[Row]
 
 
 class History:
@@ -80,7 +84,7 @@ class History:
                 "them, and caughtup pipeline convert makes them from the history that 0.1 wrote"
             )
 
-    def ask(self, sql: str, values: Mapping[str, Any]) -> Answer:
+    def ask(self, sql: str, values: Mapping[str, object]) -> Answer:
         """Return the answer to a query. Raises UserError for bad SQL, and for missing tables."""
         connection = duckdb.connect(config=_CONFIG)
         missing = []
@@ -135,7 +139,7 @@ def _table_info(name: str, table: DeltaTable) -> TableInfo:
     )
 
 
-def _rows(reader: pa.RecordBatchReader) -> Iterator[tuple[Any, ...]]:
+def _rows(reader: pa.RecordBatchReader) -> Iterator[Row]:
     try:
         for batch in reader:
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
-from shutil import get_terminal_size
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
 import msgspec
@@ -21,9 +18,10 @@ from caughtup.agents.cli.lag.rows import (
     group_rows,
     partition_rows,
 )
-from caughtup.agents.cli.lag.sources import Lag, Look, asking, looking
+from caughtup.agents.cli.lag.sources import Lag, asking, looking
 from caughtup.agents.cli.options import (
     NOTHING_MATCHED,
+    Connection,
     connection_options,
     format_option,
     matching_groups,
@@ -33,6 +31,7 @@ from caughtup.agents.cli.options import (
     watch_options,
 )
 from caughtup.agents.cli.text_tables import Output, lines, printable
+from caughtup.agents.cli.text_tables import watch as repeat
 from caughtup.agents.columns import (
     CONFIG_COLUMNS,
     COPY_COLUMNS,
@@ -42,13 +41,10 @@ from caughtup.agents.columns import (
     Column,
     cells,
 )
-from caughtup.agents.errors import UserError
 from caughtup.agents.looks import ClusterLooks
 from caughtup.models.records.lag_lines import CopyLine, PartitionLine
 from caughtup.models.shown.lag import Line
 from caughtup.models.verdicts import LAG
-
-_CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 
 
 class States(click.ParamType):
@@ -57,7 +53,7 @@ class States(click.ParamType):
     name = "state"
 
     def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> frozenset[str]:
         """Return the states."""
         given = [state.strip().lower() for state in str(value).split(",") if state]
@@ -114,7 +110,7 @@ def lag(
     watch: bool,
     every: float,
     output: str,
-    **connection: Any,
+    connection: Connection,
 ) -> None:
     """Show how far groups are behind: one line for each, the worst first.
 
@@ -146,7 +142,14 @@ def lag(
     for why in lag_now.unready:
         click.echo(f"caughtup: incomplete {lag_now.where}: {why}", err=True)
     if watch:
-        _watch(look, lag_now, options, every)
+        nothing = [] if options.json else ["nothing matches"]
+        repeat(
+            look,
+            lag_now,
+            lambda now: list(options.lines(now)) or nothing,
+            every,
+            json=options.json,
+        )
         return
     printed = False
     for line in options.lines(lag_now):
@@ -224,27 +227,6 @@ class _LagOptions(NamedTuple):
                 or (line.group, line.topic, line.partition) in shown
             ):
                 yield msgspec.json.encode(line).decode()
-
-
-def _watch(look: Look, lag_now: Lag, options: _LagOptions, seconds: float) -> None:
-    """Print the lag repeatedly, on a terminal in place, until Ctrl-C."""
-    terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not options.json
-    try:
-        while True:
-            shown = list(options.lines(lag_now)) or ([] if options.json else ["nothing matches"])
-            if terminal:
-                room = max(1, get_terminal_size().lines - 1)
-                click.echo(_CLEAR + "\n".join(shown[:room]))
-            else:
-                click.echo("\n".join(shown) + ("" if options.json else "\n"))
-            sys.stdout.flush()
-            time.sleep(seconds)
-            try:
-                lag_now = look()
-            except UserError as error:  # the next attempt may succeed
-                error.show()
-    except KeyboardInterrupt:
-        return
 
 
 def _unmatched(lag_now: Lag, groups: Sequence[str]) -> list[str]:

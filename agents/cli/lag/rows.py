@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from math import inf
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from caughtup.agents.clock import now_ms
 from caughtup.models.durations import duration
@@ -17,6 +17,10 @@ from caughtup.models.verdicts import LAG
 ORDERS = ("state", "lag", "seconds", "name")
 
 
+#: What lines are sorted by.
+Rank = float | tuple[str | float, ...]
+
+
 class Row(NamedTuple):
     """A line of a group or a partition, with its keys for filtering and sorting."""
 
@@ -26,7 +30,7 @@ class Row(NamedTuple):
     seconds: float | None
     state: str
 
-    def rank(self, order: str) -> Any:
+    def rank(self, order: str) -> Rank:
         """Return the sort key for one of ORDERS."""
         return _KEYS[order](self)
 
@@ -57,7 +61,7 @@ class Choice(NamedTuple):
         return found[: self.top]
 
 
-_KEYS: dict[str, Callable[[Row], Any]] = {
+_KEYS: dict[str, Callable[[Row], Rank]] = {
     "name": lambda row: row.name,
     "lag": lambda row: _most_first(row.lag),
     "seconds": lambda row: _most_first(row.seconds),

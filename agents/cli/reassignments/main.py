@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from math import ceil
-from typing import Any
 
 import click
 import msgspec
@@ -20,6 +19,7 @@ from rich.text import Text
 from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.options import (
     NOTHING_MATCHED,
+    Connection,
     Span,
     connection_options,
     format_option,
@@ -75,7 +75,7 @@ Show = Callable[[Lines], None]
 @service_options
 @connection_options
 @format_option
-def reassignments(watch: bool, seconds: float | None, output: str, **connection: Any) -> None:
+def reassignments(watch: bool, seconds: float | None, output: str, connection: Connection) -> None:
     """Show every partition in movement: its progress, rate, ETA, and what holds it up.
 
     Observes for some seconds and exits; with 3 if nothing is in movement and no throttle is
@@ -87,7 +87,7 @@ def reassignments(watch: bool, seconds: float | None, output: str, **connection:
     controller waits for is in the ISR; B or completing, the controller switches over; propagating,
     not every broker knows the result yet.
     """
-    if seconds is not None and (watch or connection["service"]):
+    if seconds is not None and (watch or connection.service):
         raise click.UsageError("--for cannot be combined with --watch or --service")
     service = service_of(connection)
     if service is not None:

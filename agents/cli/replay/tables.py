@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rich.table import Table
 
@@ -104,7 +104,7 @@ def table(part: ReplayPart) -> Table:
     return found
 
 
-def lines(part: ReplayPart) -> Iterator[dict[str, Any]]:
+def lines(part: ReplayPart) -> Iterator[dict[str, object]]:
     """Yield the JSON object of each setting, for ``--format json``."""
     for one in part.summaries:
         line = {**asdict(one), "groups": len(one.groups), "recorded": one.recorded}

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from importlib.resources import files
 from shutil import get_terminal_size
-from typing import Any
 
 from caughtup.agents.cli.text_tables import printable
 from caughtup.models.durations import counted, duration
@@ -83,7 +82,7 @@ def remarks(answers: Sequence[WhatIfAnswer]) -> list[str]:
     return found
 
 
-def answer_fields(group: Playable, answer: WhatIfAnswer) -> dict[str, Any]:
+def answer_fields(group: Playable, answer: WhatIfAnswer) -> dict[str, object]:
     """Return a simulated plan as a JSON object."""
     return {
         "group": group.name,
@@ -97,7 +96,7 @@ def answer_fields(group: Playable, answer: WhatIfAnswer) -> dict[str, Any]:
     }
 
 
-def _fields(end: SimulationResult) -> dict[str, Any]:
+def _fields(end: SimulationResult) -> dict[str, object]:
     figures = end.figures
     return {
         "longest_still_ms": figures.longest_still_ms,

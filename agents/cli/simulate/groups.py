@@ -6,11 +6,11 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import click
 
-from caughtup.agents.cli.options import NOTHING_MATCHED, settings_of
+from caughtup.agents.cli.options import NOTHING_MATCHED, Connection, settings_of
 from caughtup.agents.cli.strict_json import decode
 from caughtup.agents.clock import now_ms
 from caughtup.agents.looks import read_snapshot
@@ -33,7 +33,7 @@ class Rate(click.ParamType):
     name = "rate"
 
     def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[float, float]:
         """Return the least and the greatest rate."""
         if isinstance(value, tuple):
@@ -57,7 +57,7 @@ rate_option = click.option(
 
 
 def read_application(
-    name: str, connection: dict[str, Any], restore: tuple[float, float] | None
+    name: str, connection: Connection, restore: tuple[float, float] | None
 ) -> Playable:
     """Return an application read from the cluster. Exits if it is no Streams application."""
     state = read_snapshot(settings_of(connection), Progress(), [name])
@@ -71,7 +71,7 @@ def read_application(
 
 def read_playable(
     name: str,
-    connection: dict[str, Any],
+    connection: Connection,
     restore: tuple[float, float] | None,
     protocol: AssignmentProtocol | None,
 ) -> Playable:
@@ -99,12 +99,12 @@ def refuse(what: str) -> NoReturn:
     sys.exit(NOTHING_MATCHED)
 
 
-def changed_configs(given: Sequence[str]) -> tuple[tuple[str, Any], ...]:
+def changed_configs(given: Sequence[str]) -> tuple[tuple[str, object], ...]:
     """Return the configs in ``NAME=VALUE`` pairs, with whole numbers as int.
 
     Raises UsageError, also for values that Kafka refuses.
     """
-    found: list[tuple[str, Any]] = []
+    found: list[tuple[str, object]] = []
     for one in given:
         name, equals, value = one.partition("=")
         if not equals:
@@ -135,7 +135,7 @@ def read_recorded_group(
     """
     if path.stat().st_size > LARGEST_FILE:
         raise CaughtupError("too_large", f"{path} is larger than {LARGEST_FILE:,} bytes")
-    found: dict[str, Any] | None = None
+    found: dict[str, object] | None = None
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         if not line.strip():
             continue
@@ -147,7 +147,7 @@ def read_recorded_group(
     return RecordedGroup(_read(found), Speeds(restore, {}))
 
 
-def _scenarios(line: bytes, place: str) -> Iterator[dict[str, Any]]:
+def _scenarios(line: bytes, place: str) -> Iterator[dict[str, object]]:
     """Yield the scenario in a line, if it has one."""
     data, fault = decode(line)
     if fault:
@@ -163,7 +163,7 @@ def _scenarios(line: bytes, place: str) -> Iterator[dict[str, Any]]:
         yield inner
 
 
-def _names(scenario: dict[str, Any]) -> set[str]:
+def _names(scenario: dict[str, object]) -> set[str]:
     """Return a scenario's name, with and without the generation."""
     name = scenario.get("name")
     if not isinstance(name, str):
@@ -172,7 +172,7 @@ def _names(scenario: dict[str, Any]) -> set[str]:
     return {name, group} if slash and generation.isdigit() else {name}
 
 
-def _read(scenario: dict[str, Any]) -> CompactScenario:
+def _read(scenario: dict[str, object]) -> CompactScenario:
     read = read_compact(scenario)
     read.expanded()  # raises for what an assignor would refuse
     return read

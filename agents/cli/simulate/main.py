@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 import msgspec
 
 from caughtup.agents.cli.commands import examples
-from caughtup.agents.cli.options import Span, connection_options, format_option
+from caughtup.agents.cli.options import Connection, Span, connection_options, format_option
 from caughtup.agents.cli.simulate.answers import (
     FIGURES,
     answer_fields,
@@ -164,7 +163,7 @@ def simulate(  # the options of one command
     html: Path | None,
     restore_rate: tuple[float, float] | None,
     output: str,
-    **connection: Any,
+    connection: Connection,
 ) -> None:
     """Play a change to a Kafka Streams application in virtual time, from its present state or from
     a scenario; or to a consumer group, whose partitions are played as tasks without state.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import click
 import msgspec
 
 from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.options import (
+    Connection,
     Span,
     connection_options,
     format_option,
@@ -56,7 +56,7 @@ def safe(
     leave_group: bool,
     restore_rate: tuple[float, float] | None,
     output: str,
-    **connection: Any,
+    connection: Connection,
 ) -> None:
     """Check whether CLIENT of a Kafka Streams application can be stopped now, so that no task
     stands still for longer than --within; if not, why not, and when it can.

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import click
 
 from caughtup.agents.cli.commands import examples, missing_extra
-from caughtup.agents.cli.options import connection_options, service_of, service_options, settings_of
+from caughtup.agents.cli.options import (
+    Connection,
+    connection_options,
+    service_of,
+    service_options,
+    settings_of,
+)
 from caughtup.agents.errors import UserError
 
 
@@ -27,7 +32,7 @@ from caughtup.agents.errors import UserError
 )
 @service_options
 @connection_options
-def top(every: float | None, **connection: Any) -> None:
+def top(every: float | None, connection: Connection) -> None:
     """Watch groups, tasks, reassignments and Connect on the whole terminal, until q.
 
     Asks a service (--service), which knows verdicts and rates at once, or looks at the cluster

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rich.cells import cell_len
 
+from caughtup.agents.cli.lag.rows import Rank
 from caughtup.agents.cli.text_tables import GAP, NOTHING, elided, fitted, printable
 from caughtup.agents.columns import Column
 
@@ -19,7 +20,7 @@ class Line(NamedTuple):
 
     key: tuple[str | int, ...]
     cells: tuple[str, ...]
-    ranks: Mapping[str, Any]
+    ranks: Mapping[str, Rank]
 
 
 class TopTable(NamedTuple):

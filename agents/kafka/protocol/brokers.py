@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from enum import Enum
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from aiokafka.errors import KafkaConnectionError, KafkaError, RequestTimedOutError
 
@@ -61,7 +61,7 @@ class BrokerConnections:
 
     def __init__(
         self,
-        config: Mapping[str, Any],
+        config: Mapping[str, object],
         timeout_seconds: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from aiokafka.errors import KafkaError
 
@@ -66,7 +66,9 @@ class ClusterProtocol:
     answer. Every call raises KafkaError when it fails, also if the brokers are too old for it.
     """
 
-    def __init__(self, config: Mapping[str, Any], timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+    def __init__(
+        self, config: Mapping[str, object], timeout_seconds: float = TIMEOUT_SECONDS
+    ) -> None:
         self.connections = BrokerConnections(config, timeout_seconds)
         self._timeout_ms = int(timeout_seconds * 1000)
         self._controller: int | None = None

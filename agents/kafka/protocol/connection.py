@@ -129,7 +129,7 @@ class BrokerConnection:
 
     @classmethod
     async def open(
-        cls, host: str, port: int, config: Mapping[str, Any], timeout_seconds: float
+        cls, host: str, port: int, config: Mapping[str, object], timeout_seconds: float
     ) -> Self:
         """Connect, log in and ask for the offered versions, all within ``timeout_seconds``.
 

@@ -11,10 +11,9 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping
-from typing import Any
 
 from caughtup.agents.kafka.tokens.token import BearerToken, TokenError, checked_token, expiry_claim
+from caughtup.models.security.kafka_names import KafkaProperties
 from caughtup.models.security.logins import ClientCredentials
 
 #: The time-out for opening a connection, and for each part of the answer.
@@ -27,11 +26,11 @@ _ERROR = re.compile(r"[a-z_]{1,40}")
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     """Follows no redirect, which would send the client's secret to another server."""
 
-    def redirect_request(self, *_: Any, **__: Any) -> None:
+    def redirect_request(self, *_: object, **__: object) -> None:
         """Return None, so that a redirect is an error."""
 
 
-def fetch_token(endpoint: ClientCredentials, kafka: Mapping[str, Any]) -> BearerToken:
+def fetch_token(endpoint: ClientCredentials, kafka: KafkaProperties) -> BearerToken:
     """Ask an endpoint for a token. Raises TokenError, whose message names the endpoint."""
     credentials = base64.b64encode(f"{endpoint.client_id}:{endpoint.client_secret}".encode())
     form = {"grant_type": "client_credentials"}
@@ -54,7 +53,7 @@ def fetch_token(endpoint: ClientCredentials, kafka: Mapping[str, Any]) -> Bearer
         raise TokenError(f"{where}: {error}", passing=error.passing) from None
 
 
-def _answer(request: urllib.request.Request, kafka: Mapping[str, Any]) -> bytes:
+def _answer(request: urllib.request.Request, kafka: KafkaProperties) -> bytes:
     try:
         context = _context(kafka)
     except (OSError, ValueError):
@@ -94,7 +93,7 @@ _UNVERIFIED = TokenError(
 )
 
 
-def _context(kafka: Mapping[str, Any]) -> ssl.SSLContext:
+def _context(kafka: KafkaProperties) -> ssl.SSLContext:
     if (text := kafka.get("https.ca.pem")) is not None:
         return ssl.create_default_context(cadata=str(text))
     location = kafka.get("https.ca.location")

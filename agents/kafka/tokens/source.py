@@ -6,13 +6,13 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from threading import Lock
-from typing import Any
 
 from aiokafka.abc import AbstractTokenProvider
 from aiokafka.errors import SaslAuthenticationFailed
 
 from caughtup.agents.kafka.tokens.endpoint import fetch_token
 from caughtup.agents.kafka.tokens.token import BearerToken, TokenError, provided_token
+from caughtup.models.security.kafka_names import KafkaProperties
 from caughtup.models.security.logins import Bearer, ClientCredentials, Provider, login_of
 
 #: The share of a token's lifetime after which it is replaced; librdkafka asks at 0.8.
@@ -85,7 +85,7 @@ _lock = Lock()
 _sources: dict[ClientCredentials | Provider, TokenSource] = {}
 
 
-def token_source(kafka: Mapping[str, Any]) -> TokenSource:
+def token_source(kafka: KafkaProperties) -> TokenSource:
     """Return the token source for the current properties: a rotated secret makes a new source."""
     login = login_of(kafka)
     assert isinstance(login, Bearer)
@@ -97,7 +97,7 @@ def token_source(kafka: Mapping[str, Any]) -> TokenSource:
 
 
 def _asker(
-    place: ClientCredentials | Provider, kafka: Mapping[str, Any]
+    place: ClientCredentials | Provider, kafka: KafkaProperties
 ) -> Callable[[], BearerToken]:
     if isinstance(place, ClientCredentials):
         return lambda: fetch_token(place, kafka)
@@ -107,7 +107,7 @@ def _asker(
 class AiokafkaTokenProvider(AbstractTokenProvider):  # type: ignore[misc]
     """Gives tokens to aiokafka."""
 
-    def __init__(self, kafka: Mapping[str, Any], extensions: Mapping[str, str]) -> None:
+    def __init__(self, kafka: KafkaProperties, extensions: Mapping[str, str]) -> None:
         self._kafka = kafka
         self._extensions = extensions
 
@@ -124,7 +124,7 @@ class AiokafkaTokenProvider(AbstractTokenProvider):  # type: ignore[misc]
 
 
 def token_callback(
-    kafka: Mapping[str, Any], extensions: Mapping[str, str]
+    kafka: KafkaProperties, extensions: Mapping[str, str]
 ) -> Callable[[str], tuple[str, float, str, dict[str, str]]]:
     """Return the function that librdkafka calls, on its own thread, when it needs a token."""
 

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
 
 #: The characters of a token: none that ends a field of the SASL message, or a line.
 _VALUE = re.compile(r"[\x21-\x7e]{1,65536}")
@@ -55,7 +54,7 @@ def expiry_claim(value: object) -> float | None:
     if len(parts) != 3:
         return None
     try:
-        claims: Any = json.loads(base64.urlsafe_b64decode(parts[1] + "=="))
+        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=="))
         return float(claims["exp"])
     except (binascii.Error, ValueError, TypeError, KeyError, RecursionError, OverflowError):
         return None

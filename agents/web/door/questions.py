@@ -79,7 +79,7 @@ class Questions:
         finally:
             self._one.release()
 
-    def _done(self, question: Hashable, pending: _Pending, task: asyncio.Task[Any]) -> None:
+    def _done(self, question: Hashable, pending: _Pending, task: asyncio.Task[object]) -> None:
         self._forget(question, pending)
         if not task.cancelled():
             task.exception()  # marks it as retrieved: its callers have it
@@ -142,7 +142,7 @@ async def in_thread(work: Callable[[Callable[[], None]], Answer]) -> Answer:
 class _Pending:
     """A question under way, and the number of its callers."""
 
-    def __init__(self, task: Coroutine[Any, Any, Any]) -> None:
+    def __init__(self, task: Coroutine[object, None, Any]) -> None:
         self.task = asyncio.create_task(task)
         self.callers = 0
 

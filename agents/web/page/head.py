@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import msgspec
 
@@ -86,7 +86,7 @@ class HeadWithFailures(HeadWithReassignments, kw_only=True):
 
 
 def view_with_head(
-    kind: Callable[..., V], state: ClusterState, health: Health, now_ms: int, **others: Any
+    kind: Callable[..., V], state: ClusterState, health: Health, now_ms: int, **others: object
 ) -> V:
     """Return a view of this kind: its head and ``others``."""
     return kind(
@@ -108,7 +108,7 @@ def view_with_head(
 
 def reassignment_fields(
     state: ClusterState, now_ms: int, most: int = REASSIGNMENTS_SHOWN
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the fields of ``HeadWithReassignments``, with at most ``most`` reassignments."""
     tracker, watch = state.reassignments, state.reassignment_watch
     rows = []
@@ -124,7 +124,7 @@ def reassignment_fields(
     }
 
 
-def failure_fields(state: ClusterState) -> dict[str, Any]:
+def failure_fields(state: ClusterState) -> dict[str, object]:
     """Return the fields that ``HeadWithFailures`` adds."""
     return {
         "refused": [_refused(state, one) for _, one in sorted(state.refused.newest.items())],

@@ -93,6 +93,7 @@ def overview_steps(
         with state.faults.isolated("page", row.group, now_ms):
             shown.append(encoded(_row(state, row, now_ms)))
         yield
+    not_told = {**state.watching.counts(), "limited": limited}
     return view_with_head(
         OverviewView,
         state,
@@ -101,7 +102,7 @@ def overview_steps(
         groups=shown,
         groups_more=len(rows) - len(rows[:GROUPS_SHOWN]),
         statuses={status: statuses[status] for status in LAG.words if statuses[status]},
-        groups_not_told={**state.watching.counts(), "limited": limited},
+        groups_not_told=not_told,
         streams=stream_lines(state.pipeline, now_ms),
         feed=state.recent.happenings.newest(_FEED_SHOWN),
         **reassignment_fields(state, now_ms, _REASSIGNMENTS_SHOWN),

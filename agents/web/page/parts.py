@@ -235,6 +235,7 @@ def whole_steps(
                 applications.append(encoded(view))
         yield
     connect = yield from connect_views(state, now_ms)
+    not_told = {**state.watching.counts(), "limited": limited}
     return view_with_head(
         WholeView,
         state,
@@ -243,7 +244,7 @@ def whole_steps(
         schema=SCHEMA,
         **failure_fields(state),
         groups=groups,
-        groups_not_told={**state.watching.counts(), "limited": limited},
+        groups_not_told=not_told,
         applications=applications,
         connect=connect,
         streams=stream_lines(state.pipeline, now_ms),

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from caughtup.demo.connect.group_log import LoggedGeneration
 from caughtup.demo.story.connect.cases import D_MS, CaseRound, RoundOutcome
@@ -66,7 +65,7 @@ class CaseRow:
         """Whether Kafka's outcome, compared in the same way, is that expected of 4.3.1."""
         return self._is(self.step.decided) is True
 
-    def line(self, match: bool) -> dict[str, Any]:
+    def line(self, match: bool) -> dict[str, object]:
         """Return the row as a JSON line."""
         return {
             "case": self.step.number,

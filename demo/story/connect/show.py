@@ -8,7 +8,6 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -19,7 +18,7 @@ from caughtup.demo.connect.group_log import ConfigLog
 from caughtup.demo.story.connect.play import SixCases
 from caughtup.demo.story.connect.rows import CaseRow
 from caughtup.demo.story.connect.stage import GROUP, ConnectStage, Foretold, WatchedGroup
-from caughtup.demo.story.stage import caughtup_command
+from caughtup.demo.story.stage import View, caughtup_command
 
 Say = Callable[[str], None]
 
@@ -114,7 +113,7 @@ def _connect(stage: ConnectStage, *options: str) -> list[str]:
 def _read(stage: ConnectStage) -> dict[int, str]:
     """Return the newest generations' results, from ``caughtup connect --json``."""
     printed = subprocess.run(_connect(stage, "--json"), capture_output=True, text=True, check=True)
-    lines: list[dict[str, Any]] = [json.loads(line) for line in printed.stdout.splitlines()]
+    lines: list[View] = [json.loads(line) for line in printed.stdout.splitlines()]
     (group,) = (line for line in lines if line["kind"] == "group")
     return {past["generation"]: past["result"] for past in group["history"]}
 
@@ -127,7 +126,7 @@ _CAPTION = (
 )
 
 
-def lines(played: PlayedCases) -> Iterator[dict[str, Any]]:
+def lines(played: PlayedCases) -> Iterator[dict[str, object]]:
     """Yield a JSON line for each round of a case."""
     for row in played.rows:
         line = row.line(match=played.matches(row.logged.number))

@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.connect.group_log import GroupLog, LoggedGeneration
 from caughtup.demo.connect.workers import ConnectWorkers
-from caughtup.demo.story.stage import DemoStage
+from caughtup.demo.story.stage import DemoStage, View
 from caughtup.models.connect.work import written
 from caughtup.models.errors import CaughtupError
 
@@ -40,8 +39,6 @@ class ConnectStage(DemoStage):
         """No applications: the workers are no Kafka Streams application."""
         return ()
 
-
-View = Mapping[str, Any]
 
 #: The allowed distance (ms) of a round from its forecast time.
 NEAR_MS = 1_000

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -207,8 +206,8 @@ def _check(stage: TwinStage, facts: Facts, costs: Sequence[Cost]) -> None:
             )
 
 
-def _change(stage: TwinStage, each: Cost) -> dict[str, Any] | None:
+def _change(stage: TwinStage, each: Cost) -> dict[str, object] | None:
     """Return the page's figures since the fourth instance joined; None until all is at rest."""
     view = stage.application_view(each.application) or {}
-    change: dict[str, Any] = view.get("change", {})
+    change: dict[str, object] = view.get("change", {})
     return change if "at_rest_ms" in change else None

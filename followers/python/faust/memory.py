@@ -16,7 +16,7 @@ from faust.tables.sets import SetTable
 from faust.types import TP, EventT
 
 
-class MemoryStore(FaustStore[Any, Any]):
+class MemoryStore(FaustStore[object, object]):
     """A table in memory, with the offset that each partition's copy has reached.
 
     Tables of sets behave as in Faust's store: their contents are in other objects.
@@ -39,7 +39,7 @@ class MemoryStore(FaustStore[Any, Any]):
         if self._knows:
             self._offsets[tp] = max(offset, self._offsets.get(tp, offset))
 
-    def apply_changelog_batch(self, batch: Iterable[EventT[Any]], *how: Any, **to: Any) -> None:
+    def apply_changelog_batch(self, batch: Iterable[EventT[object]], *how: Any, **to: Any) -> None:
         """Apply records of the changelog."""
         events = list(batch)
         super().apply_changelog_batch(events, *how, **to)
@@ -53,14 +53,14 @@ class MemoryStore(FaustStore[Any, Any]):
             del self._offsets[tp]
         await super().on_recovery_completed(kept, standby_tps)
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: object, value: object) -> None:
         """Set a key, in the partition of the record that is being processed."""
         event = current_event()
         if event is not None and not self.table.use_partitioner:
             self._key_partition[key] = event.message.partition
         super().__setitem__(key, value)
 
-    def __delitem__(self, key: Any) -> None:
+    def __delitem__(self, key: object) -> None:
         """Delete a key."""
         super().__delitem__(key)
         self._key_partition.pop(key, None)

@@ -10,7 +10,7 @@ import asyncio
 import struct
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from aiokafka import AIOKafkaConsumer
 from aiokafka.record.util import calc_crc32c
@@ -49,7 +49,7 @@ def bound_batches(
     """
     send = consumer._client.send
 
-    async def bounded(node_id: Any, request: Any, **options: Any) -> Any:
+    async def bounded(node_id: object, request: object, **options: object) -> object:
         response = await send(node_id, request, **options)
         if response.API_KEY == _FETCH_API:
             for _, partitions in response.topics:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection, Mapping
-from typing import Any
 
 from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as KafkaPartition
@@ -17,7 +16,7 @@ from caughtup.models.ids import TopicPartition
 log = logging.getLogger("caughtup.followers")
 
 #: aiokafka's connection properties: ``bootstrap_servers``, ``security_protocol``, …
-Connection = Mapping[str, Any]
+Connection = Mapping[str, object]
 
 
 async def partition_counts(connection: Connection, topics: Collection[str]) -> dict[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import ProcessId, TaskId
@@ -34,7 +34,7 @@ class FollowedRecommendation:
     active: Mapping[TaskId, ProcessId]
     standby: Mapping[ProcessId, frozenset[TaskId]]
     found: Mapping[TaskId, frozenset[ProcessId]]
-    config: Mapping[str, Any]
+    config: Mapping[str, object]
     probing_needed: bool
     worthwhile_after_ms: int | None
 

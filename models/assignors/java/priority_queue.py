@@ -10,14 +10,23 @@ from typing import Any, Generic, Protocol, TypeVar
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class Comparable(Protocol):
+    """Something with an order, such as a number or a tuple of numbers."""
+
+    def __lt__(self, other: Any, /) -> bool:
+        """Return whether this one comes first."""
+
+
 #: Numbers, or tuples of them.
-N = TypeVar("N", int, tuple[float, int])
+N = TypeVar("N", bound=Comparable)
 
 
 class Keys(Protocol[T_contra]):
     """A mapping from elements to their keys: a list, by places, or a dictionary."""
 
-    def __getitem__(self, element: T_contra, /) -> Any:
+    def __getitem__(self, element: T_contra, /) -> Comparable:
         """Return an element's key."""
 
 
@@ -109,7 +118,7 @@ class JavaPriorityQueue(Generic[T]):
 class _IdentityKeys:
     """Maps each element to itself."""
 
-    def __getitem__(self, element: Any, /) -> Any:
+    def __getitem__(self, element: N, /) -> N:
         return element
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from heapq import heapify, heapreplace
 
 from caughtup.models.assignment.client_state import ClientState
 from caughtup.models.assignment.decision import ClientDecision, Decision
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.java.hash_map import JavaHashMap, copied_table, task_hash_code_of
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
+from caughtup.models.assignors.kafka.client_loads import ClientLoads
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs, RackAwareAssignor
 from caughtup.models.assignors.kafka.stickiness import (
     StickyHistory,
@@ -154,7 +154,7 @@ def _assign_actives(
             remaining.append(task)
 
     everyone = order.everyone
-    loads = ClientLoads(clients, everyone)
+    loads = ClientLoads(clients, everyone, _rank)
 
     def least_loaded(places: Sequence[int]) -> int | None:
         if places is everyone:
@@ -180,7 +180,7 @@ def _assign_standbys(
     Clients are preferred that have a task which never shared a client with this one. With too few
     clients a task gets fewer standbys.
     """
-    loads = ClientLoads(clients, order.everyone)
+    loads = ClientLoads(clients, order.everyone, _rank)
     runs_on = {task: place for place, client in enumerate(clients) for task in client.active}
     for task in tasks:
         holders = {runs_on[task]}
@@ -215,7 +215,7 @@ def _choose(
     holders: AbstractSet[int],
     candidates: Sequence[int],
     history: StickyHistory,
-    loads: ClientLoads,
+    loads: ClientLoads[tuple[float, int]],
     least_loaded: Callable[[Sequence[int]], int | None],
 ) -> int:
     """Choose a client for a task: a previous one, unless balance requires another.
@@ -239,49 +239,13 @@ def _choose(
     return chosen
 
 
-class ClientLoads:
-    """The rank of each client, by its place: the lower, the more room is left.
+def _rank(client: ClientState) -> tuple[float, int]:
+    """Return what orders clients by the room that is left.
 
     An empty client comes first, whatever its threads. Of the others, the one with fewer tasks per
-    stream thread comes first, and of two with equal loads the one with more threads. Clients only
-    ever gain tasks here, which keeps the least loaded one cheap to find.
+    stream thread comes first, and of two with equal loads the one with more threads.
 
     Source: LegacyStickyTaskAssignor.findLeastLoaded, ClientState.hasMoreAvailableCapacityThan.
     """
-
-    def __init__(self, clients: Sequence[ClientState], everyone: Iterable[int]) -> None:
-        """Prepare the ranks.
-
-        ``everyone`` are the clients' places in the order of the set of all.
-        """
-        self._clients = clients
-        self.ranks = [_rank(client) for client in clients]
-        self._queue = [(self.ranks[place], turn, place) for turn, place in enumerate(everyone)]
-        heapify(self._queue)
-
-    def changed(self, place: int) -> None:
-        """Update a client's rank after it was assigned a task."""
-        self.ranks[place] = _rank(self._clients[place])
-
-    def least(self) -> int:
-        """Return the client with the least rank; of equal ones, the first."""
-        while True:
-            rank, turn, place = self._queue[0]
-            if rank == self.ranks[place]:
-                return place
-            heapreplace(self._queue, (self.ranks[place], turn, place))
-
-    def should_give_way(self, place: int) -> bool:
-        """Return whether a client has a task or more per thread while another has more room.
-
-        Source: LegacyStickyTaskAssignor.shouldBalanceLoad.
-        """
-        client = self._clients[place]
-        return client.task_count() >= client.capacity and (
-            self.ranks[self.least()] < self.ranks[place]
-        )
-
-
-def _rank(client: ClientState) -> tuple[float, int]:
     load = client.task_load()
     return (load, -client.capacity if load else 0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
 
 
 class TagSpread:
@@ -35,7 +34,7 @@ class TagSpread:
         assigned: Collection[int],
         existing: Collection[int],
         size: int,
-        rank: Callable[[int], tuple[Any, ...]],
+        rank: Callable[[int], tuple[object, ...]],
     ) -> list[int]:
         """Return the clients of a task's copies; some copies exist, and some of these are assigned.
 
@@ -54,7 +53,7 @@ class TagSpread:
             chosen = self._pick(range(len(self._tags)), chosen, size, rank)
         return self.improve(chosen, rank)
 
-    def improve(self, chosen: list[int], rank: Callable[[int], tuple[Any, ...]]) -> list[int]:
+    def improve(self, chosen: list[int], rank: Callable[[int], tuple[object, ...]]) -> list[int]:
         """Return other clients for as long as that adds values."""
         most = sum(min(values, len(chosen)) for values in self._values_of_key.values())
         while True:
@@ -70,7 +69,7 @@ class TagSpread:
         candidates: Iterable[int],
         preferred: Collection[int],
         size: int,
-        rank: Callable[[int], tuple[Any, ...]],
+        rank: Callable[[int], tuple[object, ...]],
     ) -> list[int]:
         """Return clients, each time the one that adds the most values.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from caughtup.models.assignors.following.follower import Patience
 from caughtup.models.ids import ProcessId, TaskId
@@ -263,8 +263,10 @@ class StreamsRun:
                     thread.restoration.replan()
         self._grown.clear()
 
-    def _decide(self, leader: str, subscriptions: Mapping[str, Any]) -> Mapping[str, Any]:
-        members: tuple[MemberSubscription, ...] = tuple(subscriptions.values())
+    def _decide(
+        self, leader: str, subscriptions: Mapping[str, MemberSubscription]
+    ) -> Mapping[str, MemberAssignment]:
+        members = tuple(subscriptions.values())
         application = self.application
         follower = self._follower if application.follower else None
         assigned = assign_partitions(

@@ -18,7 +18,7 @@ from caughtup.models.offsets import LONG_MAX
 from caughtup.models.records import recommendations
 from caughtup.models.records.decoding import RefusedError, require_agreement
 from caughtup.models.records.end_offsets import read_end_offsets
-from caughtup.models.records.fields import Absent
+from caughtup.models.records.fields import or_none
 from caughtup.models.records.keys import decode_group
 from caughtup.models.records.movements import (
     ConnectMovementRecord,
@@ -114,19 +114,19 @@ def _movement(record: KafkaRecord) -> Row:
         task = (None,) * 9
         return (
             *(of.at_ms, of.event, of.kind, *task),
-            *(of.topic, of.partition, list(of.from_), list(of.to), _known(of.why)),
+            *(of.topic, of.partition, list(of.from_), list(of.to), or_none(of.why)),
         )
     partition = (None,) * 4
     if isinstance(of, ConnectMovementRecord):
         return (
             *(of.at_ms, of.event, of.kind, of.group, of.generation, None, None),
-            *(of.name, _known(of.from_), of.to, of.reason, None),
-            *(*partition, _known(of.why)),
+            *(of.name, or_none(of.from_), of.to, of.reason, None),
+            *(*partition, or_none(of.why)),
         )
     return (
         *(of.at_ms, of.event, of.kind, of.group, of.generation, of.plan),
-        *(of.decision_id, of.task, _known(of.from_), of.to, of.reason, _known(of.lag)),
-        *(*partition, _known(of.why)),
+        *(of.decision_id, of.task, or_none(of.from_), of.to, of.reason, or_none(of.lag)),
+        *(*partition, or_none(of.why)),
     )
 
 
@@ -138,7 +138,7 @@ def _decision(record: KafkaRecord) -> Row:
     require_agreement(group, decision.group)
     leader, probing = decision.leader, decision.probing_rebalance
     costs = (
-        (cost.copies, _known(cost.offsets), cost.rebalances, cost.seconds, cost.estimated)
+        (cost.copies, or_none(cost.offsets), cost.rebalances, cost.seconds, cost.estimated)
         for cost in (decision.cost, decision.kafka_cost)
     )
     return (
@@ -149,8 +149,8 @@ def _decision(record: KafkaRecord) -> Row:
         leader.assignor,
         None if leader.identical == "unknown" else leader.identical,
         *(leader.result, leader.why),
-        *(probing.needed, _known(probing.due_ms), _known(probing.worthwhile_at_ms)),
-        _known(decision.inputs.projected) or False,
+        *(probing.needed, or_none(probing.due_ms), or_none(probing.worthwhile_at_ms)),
+        or_none(decision.inputs.projected) or False,
     )
 
 
@@ -178,10 +178,6 @@ def _bytes_left(seen: ReassignmentRecord) -> int | None:
     if whole is None or any(replica not in seen.sizes for replica in seen.adding):
         return None
     return min(LONG_MAX, sum(max(0, whole - seen.sizes[replica]) for replica in seen.adding))
-
-
-def _known(value: Any) -> Any:
-    return None if isinstance(value, Absent) else value
 
 
 _DECODERS: dict[str, Callable[[KafkaRecord], Row]] = {

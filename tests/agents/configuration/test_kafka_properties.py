@@ -12,7 +12,7 @@ import pytest
 import trustme
 from click.testing import CliRunner
 
-from caughtup.agents.cli.options import settings_of
+from caughtup.agents.cli.options import Connection, settings_of
 from caughtup.agents.configuration.loading import load_settings
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka import property_problems
@@ -44,8 +44,7 @@ def written(text: str = FILE) -> None:
 
 
 def given(*properties: str, clients: tuple[KafkaClient, ...] = ()) -> Settings:
-    connection = {"bootstrap_servers": None, "config": None, "properties": properties}
-    return settings_of(connection, *([clients] if clients else []))
+    return settings_of(Connection(properties=properties), *([clients] if clients else []))
 
 
 def refusal(*properties: str) -> str:

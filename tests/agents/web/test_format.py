@@ -60,6 +60,8 @@ UNITS: list[tuple[Unit, list[Any]]] = [
     ("share", [0.345]),
     ("share", [None]),
     ("broker is", [True, False, True]),
+    ("transaction", ["payments", 7]),
+    ("transaction", [None, 7]),
 ]
 #: What the page writes in its own way: with separators, a dash for unknown, and readable times.
 OWN: list[tuple[Unit, list[Any], str]] = [
@@ -80,6 +82,11 @@ OWN: list[tuple[Unit, list[Any], str]] = [
     ("until", [None], "–"),
     ("seconds to go", [131_000], "40 s"),
     ("seconds to go", [None], ""),
+    ("time since", [51_000], "40 s"),
+    ("time since", [None], ""),
+    ("held", [[["orders", 3, 20]]], "orders-3"),
+    ("held", [[["orders", 3, 20], ["clicks", 0, 5]]], "orders-3 and 1 more"),
+    ("held", [[]], ""),
     ("state", ["slow"], "slow"),
     ("state", [None], "–"),
     ("log end", [12_345, 7, "ok"], "12,345"),

@@ -19,8 +19,9 @@ from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.java import hash_map
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
 from caughtup.models.assignors.kafka import stickiness
+from caughtup.models.assignors.kafka.client_loads import ClientLoads
 from caughtup.models.assignors.kafka.public_sticky import racks as public_sticky_racks
-from caughtup.models.assignors.kafka.public_sticky.assignor import PublicLoads, decide_public_sticky
+from caughtup.models.assignors.kafka.public_sticky.assignor import decide_public_sticky
 from caughtup.models.assignors.kafka.public_sticky.racks import (
     PublicRackOptimiser,
     find_public_racks,
@@ -186,7 +187,7 @@ def decided() -> list[tuple[Scenario, Decision]]:
     "wrong",
     [
         (TaskPairs, "has_new", lambda self, place, companions: True),
-        (PublicLoads, "should_give_way", lambda self, place: False),
+        (ClientLoads, "should_give_way", lambda self, place: False),
         (StickyHistory, "owners", lambda self: iter(self._owners.items())),
         (ClientHashOrder, "of", as_filled),
         (ClientHashOrder, "of_copy", as_filled),

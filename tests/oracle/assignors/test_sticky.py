@@ -12,8 +12,8 @@ from caughtup.models.assignment.scenario import Scenario, parse_scenario
 from caughtup.models.assignors.java import hash_map, hash_order
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
 from caughtup.models.assignors.kafka import sticky
+from caughtup.models.assignors.kafka.client_loads import ClientLoads
 from caughtup.models.assignors.kafka.stickiness import StickyHistory, TaskPairs
-from caughtup.models.assignors.kafka.sticky import ClientLoads
 from caughtup.models.assignors.registry import decide
 from tests.oracle.assignors.done_wrong import Wrong, all_but_as_filled, as_filled, assert_noticed
 from tests.oracle.comparison import assert_same_decisions

@@ -22,9 +22,10 @@ from caughtup.demo.story.stage import APPLICATION, PARTITIONS, DemoStage
 from caughtup.models.copies.catch_up_rates import WINDOWS_SECONDS, RateWindow, WindowRate
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.keys import encode_group
+from caughtup.models.records.pipeline_progress import FORMAT as PROGRESS
+from caughtup.models.records.pipeline_progress import ProgressRecord
 from caughtup.models.records.topics import CATCH_UP_RATES, PIPELINE_PROGRESS, with_prefix
 from caughtup.models.wire.consumer_offsets import OffsetKey
-from caughtup.pipelines.progress import encode_progress
 from caughtup.pipelines.rates.slots import partition_key, rates_value
 from caughtup.pipelines.rates.state import WindowRates
 from tests.support import wire
@@ -197,7 +198,8 @@ class Scene(ClosedOnExit):
         """Publish a stream's progress like a Spark job."""
         batch = {"batch": 2, "batch_seconds": 4.5, "rows": 900, "rows_per_second": 200.0}
         known = {"offsets_behind": 70, "quarantined": 1, "state_rows": 12}
-        record = encode_progress("running", {"trigger_seconds": 600.0, **batch, **known})
+        told = ProgressRecord(PROGRESS.schema, "running", 600.0, **batch, **known)
+        record = PROGRESS.encode(told)
         producer = Producer(self.stage.cluster.client_config())
         producer.produce(with_prefix(PIPELINE_PROGRESS), record, encode_group(STREAM))
         assert producer.flush(30) == 0

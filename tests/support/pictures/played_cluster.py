@@ -115,6 +115,8 @@ class Cluster:
         self.topics: list[Topic] = []
         self.readers: list[Reader] = []
         self.players: list[Callable[[int], None]] = []
+        #: Since when (ms) an open transaction holds back a partition's last stable offset.
+        self.held: dict[TopicPartition, int] = {}
         self._sampler = Sampler(self.state, self.health, lambda: self.now_ms)
         self._dealt: dict[str, int] = {}
 
@@ -143,9 +145,9 @@ class Cluster:
         state, now = self.state, self.now_ms
         for topic in self.topics:
             for number in range(topic.partitions):
-                end = topic.end(number, now)
-                ends = EndOffsets(max(0, end - 40_000_000), end, end, now)
-                state.apply_ends(TopicPartition(topic.name, number), ends)
+                partition, end = TopicPartition(topic.name, number), topic.end(number, now)
+                stable = topic.end(number, min(now, self.held.get(partition, now)))
+                state.apply_ends(partition, EndOffsets(max(0, end - 40_000_000), stable, end, now))
         self.read(*(record for reader in self.readers for record in self._records(reader)))
         for player in self.players:
             player(now)

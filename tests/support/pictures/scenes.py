@@ -13,6 +13,7 @@ from tests.support.pictures.scene_of_days import write_week
 from tests.support.pictures.scene_of_groups import play_groups
 from tests.support.pictures.scene_of_health import play_health
 from tests.support.pictures.scene_of_reassignments import play_reassignments
+from tests.support.pictures.scene_of_transactions import play_transactions
 
 
 class Scene(NamedTuple):
@@ -96,6 +97,7 @@ SCENES = {
     "days": Scene(small, "/groups/orders?days=7", write_week),
     "groups": Scene(play_groups, "/"),
     "reassignments": Scene(play_reassignments, "/reassignments"),
+    "transactions": Scene(play_transactions, "/transactions"),
     "connect": Scene(play_connect, "/connect"),
     "health": Scene(play_health, "/health"),
 }

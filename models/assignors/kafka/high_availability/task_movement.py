@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
 from math import lcm
-from typing import Any
 
 from caughtup.models.assignment.client_state import CatchUp, ClientState
 from caughtup.models.assignment.configs import NEWEST, Release
@@ -43,7 +42,7 @@ class ConstrainedPrioritySet:
         self._ranks = [self._rank(place) for place in range(len(clients))]
         self._places = {rank: place for place, rank in enumerate(self._ranks)}
         self._order = ClientHashOrder([client.process_id for client in clients], 0)
-        self._queue = JavaNumberQueue[Any]()
+        self._queue = JavaNumberQueue[int | tuple[float, int]]()
         self._queue.offer_all(self._ranks)
         self._queued = set(range(len(clients)))
 
@@ -89,6 +88,7 @@ class ConstrainedPrioritySet:
 
 #: A standby, and the place of its client.
 _Copy = tuple[TaskId, int]
+_Turn = tuple[int, TaskId, int]
 
 
 class WarmUps:
@@ -150,7 +150,7 @@ def move_actives(
     return deferrals
 
 
-def in_array_order(turns: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def in_array_order(turns: Sequence[_Turn]) -> list[_Turn]:
     """Return movements in the order of the array of Java's PriorityQueue, offered in this order.
 
     Each is the number of caught-up clients, a task and a place, of which the queue ignores the

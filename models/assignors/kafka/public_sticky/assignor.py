@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from heapq import heapify, heapreplace
 
 from caughtup.models.assignment.client_state import ClientState
 from caughtup.models.assignment.decision import ClientDecision, Decision
 from caughtup.models.assignment.scenario import Scenario
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
+from caughtup.models.assignors.kafka.client_loads import ClientLoads
 from caughtup.models.assignors.kafka.public_sticky.racks import PublicRackOptimiser
 from caughtup.models.assignors.kafka.stickiness import (
     StickyHistory,
@@ -98,9 +98,17 @@ class _AssignmentState:
         self._history = history
         self._order = order
         self._everyone = order.of_all_but(frozenset())
-        self._loads = PublicLoads(clients, self._everyone)
+        self._loads = self._new_loads()
         self._pairs: TaskPairs | None = None
         self.placed: list[list[TaskId]] = [[] for _ in clients]
+
+    def _new_loads(self) -> ClientLoads[float]:
+        """Return the clients' tasks per stream thread.
+
+        Unlike the internal sticky assignor, the public one doesn't compare threads if two clients
+        have equal loads: it takes the first. Source: StickyTaskAssignor.AssignmentState.clientLoad.
+        """
+        return ClientLoads(self._clients, self._everyone, ClientState.task_load)
 
     def note_exchanges(self) -> None:
         """Update ``placed`` after exchanges, which add new tasks in TaskId order."""
@@ -136,7 +144,7 @@ class _AssignmentState:
                     break
             else:
                 remaining.append(task)
-        self._loads = PublicLoads(self._clients, self._everyone)
+        self._loads = self._new_loads()
         for task in sorted(remaining):
             place = self._choose(task, frozenset(), self._everyone, 0)
             self._give_active(task, place)
@@ -149,7 +157,7 @@ class _AssignmentState:
         few clients a task gets fewer standbys.
         """
         self._pairs = pairs
-        self._loads = PublicLoads(self._clients, self._everyone)
+        self._loads = self._new_loads()
         runs_on = {t: place for place, client in enumerate(self._clients) for t in client.active}
         for task in tasks:
             holders = {runs_on[task]}
@@ -197,7 +205,7 @@ class _AssignmentState:
         """
         if self._pairs is None and places is self._everyone:
             return self._loads.least()
-        loads = self._loads.loads
+        loads = self._loads.ranks
         best = None
         for place in places:
             load = loads[place]
@@ -208,44 +216,3 @@ class _AssignmentState:
             ):
                 best = place
         return min(places, key=loads.__getitem__, default=None) if best is None else best
-
-
-class PublicLoads:
-    """The tasks per stream thread of each client, by its place.
-
-    Unlike the internal sticky assignor, the public one doesn't compare threads if two clients have
-    equal loads: it takes the first. Clients only ever gain tasks here, which keeps the least loaded
-    one cheap to find.
-
-    Source: StickyTaskAssignor.AssignmentState.clientLoad.
-    """
-
-    def __init__(self, clients: Sequence[ClientState], everyone: Iterable[int]) -> None:
-        """Prepare the loads.
-
-        ``everyone`` are the clients' places in the order of the set of all.
-        """
-        self._clients = clients
-        self.loads = [client.task_load() for client in clients]
-        self._queue = [(self.loads[place], turn, place) for turn, place in enumerate(everyone)]
-        heapify(self._queue)
-
-    def changed(self, place: int) -> None:
-        """Update a client's load after it was assigned a task."""
-        self.loads[place] = self._clients[place].task_load()
-
-    def least(self) -> int:
-        """Return the least loaded client; of equal ones, the first."""
-        while True:
-            load, turn, place = self._queue[0]
-            if load == self.loads[place]:
-                return place
-            heapreplace(self._queue, (self.loads[place], turn, place))
-
-    def should_give_way(self, place: int) -> bool:
-        """Return whether a client has a task or more per thread while another has fewer.
-
-        Source: StickyTaskAssignor.AssignmentState.shouldBalanceLoad.
-        """
-        load = self.loads[place]
-        return load >= 1 and self.loads[self.least()] < load

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from caughtup.agents.cli.options import settings_of
+from caughtup.agents.cli.options import Connection, settings_of
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import aiokafka_config, rdkafka_config
 from caughtup.agents.kafka.tokens.token import TokenError, provided_token
@@ -46,12 +46,8 @@ def operators(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 
 def given(**properties: str) -> Settings:
     kafka = {**LOGIN, **{name.replace("_", "."): value for name, value in properties.items()}}
-    connection = {
-        "bootstrap_servers": "127.0.0.1:1",
-        "config": None,
-        "properties": [f"{name}={value}" for name, value in kafka.items()],
-    }
-    return settings_of(connection)
+    properties = tuple(f"{name}={value}" for name, value in kafka.items())
+    return settings_of(Connection("127.0.0.1:1", properties=properties))
 
 
 def test_the_function_is_called_with_its_config_for_every_client(

@@ -220,6 +220,7 @@ def test_the_service_tells_of_itself(series: dict[str, dict[Labels, float]]) -> 
         ("publish",): 0,
         ("reassignments",): 1,
         ("topics",): 0,
+        ("transactions",): 0,
     }
 
 
@@ -328,6 +329,8 @@ def test_what_is_few_is_written_byte_for_byte_as_the_library_writes_it(openmetri
         "settings": ExpositionSettings(objectives=Objectives([(".*", 60)])),
     }
     for state in (everything(), judged(), reassigning()):
+        if state.transactions.observed_ms is None:
+            state.transactions.apply((), NOW_MS)
         state.faults.note("metrics", HOSTILE, RecursionError(), NOW_MS)
         state.refused.refuse("lag", b"key", "bad_json", "none", NOW_MS)
         written = sections(text(state, health, **options))
