@@ -15,14 +15,20 @@ Figures = dict[str, Any]
 
 
 def printed(
-    measured: Iterable[Figures], output: str, table: Callable[[Sequence[Figures]], Table]
+    measured: Iterable[Figures],
+    output: str,
+    table: Callable[[Sequence[Figures]], Table],
+    width: int | None = None,
 ) -> list[Figures]:
-    """Print figures, each at once as JSON or all of them in a table, and return them."""
+    """Print figures, each at once as JSON or all of them in a table, and return them.
+
+    ``width``: the columns of the output that the table needs; None for the terminal's own.
+    """
     figures = []
     for one in measured:
         figures.append(one)
         if output == "json":
             click.echo(msgspec.json.encode(one).decode())
     if output == "table":
-        Console().print(table(figures))
+        Console(width=width).print(table(figures))
     return figures

@@ -34,13 +34,15 @@ class AppliedTopic(Generic[Decoded]):
     ``decode`` gets key, value, the record's timestamp (ms; None: unknown), and the clock (ms) to
     check its times against; it raises RefusedError, and may run on another thread. ``apply``
     returns False if there is no room for the decoded value: then the record is refused with the
-    message ``full``.
+    message ``full``. ``brokers_clock``: whether the broker's clock counts as well, if the broker set
+    the record's timestamp; it must not where the service's own clock dates the samples.
     """
 
     topic: str
     decode: Callable[[bytes | None, bytes | None, int | None, int], Decoded]
     apply: Callable[[ClusterState, Decoded], bool]
     full: str = ""
+    brokers_clock: bool = True
 
     def apply_record(
         self,
@@ -91,7 +93,8 @@ def apply_topic(
     async def apply(slices: faust.StreamT[Slice]) -> None:
         async for records in slices:
             for record in records:
-                await topic.apply_in_turn(state, record.key, record.value, *times_of(record))
+                times = times_of(record, brokers_clock=topic.brokers_clock)
+                await topic.apply_in_turn(state, record.key, record.value, *times)
             if applied is not None:
                 await applied()
 
@@ -123,6 +126,7 @@ def clock_against(at_ms: int, *, by_broker: bool) -> int:
     return max(at_ms, now_ms()) if by_broker else now_ms()
 
 
-def times_of(record: ConsumerRecord) -> tuple[int, int]:
+def times_of(record: ConsumerRecord, *, brokers_clock: bool = True) -> tuple[int, int]:
     """Return a record's timestamp and the clock to check it against, both in ms."""
-    return record.at_ms, clock_against(record.at_ms, by_broker=record.by_broker)
+    by_broker = record.by_broker and brokers_clock
+    return record.at_ms, clock_against(record.at_ms, by_broker=by_broker)

@@ -130,8 +130,9 @@ def _required_past(at_ms: int | None, clock_ms: int) -> int:
     return written_ms
 
 
-#: End offsets of partitions, as the probe of the active instance listed them.
-end_offsets = AppliedTopic(END_OFFSETS, _decode_ends, _apply_ends)
+#: End offsets of partitions, as the probe of the active instance listed them. After this machine's
+#: clock was set back, samples that it dates later than now give way to new ones.
+end_offsets = AppliedTopic(END_OFFSETS, _decode_ends, _apply_ends, brokers_clock=False)
 #: What an application's leader saw and decided at a rebalance.
 application_states = AppliedTopic(
     APPLICATION_STATES,

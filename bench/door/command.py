@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import statistics
 from collections import Counter
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
-from rich.console import Console
 from rich.table import Table
 
 from caughtup.agents.cli.commands import examples, not_in_checkout
@@ -18,7 +18,7 @@ from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.bench.door.abuses import ABUSES, abused
 from caughtup.bench.door.crowd import Crowd, HttpAnswer
-from caughtup.bench.figures import Figures
+from caughtup.bench.figures import Figures, printed
 from caughtup.bench.offsets.readers import process_figures
 from caughtup.models.errors import CaughtupError
 
@@ -32,6 +32,9 @@ _WAIT_SECONDS = 60.0
 #: The address of the abusive clients.
 _THEIRS = "127.0.0.2"
 _SETTLE_SECONDS = 5.0
+
+#: The columns of the output that the table needs.
+_TABLE_COLUMNS = 160
 
 
 @click.command(
@@ -60,7 +63,8 @@ def door(processes: int, tasks: int, same_address: bool, output: str) -> None:
             figures = asyncio.run(scenes.play())
     except CaughtupError as error:
         raise UserError(error.message) from error
-    _show(figures, f"{processes:,} processes x {tasks:,} tasks", output)
+    title = f"{processes:,} processes x {tasks:,} tasks"
+    printed(figures, output, partial(door_table, title=title), _TABLE_COLUMNS)
 
 
 class Scenes:
@@ -138,11 +142,8 @@ def _summary(answers: list[HttpAnswer]) -> Figures:
     }
 
 
-def _show(figures: list[Figures], title: str, output: str) -> None:
-    if output == "json":
-        for figure in figures:
-            click.echo(msgspec.json.encode(figure).decode())
-        return
+def door_table(figures: Sequence[Figures], title: str) -> Table:
+    """Return what other clients got during each abuse as a table."""
     load = Path("/proc/loadavg").read_text().split()[0]
     table = Table("", title=f"The web port: {title}, load {load}")
     for column in (
@@ -165,7 +166,7 @@ def _show(figures: list[Figures], title: str, output: str) -> None:
             "{:.0f} → {:.0f} MB".format(*memory),
             f"{one['log_bytes'] / 1_000:,.0f} kB",
         )
-    Console(width=160).print(table)
+    return table
 
 
 def _cells(figure: Figures) -> str:

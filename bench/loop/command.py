@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -13,8 +13,6 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
-from rich.console import Console
 from rich.table import Table
 
 from caughtup.agents.app import create_app
@@ -25,7 +23,7 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
 from caughtup.agents.process.turns import collect_seldom
 from caughtup.agents.settings import Settings
-from caughtup.bench.figures import Figures
+from caughtup.bench.figures import Figures, printed
 from caughtup.bench.loop.turns import WAIT_SECONDS, LoopTurns, until
 from caughtup.models.decisions.life import DecidedGeneration
 from caughtup.models.decisions.recommendation import encode_recommendation, recommendation
@@ -74,14 +72,11 @@ def loop(processes: int, tasks: int, standbys: int, output: str) -> None:
     except CaughtupError as error:
         raise UserError(error.message) from error
     title = f"{processes:,} processes × {tasks:,} tasks, {standbys} standbys"
-    _show(figures, title, output)
+    printed(figures, output, partial(loop_table, title=title))
 
 
-def _show(figures: list[Figures], title: str, output: str) -> None:
-    if output == "json":
-        for figure in figures:
-            click.echo(msgspec.json.encode(figure).decode())
-        return
+def loop_table(figures: Sequence[Figures], title: str) -> Table:
+    """Return the turns of each phase as a table."""
     table = Table("", title=f"The event loop's turns: {title}")
     for column in ("longest turn, ms", "all turns, ms", "seconds", "record, bytes", "made in, ms"):
         table.add_column(column, justify="right")
@@ -93,7 +88,7 @@ def _show(figures: list[Figures], title: str, output: str) -> None:
             f"{figure['seconds']:.1f}",
             *_record(figure),
         )
-    Console().print(table)
+    return table
 
 
 def _record(figure: Figures) -> tuple[str, ...]:

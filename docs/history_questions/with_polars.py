@@ -70,14 +70,14 @@ generations = (
 )
 joined = pl.col("clients").list.set_difference("before")
 left = pl.col("before").list.set_difference("clients")
-nobody = pl.lit(["(no client: it was due, or requested)"])
+no_client = pl.lit(["(no client: it was due, or requested)"])
 (
     pl.concat(
         [
             generations.select("group", client=joined, what=pl.lit("joined")),
             generations.select("group", client=left, what=pl.lit("left")),
             generations.filter(pl.col("clients") == pl.col("before")).select(
-                "group", client=nobody, what=pl.lit("due")
+                "group", client=no_client, what=pl.lit("due")
             ),
         ]
     )

@@ -23,8 +23,7 @@ from caughtup.models.assignment.scenario import (
     Client,
     Scenario,
     read_clients,
-    read_ids,
-    read_kinds,
+    read_tasks,
     with_all_lags,
 )
 from caughtup.models.errors import ScenarioError
@@ -124,19 +123,13 @@ def read_compact(data: object) -> CompactScenario:
     root = fields.mapping(data, "the scenario")
     config: Mapping[str, Any] = fields.mapping(root.get("config", {}), "config")
     read_configs(config)  # raises for a value that is no ConfigValue
-    tasks = read_ids(fields.required_mapping(root, "tasks", ""), "tasks", TaskId.parse)
-    stateful, stateless = read_kinds(tasks)
-    having_state = frozenset(stateful)
-    known = {str(task): task for task in (*stateful, *stateless)}
-    greatest, clients = read_clients(root, known)
+    tasks = read_tasks(root).values
+    greatest, clients = read_clients(root, {str(task): task for task in tasks})
     return CompactScenario(
         name=fields.optional_string(root.get("name"), "name"),
         assignor=fields.required_string(root, "assignor", ""),
         config=config,
-        tasks={
-            task: _read_task(task, value, stateful=task in having_state)
-            for task, value in sorted(tasks.items())
-        },
+        tasks={task: _read_task(task, value) for task, value in tasks.items()},
         clients={client.process_id: client for client in clients},
         greatest_lags=greatest,
         client_ids=_read_client_ids(fields.required_mapping(root, "clients", "")),
@@ -144,10 +137,9 @@ def read_compact(data: object) -> CompactScenario:
     )
 
 
-def _read_task(task: TaskId, given: object, *, stateful: bool) -> CompactTask:
-    value = fields.mapping(given, f"tasks.{task}")
+def _read_task(task: TaskId, value: Mapping[str, object]) -> CompactTask:
     return CompactTask(
-        stateful,
+        value["stateful"] is True,
         read_partitions(task, value, "source"),
         read_partitions(task, value, "changelog"),
         _strings(value, "stores", f"tasks.{task}") if "stores" in value else None,

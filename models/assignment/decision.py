@@ -64,7 +64,7 @@ class Movement:
     rule: Rule | None = None
 
 
-class ClientLine(TypedDict):
+class DecidedTasks(TypedDict):
     """One client's tasks, as ``caughtup assign`` prints them."""
 
     active: list[str]
@@ -76,7 +76,7 @@ class DecisionLine(TypedDict):
     """A decision, as ``caughtup assign`` prints it, without the scenario's name."""
 
     probing_rebalance_needed: bool
-    clients: dict[str, ClientLine]
+    clients: dict[str, DecidedTasks]
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class TaskReplicas:
 
 
 def read_task_replicas(
-    scenario: Mapping[str, object], configs: Configs, tasks: Mapping[TaskId, object]
+    scenario: Mapping[str, object], configs: Configs, tasks: Mapping[TaskId, Mapping[str, object]]
 ) -> TaskReplicas | None:
     """Read the partitions and replicas of a scenario as decoded from JSON.
 
@@ -41,15 +41,11 @@ def read_task_replicas(
         return None
     return TaskReplicas(
         {
-            task: tuple(
-                sorted(read_partitions(task, fields.mapping(value, f"tasks.{task}"), "source"))
-            )
+            task: tuple(sorted(read_partitions(task, value, "source")))
             for task, value in tasks.items()
         },
         {
-            task: tuple(
-                sorted(read_partitions(task, fields.mapping(value, f"tasks.{task}"), "changelog"))
-            )
+            task: tuple(sorted(read_partitions(task, value, "changelog")))
             for task, value in tasks.items()
         },
         read_replicas(scenario),

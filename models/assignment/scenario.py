@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from caughtup.models.assignment import fields
 from caughtup.models.assignment.configs import NEWEST, Configs, Release, read_configs
@@ -72,35 +72,44 @@ def parse_scenario(data: object) -> Scenario:
     if name is not None and not isinstance(name, str):
         raise ScenarioError("bad_field", "name: is not a string")
     configs = read_configs(fields.mapping(root.get("config", {}), "config"))
-    tasks = read_ids(fields.required_mapping(root, "tasks", ""), "tasks", TaskId.parse)
-    stateful, stateless = read_kinds(tasks)
-    known = {str(task): task for task in (*stateful, *stateless)}
-    greatest, own = read_clients(root, known)
-    clients = with_all_lags(own, greatest, stateful)
-    task_replicas = read_task_replicas(root, configs, tasks)
+    tasks = read_tasks(root)
+    greatest, own = read_clients(root, {str(task): task for task in tasks.values})
+    clients = with_all_lags(own, greatest, tasks.stateful)
+    task_replicas = read_task_replicas(root, configs, tasks.values)
     return Scenario(
         name=name,
         assignor=fields.required_string(root, "assignor", ""),
         configs=configs,
-        stateful=stateful,
-        stateless=stateless,
+        stateful=tasks.stateful,
+        stateless=tasks.stateless,
         clients=clients,
         task_replicas=task_replicas,
         racks=find_racks(task_replicas, configs, [one.rack for one in clients]),
     )
 
 
-def read_kinds(tasks: Mapping[TaskId, object]) -> tuple[tuple[TaskId, ...], tuple[TaskId, ...]]:
-    """Return the stateful tasks and the stateless ones. Raises ScenarioError."""
+class ReadTasks(NamedTuple):
+    """A scenario's tasks: their JSON objects, and which have state and which do not, sorted."""
+
+    values: Mapping[TaskId, Mapping[str, object]]
+    stateful: tuple[TaskId, ...]
+    stateless: tuple[TaskId, ...]
+
+
+def read_tasks(root: Mapping[str, object]) -> ReadTasks:
+    """Return the tasks of a scenario as decoded from JSON. Raises ScenarioError."""
+    values: dict[TaskId, Mapping[str, object]] = {}
     stateful: list[TaskId] = []
     stateless: list[TaskId] = []
-    for task, value in sorted(tasks.items()):
+    given = read_ids(fields.required_mapping(root, "tasks", ""), "tasks", TaskId.parse)
+    for task, value in sorted(given.items()):
         place = f"tasks.{task}"
-        kind = fields.required(fields.mapping(value, place), "stateful", place)
+        values[task] = fields.mapping(value, place)
+        kind = fields.required(values[task], "stateful", place)
         if not isinstance(kind, bool):
             raise ScenarioError("bad_field", f"{place}.stateful: is neither true nor false")
         (stateful if kind else stateless).append(task)
-    return tuple(stateful), tuple(stateless)
+    return ReadTasks(values, tuple(stateful), tuple(stateless))
 
 
 def read_clients(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from caughtup.models.assignment.client_state import RUNNING, UNKNOWN
 from caughtup.models.assignment.compact import read_compact
 from caughtup.models.assignment.configs import read_configs
-from caughtup.models.assignment.decision import ClientDecision, ClientLine, Decision
+from caughtup.models.assignment.decision import ClientDecision, DecidedTasks, Decision
 from caughtup.models.assignment.scenario import Client, Scenario, parse_scenario
 from caughtup.models.assignors.registry import decide
 from caughtup.models.ids import TaskId
@@ -157,7 +157,7 @@ def _with_assigned(client: Client, before: RecordedGeneration) -> Client:
     )
 
 
-_NOTHING: ClientLine = {"active": [], "standby": [], "warmup": []}
+_NOTHING: DecidedTasks = {"active": [], "standby": [], "warmup": []}
 
 
 def _as_assigned(scenario: Scenario, one: RecordedGeneration) -> Decision:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from caughtup.models.assignment.decision import ClientLine
+from caughtup.models.assignment.decision import DecidedTasks
 from caughtup.models.errors import CaughtupError
 from caughtup.models.replay.figures import ReplayFigures
 from caughtup.models.replay.outcome import RECORDED, ReplayRow, replay_group
@@ -30,7 +30,7 @@ def read_recorded(row: TableRow) -> RecordedGeneration:
         scenario = msgspec.json.decode(row["scenario"], type=dict[str, object])
     except msgspec.DecodeError as error:
         raise CaughtupError("bad_json", f"scenario: {error}") from None
-    clients: dict[str, ClientLine] = {}
+    clients: dict[str, DecidedTasks] = {}
     sums: dict[str, dict[str, int]] = {}
     for member in row["members"]:
         process = member["process_id"]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
+import faust
 import pytest
 
 from caughtup.agents.clock import now_ms
+from caughtup.agents.kept_channel import kept_channel
+from caughtup.agents.topics.applying import apply_topic
+from caughtup.agents.topics.consumer import ConsumerRecord
 from caughtup.agents.topics.reports import end_offsets
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
@@ -95,3 +100,32 @@ def test_clocks_may_differ_by_minutes() -> None:
     state = cluster_state()
     end_offsets.apply_record(state, KEY, encoded(as_of_ms=now_ms() + 60_000))
     assert len(state.ends) == 1
+
+
+async def test_after_our_clock_was_set_back_new_ends_are_taken_whatever_the_broker_s_clock_says() -> (
+    None
+):
+    app = faust.App("ends", store="memory://", web_enabled=False)
+    channel, state, done = kept_channel(app), cluster_state(), asyncio.Event()
+
+    async def applied() -> None:
+        done.set()
+
+    apply_topic(app, channel, state, end_offsets, applied)
+    now, hour_ms = now_ms(), 3_600_000
+    samples = [(now + 4_000, 100), (now - 1_000, 120)]
+    await channel.put(
+        [
+            ConsumerRecord(KEY, encoded(as_of_ms=at_ms, end_offset=end), now + hour_ms)
+            for at_ms, end in samples
+        ]
+    )
+    agent = app.agents["end_offsets"]
+    await agent.start()
+    try:
+        await asyncio.wait_for(done.wait(), 10)
+    finally:
+        await agent.stop()
+    latest = state.ends.latest(PARTITION)
+    assert latest is not None
+    assert (latest.end_offset, latest.as_of_ms) == (120, now - 1_000)

@@ -56,12 +56,12 @@ class Connections:
         self._probes = probes
         self.refusals = refusals
         #: By address, the oldest first.
-        self._silent: dict[str, dict[Connection, None]] = {}
+        self._silent: dict[str, dict[WebConnection, None]] = {}
         self._answered: Counter[str] = Counter()
         #: aiohttp's protocol factory, set before the listener starts.
         self.server: Callable[[], asyncio.Protocol] | None = None
 
-    def silent(self, connection: Connection) -> None:
+    def silent(self, connection: WebConnection) -> None:
         """Add a connection without a request; close the oldest if there are too many."""
         own = self._silent.setdefault(connection.address, {})
         own[connection] = None
@@ -71,7 +71,7 @@ class Connections:
             own = max(self._silent.values(), key=len)
         next(iter(own)).cut(CONNECTIONS)
 
-    def forget(self, connection: Connection) -> None:
+    def forget(self, connection: WebConnection) -> None:
         """Remove a connection that has a request, or that ended."""
         own = self._silent.get(connection.address, {})
         own.pop(connection, None)
@@ -111,7 +111,7 @@ class Connections:
                 del self._answered[address]
 
 
-class Connection(asyncio.Protocol):
+class WebConnection(asyncio.Protocol):
     """Passes everything on to aiohttp's protocol, and resets a client that exceeds a limit."""
 
     def __init__(self, connections: Connections, address: str, end: Callable[[], object]) -> None:
@@ -218,10 +218,10 @@ class Connection(asyncio.Protocol):
         return asyncio.get_running_loop().call_later(seconds, self.cut, why)
 
 
-def connection_of(request: web.Request) -> Connection | None:
+def connection_of(request: web.Request) -> WebConnection | None:
     """Return the connection that a request came over, None if it is gone."""
     protocol = None if request.transport is None else request.transport.get_protocol()
-    return protocol if isinstance(protocol, Connection) else None
+    return protocol if isinstance(protocol, WebConnection) else None
 
 
 #: The listen backlog, and the most connections that are accepted in a turn of the event loop.
@@ -231,7 +231,7 @@ _PAUSE_SECONDS = 1.0
 
 
 class Listener:
-    """Accepts connections on an address, each with a ``Connection`` as its protocol."""
+    """Accepts connections on an address, each with a ``WebConnection`` as its protocol."""
 
     def __init__(self, connections: Connections, tls: ssl.SSLContext | None) -> None:
         self._connections = connections
@@ -287,7 +287,7 @@ class Listener:
     async def _connect(self, connected: socket.socket, address: str) -> None:
         task = asyncio.current_task()
         assert task is not None
-        connection = Connection(self._connections, address, task.cancel)
+        connection = WebConnection(self._connections, address, task.cancel)
         try:
             with suppress(OSError):  # the client left, or speaks no TLS
                 await asyncio.get_running_loop().connect_accepted_socket(

@@ -60,7 +60,7 @@ def test_however_the_demo_is_ended_it_leaves_nothing_running(
         text=True,
     )
     try:
-        _wait(lambda: _answers(port), _READY_SECONDS)
+        _wait(lambda: _answers(port, demo), _READY_SECONDS)
         if number is signal.SIGINT:
             _wait(lambda: "Ctrl-C ends" in (tmp_path / "out").read_text(), _READY_SECONDS)
             _what_it_says_to_try_works((tmp_path / "out").read_text(), port)
@@ -108,7 +108,8 @@ def _wait(condition, seconds: float) -> None:
         time.sleep(0.1)
 
 
-def _answers(port: int) -> bool:
+def _answers(port: int, demo: subprocess.Popen[str]) -> bool:
+    assert demo.poll() is None, demo.stderr.read()[-3_000:]
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/ready", timeout=5) as response:
             return response.status == 200

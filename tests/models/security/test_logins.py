@@ -72,7 +72,10 @@ def test_the_credentials_of_an_endpoint_have_two_names_each() -> None:
     [
         ({f"{O}method": None}, "sasl.mechanism: OAUTHBEARER has to get tokens somewhere; set "),
         ({f"{O}token.endpoint.url": None}, f"{O}token.endpoint.url: it is not set, and OAUTHB"),
-        ({f"{O}token.endpoint.url": "tokens.example.com"}, f"{O}token.endpoint.url: it is no addr"),
+        (
+            {f"{O}token.endpoint.url": "tokens.example.com"},
+            f"{O}token.endpoint.url: it is not an add",
+        ),
         ({f"{O}client.id": None}, f"{O}client.id: it is not set, and OAUTHBEARER needs it"),
         ({f"{O}client.secret": None}, f"{O}client.secret: it is not set, and OAUTHBEARER needs it"),
         ({f"{O}extensions": "auth=x"}, f"{O}extensions: it has to be NAME=VALUE"),

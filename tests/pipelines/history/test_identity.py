@@ -58,7 +58,7 @@ def test_tables_without_their_checkpoint_are_refused(place: Place, spark: SparkS
     shutil.rmtree(place.checkpoint)
     for _ in range(2):
         with pytest.raises(
-            CaughtupError, match=r"commits is written by the history \w+, with anot"
+            CaughtupError, match=r"commits is written by the history \w+, whose checkpoint is anot"
         ):
             place.open()
     assert not place.mark.exists()

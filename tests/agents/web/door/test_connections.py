@@ -236,13 +236,13 @@ async def test_a_reader_that_does_not_read_is_cut_off(
         scrapes, "exposition", lambda *_, **__: (b"x" * (1 << 20) for _ in range(256))
     )
     ended: list[str] = []
-    lost = connections.Connection.connection_lost
+    lost = connections.WebConnection.connection_lost
 
-    def noted(self: connections.Connection, exc: Exception | None) -> None:
+    def noted(self: connections.WebConnection, exc: Exception | None) -> None:
         ended.append(path)
         lost(self, exc)
 
-    monkeypatch.setattr(connections.Connection, "connection_lost", noted)
+    monkeypatch.setattr(connections.WebConnection, "connection_lost", noted)
     async with Site() as site, site.connected() as connected:
         await connected.ask(path)
         # asyncio's reader stops reading from the socket once it holds 128 KB.
