@@ -12,13 +12,13 @@ from typing import Self
 
 from aiokafka.errors import KafkaError, for_code
 
+from caughtup.agents.kafka.config import AiokafkaConfig
 from caughtup.agents.kafka.protocol import transactions as wire
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.decoding import decode, explain_failure
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.records.transactions import OpenTransaction
-from caughtup.models.security.kafka_names import KafkaProperties
 from caughtup.models.transactions.holders import (
     MOST_TRANSACTIONS,
     DescribedTransaction,
@@ -50,7 +50,7 @@ class TransactionObserver:
     ``config``: aiokafka's properties.
     """
 
-    def __init__(self, config: KafkaProperties) -> None:
+    def __init__(self, config: AiokafkaConfig) -> None:
         self._protocol = ClusterProtocol(config, _TIMEOUT_SECONDS)
 
     async def __aenter__(self) -> Self:

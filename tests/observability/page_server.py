@@ -23,7 +23,15 @@ STATIC = ROOT / "agents" / "web" / "static"
 
 #: True once the page shows that it hears from its server.
 LIVE = "document.querySelector('.link.ok') !== null"
-PAGES = ("/", "/groups/{name:.+}", "/reassignments", "/transactions", "/connect", "/streams", "/health")
+PAGES = (
+    "/",
+    "/groups/{name:.+}",
+    "/reassignments",
+    "/transactions",
+    "/connect",
+    "/streams",
+    "/health",
+)
 
 
 @dataclass
