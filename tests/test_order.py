@@ -42,6 +42,7 @@ MODELS = (
     "watching",
     "histories",
     "commits",
+    "transactions",
     "lag",
     "recent",
     "assignment",

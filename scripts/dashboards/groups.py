@@ -6,7 +6,7 @@ from typing import Any
 
 from caughtup.models.verdicts import LAG
 from scripts.dashboards.layout import REBALANCES, STARTS, group_variable, made, topic_variable
-from scripts.dashboards.links import GROUPS, HEALTH, OVERVIEW_PAGE
+from scripts.dashboards.links import GROUPS, HEALTH, OVERVIEW_PAGE, TRANSACTIONS
 from scripts.dashboards.panels import lines, table
 
 #: The colours of groups' verdicts.
@@ -109,7 +109,7 @@ def _transactions() -> tuple[Any, ...]:
                 "caughtup_transaction_open_seconds{CLUSTER}",
                 "{{transactional_id}} (producer id {{producer_id}})",
             ),
-            links=GROUPS,
+            links=TRANSACTIONS,
             unit="s",
             width=12,
         ),
@@ -119,8 +119,10 @@ def _transactions() -> tuple[Any, ...]:
             "transactions that no coordinator will ever end.",
             ("caughtup_transaction_blocked_groups{CLUSTER}", "blocked groups"),
             ("caughtup_transaction_held_partitions{CLUSTER}", "partitions held back"),
+            ("caughtup_transactions_open{CLUSTER}", "open transactions that hold one back"),
             ("caughtup_transactions_hanging{CLUSTER}", "hanging transactions"),
-            links=GROUPS,
+            ("caughtup_transactions_partial{CLUSTER} > 0", "1: not all of them are known"),
+            links=TRANSACTIONS,
             width=12,
         ),
     )

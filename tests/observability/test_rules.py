@@ -102,7 +102,14 @@ def test_every_alert_of_a_group_leads_to_that_group(tmp_path: Path) -> None:
         assert ("/groups/" in told.get("page_url", "")) == of_group, alert["alert"]
         plain = told.get("page_url", "https://example.com/").split("{{")[0]
         address = plain.removeprefix("https://example.com")
-        assert address in {"/", "/groups/", "/reassignments", "/streams", "/health"}
+        assert address in {
+            "/",
+            "/groups/",
+            "/reassignments",
+            "/streams",
+            "/health",
+            "/transactions",
+        }
 
 
 def test_promtool_accepts_the_metrics(tmp_path: Path) -> None:

@@ -265,7 +265,7 @@ def test_watching_outlives_a_look_that_fails(monkeypatch: pytest.MonkeyPatch) ->
         return found
 
     monkeypatch.setattr(Looks, "look", look)
-    monkeypatch.setattr(lag_command.time, "sleep", lambda _: None)
+    monkeypatch.setattr("time.sleep", lambda _: None)
     ran = run("--watch")
     assert (ran.exit_code, ran.stderr) == (0, "caughtup: the cluster is away\n")
     first, second, third = ran.stdout.split("GROUP ")[1:]
