@@ -121,7 +121,7 @@ def _transactions() -> tuple[Any, ...]:
             ("caughtup_transaction_held_partitions{CLUSTER}", "partitions held back"),
             ("caughtup_transactions_open{CLUSTER}", "open transactions that hold one back"),
             ("caughtup_transactions_hanging{CLUSTER}", "hanging transactions"),
-            ("caughtup_transactions_partial{CLUSTER} > 0", "1: not all of them are known"),
+            ("caughtup_transactions_partial{CLUSTER}", "1 if not all of them are known"),
             links=TRANSACTIONS,
             width=12,
         ),

@@ -38,7 +38,7 @@ CASES = int(os.environ.get("TRANSACTION_CASES", "12"))
 HEALTHY = int(os.environ.get("HEALTHY_TRANSACTIONS", "60"))
 SEED = 1_300
 TOPIC, BUSY = "orders", "busy"
-_SOURCE = Path(__file__).parents[2] / "oracle" / "java" / "TransactionsOracle.java"
+_SOURCE = Path(__file__).with_name("TransactionsOracle.java")
 
 Row = dict[str, str]
 

@@ -50,6 +50,10 @@ def test_a_group_behind_an_open_transaction_is_blocked_by_its_holder_until_it_en
     commit(cluster, other, topic, read + 3)  # who reads uncommitted records reads on
     service.wait_value(1, "group_status", group=group, status="blocked")
     name = f"holder-of-{group}"
+    wait_for(
+        "the holder is known",
+        lambda: service.value("transaction_open_seconds", transactional_id=name) is not None,
+    )
     lines = caughtup("transactions", "--service", service.url, "--json", directory=tmp_path).lines
     [line] = [line for line in lines if line.get("transactional_id") == name]
     assert line["state"] == "Ongoing"
@@ -58,15 +62,13 @@ def test_a_group_behind_an_open_transaction_is_blocked_by_its_holder_until_it_en
     assert line["partitions"] == [[topic, 0, read]]
     assert line["blocked_groups"] == [group]
     assert line["records_behind"] == 3
-    assert abs(line["started_at_ms"] / 1000 - time.time()) < 60
+    assert abs(line["started_at_ms"] / 1000 - time.time()) < 120
     assert f"--transactional-id {name}" in line["advice"]
     shown = caughtup("lag", group, "--service", service.url, "--wide", directory=tmp_path)
     assert "cannot read the 3 offsets after the last stable offset 5" in shown.out
     assert f"it is held back by an open transaction of {name}" in shown.out
     assert service.value("group_status", group=other, status="ok") == 1
-    age = service.value("transaction_open_seconds", transactional_id=name)
-    assert age is not None
-    assert 0 < age < 60
+    assert 0 < (service.value("transaction_open_seconds", transactional_id=name) or 0) < 120
     assert service.value("transactions_hanging") == 0
     table = caughtup("transactions", "-b", cluster.bootstrap_servers, directory=tmp_path)
     assert table.code == 0, table
