@@ -130,8 +130,8 @@ def lag_figures(
     ``group_interval_ms`` is ``CommitTable.interval_ms`` of the group; ``max_poll_interval_ms`` is
     from its members (a classic member's rebalance timeout is its ``max.poll.interval.ms``).
     ``assigned_ms`` is when the partition was assigned to the group; it matters without a commit
-    only. ``holder`` is the transaction that holds back the last stable offset. The allowance is at least ``INTERVALS_ALLOWED`` times the time between two samples of the
-    log end offset.
+    only. ``holder`` is the transaction that holds back the last stable offset. The allowance is at
+    least ``INTERVALS_ALLOWED`` times the time between two samples of the log end offset.
     """
     ends, held_ms = end_offsets.latest, end_offsets.held_ms
     committed = made_ms = interval_ms = rewound_from = None
