@@ -54,7 +54,7 @@ def test_what_happened_is_marked(scene: Scene) -> None:
     labels = {name: [one["metric"] for one in series] for name, series in found.items()}
     assert [each["group"] for each in labels["Rebalances"]] == ["orders"]
     assert {each["group"] for each in labels["Movements of tasks"]} == {"orders"}
-    assert [each["group"] for each in labels["Recommendations published"]] == ["orders"]
+    assert {each["group"] for each in labels["Recommendations published"]} == {"orders"}
     (moved,) = labels["Reassignments: joined the ISR, or ended"]
     assert moved["outcome"] == "completed"
     (start,) = labels["Starts of caughtup"]
