@@ -26,10 +26,16 @@ from caughtup.agents.kafka.clients import WEDGED_SECONDS
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.offset_log import OffsetLog
 from caughtup.agents.kafka.partition_leaders import LogPartition
+from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.decoding import explain_failure
 from caughtup.agents.probes.end_offsets import EndOffsetObserver
 from caughtup.agents.probes.reassignments import ReassignmentObserver, ReassignmentRound
-from caughtup.agents.probes.transactions import MOST_PARTITIONS, NONE_HELD, TransactionObserver
+from caughtup.agents.probes.transactions import (
+    MOST_PARTITIONS,
+    NONE_HELD,
+    TIMEOUT_SECONDS,
+    TransactionObserver,
+)
 from caughtup.agents.process.fault_log import FaultLog
 from caughtup.agents.progress import Progress
 from caughtup.agents.reassignments.agent import apply_record as apply_reassignment
@@ -175,9 +181,7 @@ class ClusterLooks:
     def _observe_transactions(self) -> None:
         """Ask who holds back last stable offsets; what can't be asked is missing, and no error."""
         state, now = self._state, now_ms()
-        held, left_out = held_partitions(state.ends, now, MOST_PARTITIONS)
-        latest = [(partition, state.ends.latest(partition)) for partition in held]
-        ends = {partition: end for partition, end in latest if end is not None}
+        ends, left_out = held_partitions(state.ends, now, MOST_PARTITIONS)
         found, missing = asyncio.run(_ask_for_holders(self._settings, ends)) if ends else NONE_HELD
         left_out += missing.partitions
         state.transactions.apply(found, now, Missing(missing.reasons, left_out))
@@ -247,8 +251,8 @@ async def _ask_for_holders(
     settings: Settings, ends: Mapping[TopicPartition, EndOffsets]
 ) -> tuple[list[OpenTransaction], Missing]:
     try:
-        async with TransactionObserver(aiokafka_config(settings)) as observer:
-            return await observer.observe(ends)
+        async with ClusterProtocol(aiokafka_config(settings), TIMEOUT_SECONDS) as protocol:
+            return await TransactionObserver(protocol).observe(ends)
     except KafkaError as error:
         return [], Missing((f"transactions: {explain_failure(error)}",), len(ends))
 

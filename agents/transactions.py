@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
-from contextlib import AsyncExitStack
+from collections.abc import Iterable, Mapping
 
 from aiokafka.errors import KafkaError
 from mode import Service
@@ -12,12 +11,18 @@ from mode import Service
 from caughtup.agents.clock import now_ms
 from caughtup.agents.election.agent import until_active
 from caughtup.agents.kafka.config import aiokafka_config
+from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.decoding import explain_failure
-from caughtup.agents.probes.transactions import MOST_PARTITIONS, TransactionObserver
+from caughtup.agents.probes.transactions import (
+    MOST_PARTITIONS,
+    TIMEOUT_SECONDS,
+    TransactionObserver,
+)
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.assessment import HELD_MS
+from caughtup.models.offsets import EndOffsets
 from caughtup.models.recent.happenings import Happening
 from caughtup.models.records.transactions import OpenTransaction
 from caughtup.models.state.cluster import ClusterState
@@ -55,32 +60,33 @@ class TransactionsProbe(Service):
 
     async def _observe(self) -> None:
         """Observe in rounds until nothing stands still any more, or a round fails."""
+        ends, left_out = self._held()
         try:
-            async with AsyncExitStack() as connections:
-                observer = None
-                while not self.should_stop:
-                    now = now_ms()
-                    held, left_out = held_partitions(
-                        self._state.ends, now - HELD_MS, MOST_PARTITIONS
-                    )
-                    if not held:
-                        _, ended = self._state.transactions.apply((), now)
-                        self._note("no longer hangs", ended)
-                        self._health.succeeded(PROBE, now)
-                        return
-                    if observer is None:
-                        made = TransactionObserver(self._config)
-                        observer = await connections.enter_async_context(made)
-                    await self._round(observer, held, left_out)
-                    await self.sleep(_INTERVAL_SECONDS)
+            if ends:
+                async with ClusterProtocol(self._config, TIMEOUT_SECONDS) as protocol:
+                    observer = TransactionObserver(protocol)
+                    while ends and not self.should_stop:
+                        await self._round(observer, ends, left_out)
+                        await self.sleep(_INTERVAL_SECONDS)
+                        ends, left_out = self._held()
         except (KafkaError, OSError, TimeoutError) as error:
             self._failed(error)
+            return
+        if not ends:
+            now = now_ms()
+            _, ended = self._state.transactions.apply((), now)
+            self._note("no longer hangs", ended)
+            self._health.succeeded(PROBE, now)
+
+    def _held(self) -> tuple[dict[TopicPartition, EndOffsets], int]:
+        return held_partitions(self._state.ends, now_ms() - HELD_MS, MOST_PARTITIONS)
 
     async def _round(
-        self, observer: TransactionObserver, held: list[TopicPartition], left_out: int
+        self,
+        observer: TransactionObserver,
+        ends: Mapping[TopicPartition, EndOffsets],
+        left_out: int,
     ) -> None:
-        latest = {partition: self._state.ends.latest(partition) for partition in held}
-        ends = {partition: end for partition, end in latest.items() if end is not None}
         found, missing = await observer.observe(ends)
         left_out += missing.partitions
         known = self._state.transactions

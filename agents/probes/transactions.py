@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping
-from types import TracebackType
-from typing import Self
 
 from aiokafka.errors import KafkaError, for_code
 
-from caughtup.agents.kafka.config import AiokafkaConfig
 from caughtup.agents.kafka.protocol import transactions as wire
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.decoding import decode, explain_failure
@@ -26,14 +23,16 @@ from caughtup.models.transactions.holders import (
     Observed,
     ProducerState,
     open_transactions,
+    suspects,
 )
 from caughtup.models.transactions.table import Missing
 
 #: The most partitions of one round, and of one request to a leader.
 MOST_PARTITIONS = 500
 _BATCH = 100
-_TIMEOUT_SECONDS = 5.0
-#: A transactional id that nobody has: who may describe it may describe all.
+#: The time-out of ``ClusterProtocol`` for the observer: a slow broker must not hold up a round.
+TIMEOUT_SECONDS = 5.0
+#: No such transactional id exists. A user who may describe it may describe every one.
 _ANY_ID = "caughtup-may-describe-any-transactional-id"
 _NOT_FOUND, _NOT_COORDINATOR, _LOADING = 105, 16, 14
 _NOT_ALLOWED = 53
@@ -45,25 +44,10 @@ _Producers = dict[TopicPartition, list[ProducerState]]
 
 
 class TransactionObserver:
-    """Observes open transactions again and again. Use as an async context manager.
+    """Observes open transactions over connections that the caller opens and closes."""
 
-    ``config``: aiokafka's properties.
-    """
-
-    def __init__(self, config: AiokafkaConfig) -> None:
-        self._protocol = ClusterProtocol(config, _TIMEOUT_SECONDS)
-
-    async def __aenter__(self) -> Self:
-        await self._protocol.__aenter__()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self._protocol.__aexit__(kind, error, traceback)
+    def __init__(self, protocol: ClusterProtocol) -> None:
+        self._protocol = protocol
 
     async def observe(
         self, ends: Mapping[TopicPartition, EndOffsets]
@@ -83,13 +67,8 @@ class TransactionObserver:
             return [], Missing(tuple(sorted(missing)), len(ends) - len(producers))
         listed, not_known = await self._listed(ids)
         described = await self._described(listed, missing)
-        named = {one.producer_id for one in listed if one.transactional_id in described}
-        suspects = [
-            partition
-            for partition, states in producers.items()
-            if any(_suspect(partition, state, listed, described, named) for state in states)
-        ]
-        confirmed = await self._producers(suspects, missing) if suspects else {}
+        again = suspects(producers, listed, described)
+        confirmed = await self._producers(again, missing) if again else {}
         if not_known is not None:
             missing.add(not_known)
         observed = Observed(
@@ -213,20 +192,3 @@ class TransactionObserver:
 
         await asyncio.gather(*(ask(*of_one) for of_one in sorted(by_coordinator.items())))
         return found
-
-
-def _suspect(
-    partition: TopicPartition,
-    state: ProducerState,
-    listed: Collection[ListedTransaction],
-    described: Mapping[str, DescribedTransaction],
-    named: Collection[int],
-) -> bool:
-    """Return whether a transaction may hang, so that its leader has to be asked again."""
-    if state.producer_id not in named:
-        return all(one.producer_id != state.producer_id for one in listed)
-    return not any(
-        partition in described[one.transactional_id].partitions
-        for one in listed
-        if one.producer_id == state.producer_id and one.transactional_id in described
-    )

@@ -79,7 +79,7 @@ class Observed(NamedTuple):
 def open_transactions(
     observed: Observed, ends: Mapping[TopicPartition, EndOffsets]
 ) -> list[OpenTransaction]:
-    """Return the transactions that hold back a last stable offset, those with the oldest write first.
+    """Return the transactions that hold back a last stable offset, the oldest first.
 
     ``ends``: the latest end offsets of the observed partitions.
     """
@@ -89,16 +89,48 @@ def open_transactions(
         if holder is not None:
             of_producer = held.setdefault((holder.producer_id, holder.producer_epoch), [])
             of_producer.append((partition, holder))
-    names = {one.producer_id: one for one in sorted(observed.listed)}
-    found = [
-        _transaction(states, names.get(producer_id), observed, ends)
-        for (producer_id, _), states in sorted(held.items())
+    names = _by_producer(observed.listed)
+    found = [_transaction(states, names, observed, ends) for _, states in sorted(held.items())]
+    return sorted(found, key=_age_order)[:MOST_TRANSACTIONS]
+
+
+def suspects(
+    producers: Mapping[TopicPartition, Collection[ProducerState]],
+    listed: Iterable[ListedTransaction],
+    described: Mapping[str, DescribedTransaction],
+) -> list[TopicPartition]:
+    """Return the partitions with a transaction that no coordinator will end, as far as was answered.
+
+    Between the leaders' answers and the coordinators' it may have ended: only if its leader, asked
+    again, still has it does it hang.
+    """
+    names = _by_producer(listed)
+    return [
+        partition
+        for partition, states in sorted(producers.items())
+        if any(_is_over(partition, *_coordinated(state, names, described)) for state in states)
     ]
-    return sorted(found, key=age_order)[:MOST_TRANSACTIONS]
 
 
-def age_order(transaction: OpenTransaction) -> tuple[int, int, int]:
-    """Return the key that sorts transactions by age, the oldest first."""
+def _by_producer(listed: Iterable[ListedTransaction]) -> dict[int, ListedTransaction]:
+    return {one.producer_id: one for one in sorted(listed)}
+
+
+def _coordinated(
+    state: ProducerState,
+    names: Mapping[int, ListedTransaction],
+    described: Mapping[str, DescribedTransaction],
+) -> tuple[ListedTransaction | None, DescribedTransaction | None]:
+    """Return a producer's transaction as it is listed and as it is described, None without one."""
+    listed = names.get(state.producer_id)
+    found = None if listed is None else described.get(listed.transactional_id)
+    if found is not None and found.producer_id != state.producer_id:
+        return listed, None  # another producer has the id by now
+    return listed, found
+
+
+def _age_order(transaction: OpenTransaction) -> tuple[int, int, int]:
+    """Return the key that sorts the oldest transaction first."""
     written, started = or_none(transaction.last_write_ms), or_none(transaction.started_at_ms)
     known = [at for at in (started, written) if at is not None]
     return min(known, default=0), transaction.producer_id, transaction.producer_epoch
@@ -116,14 +148,12 @@ def _holder(states: Iterable[ProducerState], ends: EndOffsets) -> ProducerState 
 
 def _transaction(
     states: list[tuple[TopicPartition, ProducerState]],
-    listed: ListedTransaction | None,
+    names: Mapping[int, ListedTransaction],
     observed: Observed,
     ends: Mapping[TopicPartition, EndOffsets],
 ) -> OpenTransaction:
     first = states[0][1]
-    described = None if listed is None else observed.described.get(listed.transactional_id)
-    if described is not None and described.producer_id != first.producer_id:
-        described = None  # another producer has the id by now
+    listed, described = _coordinated(first, names, observed.described)
     hangs = [
         (partition, state)
         for partition, state in states

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.ids import TopicPartition
+from caughtup.models.offsets import EndOffsets
 from caughtup.models.records.fields import changed
 from caughtup.models.records.transactions import OpenTransaction
 from caughtup.models.transactions.holders import advice
@@ -27,7 +28,7 @@ NOTHING = Missing()
 
 
 class TransactionTable:
-    """The transactions of the last observation; ``holders`` has them by partition.
+    """The ``transactions`` of the last observation, the oldest first; ``holders``: by partition.
 
     ``observed_ms`` is the time of that observation, None before the first.
     """
@@ -36,7 +37,7 @@ class TransactionTable:
         self.holders: Mapping[TopicPartition, OpenTransaction] = MappingProxyType({})
         self.observed_ms: int | None = None
         self.missing = Missing()
-        self._transactions: tuple[OpenTransaction, ...] = ()
+        self.transactions: tuple[OpenTransaction, ...] = ()
 
     def apply(
         self, transactions: Iterable[OpenTransaction], at_ms: int, missing: Missing = NOTHING
@@ -45,17 +46,17 @@ class TransactionTable:
 
         Returns those that hang since, and those that hung at the last one and no longer do.
         """
-        before = {producer(one): one for one in self._transactions if one.hanging}
-        self._transactions = tuple(transactions)
+        before = {producer(one): one for one in self.transactions if one.hanging}
+        self.transactions = tuple(transactions)
         self.observed_ms, self.missing = at_ms, missing
         self.holders = MappingProxyType(
             {
                 held.topic_partition: transaction
-                for transaction in self._transactions
+                for transaction in self.transactions
                 for held in transaction.partitions
             }
         )
-        now = {producer(one): one for one in self._transactions if one.hanging}
+        now = {producer(one): one for one in self.transactions if one.hanging}
         return (
             [one for key, one in sorted(now.items()) if key not in before],
             [one for key, one in sorted(before.items()) if key not in now],
@@ -74,7 +75,7 @@ class TransactionTable:
                 holder = self.holders.get(partition)
                 if holder is not None:
                     groups.setdefault(producer(holder), set()).add(group)
-        for transaction in self._transactions:
+        for transaction in self.transactions:
             yield changed(
                 transaction,
                 blocked_groups=tuple(sorted(groups.get(producer(transaction), ()))[:MOST_GROUPS]),
@@ -89,14 +90,16 @@ def producer(transaction: OpenTransaction) -> tuple[int, int]:
 
 def held_partitions(
     ends: EndOffsetTable, held_before_ms: int, most: int
-) -> tuple[list[TopicPartition], int]:
-    """Return the partitions whose last stable offset has stood still since a time, the oldest first.
+) -> tuple[dict[TopicPartition, EndOffsets], int]:
+    """Return the latest end offsets where the last stable offset has stood still since a time.
 
-    Also returns the number of those that were left out beyond ``most``.
+    Those that stand still for longest come first. Also returns the number of the partitions that
+    were left out beyond ``most``.
     """
     found = sorted(
-        (history.held_ms, partition)
+        (history.held_ms, partition, history.latest)
         for partition, history in ends.held()
         if history.held_ms is not None and history.held_ms <= held_before_ms
     )
-    return [partition for _, partition in found[:most]], max(0, len(found) - most)
+    kept = {partition: latest for _, partition, latest in found[:most]}
+    return kept, max(0, len(found) - most)

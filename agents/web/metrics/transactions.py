@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import islice
 
 from caughtup.agents.web.metrics.families import Family, Scrape
 from caughtup.models.records.fields import or_none
@@ -18,7 +17,7 @@ _CLUSTER = ("cluster",)
 def _ages(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
     """Yield the age of the oldest: since their start or, where that isn't known, their last write."""
     state = scrape.state
-    for transaction in islice(state.open_transactions(scrape.now_ms), _OLDEST):
+    for transaction in state.transactions.transactions[:_OLDEST]:
         started = or_none(transaction.started_at_ms)
         since = or_none(transaction.last_write_ms) if started is None else started
         if since is None:
@@ -29,10 +28,9 @@ def _ages(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
 
 
 def _count(
-    figure: Callable[[list[OpenTransaction]], int], family: Family, scrape: Scrape, _: None
+    figure: Callable[[Sequence[OpenTransaction]], int], family: Family, scrape: Scrape, _: None
 ) -> Iterator[bytes]:
-    found = list(scrape.state.open_transactions(scrape.now_ms))
-    yield family.line((scrape.state.cluster,), figure(found))
+    yield family.line((scrape.state.cluster,), figure(scrape.state.transactions.transactions))
 
 
 def _blocked_groups(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:

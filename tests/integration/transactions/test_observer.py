@@ -21,7 +21,8 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.kafka.clients import admin_client
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.end_offset_listing import EndOffsetLister
-from caughtup.agents.probes.transactions import TransactionObserver
+from caughtup.agents.kafka.protocol.client import ClusterProtocol
+from caughtup.agents.probes.transactions import TIMEOUT_SECONDS, TransactionObserver
 from caughtup.agents.settings import Settings
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.topics import create_topics
@@ -121,8 +122,8 @@ async def observe(
     cluster: EmbeddedCluster, ends: dict[ids.TopicPartition, EndOffsets]
 ) -> tuple[list[OpenTransaction], Missing]:
     settings = Settings(bootstrap_servers=cluster.bootstrap_servers)
-    async with TransactionObserver(aiokafka_config(settings)) as observer:
-        return await observer.observe(ends)
+    async with ClusterProtocol(aiokafka_config(settings), TIMEOUT_SECONDS) as protocol:
+        return await TransactionObserver(protocol).observe(ends)
 
 
 def test_holders_their_age_and_which_hang_are_as_kafkas_tool_says(
