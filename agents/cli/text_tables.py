@@ -145,6 +145,12 @@ def _start(text: str, width: int) -> str:
     return text
 
 
+def escape_unencodable() -> None:
+    """Escape characters that the terminal's encoding lacks, instead of failing at them."""
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
 def watch(
     look: Callable[[], Looked],
     looked: Looked,

@@ -19,7 +19,7 @@ from caughtup.agents.cli.options import (
     settings_of,
     watch_options,
 )
-from caughtup.agents.cli.text_tables import Output, lines, printable
+from caughtup.agents.cli.text_tables import Output, escape_unencodable, lines, printable
 from caughtup.agents.cli.text_tables import watch as repeat
 from caughtup.agents.clock import now_ms
 from caughtup.agents.columns import TRANSACTION_COLUMNS, cells
@@ -65,8 +65,7 @@ def transactions(
     """
     service = service_of(connection)
     look = _cluster_reader(connection) if service is None else service.transactions
-    if hasattr(sys.stdout, "reconfigure"):  # a terminal may lack characters
-        sys.stdout.reconfigure(errors="backslashreplace")
+    escape_unencodable()
     json = as_json or output == "json"
     found = look()
     if watch:

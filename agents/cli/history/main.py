@@ -13,7 +13,7 @@ import click
 from caughtup.agents.cli.commands import examples, missing_extra
 from caughtup.agents.cli.history.questions import QUESTIONS
 from caughtup.agents.cli.options import config_option
-from caughtup.agents.cli.text_tables import Output, lines
+from caughtup.agents.cli.text_tables import Output, escape_unencodable, lines
 from caughtup.agents.columns import Column
 from caughtup.agents.configuration.s3_access import store_environment
 from caughtup.agents.errors import UserError
@@ -134,8 +134,7 @@ def history(
         tables = History(store, _version(at))
     except CaughtupError as error:
         raise UserError(error.message) from None
-    if hasattr(sys.stdout, "reconfigure"):  # a terminal may lack characters
-        sys.stdout.reconfigure(errors="backslashreplace")
+    escape_unencodable()
     if question is None:
         _print_about(tables)
         return

@@ -30,7 +30,7 @@ from caughtup.agents.cli.options import (
     settings_of,
     watch_options,
 )
-from caughtup.agents.cli.text_tables import Output, lines, printable
+from caughtup.agents.cli.text_tables import Output, escape_unencodable, lines, printable
 from caughtup.agents.cli.text_tables import watch as repeat
 from caughtup.agents.columns import (
     CONFIG_COLUMNS,
@@ -131,8 +131,7 @@ def lag(
     options = _LagOptions(
         groups, partitions, Choice(lagging, states, sort, top), output == "json", wide
     )
-    if hasattr(sys.stdout, "reconfigure"):  # a terminal may lack characters
-        sys.stdout.reconfigure(errors="backslashreplace")
+    escape_unencodable()
     lag_now = look()
     for name in _unmatched(lag_now, groups):
         click.echo(
