@@ -64,9 +64,16 @@ def test_a_group_behind_an_open_transaction_is_blocked_by_its_holder_until_it_en
     assert line["records_behind"] == 3
     assert abs(line["started_at_ms"] / 1000 - time.time()) < 120
     assert f"--transactional-id {name}" in line["advice"]
-    shown = caughtup("lag", group, "--service", service.url, "--wide", directory=tmp_path)
-    assert "cannot read the 3 offsets after the last stable offset 5" in shown.out
-    assert f"it is held back by an open transaction of {name}" in shown.out
+
+    def lag_of_group() -> str:
+        return caughtup("lag", group, "--service", service.url, "--wide", directory=tmp_path).out
+
+    # The holder is in the reason from the group's next assessment on.
+    held_by = f"it is held back by an open transaction of {name}"
+    wait_for("the reason names the holder", lambda: held_by in lag_of_group())
+    shown = lag_of_group()
+    assert "cannot read the 3 offsets after the last stable offset 5" in shown
+    assert held_by in shown
     assert service.value("group_status", group=other, status="ok") == 1
     assert 0 < (service.value("transaction_open_seconds", transactional_id=name) or 0) < 120
     assert service.value("transactions_hanging") == 0

@@ -19,9 +19,13 @@ ZERO, ONE = TopicPartition("clicks", 0), TopicPartition("clicks", 1)
 
 
 def anew(state: ClusterState, now_ms: int, read_ms: int | None) -> Assessments:
-    """Assess everything, by what is known now, and since when partitions wait for a commit."""
+    """Assess everything, by what is known now, and by what only the past tells.
+
+    That is since when partitions wait for a commit, and which groups read uncommitted records.
+    """
     made = Assessments()
     made.uncommitted.update(state.assessments.uncommitted)
+    made.reads_uncommitted.update(state.assessments.reads_uncommitted)
     for group in state.group_names():
         membership = state.groups.membership(group)
         for _ in made.assess(group, state.commits, membership, state.ends, now_ms, read_ms):
