@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -37,6 +38,9 @@ class ClosedOnExit(ABC):
 _LOWEST = 20_000
 # Not the module's generator: property tests seed it, and two processes would choose the same ports.
 _RANDOM = random.SystemRandom()
+#: The latest ports that this process claims: each is an open socket.
+_CLAIMED = 128
+_claims: deque[socket.socket] = deque()
 _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
@@ -44,7 +48,8 @@ def free_ports(count: int) -> list[int]:
     """Return ports of 127.0.0.1 on which nothing listens.
 
     They lie below the range that the kernel takes outgoing connections' ports from, so a server
-    finds its port still free seconds later, and again when it is restarted.
+    finds its port still free seconds later, and again when it is restarted. No other process gets
+    them from this function while this one lives, nor does this one among its next 128.
     """
     highest = _first_ephemeral_port() - 1
     with ExitStack() as held:
@@ -56,8 +61,29 @@ def free_ports(count: int) -> list[int]:
                 candidate.bind(("127.0.0.1", wanted))
             except OSError:
                 continue
-            ports.append(candidate.getsockname()[1])
+            port = candidate.getsockname()[1]
+            if _claim(port):
+                ports.append(port)
         return ports
+
+
+def _claim(port: int) -> bool:
+    """Claim a port among the processes that call ``free_ports``, until its server listens.
+
+    A name in Linux's abstract namespace of sockets, which ends with the process however it ends.
+    """
+    if sys.platform != "linux":
+        return True
+    claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        claim.bind(f"\0caughtup-port-{port}")
+    except OSError:
+        claim.close()
+        return False
+    _claims.append(claim)
+    if len(_claims) > _CLAIMED:
+        _claims.popleft().close()
+    return True
 
 
 def _first_ephemeral_port() -> int:

@@ -190,3 +190,36 @@ def test_a_process_whose_id_was_given_anew_is_left_alone() -> None:
             wait_for("it has ended", lambda: stranger.poll() is not None, SECONDS)
         finally:
             stranger.kill()
+
+
+CHOOSING = """
+import sys
+from caughtup.demo.processes.children import free_ports
+print(*(port for _ in range(50) for port in free_ports(2)), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_processes_that_live_at_once_choose_no_port_twice() -> None:
+    """Of 800 among some 12,700 ports, 25 would be chosen twice by chance."""
+    choosing = [
+        subprocess.Popen(
+            [sys.executable, "-c", CHOOSING],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(8)
+    ]
+    try:
+        chosen = [
+            int(port)
+            for one in choosing
+            if one.stdout is not None
+            for port in one.stdout.readline().split()
+        ]
+    finally:
+        for one in choosing:
+            one.communicate()
+    assert len(chosen) == 800
+    assert len(set(chosen)) == len(chosen)
