@@ -13,10 +13,10 @@ import sys
 import tempfile
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Self
+from typing import IO, Protocol, Self
 
 from caughtup.demo.processes import watchdog
 
@@ -103,12 +103,27 @@ _THROWN = re.compile(
 _ANNOUNCED = 'echo "process $$" >&0; exec "$@" </dev/null'
 
 
+class Started(Protocol):
+    """What is needed of a ``subprocess.Popen``."""
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+
+    def poll(self) -> int | None:
+        """Return the exit code, None while it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait until it ends, and return its exit code."""
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+
+
 class Process:
     """A running or ended child, with its log."""
 
-    def __init__(
-        self, name: str, popen: subprocess.Popen[bytes], log: Path, log_start: int
-    ) -> None:
+    def __init__(self, name: str, popen: Started, log: Path, log_start: int) -> None:
         self.name = name
         self.log = log
         self._log_start = log_start
@@ -207,19 +222,28 @@ class Processes(ClosedOnExit):
         ``environment`` is added to this process's own. A program that cannot be run ends with
         exit code 126 or 127, and the log says why.
         """
-        log = self.directory / f"{name}.log"
-        with log.open("ab") as output:
-            log_start = output.tell()
-            popen = subprocess.Popen(
+        return self.launch(
+            name,
+            lambda output, announced: subprocess.Popen(
                 ["/bin/sh", "-c", _ANNOUNCED, "sh", *(os.fspath(part) for part in command)],
-                stdin=self._to_watchdog,
+                stdin=announced,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=self.directory,
                 env={**os.environ, **(environment or {})},
                 start_new_session=True,
-            )
-        child = Process(name, popen, log, log_start)
+            ),
+        )
+
+    def launch(self, name: str, program: Callable[[IO[bytes], IO[bytes]], Started]) -> Process:
+        """Start a program by a function of the files for its output and for its process id.
+
+        It leads a session of its own, and its id is announced to the watchdog before it runs.
+        """
+        log = self.directory / f"{name}.log"
+        with log.open("ab") as output:
+            log_start = output.tell()
+            child = Process(name, program(output, self._to_watchdog), log, log_start)
         self._children.append(child)
         return child
 

@@ -2,7 +2,7 @@
 
 A program that has imported all commands forks for each request: the fork has its own directory,
 environment, output and exit status. ``python -m tests.support.forks FD`` is that program, one for
-each worker of the tests.
+each worker of the tests. ``run`` waits for the fork's end; a ``Fork`` goes on, as a service does.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -42,26 +43,63 @@ def run(
 
     Raises subprocess.TimeoutExpired after ``seconds``, as ``subprocess.run`` does.
     """
-    request = {"argv": list(arguments), "cwd": str(directory), "env": ENVIRONMENT | {**environment}}
-    with (
-        tempfile.TemporaryFile() as out,
-        tempfile.TemporaryFile() as err,
-        socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as asked,
-    ):
-        asked.connect(_address())
-        socket.send_fds(asked, [json.dumps(request).encode()], [out.fileno(), err.fileno()])
-        process = int(asked.recv(64))
-        asked.settimeout(seconds)
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        given, files = ENVIRONMENT | {**environment}, [out.fileno(), err.fileno()]
+        fork = Fork(arguments, directory, given, files)
         try:
-            status = int(asked.recv(64))
-        except TimeoutError:
-            os.kill(process, signal.SIGKILL)
-            raise subprocess.TimeoutExpired(["caughtup", *arguments], seconds) from None
+            code = fork.wait(seconds)
+        except subprocess.TimeoutExpired:
+            os.kill(fork.pid, signal.SIGKILL)
+            raise
         texts = []
         for file in (out, err):
             file.seek(0)
             texts.append(file.read().decode())
-    return os.waitstatus_to_exitcode(status), texts[0], texts[1]
+    return code, texts[0], texts[1]
+
+
+class Fork:
+    """A fork that runs ``caughtup``, with what ``Process`` calls of a ``subprocess.Popen``.
+
+    ``files``: its standard output and standard error; with a third one it leads a session of its
+    own, and writes ``process PID`` there before anything else.
+    """
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        directory: Path,
+        environment: Mapping[str, str],
+        files: Sequence[int],
+    ) -> None:
+        self._arguments = arguments
+        self._code: int | None = None
+        request = {"argv": [*arguments], "cwd": str(directory), "env": {**environment}}
+        self._asked = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._asked.connect(_address())
+        socket.send_fds(self._asked, [json.dumps(request).encode()], files)
+        self.pid = int(self._asked.recv(64))
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait until it ends, and return its exit code; raises subprocess.TimeoutExpired."""
+        if self._code is None:
+            self._asked.settimeout(timeout)
+            try:
+                self._code = os.waitstatus_to_exitcode(int(self._asked.recv(64)))
+            except (TimeoutError, BlockingIOError):
+                raise subprocess.TimeoutExpired(["caughtup", *self._arguments], timeout) from None
+            self._asked.close()
+        return self._code
+
+    def poll(self) -> int | None:
+        """Return its exit code, None while it runs."""
+        with suppress(subprocess.TimeoutExpired):
+            return self.wait(0)
+        return None
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+        os.kill(self.pid, signal.SIGTERM)
 
 
 def _address() -> str:
@@ -116,13 +154,20 @@ def _wait_for_requests(listener: socket.socket) -> None:
 
 def _become(asked: socket.socket) -> None:
     """Return in a fork that is set up as requested; the parent reports its exit status."""
-    text, (out, err), _, _ = socket.recv_fds(asked, _REQUEST_BYTES, 2)
+    text, (out, err, *announced), _, _ = socket.recv_fds(asked, _REQUEST_BYTES, 3)
     if process := os.fork():
-        asked.send(str(process).encode())
-        _, status = os.waitpid(process, 0)
-        asked.send(str(status).encode())
+        for number in (out, err, *announced):
+            os.close(number)
+        with suppress(BrokenPipeError):  # who asked may have ended
+            asked.send(str(process).encode())
+            _, status = os.waitpid(process, 0)
+            asked.send(str(status).encode())
         os._exit(0)
     asked.close()
+    for number in announced:
+        os.setsid()
+        os.write(number, f"process {os.getpid()}\n".encode())
+        os.close(number)
     request = json.loads(text)
     for given, number in ((os.open(os.devnull, os.O_RDONLY), 0), (out, 1), (err, 2)):
         os.dup2(given, number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import time
 import urllib.error
@@ -114,7 +115,7 @@ class Service:
 
     A context manager: entering starts it and waits until it is ready. Each service has its own
     ``application_id``, the prefix of its topics, by default, so that services don't share a group.
-    ``command`` replaces ``caughtup``.
+    It is a fork as commands are (see ``caughtup``), unless a ``command`` replaces it.
     """
 
     def __init__(
@@ -126,7 +127,7 @@ class Service:
         command: Sequence[str] | None = None,
         **settings: object,
     ) -> None:
-        self._command = command or caughtup_command()
+        self._command = command
         self.application_id = application_id or f"caughtup-{uuid.uuid4().hex[:8]}"
         self.port = free_ports(1)[0]
         self.url = f"http://127.0.0.1:{self.port}/"
@@ -160,9 +161,19 @@ class Service:
 
     def begin(self) -> None:
         """Start it without waiting."""
-        self._process = self._cluster.processes.start(
-            f"{self.application_id}-{self.port}",
-            [*self._command, "run", "--config", self.settings_file],
+        processes, name = self._cluster.processes, f"{self.application_id}-{self.port}"
+        arguments = ["run", "--config", str(self.settings_file)]
+        if self._command is not None:
+            self._process = processes.start(name, [*self._command, *arguments])
+            return
+        self._process = processes.launch(
+            name,
+            lambda output, announced: forks.Fork(
+                arguments,
+                processes.directory,
+                os.environ,
+                [output.fileno(), output.fileno(), announced.fileno()],
+            ),
         )
 
     def start(self) -> None:
