@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+REWRITTEN := $(VENV)/.rewritten
 
 KILLS ?= 10
 SCENARIOS ?= 100000
@@ -48,7 +49,14 @@ wheel: follower  ## dist/caughtup-VERSION-py3-none-any.whl, all that an installa
 	@FOLLOWER_JAR=$(abspath $(FOLLOWER_JAR)) $(BIN)/python -m build --wheel --no-isolation --outdir dist . >/dev/null
 	@ls dist/*.whl
 
-test: java prometheus install classes  ## The tests, against real Kafka, Spark and Prometheus
+# Each worker imports every test as pytest rewrites it: one process writes these for all, once.
+$(REWRITTEN): $(STAMP)
+	@$(BIN)/pytest --collect-only --quiet >/dev/null || true
+	@touch $@
+
+test:  ## The tests, against real Kafka, Spark and Prometheus
+	@$(MAKE) --no-print-directory --jobs 2 install java
+	@$(MAKE) --no-print-directory --jobs 2 prometheus classes $(REWRITTEN)
 	@$(BIN)/pytest --numprocesses 4 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
 
 thorough: java prometheus install classes  ## What takes minutes each: a Spark cluster, the history killed KILLS=10 times

@@ -20,7 +20,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 
 from caughtup.demo.apps.restore_listener import (
     RestoredCopy,
-    compile_restore_listener,
+    compiled_restore_listener,
     listen,
     restored_copies,
 )
@@ -79,7 +79,7 @@ class StreamsInstance:
         directory = processes.directory / f"{properties['application.id']}-{name}"
         directory.mkdir(exist_ok=True)
         py4j_jar = next(iter(sorted(pyspark_jars().glob("py4j-*.jar"))))
-        listener = compile_restore_listener(processes)
+        listener = compiled_restore_listener()
         extra = (py4j_jar, listener, *class_path)
         self.process: Process = processes.start(
             directory.name,

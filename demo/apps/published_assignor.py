@@ -13,7 +13,7 @@ import msgspec
 
 from caughtup.demo.processes.children import ClosedOnExit
 from caughtup.models.errors import CaughtupError
-from caughtup.pipelines.java.command_lines import compiler_command
+from caughtup.pipelines.java.compiling import compiled_java
 from caughtup.pipelines.java.find import find_java
 from caughtup.pipelines.java.jars import classpath, connect_classpath
 
@@ -50,10 +50,8 @@ class PublishedAssignor(ClosedOnExit):
         self._errors = Path(self._directory.name, "errors.log")
         with self._errors.open("wb") as errors:
             sources = [_SOURCES / f"{name}.java" for name in ("TimedPipe", self.name)]
-            compiling = compiler_command(sources, Path(self._directory.name), against=jars)
-            if subprocess.run(compiling, stdout=errors, stderr=errors, check=False).returncode:
-                raise self._failure()
-            everything = os.pathsep.join((jars, self._directory.name))
+            classes = compiled_java("assignor", sources, against=jars)
+            everything = os.pathsep.join((jars, os.fspath(classes)))
             # It ends when its standard input does, however this process ends.
             self._process = subprocess.Popen(
                 [java, *_OPTIONS, "-cp", everything, self.package + self.name],

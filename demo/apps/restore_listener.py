@@ -1,35 +1,14 @@
-"""The restorations of a Kafka Streams instance, as its own listeners report them; compiled here."""
+"""The restorations of a Kafka Streams instance, as its own listeners report them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from caughtup.demo.processes.children import Processes
-from caughtup.models.errors import CaughtupError
+from caughtup.pipelines.java.compiling import compiled_java
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject, JVMView
-from caughtup.pipelines.java.command_lines import compiler_command
-
-
-def compiled(processes: Processes, name: str, sources: Sequence[Path]) -> Path:
-    """Compile sources into a directory below the processes', unless it has classes; return it.
-
-    The compiler is one of ``processes``, and ends with them. Raises CaughtupError: JarsUnavailable,
-    JavaMissing, or ``not_compiled`` with the first error.
-    """
-    directory = processes.directory / name
-    if any(directory.rglob("*.class")):
-        return directory
-    compiler = processes.start(f"{name}-compiler", compiler_command(sources, directory))
-    if compiler.wait():
-        lines = [line.strip() for line in compiler.output().splitlines()]
-        first = next((line for line in lines if "ERROR in" in line), "the compiler failed")
-        raise CaughtupError("not_compiled", f"{name} was not compiled: {first}")
-    return directory
-
 
 _SOURCE = Path(__file__).parent / "java" / "RestoreListener.java"
 
@@ -86,9 +65,9 @@ class RestoredCopy(NamedTuple):
         return max((self.end or 0) - self.start, 0)
 
 
-def compile_restore_listener(processes: Processes) -> Path:
-    """Compile the listener as ``compiled`` does, and return its directory."""
-    return compiled(processes, "restore-listener", [_SOURCE])
+def compiled_restore_listener() -> Path:
+    """Return the directory of the listener's classes. Raises as ``compiled_java`` does."""
+    return compiled_java("restore-listener", [_SOURCE])
 
 
 def listen(java: JVMView, streams: JavaObject) -> JavaObject:

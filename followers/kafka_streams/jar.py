@@ -6,14 +6,13 @@ demo keeps; a project may also compile the sources in its own build.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import tempfile
 import zipfile
 from pathlib import Path
 
 from caughtup.models.errors import CaughtupError
-from caughtup.pipelines.java.command_lines import compiler_command
+from caughtup.pipelines.java.compiling import compile_java
 
 NAME = "caughtup-follower.jar"
 SOURCES = Path(__file__).parent
@@ -24,24 +23,12 @@ _MANIFEST = "Manifest-Version: 1.0\r\nAutomatic-Module-Name: caughtup\r\n\r\n"
 _MOMENT = (1980, 1, 1, 0, 0, 0)
 
 
-def compile_follower(directory: Path) -> None:
-    """Compile the follower's classes into a directory.
-
-    Raises CaughtupError: JarsUnavailable, JavaMissing, or ``not_compiled`` with the first error.
-    """
-    command = compiler_command(sorted(SOURCES.glob("*.java")), directory, release=RELEASE)
-    ran = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-    if ran.returncode:
-        lines = [line.strip() for line in (ran.stdout + ran.stderr).splitlines() if line.strip()]
-        first = next((line for line in lines if "ERROR in" in line), "") or lines[0]
-        raise CaughtupError("not_compiled", f"the follower was not compiled: {first}")
-
-
 def build_jar(path: Path) -> Path:
-    """Write the jar and return its path. Raises CaughtupError as compile_follower does."""
+    """Write the jar and return its path. Raises CaughtupError as ``compile_java`` does."""
     with tempfile.TemporaryDirectory(prefix="caughtup-follower-") as temporary:
         classes = Path(temporary)
-        compile_follower(classes)
+        sources = sorted(SOURCES.glob("*.java"))
+        compile_java("the follower", sources, classes, release=RELEASE)
         files = {"META-INF/MANIFEST.MF": _MANIFEST.encode()}
         files |= {
             file.relative_to(classes).as_posix(): file.read_bytes()

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import json
 import os
 import subprocess
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from caughtup.followers.kafka_streams.jar import NAME, SOURCES, build_jar
-from caughtup.pipelines.java.command_lines import QUICK_START, compiler_command
+from caughtup.pipelines.java import compiling
+from caughtup.pipelines.java.command_lines import QUICK_START
 from caughtup.pipelines.java.find import find_java
-from caughtup.pipelines.java.jars import cache_directory, classpath
+from caughtup.pipelines.java.jars import classpath
 
 _PIPE = Path(__file__).with_name("java") / "Pipe.java"
 _QUIET = "-Dorg.apache.logging.log4j.level=OFF"
@@ -41,40 +39,18 @@ class Oracle:
 
 
 def compiled_java(sources: Sequence[Path], *jars: Path, kafka: str | None = None) -> Path:
-    """Return the classes of sources and of the pipe, compiled once and kept beside Kafka's jars.
+    """Return the classes of sources and of the pipe.
 
-    They are compiled against Kafka's jars (``kafka``: their class path) and others. The first
-    worker that needs them compiles; the directory's name has a digest of their sources.
+    They are compiled against Kafka's jars (``kafka``: their class path) and others.
     """
-    everything = [_PIPE, *sources]
     path = os.pathsep.join((kafka or classpath(), *map(str, jars)))
-    made_of = (kafka or classpath(), *(one.read_bytes() for one in (*everything, *jars)))
-
-    def compile_into(directory: Path) -> None:
-        subprocess.run(compiler_command(everything, directory, against=path), check=True)
-
-    return kept("test-classes", made_of, compile_into)
+    return compiling.compiled_java("test", [_PIPE, *sources], against=path)
 
 
 def follower_jar() -> Path:
     """Return ``caughtup-follower.jar``, built as by users and kept like classes."""
     made_of = [one.read_bytes() for one in sorted(SOURCES.iterdir()) if one.is_file()]
-    return kept("test-follower", made_of, lambda into: build_jar(into / NAME)) / NAME
-
-
-def kept(name: str, made_of: Iterable[str | bytes], make: Callable[[Path], object]) -> Path:
-    """Return a directory that ``make`` fills once for this content, whoever asks first."""
-    digest = hashlib.sha256()
-    for part in made_of:
-        digest.update(hashlib.sha256(part if isinstance(part, bytes) else part.encode()).digest())
-    directory = cache_directory() / f"{name}-{digest.hexdigest()[:16]}"
-    with directory.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not directory.exists():
-            with tempfile.TemporaryDirectory(prefix=f"{name}-", dir=directory.parent) as making:
-                make(coming := Path(making, "whole"))
-                coming.rename(directory)
-    return directory
+    return compiling.kept("test-follower", made_of, lambda into: build_jar(into / NAME)) / NAME
 
 
 @contextmanager

@@ -149,8 +149,6 @@ class _Teller:
         stage.start_service()
         say("the page is there")
         self._invite()
-        say(f"compiling the follower, which {FOLLOWS} has on its class path")
-        stage.compile_follower()
         say(f"starting three instances each of {FOLLOWS}, which follows caughtup, and of its twin")
         say(f"  {KAFKAS}, which has Kafka's own assignor: the same topology, topic and configs")
         stage.start_instances()

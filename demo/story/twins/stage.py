@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 
-from caughtup.demo.apps.restore_listener import compile_restore_listener, compiled
+from caughtup.demo.apps.restore_listener import compiled_restore_listener
 from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.cluster.load import produce, producing
 from caughtup.demo.story.growing import (
@@ -21,6 +21,7 @@ from caughtup.demo.story.growing import (
     is_balanced,
 )
 from caughtup.demo.story.stage import DemoStage
+from caughtup.pipelines.java.compiling import compiled_java
 
 FOLLOWS, KAFKAS = "orders-caughtup", "orders-kafka"
 SOURCE = "orders-placed"
@@ -28,7 +29,6 @@ TASKS = 24
 #: The records of state of each task: several times acceptable.recovery.lag.
 RECORDS = 5_000
 RECORDS_PER_SECOND = 200
-_FOLLOWER = "follower"
 _SETTLE_SECONDS = 120.0
 #: The delay of the first generation, so that all instances are in it: an instance that loses tasks
 #: later would keep their directories for some time.
@@ -38,8 +38,8 @@ _FIRST_GENERATION_MS = 4_000
 class TwinStage(DemoStage):
     """Two applications that read the same topic and differ only in the assignor.
 
-    ``orders-caughtup`` follows recommendations (``follower``: the sources of the follower);
-    ``orders-kafka`` has Kafka's own assignor.
+    ``orders-caughtup`` follows recommendations (``follower``: the sources of the follower, which is
+    compiled here); ``orders-kafka`` has Kafka's own assignor. Raises as ``compiled_java`` does.
     """
 
     def __init__(self, follower: Sequence[Path], *, web_port: int = 0) -> None:
@@ -48,7 +48,6 @@ class TwinStage(DemoStage):
             web_port=web_port,
             broker_properties={"group.initial.rebalance.delay.ms": str(_FIRST_GENERATION_MS)},
         )
-        self._follower = follower
         partitions = TASKS // SUBTOPOLOGIES
         self.application = StreamsApplication(
             self.cluster,
@@ -56,7 +55,7 @@ class TwinStage(DemoStage):
             source=SOURCE,
             partitions=partitions,
             properties={**PROPERTIES, **FOLLOWING},
-            class_path=[self.processes.directory / _FOLLOWER],
+            class_path=[compiled_java("follower", follower)],
         )
         self.twin = StreamsApplication(
             self.cluster, KAFKAS, source=SOURCE, partitions=partitions, properties=PROPERTIES
@@ -67,16 +66,12 @@ class TwinStage(DemoStage):
         """The application that follows, and the other one."""
         return self.application, self.twin
 
-    def compile_follower(self) -> None:
-        """Compile the follower. Raises CaughtupError."""
-        compiled(self.processes, _FOLLOWER, self._follower)
-
     def start_instances(self) -> None:
         """Start three instances of each, and wait until the empty tasks are distributed.
 
         Without state no warm-ups are needed. Raises CaughtupError.
         """
-        compile_restore_listener(self.processes)
+        compiled_restore_listener()
         for name in FIRST:
             self.on_both(partial(StreamsApplication.start_instance, name=name, wait=False))
         for application in self.applications:
