@@ -58,6 +58,7 @@ from caughtup.models.records.topics import (
     REASSIGNMENTS,
     RECOMMENDATIONS,
     TASK_POSITIONS,
+    TRANSACTIONS,
 )
 from caughtup.models.security.kafka import exposures
 from caughtup.models.state.cluster import ClusterState
@@ -146,11 +147,13 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     recommend(app, wakeups, state, health, recommended, learned, movements, hurry, signer)
 
     ends = EndOffsetsProbe(settings, health, state, publisher.topic(END_OFFSETS), hurry)
+    transactions = TransactionsProbe(settings, health, state, publisher.topic(TRANSACTIONS))
     lag = LagTopic(settings, state, health, election.may_publish)
     write_again: dict[str, Callable[[], object]] = {
         END_OFFSETS: ends.write_again,
         REASSIGNMENTS: moves.write_again,
         LAG: lag.write_again,
+        TRANSACTIONS: transactions.write_again,
         **dict.fromkeys(
             (RECOMMENDATIONS, LEARNED_CONFIGS),
             lambda: wakeups.queue.put_nowait(Wakeup.RECREATED),
@@ -185,7 +188,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
             app.runs(CheckpointCommitter(settings, state, health, election.may_publish))
     app.runs(ends)
     app.runs(moves)
-    app.runs(TransactionsProbe(settings, health, state))
+    app.runs(transactions)
     if settings.lag_interval:
         app.runs(lag)
     return Wired(app, state, health, web)

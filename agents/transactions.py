@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterable, Mapping
 
@@ -10,6 +11,7 @@ from mode import Service
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.election.agent import until_active
+from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.decoding import explain_failure
@@ -19,12 +21,23 @@ from caughtup.agents.probes.transactions import (
     TransactionObserver,
 )
 from caughtup.agents.process.health import Health
+from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
+from caughtup.agents.topics.applying import isolated_record
+from caughtup.agents.topics.publisher import TopicWriter
+from caughtup.agents.topics.read_to_end import read_service_topic
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.assessment import HELD_MS
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.recent.happenings import Happening
-from caughtup.models.records.transactions import OpenTransaction
+from caughtup.models.records.fields import changed
+from caughtup.models.records.topics import TRANSACTIONS
+from caughtup.models.records.transactions import (
+    FORMAT,
+    OpenTransaction,
+    TransactionRecord,
+    read_transaction,
+)
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.transactions.table import Missing, held_partitions
 
@@ -33,19 +46,28 @@ log = logging.getLogger(__name__)
 PROBE = "transactions"
 #: The pause between two rounds, in seconds.
 _INTERVAL_SECONDS = 5.0
+#: How often a transaction is written of which only what lies behind it has changed.
+_UNCHANGED_MS = 60_000
 
 
 class TransactionsProbe(Service):
     """Observes the transactions that hold back last stable offsets, as long as any stands still.
 
-    Otherwise it asks nothing.
+    Otherwise it asks nothing. It writes them to caughtup-transactions: one that changed at once,
+    the others each minute, and a tombstone once a transaction no longer holds anything back.
     """
 
     logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
-    def __init__(self, settings: Settings, health: Health, state: ClusterState) -> None:
+    def __init__(
+        self, settings: Settings, health: Health, state: ClusterState, topic: TopicWriter
+    ) -> None:
         super().__init__()
+        self._settings = settings
         self._config = aiokafka_config(settings)
+        self._topic = topic
+        #: By producer: the record that was read back or written last.
+        self._written: dict[tuple[int, int], TransactionRecord] = {}
         self._health = health
         self._state = state
         self._missing: set[str] = set()
@@ -53,10 +75,44 @@ class TransactionsProbe(Service):
     @Service.task
     async def _run(self) -> None:
         await until_active(self, self._health)
+        await self._read_back()
         while not self.should_stop:
             with self._state.faults.isolated(PROBE, "a round", now_ms(), self._failed):
                 await self._observe()
             await self.sleep(_INTERVAL_SECONDS)
+
+    def write_again(self) -> None:
+        """Write all transactions again in the next round, since the topic was recreated."""
+        self._written.clear()
+
+    async def _read_back(self) -> None:
+        """Read back what was written before a restart: some transactions may have ended since."""
+        while not self.should_stop:
+            try:
+                self._written = await asyncio.to_thread(self._read)
+                return
+            except UserError as error:
+                self._failed(error)
+                await self.sleep(_INTERVAL_SECONDS)
+
+    def _read(self) -> dict[tuple[int, int], TransactionRecord]:
+        written: dict[tuple[int, int], TransactionRecord] = {}
+        for key, value in read_service_topic(self._settings, self._state, TRANSACTIONS, Progress()):
+            restore_written(written, self._state, key, value)
+        return written
+
+    async def _write(self) -> None:
+        """Write the transactions that changed, and tombstones of those that are over."""
+        now = now_ms()
+        present: set[tuple[int, int]] = set()
+        for one in self._state.open_transactions(now):
+            record = TransactionRecord(FORMAT.schema, now, changed(one, advice=""))
+            present.add(record.producer)
+            if _is_news(record, self._written.get(record.producer)):
+                await self._topic.send(key=record.key, value=FORMAT.encode(record))
+                self._written[record.producer] = record
+        for producer in sorted(self._written.keys() - present):
+            await self._topic.send(key=self._written.pop(producer).key, value=None)
 
     async def _observe(self) -> None:
         """Observe in rounds until nothing stands still any more, or a round fails."""
@@ -76,6 +132,7 @@ class TransactionsProbe(Service):
             now = now_ms()
             _, ended = self._state.transactions.apply((), now)
             self._note("no longer hangs", ended)
+            await self._write()
             self._health.succeeded(PROBE, now)
 
     def _held(self) -> tuple[dict[TopicPartition, EndOffsets], int]:
@@ -96,6 +153,7 @@ class TransactionsProbe(Service):
         for reason in sorted(set(missing.reasons) - self._missing):
             log.warning("observing transactions: not known: %s", reason)
         self._missing = set(missing.reasons)
+        await self._write()
         self._health.succeeded(PROBE, now_ms())
 
     def _note(self, what: str, transactions: Iterable[OpenTransaction]) -> None:
@@ -111,3 +169,26 @@ class TransactionsProbe(Service):
         if self._health.failed(PROBE):
             reason = explain_failure(error) if isinstance(error, KafkaError) else str(error)
             log.warning("observing transactions: %s", reason or type(error).__name__)
+
+
+def restore_written(
+    written: dict[tuple[int, int], TransactionRecord],
+    state: ClusterState,
+    key: bytes | None,
+    value: bytes | None,
+) -> None:
+    """Apply a record of caughtup-transactions to what was written, by producer."""
+    with isolated_record(state, TRANSACTIONS, key):
+        producer, record = read_transaction(key, value)
+        written.pop(producer, None)
+        if record is not None:
+            written[producer] = record
+
+
+def _is_news(record: TransactionRecord, written: TransactionRecord | None) -> bool:
+    """Return whether a transaction is to be written: it is new, has changed, or a minute is over."""
+    if written is None or record.as_of_ms - written.as_of_ms >= _UNCHANGED_MS:
+        return True
+    before = written.transaction
+    behind = {"records_behind": before.records_behind, "last_write_ms": before.last_write_ms}
+    return changed(record.transaction, **behind) != before

@@ -15,6 +15,7 @@ TABLE_TOPICS = {
     "movements": topics.MOVEMENTS,
     "decisions": topics.RECOMMENDATIONS,
     "reassignments": topics.REASSIGNMENTS,
+    "transactions": topics.TRANSACTIONS,
 }
 #: The same with the default prefix.
 SERVICE_TOPICS = {table: topics.with_prefix(name) for table, name in TABLE_TOPICS.items()}

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import HealthCheck, settings
 
-from caughtup.pipelines.java.command_lines import QUICK_START
+from caughtup.pipelines.java.find import QUICK_START
 from tests.support.sizes import SCENARIOS_A_DAY
 
 #: What takes a minute to start, so that one worker has it alone, until its tests are over.
@@ -17,8 +17,10 @@ from tests.support.sizes import SCENARIOS_A_DAY
 _SHARED = "scene"
 #: A test that may take longer than this by its own word takes long: it begins early.
 _LONG_SECONDS = 300
-#: Folders whose tests wait more than they compute begin early, so that none is left for the end.
-_EARLY = ("integration", "pipelines")
+#: Folders whose tests wait more than they compute. Between two such files come two others, as long
+#: as there are any, so that the processors have something to do meanwhile.
+_WAITING = ("integration", "pipelines")
+_OTHERS_BETWEEN = 2
 
 # Before there are workers, since all of them have to find the same tests.
 _today = datetime.now(UTC).toordinal()
@@ -63,18 +65,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             file = str(item.path)
             item.add_marker(pytest.mark.xdist_group(_SHARED if file in shared else file))
 
-    def rank(item: pytest.Item) -> tuple[bool, bool, bool, int]:
-        file, folders = str(item.path), item.path.parts
-        early = next((n for n, name in enumerate(_EARLY) if name in folders), len(_EARLY))
-        return file not in shared, not _is_of_spark(item), file not in long, early
+    waiting: dict[str, int] = {}
+    others: dict[str, int] = {}
+    for item in items:
+        of = waiting if any(name in item.path.parts for name in _WAITING) else others
+        of.setdefault(str(item.path), len(of))
+
+    def rank(item: pytest.Item) -> tuple[bool, bool, bool, float]:
+        file = str(item.path)
+        place = waiting[file] if file in waiting else (others[file] + 0.5) / _OTHERS_BETWEEN
+        return file not in shared, not _is_of_spark(item), file not in long, place
 
     items.sort(key=rank)  # stable: within a rank as they were found
+
+
+def pytest_collection() -> None:
+    """Search for no garbage while tests are imported, which makes hardly any."""
+    gc.disable()
 
 
 def pytest_collection_finish() -> None:
     """Take what was collected out of the garbage collector's sight: it stays for the session."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def _is_of_spark(item: pytest.Item) -> bool:

@@ -24,6 +24,7 @@ from caughtup.models.records.topics import (
     REASSIGNMENTS,
     RECOMMENDATIONS,
     TASK_POSITIONS,
+    TRANSACTIONS,
     with_prefix,
 )
 
@@ -61,6 +62,7 @@ SERVICE_TOPICS = (
     ServiceTopic(MOVEMENTS, "delete"),
     # Compressed, since it is large; its readers need not hold much of it at once.
     ServiceTopic(LAG, "compact", compression="lz4"),
+    ServiceTopic(TRANSACTIONS, "compact"),
     ServiceTopic(TASK_POSITIONS, "compact", _BROKERS_CLOCK, written=False),
     ServiceTopic(CATCH_UP_RATES, "compact", _BROKERS_CLOCK, written=False),
     ServiceTopic(

@@ -15,7 +15,7 @@ from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.processes.children import ClosedOnExit, Process, Processes, free_ports
 from caughtup.models.errors import CaughtupError
-from caughtup.pipelines.java.command_lines import QUICK_START
+from caughtup.pipelines.java.find import QUICK_START
 
 APPLICATION = "orders"
 PARTITIONS = 4

@@ -16,7 +16,9 @@ from caughtup.models.records.fields import (
     MOST_PROCESS_CHARACTERS,
     MOST_TOPIC_CHARACTERS,
     AnyGroup,
+    Epoch,
     Group,
+    Long,
     Partition,
     Process,
     Task,
@@ -38,10 +40,12 @@ PartitionKey = Annotated[
 CopyArray = tuple[Group, Process, Task]
 PartitionArray = tuple[Topic, Partition]
 PartitionLineArray = tuple[AnyGroup, Topic, Partition]
+ProducerArray = tuple[Long, Epoch]
 
 _encode = msgspec.json.encode
 _decode_copy = msgspec.json.Decoder(tuple[Group, Process, str]).decode
 _decode_copy_or_partition = msgspec.json.Decoder(list[str | int]).decode
+_decode_producer = msgspec.json.Decoder(ProducerArray).decode
 _decode_line = msgspec.json.Decoder(tuple[AnyGroup, str, str | Partition]).decode
 
 
@@ -113,6 +117,17 @@ def decode_line(key: bytes | None) -> str:
     """Return the group of the key of a line of the lag table. Raises RefusedError."""
     group, _, _ = _array(key, _decode_line)
     return str(group)
+
+
+def encode_producer(producer_id: int, epoch: int) -> bytes:
+    """Return a producer's key: ``[4000,3]``."""
+    return _encode([producer_id, epoch])
+
+
+def decode_producer(key: bytes | None) -> tuple[int, int]:
+    """Return the id and the epoch of a producer's key. Raises RefusedError."""
+    producer_id, epoch = _array(key, _decode_producer)
+    return producer_id, epoch
 
 
 def _array(key: bytes | None, decode: Callable[[bytes], T]) -> T:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from caughtup.pipelines.java.find import find_java
+from caughtup.pipelines.java.find import QUICK_START, find_java
 from caughtup.pipelines.java.jars import classpath, ensure_jars
 
 _LOGGING = """\
@@ -24,14 +24,6 @@ appender.console.layout.pattern = %d %p %m (%c{1})%n%throwable
 logger.configs.name = org.apache.kafka.common.config.AbstractConfig
 logger.configs.level = warn
 """
-#: For short-lived JVMs on few cores: they start in half the CPU time.
-QUICK_START = (
-    "-XX:TieredStopAtLevel=1",
-    "-XX:+UseSerialGC",
-    "-Xshare:auto",
-    "-XX:-UsePerfData",
-    "-Djava.awt.headless=true",
-)
 _SILENT = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class+path=off")
 _COMPILER = "org.eclipse.jdt.internal.compiler.batch.Main"
 

@@ -22,7 +22,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.extras import install_command
-from caughtup.pipelines.java.find import find_java
+from caughtup.pipelines.java.find import QUICK_START, find_java
 
 # The lines in which Ivy 2.5 names a cause, the most telling first.
 _TROUBLES = (
@@ -83,7 +83,7 @@ def retrieve(
     module.write_text(module_descriptor(coordinates, without))
     command = [
         os.fspath(find_java().program),
-        "-XX:-UsePerfData",  # otherwise it leaves a directory in /tmp
+        *QUICK_START,
         # Ivy's home would otherwise be ~/.ivy2, which has local modules of other builds.
         f"-Divy.default.ivy.user.dir={cache}",
         "-jar",

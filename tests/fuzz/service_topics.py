@@ -18,6 +18,7 @@ from caughtup.agents.topics.reports import (
     task_positions,
 )
 from caughtup.agents.topics.restoration import learned_configs, movements, recommendations
+from caughtup.agents.transactions import restore_written
 from caughtup.models.state.cluster import ClusterState
 from tests.fuzz.values import OFFSETS, OWN_TOPICS, TEXTS, TIMES, Values
 from tests.support.damage import damaged
@@ -52,6 +53,7 @@ def _apply(
 #: What takes a record of a topic: the state, key, value, and the clock (ms).
 APPLY: Mapping[str, Callable[[ClusterState, bytes | None, bytes | None, int], object]] = {
     "reassignments": lambda state, key, value, now: apply_look(state, key, value, now),
+    "transactions": lambda state, key, value, now: restore_written({}, state, key, value),
     **{
         applied.topic: partial(_apply, applied)
         for applied in (

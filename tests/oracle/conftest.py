@@ -19,8 +19,7 @@ from typing import Any
 import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
-from caughtup.pipelines.java.command_lines import QUICK_START
-from caughtup.pipelines.java.find import find_java
+from caughtup.pipelines.java.find import QUICK_START, find_java
 from caughtup.pipelines.java.jars import classpath
 from tests.support.oracles import Oracle, compiled_java, running_oracle
 

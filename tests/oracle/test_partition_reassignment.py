@@ -16,8 +16,7 @@ from caughtup.models.reassignments.controllers import (
     NEWEST_COMPARED,
     WHOLE_TARGET,
 )
-from caughtup.pipelines.java.command_lines import QUICK_START
-from caughtup.pipelines.java.find import find_java
+from caughtup.pipelines.java.find import QUICK_START, find_java
 from caughtup.pipelines.java.jars import KAFKA_VERSION, ensure_jars, fetch_jars
 from tests.oracle.conftest import QUIET, seeds_of_a_family
 from tests.oracle.generated.reassignments import Asked, generate_walk

@@ -12,8 +12,7 @@ from typing import Any
 
 from caughtup.followers.kafka_streams.jar import NAME, SOURCES, build_jar
 from caughtup.pipelines.java import compiling
-from caughtup.pipelines.java.command_lines import QUICK_START
-from caughtup.pipelines.java.find import find_java
+from caughtup.pipelines.java.find import QUICK_START, find_java
 from caughtup.pipelines.java.jars import classpath
 
 _PIPE = Path(__file__).with_name("java") / "Pipe.java"

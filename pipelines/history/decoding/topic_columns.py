@@ -32,6 +32,7 @@ from caughtup.models.records.reassignments import (
     offsets_remaining,
     read_reassignment,
 )
+from caughtup.models.records.transactions import read_transaction
 from caughtup.pipelines.events import KafkaRecord, Undecodable
 from caughtup.pipelines.history.decoding.topic_schema import TOPIC_TABLES
 from caughtup.pipelines.schema import LATEST_MS
@@ -180,9 +181,24 @@ def _bytes_left(seen: ReassignmentRecord) -> int | None:
     return min(LONG_MAX, sum(max(0, whole - seen.sizes[replica]) for replica in seen.adding))
 
 
+def _transaction(record: KafkaRecord) -> Row:
+    producer, seen = read_transaction(record.key, record.value)
+    if seen is None:
+        return record.timestamp_ms, *producer, False
+    of = seen.transaction
+    return (
+        *(seen.as_of_ms, *producer, True, or_none(of.transactional_id), of.state, of.hanging),
+        *(or_none(of.started_at_ms), or_none(of.ends_at_ms), or_none(of.last_write_ms)),
+        [(*held.topic_partition, held.first_offset) for held in of.partitions],
+        list(of.blocked_groups),
+        of.records_behind,
+    )
+
+
 _DECODERS: dict[str, Callable[[KafkaRecord], Row]] = {
     "end_offsets": _end_offsets,
     "movements": _movement,
     "decisions": _decision,
     "reassignments": _reassignment,
+    "transactions": _transaction,
 }

@@ -22,6 +22,17 @@ from pyspark.sql.types import (
 )
 
 _BROKERS = ArrayType(IntegerType(), containsNull=False)
+_GROUPS = ArrayType(StringType(), containsNull=False)
+_PARTITIONS = ArrayType(
+    StructType(
+        [
+            StructField("topic", StringType(), nullable=False),
+            StructField("partition", IntegerType(), nullable=False),
+            StructField("first_offset", LongType(), nullable=False),
+        ]
+    ),
+    containsNull=False,
+)
 
 
 class TopicTable(NamedTuple):
@@ -165,5 +176,30 @@ REASSIGNMENTS = TopicTable(
     ("topic",),
 )
 
+#: Observations of open transactions that hold back a last stable offset. ``partitions``: of those
+#: that it holds back; ``records_behind``: the offsets from there to their log ends.
+TRANSACTIONS = TopicTable(
+    "transactions",
+    _columns(
+        as_of_ms=LongType(),
+        producer_id=LongType(),
+        producer_epoch=IntegerType(),
+        present=BooleanType(),
+        transactional_id=StringType(),
+        state=StringType(),
+        hanging=BooleanType(),
+        started_at_ms=LongType(),
+        ends_at_ms=LongType(),
+        last_write_ms=LongType(),
+        partitions=_PARTITIONS,
+        blocked_groups=_GROUPS,
+        records_behind=LongType(),
+    ),
+    "group_bucket",
+    ("transactional_id",),
+)
+
 #: By table.
-TOPIC_TABLES = {kind.table: kind for kind in (END_OFFSETS, MOVEMENTS, DECISIONS, REASSIGNMENTS)}
+TOPIC_TABLES = {
+    kind.table: kind for kind in (END_OFFSETS, MOVEMENTS, DECISIONS, REASSIGNMENTS, TRANSACTIONS)
+}

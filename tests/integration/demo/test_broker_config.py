@@ -12,8 +12,7 @@ from py4j.java_gateway import GatewayParameters, JavaGateway
 
 from caughtup.demo.cluster.broker_config import properties_text
 from caughtup.demo.processes.children import Processes
-from caughtup.pipelines.java.command_lines import QUICK_START
-from caughtup.pipelines.java.find import find_java
+from caughtup.pipelines.java.find import QUICK_START, find_java
 from caughtup.pipelines.java.jars import pyspark_jars
 from tests.support.service import wait_for
 

@@ -189,12 +189,13 @@ def test_check_names_everything_that_is_missing(
         "missing: READ, WRITE on the topic caughtup-learned-configs",
         "missing: READ, WRITE on the topic caughtup-movements",
         "missing: READ, WRITE on the topic caughtup-lag",
+        "missing: READ, WRITE on the topic caughtup-transactions",
         "missing: READ on the topic caughtup-task-positions",
         "missing: READ on the topic caughtup-catch-up-rates",
         "missing: READ on the topic caughtup-application-states",
         "missing: READ on the topic caughtup-pipeline-progress",
     ]
-    assert checked.message.endswith("(and 12 more)")
+    assert checked.message.endswith("(and 13 more)")
 
 
 def test_a_user_who_may_do_nothing_is_told_what_to_allow(

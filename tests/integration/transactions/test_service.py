@@ -10,6 +10,9 @@ from confluent_kafka import Producer
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
+from caughtup.demo.cluster.topics import read_topic
+from caughtup.models.records.keys import encode_producer
+from caughtup.models.records.transactions import FORMAT
 from tests.integration.conftest import MakeTopic
 from tests.support.service import Service, caughtup, commit, wait_for
 
@@ -21,6 +24,12 @@ def reads_regularly(cluster: EmbeddedCluster, group: str, topic: str, count: int
         time.sleep(0.4)
         commit(cluster, group, topic, number)
     return count
+
+
+def written(cluster: EmbeddedCluster, service: Service) -> list[tuple[bytes | None, bytes | None]]:
+    """Return the keys and values that a service wrote about transactions."""
+    records = read_topic(cluster, service.topic("transactions"))
+    return [(record.key, record.value) for record in records]
 
 
 @pytest.fixture
@@ -80,12 +89,17 @@ def test_a_group_behind_an_open_transaction_is_blocked_by_its_holder_until_it_en
     table = caughtup("transactions", "-b", cluster.bootstrap_servers, directory=tmp_path)
     assert table.code == 0, table
     assert name in table.out
+    key = encode_producer(line["producer_id"], line["producer_epoch"])
+    record = next(value for of, value in written(cluster, service) if of == key)
+    assert record is not None
+    assert FORMAT.decode(record).transaction.transactional_id == name
     producer.commit_transaction(30)
     service.wait_value(0, "group_status", group=group, status="blocked")
     wait_for(
         "the transaction is over",
         lambda: service.value("transaction_open_seconds", transactional_id=name) is None,
     )
+    wait_for("a tombstone is written", lambda: (key, None) in written(cluster, service))
 
 
 def test_where_nothing_is_held_back_there_is_nothing_and_3(

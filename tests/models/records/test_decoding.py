@@ -22,6 +22,7 @@ from caughtup.models.records import (
     reassignments,
     recommendations,
     task_positions,
+    transactions,
 )
 from caughtup.models.records.decoding import (
     MOST_DEEP,
@@ -41,6 +42,7 @@ FORMATS: dict[str, RecordFormat[Any]] = {
     "learned configs": learned_configs.FORMAT,
     "task movement": movements.TASKS,
     "partition movement": movements.PARTITIONS,
+    "transaction": transactions.FORMAT,
     "task position": task_positions.FORMAT,
     "application state": application_states.FORMAT,
     "catch-up rates": catch_up_rates.FORMAT,

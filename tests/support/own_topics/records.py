@@ -26,11 +26,13 @@ from caughtup.models.records.reassignments import (
     read_reassignment,
 )
 from caughtup.models.records.task_positions import read_position
+from caughtup.models.records.transactions import TransactionRecord, read_transaction
 from tests.support.decisions import decided_state, recommended_with_events
 from tests.support.groups.records import GROUP, START_MS
 from tests.support.groups.streams import WARMING, Member, process
 from tests.support.own_topics.application_states import state_record
 from tests.support.reassignments.one_reassignment import CLUSTER, an_observation
+from tests.support.states import open_transaction
 
 #: The time at which all of them were written, long before they are read.
 WRITTEN_MS = START_MS + 60_000
@@ -74,6 +76,8 @@ def service_records() -> list[ServiceRecord]:
     joining = (Member("a", 1, ("0_0",), {"0_0": -2}, ("0_0",)), Member("b", 2))
     told = state_record(*joining, given={1: (["0_0"], []), 2: ([], [])})
     moved = {"schema": 1, "event": "planned", "kind": "partition", "topic": "t", "partition": 3}
+    transaction = open_transaction("shop", [TopicPartition("orders-in", 3)])
+    held = TransactionRecord(1, WRITTEN_MS, transaction)
     window = {"seconds": 60, "position_per_second": 5.0, "spread": 0.5, "samples": 6}
     return [
         ServiceRecord(
@@ -114,6 +118,9 @@ def service_records() -> list[ServiceRecord]:
             b"t-3",
             {**moved, "from": [1], "to": [2], "at_ms": 5},
             read_movement,
+        ),
+        ServiceRecord(
+            "transaction", topics.TRANSACTIONS, held.key, json_values(held), read_transaction
         ),
         ServiceRecord(
             "task position",

@@ -18,6 +18,7 @@ from caughtup.models.records import (
     recommendations,
     task_positions,
     topics,
+    transactions,
 )
 from caughtup.models.records.decoding import RecordFormat
 from caughtup.models.records.keys import (
@@ -26,6 +27,7 @@ from caughtup.models.records.keys import (
     PartitionArray,
     PartitionKey,
     PartitionLineArray,
+    ProducerArray,
 )
 
 
@@ -75,6 +77,7 @@ _CHANGELOG = Key(PartitionArray, "topic and partition", '["orders-changelog",3]'
 _LINE = Key(
     PartitionLineArray, "group, topic and partition", '["readers","orders",3]', is_text=False
 )
+_PRODUCER = Key(ProducerArray, "the producer's id and epoch", "[4000,3]", is_text=False)
 
 TOPICS = (
     Topic(
@@ -140,6 +143,14 @@ TOPICS = (
             Kind(lag_lines.CopyLine, (), (_COPY,)),
         ),
         when=(_has("kind", "partition"),),
+    ),
+    Topic(
+        topics.TRANSACTIONS,
+        "The open transactions that hold back a last stable offset which stands still. The active "
+        "instance writes changed ones at once and the others each minute, and a tombstone once a "
+        "transaction no longer holds anything back; it reads them back when it becomes active, and "
+        "the history reads them.",
+        (_kind(transactions.FORMAT, _PRODUCER),),
     ),
     Topic(
         topics.TASK_POSITIONS,

@@ -64,7 +64,7 @@ def _section(topic: Topic, shown: list[dict[str, Any]]) -> str:
     ]
     lines = [f"## caughtup-{topic.name}", "", topic.about, "", " ".join(facts), ""]
     for name, part in schema["$defs"].items():
-        if "properties" in part:
+        if name != "key" and part.keys() & {"properties", "prefixItems"}:
             lines += [*_table(name, part), ""]
     for example in shown:
         value = _lines(example["value"])
@@ -84,8 +84,11 @@ def _table(name: str, part: Schema) -> Iterator[str]:
     yield ""
     yield "| field | type | unit | required | meaning |"
     yield "|---|---|---|---|---|"
-    for field, schema in part["properties"].items():
-        required = "yes" if field in part["required"] else ""
+    # The fields of an array are in this order.
+    items = part.get("prefixItems", ())
+    fields = part.get("properties") or {item["title"]: item for item in items}
+    for field, schema in fields.items():
+        required = "yes" if items or field in part["required"] else ""
         if "x-since-schema" in schema:
             required = f"since schema {schema['x-since-schema']}"
         meaning = schema["description"]

@@ -119,6 +119,13 @@ def _with_meanings(
     described = describe(struct)
     info = msgspec.inspect.type_info(struct)
     assert isinstance(info, msgspec.inspect.StructType)
+    if info.array_like:
+        names = (field.encode_name for field in info.fields)
+        items = [
+            {"title": name, "description": described.fields[name], **item}
+            for name, item in zip(names, schema["prefixItems"], strict=True)
+        ]
+        return {**schema, "description": described.summary, "prefixItems": items}
     types = {field.encode_name: field.type for field in info.fields}
     properties = {}
     for name, field in schema["properties"].items():

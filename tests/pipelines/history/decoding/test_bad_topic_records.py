@@ -59,6 +59,8 @@ def test_a_record_of_another_release_or_broken_says_so_in_one_line_and_loses_not
         ("end_offsets", b"orders-2147483648", None, "no topic has a partition 2147483648"),
         ("end_offsets", b"orders-" + b"9" * 5_000, None, "not a topic-partition"),
         ("reassignments", b"orders", None, "not a topic-partition"),
+        ("transactions", b"orders", None, "malformed"),
+        ("transactions", b"[4000,70000000000]", None, "Expected `int`"),
         ("decisions", None, None, "without a key"),
         ("decisions", b"\xff", None, "utf-8"),
         ("movements", b"orders", None, "without a value"),

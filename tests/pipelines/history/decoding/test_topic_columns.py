@@ -8,9 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from caughtup.models.ids import TopicPartition
 from caughtup.models.records.fields import changed
 from caughtup.models.records.movements import ConnectMovementRecord
 from caughtup.models.records.reassignments import CLUSTER_KEY, ReassignmentRecord
+from caughtup.models.records.transactions import FORMAT, TransactionRecord
 from caughtup.pipelines.history.decoding.topic_columns import decode_own
 from caughtup.pipelines.history.decoding.topic_schema import TOPIC_TABLES
 from tests.support.decisions import recommended_with_events
@@ -18,6 +20,7 @@ from tests.support.groups.records import GROUP, START_MS
 from tests.support.groups.streams import process
 from tests.support.pipelines.topic_records import ENDS, LOOK, fitting, partition_events, record
 from tests.support.reassignments.one_reassignment import CLUSTER, an_observation
+from tests.support.states import open_transaction
 
 
 def row(table: str, key: bytes | None, value: object) -> dict[str, Any]:
@@ -188,6 +191,29 @@ def test_what_is_left_is_absent_where_a_replica_wasnt_told(known: dict[str, Any]
     look = an_observation(3, {4: 60_000, 5: 20_000}, **known)
     found = row("reassignments", b"events-0", look)
     assert not {"offsets_left", "bytes_left"} & found.keys()
+
+
+def test_an_open_transaction_is_a_row_with_what_it_holds_back_and_its_end_another() -> None:
+    holder = open_transaction("shop", [TopicPartition("orders", 3)])
+    holder.blocked_groups = ("readers",)
+    published = TransactionRecord(FORMAT.schema, START_MS, holder)
+    producer = {"producer_id": 4_000, "producer_epoch": 1}
+    assert row("transactions", published.key, published) == {
+        "as_of_ms": START_MS,
+        **producer,
+        "present": True,
+        "transactional_id": "shop",
+        "state": "Ongoing",
+        "hanging": False,
+        "started_at_ms": START_MS - 60_000,
+        "ends_at_ms": START_MS + 240_000,
+        "last_write_ms": START_MS - 50_000,
+        "partitions": [("orders", 3, 90)],
+        "blocked_groups": ["readers"],
+        "records_behind": 20,
+    }
+    gone = row("transactions", published.key, None)
+    assert gone == {"as_of_ms": gone["as_of_ms"], **producer, "present": False}
 
 
 def test_the_last_look_at_a_partition_and_a_look_at_the_cluster_are_rows() -> None:
