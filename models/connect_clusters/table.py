@@ -170,6 +170,14 @@ class ConnectClusters:
             return Match(None, f"{found.why}; {topic} can't be read: {why}")
         return found
 
+    def transactional_topics(self) -> set[str]:
+        """Return the topics to which workers with exactly-once support write in transactions.
+
+        Other workers read their committed records only. Source: KIP-618.
+        """
+        matched = (self.topics_of(group)[0].topics for group in self.groups)
+        return {topic for one in matched if one for topic in (one.config, one.offset) if topic}
+
     def topics_of(self, group: str) -> tuple[Match, ClusterTopics | None]:
         """Return the topics of a group's worker cluster, and what is known from them."""
         known = self.groups.get(group)

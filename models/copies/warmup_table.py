@@ -29,6 +29,7 @@ class WarmupTable:
 
     A copy is forgotten when it runs or isn't assigned any more; its losses are remembered for some
     generations. ``paces``: offsets a second by which the lags of the last caught-up copies shrank.
+    ``held_back``: by task, what an open transaction holds back on its changelogs.
     """
 
     def __init__(self, parameters: ApplicationParameters) -> None:
@@ -41,6 +42,7 @@ class WarmupTable:
         self._rates: dict[CopyKey, CatchUpRate] = {}
         self._threads: list[list[CopyKey]] = []
         self._waiting: dict[CopyKey, tuple[TaskId, ...]] = {}
+        self.held_back: Mapping[TaskId, str] = {}
         self.paces: deque[float] = deque(maxlen=PACES_KEPT)
         self._losses = CopyLosses()
 
@@ -194,6 +196,7 @@ class WarmupTable:
                     rebalance_due_ms=None if due is None else due[0],
                     waits_for=blockers,
                     flaps=self._losses.of(copy),
+                    held_back=self.held_back.get(copy.task, ""),
                 )
                 yield assess_copy(copy, role, found, context, now_ms)
 

@@ -57,6 +57,7 @@ class CopyContext:
     within ``GENERATIONS_WATCHED``. ``is_warmup``: whether a rebalance promotes it once caught up;
     ``since_ms``: when its generation began; ``rebalance_due_ms``: when the next rebalance is due,
     None if none is. ``patience_ms``: the application's ``probing.rebalance.interval.ms``.
+    ``held_back``: what an open transaction holds back on its changelogs, "" if nothing.
     """
 
     is_warmup: bool
@@ -65,6 +66,7 @@ class CopyContext:
     rebalance_due_ms: int | None = None
     waits_for: tuple[TaskId, ...] = ()
     flaps: int = 0
+    held_back: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,9 @@ def copy_verdict(figures: CopyFigures, context: CopyContext, now_ms: int) -> tup
         )
     allowed = figures.allowed_seconds
     if figures.stood_seconds > (patience if allowed is None else allowed):
-        return "stalled", _stalled(figures, patience)
+        reason = _stalled(figures, patience)
+        # With exactly_once_v2 a copy restores committed records only.
+        return "stalled", f"{reason}; {context.held_back}" if context.held_back else reason
     return _moving(figures)
 
 

@@ -21,7 +21,10 @@ from caughtup.models.ids import CopyKey, TaskId, TopicPartition
 from caughtup.models.offsets import sum_offsets
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
 from caughtup.models.records.fields import Absent
+from caughtup.models.records.transactions import OpenTransaction
 from caughtup.models.tasks.positions import TaskPosition, TaskPositions
+from caughtup.models.transactions.holders import held_back
+from caughtup.models.transactions.table import TransactionTable
 
 #: Returns the application's committed offset of a partition, None without one.
 Committed = Callable[[TopicPartition], int | None]
@@ -79,6 +82,7 @@ class CopyWatch:
         positions: Mapping[CopyKey, TaskPosition],
         ends: EndOffsetTable,
         committed: Committed,
+        holders: Mapping[TopicPartition, OpenTransaction],
         now_ms: int,
     ) -> Iterator[None]:
         """Apply a decided generation and assess its copies one by one; ``rows`` is its task table.
@@ -121,6 +125,12 @@ class CopyWatch:
             return EndOffsetSum(low, high)
 
         yield from self._observe(positions, generation.as_of_ms, end_of)
+        table.held_back = {
+            task: held_back(partition, holders[partition])
+            for task, partitions in changelogs.items()
+            for partition in partitions
+            if partition in holders
+        }
         yield from self._judge(rows, now_ms)
         waiting = [m.lag for m in decided.movements if m.kind == "waiting"]
         self.probing = assess_probing(
@@ -202,8 +212,10 @@ class CopyWatches(Mapping[str, CopyWatch]):
         commits: CommitTable,
         positions: TaskPositions,
         rates: CatchUpRates,
+        transactions: TransactionTable,
     ) -> None:
         self._ends = ends
+        self._transactions = transactions
         self._commits = commits
         self._positions = positions
         self._rates = rates
@@ -243,7 +255,10 @@ class CopyWatches(Mapping[str, CopyWatch]):
             known = self._commits.of(group).get(partition)
             return None if known is None else known.committed
 
-        return watch.watch_generation(decided, rows, positions, self._ends, committed, now_ms)
+        holders = self._transactions.holders
+        return watch.watch_generation(
+            decided, rows, positions, self._ends, committed, holders, now_ms
+        )
 
     def forget(self, group: str) -> None:
         """Remove a group's watch, if it has one."""

@@ -11,7 +11,7 @@ from caughtup.models.connect.watching.watch import Watch
 from caughtup.models.connect.work import Item, written
 from caughtup.models.connect_clusters.contradictions import Contradiction, configured_items
 from caughtup.models.connect_clusters.table import ConnectGroup
-from caughtup.models.connect_clusters.topic_sets import ClusterTopics
+from caughtup.models.connect_clusters.topic_sets import ClusterTopics, TopicSet
 from caughtup.models.records.fields import Part, changed
 from caughtup.models.shown.connect_lines import (
     AbsenceLine,
@@ -27,6 +27,7 @@ from caughtup.models.shown.connect_lines import (
 )
 from caughtup.models.shown.groups import group_line
 from caughtup.models.state.cluster import ClusterState
+from caughtup.models.transactions.holders import held_back
 from caughtup.models.wire.connect_protocol import ConnectorsAndTasks
 
 #: The number of a group's newest absences that are shown.
@@ -268,10 +269,20 @@ def _group_line(
         ],
         topics=None if found.topics is None else found.topics._asdict(),
         topics_unknown=found.why or None,
+        held_back=_held_back(state, found.topics) or None,
         shared_with=state.connect.sharing(group) or None,
         history=list(reversed(watch.history)),
         **lists,
     )
+
+
+def _held_back(state: ClusterState, topics: TopicSet | None) -> list[str]:
+    names = () if topics is None else topics.topics
+    return [
+        held_back(partition, holder)
+        for partition, holder in sorted(state.transactions.holders.items())
+        if partition.topic in names
+    ]
 
 
 def _absence_line(absence: Absence, now_ms: int) -> AbsenceLine:

@@ -105,7 +105,8 @@ class ConnectGroupLine(Part, kw_only=True, omit_defaults=True, tag_field="kind",
     """A group as a whole: its newest generation decided again, and its next rebalance.
 
     ``next_revokes``: by worker, the work that the next rebalance revokes. ``topics``: the topics of
-    its worker cluster by purpose, or ``topics_unknown``, why they are unknown.
+    its worker cluster by purpose, or ``topics_unknown``, why they are unknown. ``held_back``: what
+    open transactions hold back on them.
     """
 
     group: str
@@ -126,6 +127,7 @@ class ConnectGroupLine(Part, kw_only=True, omit_defaults=True, tag_field="kind",
     absences: list[AbsenceLine]
     topics: Mapping[str, str] | None = None
     topics_unknown: str | None = None
+    held_back: list[str] | None = None
     shared_with: list[str] | None = None
     history: list[Past]
 

@@ -86,7 +86,9 @@ class ClusterState:
         self.transactions = TransactionTable()
         self.assessments = Assessments()
         self.recent = Recent()
-        self.watches = CopyWatches(self.ends, self.commits, self.positions, self.rates)
+        self.watches = CopyWatches(
+            self.ends, self.commits, self.positions, self.rates, self.transactions
+        )
 
     def apply_batch(
         self,
@@ -208,7 +210,8 @@ class ClusterState:
         The test keeps no reference to the state: another thread may call it while events are
         applied.
         """
-        return _wanted_topics(set(self.commits.topics()), self.groups, self.applications)
+        topics = set(self.commits.topics()) | self.connect.transactional_topics()
+        return _wanted_topics(topics, self.groups, self.applications)
 
     def racked_topics(self) -> Callable[[str], bool] | None:
         """Return a test for the topics whose ``replicas`` have to be looked up now, or None."""
@@ -318,7 +321,7 @@ def _wanted_topics(
 ) -> Callable[[str], bool]:
     """Return a test for the topics whose end offsets matter to any group as of now.
 
-    ``committed`` are the topics with commits. The test keeps no reference to the other arguments:
+    ``committed`` are the topics with commits, or of Connect. The test keeps no reference to the other arguments:
     another thread may call it while events are applied.
     """
     topics = set(committed)

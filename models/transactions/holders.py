@@ -249,6 +249,13 @@ def advice(transaction: OpenTransaction, now_ms: int) -> str:
     )
 
 
+def held_back(partition: TopicPartition, holder: OpenTransaction) -> str:
+    """Return what a transaction holds back on a partition, as a clause."""
+    first = next((one for one in holder.partitions if one.topic_partition == partition), None)
+    beyond = "" if first is None else f" beyond offset {first.first_offset}"
+    return f"read_committed consumers of {partition} read nothing{beyond}: {described(holder)}"
+
+
 def described(transaction: OpenTransaction | None) -> str:
     """Return a transaction as the object of a sentence about what it holds back."""
     if transaction is None:

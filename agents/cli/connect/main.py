@@ -182,6 +182,8 @@ def _about(group: str, about: ConnectGroupLine, now_ms: int) -> Iterator[str]:
         yield printable(f"{one.worker} left {since} ago: {one.outcome}")
     if about.topics_unknown is not None:
         yield printable(f"the topics of its worker cluster are not known: {about.topics_unknown}")
+    for sentence in about.held_back or ():
+        yield printable(sentence)
     if about.shared_with is not None:
         others = ", ".join(about.shared_with)
         yield printable(

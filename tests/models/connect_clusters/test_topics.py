@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from caughtup.models.connect_clusters.configuration import Configuration
 from caughtup.models.connect_clusters.topic_sets import TopicSet, find_topic_sets
-from caughtup.models.ids import ConnectorTaskId
+from caughtup.models.ids import ConnectorTaskId, TopicPartition
 from caughtup.models.polls.batch import decode_batch
 from caughtup.models.records.connect import (
     ConnectorConfig,
@@ -15,6 +15,7 @@ from caughtup.models.records.connect import (
 from tests.support.connect.clusters import WorkerCluster, settled
 from tests.support.connect.playing import Group
 from tests.support.groups.records import commit
+from tests.support.states import open_transaction
 
 
 def test_topics_are_found_by_the_word_that_tells_them_apart():
@@ -50,6 +51,20 @@ def test_of_several_clusters_each_group_has_the_topics_that_its_workers_write_to
     assert second.lines("group")[0]["topics"]["config"] == "payments-configs"
     assert first.lines("group")[0]["topics"]["config"] == "connect-configs"
     assert first.contradictions() == second.contradictions() == []
+
+
+def test_what_an_open_transaction_holds_back_of_its_topics_is_said():
+    cluster = settled()
+    assert cluster.state.wanted_topics()("connect-configs")
+    assert "held_back" not in cluster.lines("group")[0]
+    held = [TopicPartition("connect-configs", 0), TopicPartition("orders", 0)]
+    cluster.state.transactions.apply([open_transaction("connect-cluster-eu", held)], 0)
+    assert cluster.lines("group")[0]["held_back"] == [
+        (
+            "read_committed consumers of connect-configs-0 read nothing beyond offset 90: "
+            "it is held back by an open transaction of connect-cluster-eu"
+        )
+    ]
 
 
 def test_settings_tell_whose_topics_they_are():

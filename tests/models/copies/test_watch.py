@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from caughtup.models.copies.watch import CopyWatch
-from caughtup.models.ids import CopyKey, TaskId
+from caughtup.models.ids import CopyKey, TaskId, TopicPartition
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.tasks.positions import TaskPosition
@@ -26,7 +26,14 @@ from tests.support.groups.streams import (
     process,
 )
 from tests.support.own_topics.application_states import state_record, tell
-from tests.support.states import cluster_state, known_ends, list_ends, publish, read
+from tests.support.states import (
+    cluster_state,
+    known_ends,
+    list_ends,
+    open_transaction,
+    publish,
+    read,
+)
 
 OWNER = Member("a", 1, ("0_0",), {"0_0": RUNNING}, ("0_0",))
 COPY = CopyKey(str(process(2)), TaskId(0, 1))
@@ -77,6 +84,28 @@ def test_a_warm_up_that_restores_has_an_eta_and_a_time_at_which_probing_is_worth
     assert now_ms + 8_000 <= at_ms <= now_ms + 12_000
     assert watch.probing is not None
     assert not watch.probing.worthwhile_now
+
+
+def test_a_stalled_copy_whose_changelog_is_held_back_has_the_holder_in_its_reason() -> None:
+    state = warming()
+    watch = restoring(state, 30)
+    changelog = TopicPartition(f"{GROUP}-counts-changelog", 1)
+    assert state.ends.latest(changelog) is not None
+    state.transactions.apply([open_transaction("shop", [changelog])], START_MS)
+    for second in range(35, 300, 5):
+        list_ends(state, at_ms=START_MS + second * 1_000)
+        report(state, 20_000, START_MS + second * 1_000)
+        watch = watched(state, START_MS + second * 1_000)
+    stalled = watch.copies[COPY]
+    assert (stalled.verdict, stalled.reason.rpartition("; ")[2]) == (
+        "stalled",
+        (
+            f"read_committed consumers of {changelog} read nothing beyond offset 90: "
+            "it is held back by an open transaction of shop"
+        ),
+    )
+    state.transactions.apply([], START_MS)
+    assert "held back" not in watched(state, START_MS + 296_000).copies[COPY].reason
 
 
 def test_when_it_is_caught_up_probing_is_worth_it_now() -> None:

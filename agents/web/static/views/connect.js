@@ -114,7 +114,8 @@ function facts(group, nowMs) {
   }
   said.push(["Topics", group.topics ? Object.values(group.topics).filter(Boolean).map((name) => h("span", { key: name, class: "fixed cost" }, name))
     : h("span", { class: "unsure" }, `not known: ${group.topics_unknown}`),
-  group.shared_with && h("span", { class: "why bad" }, `shared with ${group.shared_with.join(", ")}: caughtup cannot say which group a status belongs to`)]);
+  group.shared_with && h("span", { class: "why bad" }, `shared with ${group.shared_with.join(", ")}: caughtup cannot say which group a status belongs to`),
+  (group.held_back ?? []).map((sentence) => h("span", { key: sentence, class: "why bad" }, sentence))]);
   return said.map(([term, ...says], at) => h("div", { key: at }, h("dt", null, term), h("dd", null, says)));
 }
 
