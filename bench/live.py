@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 import msgspec
+from confluent_kafka import TopicPartition as ClientTopicPartition
 from rich.console import Console
 from rich.table import Table
 
@@ -31,7 +32,7 @@ from caughtup.agents.settings import Settings
 from caughtup.bench.figures import Figures
 from caughtup.bench.loop.turns import LoopTurns, until
 from caughtup.bench.offsets.readers import process_figures
-from caughtup.bench.options import partitions_option
+from caughtup.bench.options import partitions_option, transactional_option
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
 from caughtup.models.state.cluster import ClusterState
@@ -55,12 +56,16 @@ _positive = click.IntRange(min=1)
 
 
 class Load(NamedTuple):
-    """``groups`` × ``partitions`` have commits; ``active`` of them get ``commits`` more a second."""
+    """``groups`` × ``partitions`` have commits; ``active`` of them get ``commits`` more a second.
+
+    A percentage of the groups is ``transactional``, with all that a group commits in one.
+    """
 
     groups: int
     partitions: int
     active: int
     a_second: int
+    transactional: int
 
 
 @click.command(
@@ -80,9 +85,16 @@ class Load(NamedTuple):
 @click.option(
     "--seconds", type=_positive, default=60, show_default=True, help="How long to commit."
 )
+@transactional_option
 @format_option
 def live(
-    groups: int, partitions: int, active: int, commits: int, seconds: int, output: str
+    groups: int,
+    partitions: int,
+    active: int,
+    commits: int,
+    seconds: int,
+    transactional: int,
+    output: str,
 ) -> None:
     """Measure what live commits cost the service, beside many group-partitions at rest.
 
@@ -95,7 +107,7 @@ def live(
         from caughtup.demo.cluster.cluster import EmbeddedCluster
     except ImportError as error:
         raise not_in_checkout(error) from error
-    load = Load(groups, partitions, min(active, groups * partitions), commits)
+    load = Load(groups, partitions, min(active, groups * partitions), commits, transactional)
     properties = {"offsets.topic.num.partitions": str(_OFFSETS_PARTITIONS)}
     try:
         with EmbeddedCluster(1, broker_properties=properties) as cluster:
@@ -205,18 +217,26 @@ def _sample(state: ClusterState, seconds: float, ages: list[float]) -> None:
 def _write(bootstrap_servers: str, load: Load, stop: Event) -> None:
     """Write commits at their rate, with a marker at intervals, until ``stop`` is set."""
     from caughtup.demo.fleet.offset_commits import offsets_producer, produce_record
+    from caughtup.demo.fleet.transactional_commits import TransactionalCommits, is_transactional
 
     commits, markers = (offsets_producer(bootstrap_servers, linger) for linger in (20, 0))
     began, written = time.monotonic(), 0
-    while not stop.is_set():
-        for _ in range(int((time.monotonic() - began) * load.a_second) - written):
-            turn, key = divmod(written, load.active)
-            produce_record(commits, _commit(load, key, _END_OFFSET // 2 + turn))
-            written += 1
-        produce_record(markers, _commit(load, 0, now_ms(), _MARKER))
-        for producer in (commits, markers):
-            producer.poll(0)
-        time.sleep(_MARK_SECONDS)
+    with TransactionalCommits(bootstrap_servers) as transactions:
+        while not stop.is_set():
+            for _ in range(int((time.monotonic() - began) * load.a_second) - written):
+                turn, key = divmod(written, load.active)
+                offset, written = _END_OFFSET // 2 + turn, written + 1
+                partition, number = divmod(key, load.groups)
+                if not is_transactional(number, load.transactional):
+                    produce_record(commits, _commit(load, key, offset))
+                elif partition == 0:  # with all of its active partitions
+                    active = range((load.active - 1 - number) // load.groups + 1)
+                    offsets = [ClientTopicPartition(_topic(number), p, offset) for p in active]
+                    transactions.commit(_group(number), offsets)
+            produce_record(markers, _commit(load, 0, now_ms(), _MARKER))
+            for producer in (commits, markers):
+                producer.poll(0)
+            time.sleep(_MARK_SECONDS)
     for producer in (commits, markers):
         producer.flush(_FLUSH_SECONDS)
 
@@ -232,7 +252,7 @@ def _commit(load: Load, key: int, offset: int, name: str | None = None) -> RawRe
 
     # The active group-partitions are spread over all groups.
     partition, number = divmod(key, load.groups)
-    group = name or f"bench-live-group-{number:06d}"
+    group = name or _group(number)
     home = offsets_partition(group, _OFFSETS_PARTITIONS)
     at_ms = now_ms()
     raw_key = commit_key(group, partition, _topic(number))
@@ -242,6 +262,10 @@ def _commit(load: Load, key: int, offset: int, name: str | None = None) -> RawRe
 def _last_offset(load: Load, key: int) -> int:
     """Return the previously committed offset; the end for idle groups."""
     return _END_OFFSET // 2 - 1 if key < load.active else _END_OFFSET
+
+
+def _group(number: int) -> str:
+    return f"bench-live-group-{number:06d}"
 
 
 def _topic(number: int) -> str:

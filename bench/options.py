@@ -1,4 +1,4 @@
-"""Options that benchmarks share: numbers of groups, partitions and threads."""
+"""Options that benchmarks share: numbers of groups, partitions and threads, and their kind."""
 
 from __future__ import annotations
 
@@ -23,4 +23,11 @@ threads_option = click.option(
     default=(1, 2),
     show_default=True,
     help="Spark's threads. May be repeated.",
+)
+transactional_option = click.option(
+    "--transactional",
+    type=click.IntRange(0, 100),
+    default=0,
+    show_default=True,
+    help="The percentage of groups that commit in transactions.",
 )

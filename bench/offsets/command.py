@@ -22,7 +22,7 @@ from caughtup.bench.offsets.readers import (
     read_with_aiokafka,
     read_with_confluent_kafka,
 )
-from caughtup.bench.options import partitions_option
+from caughtup.bench.options import partitions_option, transactional_option
 from caughtup.models.errors import CaughtupError
 
 _MEGABYTE = 1 << 20
@@ -68,6 +68,7 @@ _GROUPS = 500
     type=click.Choice(("1", "3", "4")),
     help="The version of all values. [default: a mixture of 1, 3 and 4, with tombstones]",
 )
+@transactional_option
 @format_option
 def offsets(
     kinds: tuple[str, ...],
@@ -75,6 +76,7 @@ def offsets(
     groups: int | None,
     partitions: int,
     version: str | None,
+    transactional: int,
     output: str,
 ) -> None:
     """Measure how fast the service reads a long __consumer_offsets, from its start to ready.
@@ -83,7 +85,8 @@ def offsets(
     records a batch, as members commit them. In a compacted log each key occurs once, the ten of a
     commit together, as the log cleaner leaves them; in a scattered log each key occurs once, in
     random order; in an interleaved log the keys of all groups repeat in turn; in runs the records
-    of each group follow each other.
+    of each group follow each other. Groups that commit in transactions do so by ten offsets,
+    through the brokers, as applications with exactly_once_v2.
 
     First two client libraries, confluent-kafka and aiokafka, read the log, each in its own process
     and without decoding. Then `caughtup run` reads it and keeps its usual state.
@@ -91,7 +94,8 @@ def offsets(
     found = []
     for kind in kinds:
         of = groups or (-(-records // partitions) if kind in _ONCE else _GROUPS)
-        figures = _measure(kind, records, of, partitions, None if version is None else int(version))
+        values = None if version is None else int(version)
+        figures = _measure(kind, records, of, partitions, values, transactional)
         if output == "json":
             click.echo(msgspec.json.encode(figures).decode())
         found.append(figures)
@@ -101,7 +105,12 @@ def offsets(
 
 
 def _measure(
-    kind: str, records: int, groups: int, partitions: int, version: int | None
+    kind: str,
+    records: int,
+    groups: int,
+    partitions: int,
+    version: int | None,
+    transactional: int,
 ) -> dict[str, object]:
     try:
         from caughtup.demo.fleet.offset_logs import Shape, write_log
@@ -116,7 +125,7 @@ def _measure(
                 written = write_log(
                     stage.cluster,
                     kind,
-                    Shape(records, groups, partitions, version),
+                    Shape(records, groups, partitions, version, transactional),
                     offsets_partitions=OFFSETS_PARTITIONS,
                     advance=advance,
                 )
@@ -134,6 +143,7 @@ def _measure(
         "records": written,
         "group_partitions": groups * partitions,
         "value_version": version,
+        "transactional_percent": transactional,
         "raw": raw,
         "raw_aiokafka": aiokafka,
         "service": {**ours, "ready_seconds": ready_seconds},
@@ -144,6 +154,8 @@ def _measure(
 def _show(figures: Figures) -> None:
     title = f"{figures['log']}: {figures['records']:,} records"
     title += f" of {figures['group_partitions']:,} group-partitions, start to end"
+    if figures["transactional_percent"]:
+        title += f", {figures['transactional_percent']} % of groups in transactions"
     table = Table("", "records/s", "CPU s a million", "peak MB", "MB at rest", title=title)
     million = figures["records"] / 1e6
     rows = {

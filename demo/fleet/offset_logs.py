@@ -7,7 +7,8 @@ all its partitions, one group after another, repeatedly, like a live log. A batc
 records as a member commits at once.
 
 Values have the versions that brokers write: 3 from 2.1 on, 4 with a topic id from 4.1 on, 1 for
-clients with a retention of their own. Some have metadata, like those of Kafka Streams; one in fifty
+clients with a retention of their own. Groups that commit in transactions do so by ten offsets, with
+real producers, so their values are the broker's. Some have metadata, like those of Kafka Streams; one in fifty
 is a tombstone of an expired group; and each group has a metadata record.
 """
 
@@ -20,7 +21,10 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
+from confluent_kafka import TopicPartition
+
 from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.demo.cluster.topics import create_topics
 from caughtup.demo.fleet.offset_commits import (
     RawRecord,
     commit_key_prefix,
@@ -28,6 +32,7 @@ from caughtup.demo.fleet.offset_commits import (
     offsets_partition,
     write_records,
 )
+from caughtup.demo.fleet.transactional_commits import TransactionalCommits, is_transactional
 
 LOGS = ("compacted", "scattered", "interleaved", "runs")
 #: Partitions that a member is assigned, and commits at once.
@@ -43,18 +48,26 @@ _METADATA = b"AgAAAZMbXbpPAAAAAA=="
 _EMPTY_GROUP = struct.pack(">hh", 3, 8) + b"consumer" + struct.pack(">ihhqi", 7, -1, -1, 0, 0)
 _DAY_MS = 86_400_000
 _SAID_EVERY = 1_000
+#: The topic of all groups that commit in transactions: it has to exist.
+_IN_TRANSACTIONS = "domain.in-transactions"
 
 
 class Shape(NamedTuple):
     """The content of a log: ``groups`` × ``partitions`` keys, with ``records`` commits.
 
-    ``version``: of all values; None for a mixture.
+    ``version``: of all values; None for a mixture. ``transactional``: the percentage of the groups
+    that commit in transactions.
     """
 
     records: int
     groups: int
     partitions: int
     version: int | None = None
+    transactional: int = 0
+
+    def is_transactional(self, group: int) -> bool:
+        """Return whether a group, by its number, commits in transactions."""
+        return is_transactional(group, self.transactional)
 
     @property
     def topics(self) -> int:
@@ -76,22 +89,40 @@ def write_log(
     called at intervals with the number of new records. Raises CaughtupError ``produce_failed``.
     """
     make_offsets_topic(cluster)
+    if shape.transactional:
+        create_topics(cluster, {_IN_TRANSACTIONS: shape.partitions})
     written = 0
 
     def counted() -> Iterator[RawRecord]:
         nonlocal written
-        for record in records(kind, shape, offsets_partitions, int(time.time() * 1000)):
-            written += 1
-            if not written % _SAID_EVERY:
-                advance(_SAID_EVERY)
-            yield record
+        waiting: dict[str, list[TopicPartition]] = {}
+        with TransactionalCommits(cluster.bootstrap_servers) as transactions:
+            for record in records(kind, shape, offsets_partitions, int(time.time() * 1000)):
+                written += 1
+                if not written % _SAID_EVERY:
+                    advance(_SAID_EVERY)
+                if isinstance(record, RawRecord):
+                    yield record
+                    continue
+                group, offset = record
+                offsets = waiting.setdefault(group, [])
+                offsets.append(offset)
+                if len(offsets) == _ASSIGNED:
+                    transactions.commit(group, waiting.pop(group))
+            for group, offsets in waiting.items():
+                transactions.commit(group, offsets)
 
     write_records(cluster, counted(), batch_records=_ASSIGNED)
     return written
 
 
-def records(kind: str, shape: Shape, offsets_partitions: int, now_ms: int) -> Iterator[RawRecord]:
-    """Yield the records of a log in the order of writing, groups' metadata first."""
+def records(
+    kind: str, shape: Shape, offsets_partitions: int, now_ms: int
+) -> Iterator[RawRecord | tuple[str, TopicPartition]]:
+    """Yield the records of a log in the order of writing, groups' metadata first.
+
+    A commit in a transaction is a group with an offset.
+    """
     drawn = random.Random(f"{kind} {shape}")
     groups = [f"team-{number % 97}.consumer-group-{number:06d}" for number in range(shape.groups)]
     topics = [f"domain.orders-{number % shape.topics:05d}" for number in range(shape.groups)]
@@ -104,6 +135,9 @@ def records(kind: str, shape: Shape, offsets_partitions: int, now_ms: int) -> It
         yield RawRecord(home, 0, now_ms, key, _EMPTY_GROUP)
     for index, number in enumerate(_order(kind, shape, drawn)):
         group, partition = divmod(number, shape.partitions)
+        if shape.is_transactional(group):
+            yield groups[group], TopicPartition(_IN_TRANSACTIONS, partition, index + 1)
+            continue
         made_ms = now_ms - _DAY_MS + index * _DAY_MS // shape.records
         value = values(group, index + 1, made_ms)
         yield RawRecord(homes[group], 0, made_ms, heads[group] + numbers[partition], value)

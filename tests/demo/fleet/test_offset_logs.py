@@ -17,7 +17,8 @@ NOW_MS = 1_790_000_000_000
 
 
 def of(kind: str, shape: Shape) -> list[RawRecord]:
-    return list(records(kind, shape, 50, NOW_MS))
+    made = list(records(kind, shape, 50, NOW_MS))
+    return [record for record in made if isinstance(record, RawRecord)]
 
 
 @pytest.mark.parametrize("kind", LOGS)
@@ -45,6 +46,16 @@ def test_values_are_of_all_versions_with_tombstones_among_them() -> None:
     assert len(metadata) == 2
     batch = decode_batch([(r.key, r.value) for r in of("compacted", Shape(400, 4, 100, 3))])
     assert {value and value[1] for value in batch.commits.records.values()} == {3}
+
+
+def test_of_a_percentage_of_groups_the_commits_are_in_transactions() -> None:
+    shape = Shape(4_000, 40, 100, transactional=25)
+    made = list(records("interleaved", shape, 50, NOW_MS))
+    sent = Counter(record[0] for record in made if not isinstance(record, RawRecord))
+    assert sum(sent.values()) == 1_000
+    assert len(sent) == sum(map(shape.is_transactional, range(40))) == 10
+    plain = decode_batch([(r.key, r.value) for r in made if isinstance(r, RawRecord)])
+    assert plain.records == {RecordType.OFFSET_COMMIT: 3_000, RecordType.GROUP_METADATA: 40}
 
 
 def test_a_compacted_log_has_each_key_once_and_the_others_again_and_again() -> None:

@@ -8,17 +8,20 @@ from pathlib import Path
 
 import pytest
 import trustme
+from confluent_kafka import Producer
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
     AdminClient,
+    ResourceType,
 )
 
 from caughtup.demo.cluster.broker_config import Tls
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from tests.support.kafka.acls import CREATE, allow
+from caughtup.demo.cluster.topics import create_topics
+from tests.support.kafka.acls import CREATE, DESCRIBE, READ, Allowed, allow, topic
 from tests.support.kafka.secured import PASSWORD, SERVICE_TOPICS, run, run_all, secured_cluster
-from tests.support.service import Service, commit, wait_for
+from tests.support.service import Ran, Service, commit, wait_for
 
 #: A refusal is known after 2 s; the rest is for a machine that is busy with other tests.
 SOON_SECONDS = 45
@@ -83,6 +86,38 @@ def test_without_describe_on_the_cluster_the_command_says_what_to_allow(
     assert ran.code == 1
     assert "cannot list reassignments" in ran.message
     assert "missing: DESCRIBE on the cluster" in ran.message
+
+
+def test_of_an_open_transaction_is_known_what_acls_allow(
+    secure: EmbeddedCluster, tmp_path: Path
+) -> None:
+    create_topics(secure, {"held": 1})
+    commit(secure, "behind", "held", 0)
+    admin = AdminClient({"bootstrap.servers": secure.internal_bootstrap_servers})
+    producer = Producer({**secure.client_config(), "transactional.id": "the holder"})
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    producer.produce("held", b"open")
+    producer.flush(30)
+
+    def shown(code: int, *said: str) -> Ran | None:
+        """Show transactions as a user; None if ACLs that were just created don't count yet."""
+        ran = run(secure, tmp_path, "group", ["transactions", "--json"])
+        return ran if ran.code == code and all(text in ran.err for text in said) else None
+
+    wait_for("READ is missing", lambda: shown(3, "producers of held: missing: READ"))
+    allow(admin, "group", topic("held", READ))
+    missing = "missing: DESCRIBE on all transactional ids"
+    [line] = wait_for("ids are missing", lambda: shown(0, missing)).lines
+    assert "transactional_id" not in line
+    assert (line["state"], line["hanging"], line["not_known"]) == ("unknown", False, missing)
+    assert line["advice"] == f"whether it hangs is not known: {missing}"
+    allow(admin, "group", Allowed(ResourceType.TRANSACTIONAL_ID, "*", (DESCRIBE,)))
+    [line] = wait_for(
+        "the holder is known", lambda: (ran := shown(0)) and not ran.err and ran
+    ).lines
+    assert (line["transactional_id"], line["state"]) == ("the holder", "Ongoing")
+    producer.abort_transaction(30)
 
 
 def test_a_password_is_told_to_nobody(service: Service) -> None:
