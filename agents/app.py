@@ -147,7 +147,10 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     recommend(app, wakeups, state, health, recommended, learned, movements, hurry, signer)
 
     ends = EndOffsetsProbe(settings, health, state, publisher.topic(END_OFFSETS), hurry)
-    transactions = TransactionsProbe(settings, health, state, publisher.topic(TRANSACTIONS))
+    log_reader = OffsetsReader(settings, health, changes)
+    transactions = TransactionsProbe(
+        settings, health, state, publisher.topic(TRANSACTIONS), log_reader.held_offsets
+    )
     lag = LagTopic(settings, state, health, election.may_publish)
     write_again: dict[str, Callable[[], object]] = {
         END_OFFSETS: ends.write_again,
@@ -172,7 +175,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     app.runs(web)
     app.runs(publisher)
     app.runs(election)
-    app.runs(OffsetsReader(settings, health, changes))
+    app.runs(log_reader)
     app.runs(reader)
     app.runs(SecretFiles(settings))
     app.runs(TokenKeeper(settings, health))

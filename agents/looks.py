@@ -25,7 +25,7 @@ from caughtup.agents.kafka import first_contact
 from caughtup.agents.kafka.clients import WEDGED_SECONDS
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.offset_log import OffsetLog
-from caughtup.agents.kafka.partition_leaders import LogPartition
+from caughtup.agents.kafka.partition_leaders import LogPartition, held_offsets
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.decoding import explain_failure
 from caughtup.agents.probes.end_offsets import EndOffsetObserver
@@ -182,6 +182,7 @@ class ClusterLooks:
         """Ask who holds back last stable offsets; what can't be asked is missing, and no error."""
         state, now = self._state, now_ms()
         ends, left_out = held_partitions(state.ends, now, MOST_PARTITIONS)
+        ends |= held_offsets(self._partitions, now)
         found, missing = asyncio.run(_ask_for_holders(self._settings, ends)) if ends else NONE_HELD
         left_out += missing.partitions
         state.transactions.apply(found, now, Missing(missing.reasons, left_out))

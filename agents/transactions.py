@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from aiokafka.errors import KafkaError
 from mode import Service
@@ -53,19 +53,28 @@ _UNCHANGED_MS = 60_000
 class TransactionsProbe(Service):
     """Observes the transactions that hold back last stable offsets, as long as any stands still.
 
-    Otherwise it asks nothing. It writes them to caughtup-transactions: one that changed at once,
+    Otherwise it asks nothing. Commits of open transactions hold back ``__consumer_offsets``, too:
+    ``held_offsets`` returns its partitions with such commits. It writes them to caughtup-transactions: one that changed at once,
     the others each minute, and a tombstone once a transaction no longer holds anything back.
     """
 
     logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(
-        self, settings: Settings, health: Health, state: ClusterState, topic: TopicWriter
+        self,
+        settings: Settings,
+        health: Health,
+        state: ClusterState,
+        topic: TopicWriter,
+        held_offsets: Callable[[], Mapping[TopicPartition, EndOffsets]],
     ) -> None:
         super().__init__()
         self._settings = settings
         self._config = aiokafka_config(settings)
         self._topic = topic
+        self._held_offsets = held_offsets
+        #: Those of the last round.
+        self._held_before: Mapping[TopicPartition, EndOffsets] = {}
         #: By producer: the record that was read back or written last.
         self._written: dict[tuple[int, int], TransactionRecord] = {}
         self._health = health
@@ -136,7 +145,18 @@ class TransactionsProbe(Service):
             self._health.succeeded(PROBE, now)
 
     def _held(self) -> tuple[dict[TopicPartition, EndOffsets], int]:
-        return held_partitions(self._state.ends, now_ms() - HELD_MS, MOST_PARTITIONS)
+        """Return the partitions whose last stable offset stands still, and how many are left out.
+
+        Of ``__consumer_offsets``, those whose first commit of an open transaction is the same as in
+        the last round.
+        """
+        held, left_out = held_partitions(self._state.ends, now_ms() - HELD_MS, MOST_PARTITIONS)
+        before, self._held_before = self._held_before, self._held_offsets()
+        for partition, ends in self._held_before.items():
+            last = before.get(partition)
+            if last is not None and last.last_stable_offset == ends.last_stable_offset:
+                held[partition] = ends
+        return held, left_out
 
     async def _round(
         self,

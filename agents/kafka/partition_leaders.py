@@ -17,6 +17,7 @@ from caughtup.agents.kafka.protocol.cluster_answers import PartitionInfo, decode
 from caughtup.agents.kafka.protocol.connection import raise_for
 from caughtup.agents.kafka.protocol.decoding import decode as decode_answer
 from caughtup.models.ids import TopicPartition
+from caughtup.models.offsets import EndOffsets
 from caughtup.models.polls.pending_commits import PendingCommits
 from caughtup.models.polls.record_batches import NO_LEADER_EPOCH
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
@@ -30,7 +31,7 @@ class LogPartition:
     ``high_watermark``: as in the leader's last answer, at ``answered_ms`` (None: no answer yet).
     ``leader`` is None while there is none. ``records_epoch``: the leader epoch of the last batch
     that was read. ``is_asked``: a fetch for it is running. ``pending``: commits of open
-    transactions.
+    transactions; ``first_pending``: the offset of the first of them, None without one.
     """
 
     position: int = 0
@@ -42,6 +43,23 @@ class LogPartition:
     answered_ms: int | None = None
     is_asked: bool = False
     pending: PendingCommits = field(default_factory=PendingCommits)
+    first_pending: int | None = None
+
+
+def held_offsets(
+    partitions: Mapping[int, LogPartition], at_ms: int
+) -> dict[TopicPartition, EndOffsets]:
+    """Return the partitions with commits of open transactions, with end offsets as of a time (ms).
+
+    Their last stable offset is at or before the first of these commits, which is returned for it.
+    """
+    return {
+        TopicPartition(CONSUMER_OFFSETS, number): EndOffsets(
+            0, one.first_pending, max(one.first_pending, one.position), at_ms
+        )
+        for number, one in sorted(partitions.items())
+        if one.first_pending is not None
+    }
 
 
 class PartitionLeaders:
@@ -167,6 +185,7 @@ class PartitionLeaders:
             partition.position = start
             partition.high_watermark = max(start, partition.high_watermark)
             partition.pending.clear()
+            partition.first_pending = None
 
     async def _list(self, leaders: Mapping[int, int | None], at: int) -> dict[int, int]:
         """Return the start or end offset of each partition, from its leader."""

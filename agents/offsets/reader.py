@@ -12,12 +12,14 @@ from mode import Service
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.kafka.offset_log import OffsetLog
-from caughtup.agents.kafka.partition_leaders import LogPartition
+from caughtup.agents.kafka.partition_leaders import LogPartition, held_offsets
 from caughtup.agents.kept_channel import KeptChannel
 from caughtup.agents.offsets.agent import CaughtUp, Changes, decode_live, decode_past
 from caughtup.agents.process.fault_log import RateLimit
 from caughtup.agents.process.health import OFFSETS, Health
 from caughtup.agents.settings import Settings
+from caughtup.models.ids import TopicPartition
+from caughtup.models.offsets import EndOffsets
 from caughtup.models.reading import ReadingProgress
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
@@ -73,6 +75,10 @@ class OffsetsReader(Service):
         self._partitions: dict[int, LogPartition] = {}
         self._behind = 0
         self._answered_ms: int | None = None
+
+    def held_offsets(self) -> dict[TopicPartition, EndOffsets]:
+        """Return the partitions with commits of open transactions: see ``held_offsets``."""
+        return held_offsets(self._partitions, now_ms())
 
     @Service.task
     async def _run(self) -> None:

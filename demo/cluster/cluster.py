@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import shutil
+import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -25,19 +26,16 @@ from caughtup.demo.cluster.broker_config import (
 from caughtup.demo.processes.children import ClosedOnExit, Process, Processes, free_ports
 from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.java.command_lines import java_command
+from caughtup.pipelines.java.compiling import kept
+from caughtup.pipelines.java.jars import classpath
 
 HEAP_MEGABYTES = 384
 READY_SECONDS = 90.0
 _POLL_SECONDS = 0.05
 #: The log line of a node whose listeners are all bound.
 _STARTED = "Kafka Server started"
-# One shell for both programs, so that they are one process, and nodes start at the same time.
-_FORMAT_AND_RUN = """\
-java=$1 arguments=$2 cluster=$3 config=$4 meta=$5
-[ -e "$meta" ] || "$java" "$arguments" kafka.tools.StorageTool format \\
-    --cluster-id "$cluster" --config "$config" || exit
-exec "$java" "$arguments" kafka.Kafka "$config"
-"""
+#: The file of a formatted log directory that has the ids of its cluster and node.
+_META = "meta.properties"
 
 
 class BrokerFailed(CaughtupError):  # noqa: N818
@@ -68,7 +66,7 @@ class EmbeddedCluster(ClosedOnExit):
             raise CaughtupError("bad_cluster", "1 to 6 nodes, of them 1 or more controllers")
         self.node_ids = tuple(range(1, nodes + 1))
         self.security = security or Security()
-        self.cluster_id = _new_cluster_id()
+        self.cluster_id = _new_id()
         self._controllers = self.node_ids[:controllers]
         self._overrides = dict(broker_properties or {})
         self._kafka = kafka
@@ -192,14 +190,11 @@ class EmbeddedCluster(ClosedOnExit):
         properties = server_properties(node, self._ports, self._controllers, self.security, data)
         own = {name: text.replace("{node}", str(node)) for name, text in self._overrides.items()}
         config.write_text(properties_text(properties | own))
-        java, arguments = java_command(directory, HEAP_MEGABYTES, kafka=self._kafka)
-        meta = data / "meta.properties"
+        java = java_command(directory, HEAP_MEGABYTES, kafka=self._kafka)
+        if not (data / _META).exists():
+            _format(data, self.cluster_id, node, java, properties, self._kafka)
         self._running[node] = self.processes.start(
-            self.node_log(node).stem,
-            [
-                *("/bin/sh", "-c", _FORMAT_AND_RUN, "sh", java, arguments),
-                *(self.cluster_id, str(config), str(meta)),
-            ],
+            self.node_log(node).stem, [*java, "kafka.Kafka", str(config)]
         )
 
     def _running_node(self, node: int) -> Process:
@@ -243,7 +238,41 @@ class EmbeddedCluster(ClosedOnExit):
         )
 
 
-def _new_cluster_id() -> str:
+def _format(
+    data: Path,
+    cluster_id: str,
+    node: int,
+    java: Sequence[str],
+    properties: Mapping[str, str],
+    kafka: str,
+) -> None:
+    """Format a node's log directory, as Kafka's tool formatted the first one of this release.
+
+    The tool takes a second, and directories differ by their ids only. Raises BrokerFailed.
+    """
+
+    def format_first(directory: Path) -> None:
+        config = directory.with_name("server.properties")
+        config.write_text(properties_text({**properties, "log.dirs": str(directory)}))
+        tool = (*java, "kafka.tools.StorageTool", "format", "--cluster-id", _new_id())
+        ran = subprocess.run(
+            (*tool, "--config", str(config)), capture_output=True, text=True, check=False
+        )
+        if ran.returncode:
+            said = " ".join((ran.stderr or ran.stdout).split())
+            raise BrokerFailed("broker_failed", f"Kafka's tool formatted nothing: {said:.300}")
+
+    first = kept("formatted-storage", [(kafka or classpath()).encode()], format_first)
+    shutil.copytree(first, data, dirs_exist_ok=True)
+    ids = {"cluster.id": cluster_id, "node.id": str(node), "directory.id": _new_id()}
+    lines = []
+    for line in (first / _META).read_text().splitlines():
+        name, _, value = line.partition("=")
+        lines.append(f"{name}={ids.get(name, value)}" if value else line)
+    (data / _META).write_text("\n".join(lines) + "\n")
+
+
+def _new_id() -> str:
     # Kafka's Uuid as text; a leading dash would be taken for an option.
     while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[:22]).startswith("-"):
         pass

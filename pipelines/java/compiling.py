@@ -1,4 +1,4 @@
-"""Compiles Java sources, and keeps what was made of them beside Kafka's jars."""
+"""Compiles Java sources; keeps what is costly to make beside Kafka's jars."""
 
 from __future__ import annotations
 

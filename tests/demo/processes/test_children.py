@@ -18,7 +18,8 @@ from tests.support.service import wait_for
 STUBBORN = "trap '' TERM; sleep 300 & echo started $!; wait; wait; sleep 300"
 SECONDS = 20
 PARENT = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has it ignored
 from caughtup.demo.processes.children import Processes
 processes = Processes()
 children = [processes.start("plain", ["sleep", "300"]),

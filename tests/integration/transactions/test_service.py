@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.topics import read_topic
 from caughtup.models.records.keys import encode_producer
 from caughtup.models.records.transactions import FORMAT
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from tests.integration.conftest import MakeTopic
 from tests.support.service import Service, caughtup, commit, wait_for
 
@@ -100,6 +102,30 @@ def test_a_group_behind_an_open_transaction_is_blocked_by_its_holder_until_it_en
         lambda: service.value("transaction_open_seconds", transactional_id=name) is None,
     )
     wait_for("a tombstone is written", lambda: (key, None) in written(cluster, service))
+
+
+def test_a_transaction_that_holds_back_only_offsets_is_shown_too(
+    cluster: EmbeddedCluster,
+    service: Service,
+    make_topic: MakeTopic,
+    producer: Producer,
+    group: str,
+    tmp_path: Path,
+) -> None:
+    def shown(*where: str) -> list[dict[str, Any]]:
+        lines = caughtup("transactions", *where, "--json", directory=tmp_path).lines
+        return [line for line in lines if line.get("transactional_id") == f"holder-of-{group}"]
+
+    metadata = Consumer({"group.id": group}).consumer_group_metadata()
+    producer.begin_transaction()
+    producer.send_offsets_to_transaction([TopicPartition(make_topic(), 0, 7)], metadata, 30)
+    [line] = wait_for("it is shown", lambda: shown("--service", service.url))
+    [(topic, _, _)] = line["partitions"]
+    assert (topic, line["state"], line["hanging"]) == (CONSUMER_OFFSETS, "Ongoing", False)
+    [looked] = shown("-b", cluster.bootstrap_servers)
+    assert looked["partitions"] == line["partitions"]
+    producer.commit_transaction(30)
+    wait_for("it is over", lambda: not shown("--service", service.url))
 
 
 def test_where_nothing_is_held_back_there_is_nothing_and_3(
