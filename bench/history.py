@@ -21,6 +21,7 @@ from caughtup.agents.cli.options import format_option
 from caughtup.agents.cli.pipeline_jobs import running_spark
 from caughtup.agents.errors import UserError
 from caughtup.agents.progress import Progress
+from caughtup.agents.settings import Settings
 from caughtup.bench.figures import Figures
 from caughtup.bench.offsets.command import OFFSETS_PARTITIONS
 from caughtup.bench.options import partitions_option, threads_option
@@ -191,6 +192,7 @@ def _measure(stage: DemoStage, threads: int, written: RecordCounts) -> Figures:
     with running_spark("caughtup bench history", f"local[{threads}]") as spark:
         from deltalake import DeltaTable
 
+        from caughtup.agents.kafka.log_ranges import LogRangeReader
         from caughtup.pipelines.history.stream import HistoryOptions
         from caughtup.pipelines.history.stream import history as write_history
 
@@ -205,6 +207,7 @@ def _measure(stage: DemoStage, threads: int, written: RecordCounts) -> Figures:
                 topics={"end_offsets": _ENDS_TOPIC},
                 # Upkeep is once a day, and no part of the rate.
                 upkeep=False,
+                read=LogRangeReader(Settings(bootstrap_servers=stage.cluster.bootstrap_servers)),
             )
             for name in ("warming", "measured")
         )

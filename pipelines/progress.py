@@ -64,6 +64,8 @@ class Reporter(StreamingQueryListener):
         self._reported: dict[str, ProgressRecord] = {}
         self._names: dict[str, str] = {}
         self._noted: dict[str, int] = {}
+        #: The records of batches that Spark's source didn't read, by batch.
+        self._rows: dict[int, int] = {}
         self._ended = False
 
     def note(self, *, quarantined: int | None = None, state_rows: int | None = None) -> None:
@@ -74,6 +76,11 @@ class Reporter(StreamingQueryListener):
         noted = {"quarantined": quarantined, "state_rows": state_rows}
         with self._lock:
             self._noted |= {name: count for name, count in noted.items() if count is not None}
+
+    def note_rows(self, batch: int, rows: int) -> None:
+        """Set the number of a batch's records, which the job reads instead of Spark's source."""
+        with self._lock:
+            self._rows[batch] = rows
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 (Spark's names)
         """Publish that a stream has started: its first batch may take long."""
@@ -119,6 +126,12 @@ class Reporter(StreamingQueryListener):
         if before is not None and before.quarantined is not None:
             figures.quarantined = (figures.quarantined or 0) + before.quarantined
         figures.trigger_seconds = self._trigger_seconds
+        rows = None if figures.batch is None else self._rows.pop(figures.batch, None)
+        if rows is not None:
+            figures.rows = rows
+            figures.rows_per_second = (
+                rows / figures.batch_seconds if figures.batch_seconds else None
+            )
         self._reported[name] = figures
         self._publish(name)
 

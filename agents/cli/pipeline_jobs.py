@@ -197,6 +197,7 @@ def _history(
     keep: int | None,
 ) -> None:
     try:
+        from caughtup.agents.kafka.log_ranges import reader_of
         from caughtup.pipelines.history.stream import HistoryOptions
         from caughtup.pipelines.history.stream import history as write_history
     except ImportError as error:
@@ -214,6 +215,7 @@ def _history(
         upkeep,
         keep,
         s3_variables(settings),
+        reader_of(settings),
     )
     with running_spark("caughtup history", master) as spark:
         write_history(spark, options, stop_on_signals().is_set)

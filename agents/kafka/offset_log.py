@@ -35,6 +35,7 @@ from caughtup.models.polls.record_batches import (
     NO_LEADER_EPOCH,
     FetchedRecords,
     Section,
+    Unpack,
     decode_record_batches,
     readable,
     without_records,
@@ -314,6 +315,18 @@ class OffsetLog:
 
 def _find_records(data: bytes, sections: Sequence[Section], problems: list[str]) -> FetchedRecords:
     """Find the records of an answer; leave out each batch that cannot be read, as a problem."""
+    plain = plain_or_empty(problems)
+    try:
+        return decode_record_batches(data, sections, plain)
+    except DecodeError as error:
+        problems.append(f"a batch that can't be read: {error}")
+        return decode_record_batches(
+            data, sections, lambda batch: readable(plain(batch)), unpack_all=True
+        )
+
+
+def plain_or_empty(problems: list[str]) -> Unpack:
+    """Return a function that unpacks a batch; one that it can't unpack is empty, and a problem."""
 
     def plain(batch: bytes) -> bytes:
         try:
@@ -322,10 +335,4 @@ def _find_records(data: bytes, sections: Sequence[Section], problems: list[str])
             problems.append(f"a batch that can't be unpacked: {error!r}")
             return without_records(batch)
 
-    try:
-        return decode_record_batches(data, sections, plain)
-    except DecodeError as error:
-        problems.append(f"a batch that can't be read: {error}")
-        return decode_record_batches(
-            data, sections, lambda batch: readable(plain(batch)), unpack_all=True
-        )
+    return plain

@@ -36,8 +36,9 @@ class TransactionalCommits:
     if one failed.
     """
 
-    def __init__(self, bootstrap_servers: str) -> None:
-        self._servers = bootstrap_servers
+    def __init__(self, bootstrap_servers: str, seconds: float = _SECONDS) -> None:
+        """Prepare them; ``seconds``: how long a broker may take for each."""
+        self._servers, self._seconds = bootstrap_servers, seconds
         self._queues: list[queue.Queue[_Commit | None]] = [
             queue.Queue(_WAITING) for _ in range(_PRODUCERS)
         ]
@@ -71,13 +72,13 @@ class TransactionalCommits:
         }
         waiting, producer = self._queues[number], Producer(config)
         try:
-            producer.init_transactions(_SECONDS)
+            producer.init_transactions(self._seconds)
             while (commit := waiting.get()) is not None:
                 group, offsets = commit
                 producer.begin_transaction()
                 metadata = Consumer({"group.id": group}).consumer_group_metadata()
-                producer.send_offsets_to_transaction(offsets, metadata, _SECONDS)
-                producer.commit_transaction(_SECONDS)
+                producer.send_offsets_to_transaction(offsets, metadata, self._seconds)
+                producer.commit_transaction(self._seconds)
         except KafkaException as error:
             self._failure = error
             while waiting.get() is not None:

@@ -10,7 +10,7 @@ in the log among plain ones, tombstones and those of committed transactions. Sou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,22 +33,33 @@ ABORT, COMMIT = 0, 1
 
 
 class PendingCommit(NamedTuple):
-    """An offset commit of an open transaction: its offset in the log, its key and its value."""
+    """An offset commit of an open transaction: its offset in the log, its key and its value.
+
+    ``at_ms`` is its record's timestamp, 0 if it wasn't read.
+    """
 
     offset: int
     key: bytes
     value: bytes
+    at_ms: int = 0
 
 
 class LoggedRecords(NamedTuple):
     """Records of one partition in the order of its log.
 
-    ``offset`` (int64) is each record's offset, ``batch`` (int64) the index of its batch.
+    ``offset`` (int64) is each record's offset, ``batch`` (int64) the index of its batch, ``time``
+    (int64, ms) its timestamp; None if timestamps aren't read.
     """
 
     records: FramedRecords
     offset: Ints
     batch: Ints
+    time: Ints | None = None
+
+    def select(self, rows: Rows | Ints | slice) -> LoggedRecords:
+        """Return some of the records."""
+        time = None if self.time is None else self.time[rows]
+        return LoggedRecords(self.records.select(rows), self.offset[rows], self.batch[rows], time)
 
 
 class Transactions(NamedTuple):
@@ -89,6 +100,21 @@ class PendingCommits:
         """Remove all of them, before the partition is read from its start again."""
         self._producers.clear()
         self._bytes = 0
+
+    def commits(self) -> list[tuple[int, PendingCommit]]:
+        """Return all of them, each with its producer's id, in the order of the log."""
+        found = (
+            (producer, commit)
+            for producer, commits in self._producers.items()
+            for commit in commits.values()
+        )
+        return sorted(found, key=lambda one: one[1].offset)
+
+    def restore(self, commits: Iterable[tuple[int, PendingCommit]]) -> None:
+        """Add commits that ``commits`` returned earlier."""
+        for producer, commit in commits:
+            self._producers.setdefault(producer, {})[commit.key[_TYPE_BYTES:]] = commit
+            self._bytes += _size(commit)
 
     def opened(self) -> dict[int, int]:
         """Return the producers with pending commits, each with the offset of the first one."""
@@ -134,19 +160,21 @@ class PendingCommits:
         return sorted(released.values())
 
     def _hold(self, logged: LoggedRecords, rows: Ints, producers: Ints) -> None:
-        found = logged.records.select(rows)
+        found = logged.select(rows)
+        times = np.zeros(len(rows), np.int64) if found.time is None else found.time
         of_rows = zip(
             producers.tolist(),
-            logged.offset[rows].tolist(),
-            found.keys(),
-            found.values(),
+            found.offset.tolist(),
+            found.records.keys(),
+            found.records.values(),
+            times.tolist(),
             strict=True,
         )
-        for producer, offset, key, value in of_rows:
+        for producer, offset, key, value, at_ms in of_rows:
             assert key is not None
             assert value is not None
             commits = self._producers.setdefault(producer, {})
-            commit = PendingCommit(offset, key, value)
+            commit = PendingCommit(offset, key, value, at_ms)
             before = commits.pop(key[_TYPE_BYTES:], None)
             self._bytes += _size(commit) - (0 if before is None else _size(before))
             commits[key[_TYPE_BYTES:]] = commit
@@ -190,7 +218,7 @@ class PendingCommits:
 
 def framed(commits: Sequence[PendingCommit], data: bytes) -> tuple[bytes, FramedRecords]:
     """Append commits to the bytes of an answer, and return all bytes and the commits in them."""
-    pieces = [data, *(piece for commit in commits for piece in commit[1:])]
+    pieces = [data, *(piece for one in commits for piece in (one.key, one.value))]
     bounds = np.cumsum([len(piece) for piece in pieces])
     key_start, key_end, value_end = bounds[:-1:2], bounds[1::2], bounds[2::2]
     joined = b"".join(pieces)

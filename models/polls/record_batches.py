@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caughtup.models.errors import DecodeError
-from caughtup.models.polls.column_reader import ColumnReader, Ints, Rows
+from caughtup.models.ids import TopicPartition
+from caughtup.models.polls.column_reader import ColumnReader, Ints
 from caughtup.models.polls.pending_commits import (
     ABORT,
     COMMIT,
@@ -110,7 +111,7 @@ _MAGIC_AT, _ATTRIBUTES_AT, _LAST_OFFSET_AT = 16, 22, 23
 _MAGIC = 2
 #: The fewest bytes after a batch's length: in format 2, and in older ones.
 _LEAST_CURRENT_BYTES, _LEAST_BYTES = _HEADER.itemsize - _LENGTH.size, 14
-_COMPRESSION, _TRANSACTIONAL, _CONTROL = 0x07, 0x10, 0x20
+_COMPRESSION, _LOG_APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
 #: The most bytes of an integer of 64 bits.
 _VARLONG = 10
 #: The marker of a batch without one.
@@ -133,6 +134,25 @@ class Section(NamedTuple):
     end: int
     position: int
     pending: PendingCommits
+
+
+class LogRange(NamedTuple):
+    """Offsets of a partition, from ``start`` to before ``until``."""
+
+    partition: TopicPartition
+    start: int
+    until: int
+
+
+class LogRecords(NamedTuple):
+    """The records of a log that count from now on: ``released`` commits, then those of ``logged``.
+
+    ``position`` is the next offset to read.
+    """
+
+    released: list[PendingCommit]
+    logged: LoggedRecords
+    position: int
 
 
 class FetchedRecords(NamedTuple):
@@ -191,6 +211,39 @@ def decode_record_batches(
     else:
         records = logged.records
     return FetchedRecords(records, positions, leader_epochs)
+
+
+def decode_log(
+    data: bytes, section: Section, unpack: Unpack, until: int, *, unpack_all: bool = False
+) -> LogRecords:
+    """Return the records of one section that count by now, below an offset, with their timestamps.
+
+    Otherwise as ``decode_record_batches``.
+    """
+    starts: list[int] = []
+    unpacked = bytearray()
+    _walk(data, section, starts, unpacked, unpack, unpack_all=unpack_all)
+    if unpacked:
+        data += bytes(unpacked)
+    start = np.array(starts, np.int64)
+    headers = _headers(data, start)
+    is_before = headers["base_offset"] < until
+    start, headers = start[is_before], headers[is_before]
+    last_offset = headers["base_offset"].astype(np.int64) + headers["last_offset_delta"]
+    position = int((last_offset + 1).max(initial=section.position))
+    is_control = headers["attributes"] & _CONTROL != 0
+    wanted = np.full(len(start), section.position, np.int64)
+    batches = np.flatnonzero(~is_control)
+    logged = _find_records(data, start, headers, batches, wanted, with_times=True)
+    if position > until:
+        logged = logged.select(logged.offset < until)
+    released: list[PendingCommit] = []
+    if len(section.pending) or (headers["attributes"] & (_CONTROL | _TRANSACTIONAL)).any():
+        ends = _transaction_ends(data, start, headers, np.flatnonzero(is_control), wanted)
+        released, rows = section.pending.apply(logged, _transactions(headers, ends))
+        logged = logged.select(rows)
+    reaches_end = position >= until or not is_before.all()
+    return LogRecords(released, logged, until if reaches_end else position)
 
 
 def readable(batch: bytes) -> bytes:
@@ -255,7 +308,13 @@ def _headers(data: bytes, start: Ints) -> NDArray[np.void]:
 
 
 def _find_records(
-    data: bytes, starts: Ints, headers: NDArray[np.void], batches: Ints, positions: Ints
+    data: bytes,
+    starts: Ints,
+    headers: NDArray[np.void],
+    batches: Ints,
+    positions: Ints,
+    *,
+    with_times: bool = False,
 ) -> LoggedRecords:
     """Return all records of some batches, from each batch's position on."""
     headers, start, position = headers[batches], starts[batches], positions[batches]
@@ -266,7 +325,7 @@ def _find_records(
     reader = ColumnReader(raw, frames, np.repeat(end, count), all_good)
     reader = ColumnReader(raw, *reader.span(reader.varint(LENGTH_BYTES)), reader.good)
     reader.uint8()  # attributes, which are unused
-    reader.uvarint(_VARLONG)  # the time, which isn't needed
+    since_base = reader.varint(_VARLONG) if with_times else reader.uvarint(_VARLONG)
     delta = reader.varint(LENGTH_BYTES)
     key_start, key_end = _span(reader)
     value_start, value_end = _span(reader)
@@ -275,10 +334,19 @@ def _find_records(
     records = FramedRecords(data, key_start, key_end, value_start, value_end)
     base_offset = headers["base_offset"].astype(np.int64)
     offset = np.repeat(base_offset, count) + delta
-    logged = LoggedRecords(records, offset, np.repeat(batches, count))
+    time = _times(headers, count, since_base) if with_times else None
+    logged = LoggedRecords(records, offset, np.repeat(batches, count), time)
     if (base_offset >= position).all():
         return logged
-    return _select(logged, offset >= np.repeat(position, count))
+    return logged.select(offset >= np.repeat(position, count))
+
+
+def _times(headers: NDArray[np.void], count: Ints, since_base: Ints) -> Ints:
+    """Return each record's timestamp (ms): the producer's, or that of the batch by the broker."""
+    by_broker = np.repeat(headers["attributes"] & _LOG_APPEND_TIME != 0, count)
+    written = np.repeat(headers["max_timestamp"].astype(np.int64), count)
+    made = np.repeat(headers["base_timestamp"].astype(np.int64), count) + since_base
+    return np.where(by_broker, written, made)
 
 
 def _transaction_ends(
@@ -302,18 +370,14 @@ def _apply_transactions(
     batches: list[slice],
 ) -> FramedRecords:
     """Return the records that count by now, with the pending commits that were released."""
-    transactions = Transactions(
-        headers["producer_id"].astype(np.int64),
-        headers["attributes"] & _TRANSACTIONAL != 0,
-        ends,
-    )
+    transactions = _transactions(headers, ends)
     released: list[PendingCommit] = []
     kept: list[tuple[int, Ints]] = []
     bounds = np.searchsorted(logged.batch, [of_section.start for of_section in batches]).tolist()
     for section, of_section, begin, end in zip(
         sections, batches, bounds, [*bounds[1:], len(logged.batch)], strict=True
     ):
-        own = _select(logged, slice(begin, end))
+        own = logged.select(slice(begin, end))
         applied = section.pending.apply(
             own._replace(batch=own.batch - of_section.start),
             Transactions(
@@ -338,8 +402,12 @@ def _apply_transactions(
     )
 
 
-def _select(logged: LoggedRecords, rows: Rows | slice) -> LoggedRecords:
-    return LoggedRecords(logged.records.select(rows), logged.offset[rows], logged.batch[rows])
+def _transactions(headers: NDArray[np.void], ends: Ints) -> Transactions:
+    return Transactions(
+        headers["producer_id"].astype(np.int64),
+        headers["attributes"] & _TRANSACTIONAL != 0,
+        ends,
+    )
 
 
 def _span(reader: ColumnReader) -> tuple[Ints, Ints]:

@@ -9,12 +9,14 @@ from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import it)
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from caughtup.models.parameters import ApplicationParameters
+from caughtup.models.polls.record_batches import LogRange
 from caughtup.pipelines.delta.files import (
     NewFile,
     by_table,
@@ -44,6 +46,12 @@ from caughtup.pipelines.history.decoding.batches import (
     packed,
     quarantine,
 )
+from caughtup.pipelines.history.decoding.log_ranges import (
+    PENDING,
+    PENDING_COMMITS,
+    ReadRanges,
+    read_ranges,
+)
 from caughtup.pipelines.history.decoding.topic_columns import END_OFFSETS, own_table
 from caughtup.pipelines.history.generations import (
     GROUP_RECORDS,
@@ -61,23 +69,29 @@ _TASKS_A_CORE = 3
 
 
 class Quarantined(NamedTuple):
-    """The number of malformed records of a batch, and one of them with the reason."""
+    """The number of malformed records of a batch, and one of them with the reason.
+
+    ``rows``: the number of all records, None if Spark's source counts them.
+    """
 
     records: int
     sample: str
+    rows: int | None = None
 
 
 @dataclass(slots=True)
 class HistoryBatches:
     """Writes batches, one after another. ``kinds``: the table of each own topic's records.
 
-    ``parameters``: the settings of applications, by group.
+    ``parameters``: the settings of applications, by group. ``read``: reads ranges of logs, None if
+    Spark's source does.
     """
 
     spark: SparkSession
     tables: HistoryTables
     kinds: Mapping[str, str]
     parameters: Mapping[str, ApplicationParameters] = field(default_factory=dict)
+    read: ReadRanges | None = None
     buckets: int = field(init=False)
     _places: Sequence[int] = field(init=False)
 
@@ -86,11 +100,17 @@ class HistoryBatches:
         self._places = slot_keys(self.spark, self.buckets)
 
     def write(
-        self, batch: int, digest: str, records: DataFrame, lost: Sequence[LostRange]
+        self,
+        batch: int,
+        digest: str,
+        records: DataFrame,
+        lost: Sequence[LostRange],
+        ranges: Sequence[LogRange] = (),
     ) -> Quarantined:
         """Write a batch's rows to the tables, and the state for the next batch.
 
-        ``digest``: of the offsets at which the batch ends (``offsets_digest``). A batch that is
+        ``digest``: of the offsets at which the batch ends (``offsets_digest``). ``records`` are
+        Spark's, of ``ranges``: if these are read otherwise, Spark reads nothing. A batch that is
         complete already is skipped.
         """
         state = self.tables.state
@@ -99,9 +119,8 @@ class HistoryBatches:
         known = state.paths(LAST_COMMITS, ENDS)
         rebucket = any(partition_of(path)["buckets"] != str(self.buckets) for path in known)
         task = BucketTask(self.tables.root, batch, self.buckets, tuple(known), rebucket)
-        # Small partitions are combined: each one starts a Python worker.
-        few = records.coalesce(_TASKS_A_CORE * self.spark.sparkContext.defaultParallelism)
-        packs = [packed(few, self.kinds, self.buckets), *self._lost(lost)]
+        rows = self.spark.sparkContext.accumulator(0)
+        packs = [self._packed(records, ranges, rows), *self._lost(lost)]
         if rebucket:
             turns = [(TURN, number, bytearray()) for number in range(self.buckets)]
             packs.append(self.spark.createDataFrame(turns, PACKED))
@@ -110,11 +129,30 @@ class HistoryBatches:
         read, left = _separated(new.pop(STATE, []))
         self.tables.add(batch, new)
         told, replaced = self._generations(batch, read, left)
+        replaced.append(PENDING)
         if rebucket:
             replaced += [LAST_COMMITS, ENDS]
         self.tables.finish(batch, [*left, *told], replaced, digest)
         self.tables.forget(read)
-        return self._quarantined(new.get(QUARANTINE.name, ()))
+        quarantined = self._quarantined(new.get(QUARANTINE.name, ()))
+        return quarantined if self.read is None else quarantined._replace(rows=rows.value)
+
+    def _packed(
+        self, records: DataFrame, ranges: Sequence[LogRange], rows: Accumulator[int]
+    ) -> DataFrame:
+        # Small partitions are combined: each one starts a Python worker.
+        most = _TASKS_A_CORE * self.spark.sparkContext.defaultParallelism
+        if self.read is None:
+            return packed(records.coalesce(most), self.kinds, self.buckets)
+        state = self.tables.state
+        pending: dict[int, bytes] = {}
+        if paths := state.paths(PENDING):
+            schema = to_arrow_schema(PENDING_COMMITS)
+            known = read_arrow(self.tables.root.at(STATE), paths, schema).to_table()
+            pending = {row["partition"]: row["value"] for row in known.to_pylist()}
+        return read_ranges(
+            self.spark, self.read, ranges, pending, most, self.kinds, self.buckets, rows
+        )
 
     def _lost(self, lost: Sequence[LostRange]) -> list[DataFrame]:
         """Return packs of quarantine rows for the ranges of logs that were lost."""

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
+from caughtup.models.polls.record_batches import LogRange
 from caughtup.models.records.decoding import RefusedError
 from caughtup.models.records.spark_checkpoint_files import decode_batch_end
 from caughtup.pipelines.spark.session import Files, one_line
@@ -47,6 +48,15 @@ def batch_offsets(files: Files, checkpoint: str, batch: int) -> _Offsets:
             "bad_checkpoint", f"can't read {path}: it is not the checkpoint of one Kafka source"
         )
     return dict(end.offsets)
+
+
+def ranges_of(before: _Offsets, until: _Offsets) -> list[LogRange]:
+    """Return the ranges of a batch that have any offsets, by its start and end offsets."""
+    return [
+        LogRange(partition, start, end)
+        for partition, end in sorted(until.items())
+        if (start := before.get(partition, 0)) < end
+    ]
 
 
 def lost_ranges(before: _Offsets, until: _Offsets, first: _Offsets, why: str) -> list[LostRange]:

@@ -27,8 +27,14 @@ from caughtup.pipelines import schema
 from caughtup.pipelines.delta.store import store_for
 from caughtup.pipelines.delta.upkeep import UpkeepOptions, keep_up
 from caughtup.pipelines.history.batch import HistoryBatches
+from caughtup.pipelines.history.decoding.log_ranges import ReadRanges
 from caughtup.pipelines.history.identity import own_tables
-from caughtup.pipelines.history.lost_ranges import FirstOffsets, batch_offsets, lost_ranges
+from caughtup.pipelines.history.lost_ranges import (
+    FirstOffsets,
+    batch_offsets,
+    lost_ranges,
+    ranges_of,
+)
 from caughtup.pipelines.history.tables import LAYOUTS, HistoryTables, offsets_digest
 from caughtup.pipelines.progress import report_progress
 from caughtup.pipelines.spark.kafka_options import source_options
@@ -78,7 +84,9 @@ class HistoryOptions:
     client's spelling. ``topics``: the service's own topics, by table. ``parameters``: the settings
     of applications, by group. ``progress_topic`` gets a record for each batch. ``upkeep``: compact
     the tables once a day (UTC), and delete rows of days more than ``keep`` days ago. ``store``:
-    variables that override the environment when the tables are opened.
+    variables that override the environment when the tables are opened. ``read`` reads ranges of logs
+    in Spark's tasks, and distinguishes transactions; if it is None, Spark's source reads what is
+    committed, and an open transaction holds back all later records of its partition.
     """
 
     bootstrap_servers: str
@@ -93,6 +101,7 @@ class HistoryOptions:
     upkeep: bool = True
     keep: int | None = None
     store: Mapping[str, str] = field(default_factory=dict, repr=False)
+    read: ReadRanges | None = field(default=None, repr=False)
 
 
 def history(
@@ -117,7 +126,10 @@ class HistoryJob:
         source = self._source = source_options(options.bootstrap_servers, options.kafka)
         self._spark = spark
         topics = (CONSUMER_OFFSETS, *sorted(options.topics.values()))
-        self._records = record_stream(spark, topics, source, options.records_per_batch)
+        committed = options.read is None
+        self._records = record_stream(
+            spark, topics, source, options.records_per_batch, committed=committed
+        )
         for topic in missing_topics(spark, topics, source):
             _log.warning("there is no topic %s yet; its records count from its creation on", topic)
         self._files = Files(spark)
@@ -131,6 +143,7 @@ class HistoryJob:
             tables,
             {topic: table for table, topic in options.topics.items()},
             options.parameters,
+            options.read,
         )
         self._upkeep = DailyUpkeep(tables, options.keep) if options.upkeep else None
         self._failure: CaughtupError | None = None
@@ -189,8 +202,11 @@ class HistoryJob:
         until = batch_offsets(self._files, self._checkpoint, batch)
         first = self._first_offsets.ask(before)
         lost = lost_ranges(before, until, first, "deleted before it was read")
-        quarantined = self._batches.write(batch, offsets_digest(until), records, lost)
+        ranges = ranges_of(before, until)
+        quarantined = self._batches.write(batch, offsets_digest(until), records, lost, ranges)
         self._quarantined += quarantined.records
+        if quarantined.rows is not None:
+            self._reporter.note_rows(batch, quarantined.rows)
         self._reporter.note(quarantined=self._quarantined)
         if quarantined.records:
             _log.warning(

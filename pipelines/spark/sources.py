@@ -29,12 +29,18 @@ FETCHING = {
 
 
 def record_stream(
-    spark: SparkSession, topics: Sequence[str], options: Mapping[str, str], records_per_batch: int
+    spark: SparkSession,
+    topics: Sequence[str],
+    options: Mapping[str, str],
+    records_per_batch: int,
+    *,
+    committed: bool = True,
 ) -> DataFrame:
     """Read topics from their start and follow them, in the columns of KafkaRecord.
 
     All topics are one source, so that a batch has them up to about the same time, with at most
-    ``records_per_batch`` offsets. ``options``: from ``source_options``. Raises CaughtupError
+    ``records_per_batch`` offsets. ``committed``: only up to the last stable offset, and without
+    aborted records. ``options``: from ``source_options``. Raises CaughtupError
     ``connector_missing``, or ``bad_kafka_property`` for a property that Spark reserves.
     """
     reader = (
@@ -42,7 +48,7 @@ def record_stream(
         .options(**{**FETCHING, **options})
         .option("subscribe", ",".join(topics))
         .option("startingOffsets", "earliest")
-        .option("kafka.isolation.level", "read_committed")
+        .option("kafka.isolation.level", "read_committed" if committed else "read_uncommitted")
         # The service creates its topics with the right configs; a reader must not create them.
         .option("kafka.allow.auto.create.topics", "false")
         # The driver's consumer group, for which READ is needed, has this prefix.

@@ -14,6 +14,7 @@ from caughtup.pipelines.delta.store import Store
 from caughtup.pipelines.history.buckets.lag import STATE, BucketLag, state_folder
 from caughtup.pipelines.history.buckets.parts import TablePart, table_parts
 from caughtup.pipelines.history.decoding.batches import COMMITS, GROUPS, SAMPLES, buckets_of, unpack
+from caughtup.pipelines.history.decoding.log_ranges import PENDING
 from caughtup.pipelines.history.decoding.topic_columns import own_table
 from caughtup.pipelines.history.decoding.topic_schema import TOPIC_TABLES
 from caughtup.pipelines.tables import QUARANTINE, timestamps
@@ -72,6 +73,8 @@ def bucket_parts(
         yield from table_parts(QUARANTINE, bucket, found[QUARANTINE.name])
     if GROUPS in found:
         yield TablePart(STATE, state_folder(RECORDS, bucket, buckets), found[GROUPS], ())
+    if PENDING in found:
+        yield TablePart(STATE, state_folder(PENDING, bucket, buckets), found[PENDING], ())
 
 
 def write_packs(batch: BucketTask, packs: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

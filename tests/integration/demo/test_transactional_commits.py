@@ -28,7 +28,7 @@ def test_each_group_has_what_was_committed_last(
 
 def test_one_that_fails_is_an_error(cluster: EmbeddedCluster, group: str) -> None:
     def commit_twice() -> None:
-        with TransactionalCommits(cluster.bootstrap_servers) as transactions:
+        with TransactionalCommits(cluster.bootstrap_servers, seconds=5) as transactions:
             transactions.commit(group, [TopicPartition("no-such-topic", 0, 1)])
             transactions.commit(group, [TopicPartition("no-such-topic", 0, 2)])
 

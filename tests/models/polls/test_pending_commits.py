@@ -17,6 +17,7 @@ from tests.support.record_batches import ABORT, COMMIT, LoggedRecord, marker, re
 
 KEYS = [wire.offset_key(OffsetKey(group, "orders", n), 1) for group in "ab" for n in range(3)]
 PLAIN = -1
+BEGAN_MS = 1_790_000_000_000
 
 
 @dataclass
@@ -81,7 +82,7 @@ def history(drawn: random.Random) -> tuple[list[bytes], list[Coordinator]]:
                 offset += drawn.choice([0, 0, 3])  # what lay between was compacted away
                 key = drawn.choice(KEYS)
                 value = None if drawn.random() < 0.15 else b"value %d" % offset
-                records.append(LoggedRecord(offset, key, value))
+                records.append(LoggedRecord(offset, key, value, BEGAN_MS + offset))
                 known.replay(offset, producer, key, value)
                 offset += 1
             transactional = producer != PLAIN

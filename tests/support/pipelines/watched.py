@@ -12,6 +12,8 @@ from confluent_kafka import TopicPartition as Position
 from confluent_kafka.admin import AdminClient, OffsetSpec
 from pyspark.sql import SparkSession
 
+from caughtup.agents.kafka.log_ranges import LogRangeReader
+from caughtup.agents.settings import Settings
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.polls.batch import decode_batch
@@ -46,6 +48,7 @@ class Watched:
             str(at / "checkpoint"),
             trigger_seconds=None,
             topics={"end_offsets": end_offsets},
+            read=LogRangeReader(Settings(bootstrap_servers=cluster.bootstrap_servers)),
         )
 
     def produce(self, partition: int, count: int) -> None:

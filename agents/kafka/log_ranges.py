@@ -1,0 +1,239 @@
+"""Read ranges of logs in a process of Spark, where transactions are read as the service does.
+
+A reader is pickled and sent to Spark's workers with what it needs to log in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Coroutine, Iterable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from aiokafka.errors import (
+    KafkaError,
+    LeaderNotAvailableError,
+    OffsetOutOfRangeError,
+    TopicAuthorizationFailedError,
+    UnknownTopicOrPartitionError,
+)
+
+from caughtup.agents.errors import UserError
+from caughtup.agents.kafka.config import aiokafka_config
+from caughtup.agents.kafka.offset_log import plain_or_empty
+from caughtup.agents.kafka.protocol import answers, requests
+from caughtup.agents.kafka.protocol.brokers import Purpose
+from caughtup.agents.kafka.protocol.client import ClusterProtocol
+from caughtup.agents.kafka.protocol.connection import raise_for
+from caughtup.agents.kafka.protocol.decoding import decode as decode_answer
+from caughtup.agents.kafka.protocol.fetch_answer import decode_fetch
+from caughtup.agents.kafka.tls import KEYSTORE_LOCATION
+from caughtup.agents.settings import Settings
+from caughtup.models.errors import CaughtupError, DecodeError
+from caughtup.models.ids import TopicPartition
+from caughtup.models.polls.pending_commits import PendingCommits
+from caughtup.models.polls.record_batches import (
+    LogRange,
+    LogRecords,
+    Section,
+    decode_log,
+    readable,
+)
+from caughtup.models.security.logins import Password, login_of
+
+log = logging.getLogger(__name__)
+
+_TIMEOUT_SECONDS = 30.0
+_WAIT_MS = 500
+#: The bytes of an answer: a large poll is cheap to decode, and a worker holds one.
+_BYTES = 8 << 20
+#: How long a partition may have no leader, or a broker not answer, before a task fails.
+_PATIENCE_SECONDS = 90.0
+_PAUSE_SECONDS = 0.5
+#: A topic that no broker knows for this time is deleted, and has no records.
+_GONE_SECONDS = 10.0
+#: PEM files whose content a reader takes along: workers on other machines do not have them.
+_PEM = ("ssl.ca", "ssl.certificate", "ssl.key")
+_NOT_PORTABLE = (KEYSTORE_LOCATION, "ssl.crl.location")
+
+T = TypeVar("T")
+
+
+class LogRangeReader:
+    """Reads ranges of logs, one after another. Calls yield what counts of each range, in order.
+
+    ``pending`` of a range are the commits of transactions that were open at its start, and after it
+    those that are open at its end. Raises KafkaError if a broker does not answer in 90 s.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        """Take along what it needs to log in. Raises CaughtupError ``not_portable``, or UserError."""
+        kafka = _portable(settings)
+        self._settings = Settings(
+            bootstrap_servers=settings.bootstrap_servers,
+            application_id=settings.application_id,
+            kafka=kafka,
+        )
+        aiokafka_config(self._settings)  # raises for what only other clients support
+
+    def __call__(
+        self, ranges: Iterable[tuple[LogRange, PendingCommits]]
+    ) -> Iterator[tuple[TopicPartition, LogRecords]]:
+        """Yield the records of each range that count, by 8 MB of the log."""
+        loop = asyncio.new_event_loop()
+        protocol = ClusterProtocol(aiokafka_config(self._settings), _TIMEOUT_SECONDS)
+        try:
+            loop.run_until_complete(protocol.brokers())
+            for one, pending in ranges:
+                for found in _RangeReader(loop, protocol, one, pending).read():
+                    yield one.partition, found
+        finally:
+            protocol.connections.close()
+            loop.run_until_complete(asyncio.sleep(0))
+            loop.close()
+
+
+class _RangeReader:
+    """Reads one range."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        protocol: ClusterProtocol,
+        wanted: LogRange,
+        pending: PendingCommits,
+    ) -> None:
+        self._loop = loop
+        self._protocol = protocol
+        self._range = wanted
+        self._pending = pending
+        self._position = wanted.start
+        self._until = wanted.until
+        self._leader: int | None = None
+
+    def read(self) -> Iterator[LogRecords]:
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while self._position < self._until:
+            try:
+                found = self._run(self._fetch())
+            except TopicAuthorizationFailedError:
+                raise
+            except (KafkaError, OSError, TimeoutError) as error:
+                self._leader = None
+                waited = _PATIENCE_SECONDS - (deadline - time.monotonic())
+                is_gone = isinstance(error, UnknownTopicOrPartitionError)
+                if is_gone and waited > _GONE_SECONDS:
+                    return
+                if waited > _PATIENCE_SECONDS:
+                    raise
+                log.warning("reading %s: %s; trying again", self._range.partition, error)
+                time.sleep(_PAUSE_SECONDS)
+                continue
+            if found is None:
+                continue
+            deadline = time.monotonic() + _PATIENCE_SECONDS
+            self._position = found.position
+            yield found
+
+    def _run(self, ask: Coroutine[Any, Any, T]) -> T:
+        return self._loop.run_until_complete(ask)
+
+    async def _fetch(self) -> LogRecords | None:
+        """Return the next records; None if the range had to be changed."""
+        topic, number = self._range.partition
+        if self._leader is None:
+            self._leader = await self._find_leader()
+        call = requests.fetch_call(
+            topic,
+            {number: self._position},
+            wait_ms=_WAIT_MS,
+            most_bytes=_BYTES,
+            partition_bytes=_BYTES,
+        )
+        connections = self._protocol.connections
+        data = await connections.ask(self._leader, call, purpose=Purpose.FETCH)
+        fetched = decode_fetch(data)[number]
+        if fetched.error_code == OffsetOutOfRangeError.errno:
+            await self._enter_log()
+            return None
+        raise_for(fetched.error_code)
+        section = Section(fetched.start, fetched.end, self._position, self._pending)
+        found = _decoded(data, section, self._until)
+        if found.position == self._position and fetched.high_watermark < self._until:
+            await self._enter_log()  # the log may have lost its end in an unclean election
+        return found
+
+    async def _find_leader(self) -> int:
+        described = await self._protocol.describe_partitions([self._range.partition])
+        found = described.partitions.get(self._range.partition)
+        if found is None:
+            await self._protocol.brokers()
+            raise UnknownTopicOrPartitionError(str(self._range.partition))
+        if found.leader is None:
+            raise LeaderNotAvailableError(str(self._range.partition))
+        return found.leader
+
+    async def _enter_log(self) -> None:
+        """Go on at the log's start if that is later; end at the log's end if that is earlier."""
+        first, end = await self._bound(requests.EARLIEST), await self._bound(requests.LATEST)
+        self._position, self._until = max(self._position, first), min(self._until, end)
+
+    async def _bound(self, at: int) -> int:
+        assert self._leader is not None
+        call = requests.list_offsets_call([self._range.partition], at=at)
+        data = await self._protocol.connections.ask(self._leader, call)
+        offsets, errors = await decode_answer(answers.decode_list_offsets, data)
+        for code in errors.values():
+            raise_for(code)
+        return offsets[self._range.partition]
+
+
+def _decoded(data: bytes, section: Section, until: int) -> LogRecords:
+    """Decode an answer; leave out each batch that cannot be read, with a warning."""
+    problems: list[str] = []
+    plain = plain_or_empty(problems)
+    try:
+        return decode_log(data, section, plain, until)
+    except DecodeError as error:
+        problems.append(f"a batch that can't be read: {error}")
+        unpack = lambda batch: readable(plain(batch))
+        return decode_log(data, section, unpack, until, unpack_all=True)
+    finally:
+        for problem in problems:
+            log.warning("%s", problem)
+
+
+def _portable(settings: Settings) -> dict[str, str | int | bool]:
+    """Return the client's properties with the content of PEM files instead of their paths.
+
+    Raises CaughtupError ``not_portable`` if they need something of this machine.
+    """
+    kafka = dict(settings.kafka)
+    if not isinstance(login_of(kafka), Password | None):
+        raise CaughtupError("not_portable", "its login needs more than a password")
+    if found := [name for name in _NOT_PORTABLE if name in kafka]:
+        raise CaughtupError("not_portable", f"{found[0]} is a file of this machine")
+    for name in _PEM:
+        location = kafka.pop(f"{name}.location", None)
+        if location is None:
+            continue
+        try:
+            kafka[f"{name}.pem"] = Path(str(location)).read_text(encoding="ascii")
+        except (OSError, UnicodeDecodeError):
+            raise CaughtupError("not_portable", f"{name}.location is no PEM file") from None
+    return kafka
+
+
+def reader_of(settings: Settings) -> LogRangeReader | None:
+    """Return a reader for Spark's workers; None, with a warning, if it couldn't log in there."""
+    try:
+        return LogRangeReader(settings)
+    except (CaughtupError, UserError) as error:
+        log.warning(
+            "the history is read by Spark's Kafka source, as committed: while a transaction is open "
+            "on a partition of __consumer_offsets, its later commits wait (%s)",
+            error.message,
+        )
+        return None
