@@ -288,8 +288,7 @@ class OffsetLog:
         for number, position, epoch in zip(sections, next_positions, epochs, strict=True):
             partition = self.partitions[number]
             partition.position, partition.answered_ms = position, now
-            opened = partition.pending.opened()
-            partition.first_pending = min(opened.values(), default=None)
+            partition.first_pending = partition.pending.first_offset
             partition.high_watermark = fetched[number].high_watermark
             if epoch != NO_LEADER_EPOCH:
                 partition.records_epoch = epoch

@@ -90,6 +90,8 @@ class PendingCommits:
 
     def __init__(self) -> None:
         self._producers: dict[int, dict[bytes, PendingCommit]] = {}
+        #: The offset of the first commit of each producer's transaction, in the order of the log.
+        self._first: dict[int, int] = {}
         self._bytes = 0
         self.dropped = 0
 
@@ -99,6 +101,7 @@ class PendingCommits:
     def clear(self) -> None:
         """Remove all of them, before the partition is read from its start again."""
         self._producers.clear()
+        self._first.clear()
         self._bytes = 0
 
     def commits(self) -> list[tuple[int, PendingCommit]]:
@@ -113,15 +116,21 @@ class PendingCommits:
     def restore(self, commits: Iterable[tuple[int, PendingCommit]]) -> None:
         """Add commits that ``commits`` returned earlier."""
         for producer, commit in commits:
+            self._first.setdefault(producer, commit.offset)
             self._producers.setdefault(producer, {})[commit.key[_TYPE_BYTES:]] = commit
             self._bytes += _size(commit)
 
     def opened(self) -> dict[int, int]:
-        """Return the producers with pending commits, each with the offset of the first one."""
-        return {
-            producer: min(commit.offset for commit in commits.values())
-            for producer, commits in self._producers.items()
-        }
+        """Return the producers with pending commits, with the offset of the transaction's first one.
+
+        Those whose transactions have been open longest come first.
+        """
+        return dict(self._first)
+
+    @property
+    def first_offset(self) -> int | None:
+        """The offset of the first commit of all open transactions; None without one."""
+        return next(iter(self._first.values()), None)
 
     def apply(self, logged: LoggedRecords, transactions: Transactions) -> Applied:
         """Apply the next records in the order of the log, and return those that count from now on.
@@ -151,6 +160,7 @@ class PendingCommits:
             commits = self._producers.pop(transactions.producer.item(at), None)
             if commits is None:
                 continue
+            del self._first[transactions.producer.item(at)]
             self._bytes -= sum(map(_size, commits.values()))
             if transactions.ends.item(at) != COMMIT:
                 continue
@@ -173,14 +183,16 @@ class PendingCommits:
         for producer, offset, key, value, at_ms in of_rows:
             assert key is not None
             assert value is not None
+            self._first.setdefault(producer, offset)
             commits = self._producers.setdefault(producer, {})
             commit = PendingCommit(offset, key, value, at_ms)
             before = commits.pop(key[_TYPE_BYTES:], None)
             self._bytes += _size(commit) - (0 if before is None else _size(before))
             commits[key[_TYPE_BYTES:]] = commit
         while self._bytes > MOST_BYTES:
-            opened = self.opened()
-            dropped = self._producers.pop(min(opened, key=lambda one: (opened[one], one)))
+            oldest = next(iter(self._first))
+            del self._first[oldest]
+            dropped = self._producers.pop(oldest)
             self._bytes -= sum(map(_size, dropped.values()))
             self.dropped += len(dropped)
 
@@ -213,7 +225,7 @@ class PendingCommits:
                 del commits[same]
                 self._bytes -= _size(commit)
                 if not commits:
-                    del self._producers[producer]
+                    del self._producers[producer], self._first[producer]
 
 
 def framed(commits: Sequence[PendingCommit], data: bytes) -> tuple[bytes, FramedRecords]:

@@ -183,7 +183,8 @@ def read_topic(spark: SparkSession, topic: str, source: Mapping[str, str]) -> Da
         .option("subscribe", topic)
         .option("startingOffsets", "earliest")
         .option("endingOffsets", "latest")
-        .option("kafka.isolation.level", "read_committed")
+        # Groups' records are in no transaction: an open one must not hold them back.
+        .option("kafka.isolation.level", "read_uncommitted")
         .option("kafka.allow.auto.create.topics", "false")
         .option("groupIdPrefix", "caughtup-history")
         # Compaction may remove records while they are read, which is no loss.

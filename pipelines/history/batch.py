@@ -15,8 +15,10 @@ from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import 
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from caughtup.models.ids import TopicPartition
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.polls.record_batches import LogRange
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from caughtup.pipelines.delta.files import (
     NewFile,
     by_table,
@@ -120,7 +122,7 @@ class HistoryBatches:
         rebucket = any(partition_of(path)["buckets"] != str(self.buckets) for path in known)
         task = BucketTask(self.tables.root, batch, self.buckets, tuple(known), rebucket)
         rows = self.spark.sparkContext.accumulator(0)
-        packs = [self._packed(records, ranges, rows), *self._lost(lost)]
+        packs = [self._packed(records, ranges, lost, rows), *self._lost(lost)]
         if rebucket:
             turns = [(TURN, number, bytearray()) for number in range(self.buckets)]
             packs.append(self.spark.createDataFrame(turns, PACKED))
@@ -138,7 +140,11 @@ class HistoryBatches:
         return quarantined if self.read is None else quarantined._replace(rows=rows.value)
 
     def _packed(
-        self, records: DataFrame, ranges: Sequence[LogRange], rows: Accumulator[int]
+        self,
+        records: DataFrame,
+        ranges: Sequence[LogRange],
+        lost: Sequence[LostRange],
+        rows: Accumulator[int],
     ) -> DataFrame:
         # Small partitions are combined: each one starts a Python worker.
         most = _TASKS_A_CORE * self.spark.sparkContext.defaultParallelism
@@ -149,7 +155,13 @@ class HistoryBatches:
         if paths := state.paths(PENDING):
             schema = to_arrow_schema(PENDING_COMMITS)
             known = read_arrow(self.tables.root.at(STATE), paths, schema).to_table()
-            pending = {row["partition"]: row["value"] for row in known.to_pylist()}
+            # The ends of transactions may be lost, too.
+            gone = {one.partition for one in lost}
+            pending = {
+                row["partition"]: row["value"]
+                for row in known.to_pylist()
+                if TopicPartition(CONSUMER_OFFSETS, row["partition"]) not in gone
+            }
         return read_ranges(
             self.spark, self.read, ranges, pending, most, self.kinds, self.buckets, rows
         )

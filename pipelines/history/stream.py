@@ -1,7 +1,7 @@
 """The job that writes the history of a cluster to Delta tables, as one stream over all topics.
 
-So a batch has all topics up to about the same time. Transactional records count once they are
-committed. A job that was stopped or killed continues with its checkpoint; no row is lost or written
+So a batch has all topics up to about the same time. Spark plans a batch's offsets; the records are
+read by ``HistoryOptions.read``, as the service reads them. A job that was stopped or killed continues with its checkpoint; no row is lost or written
 twice. After a batch, once a day (UTC), the tables are maintained; the day of the last upkeep is in
 the state's table.
 """
