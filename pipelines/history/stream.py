@@ -12,7 +12,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 
 from pyspark.errors import PySparkException, StreamingQueryException
@@ -27,7 +27,7 @@ from caughtup.pipelines import schema
 from caughtup.pipelines.delta.store import store_for
 from caughtup.pipelines.delta.upkeep import UpkeepOptions, keep_up
 from caughtup.pipelines.history.batch import HistoryBatches
-from caughtup.pipelines.history.decoding.log_ranges import ReadRanges
+from caughtup.pipelines.history.decoding.log_ranges import ReadRanges, lacking_module
 from caughtup.pipelines.history.identity import own_tables
 from caughtup.pipelines.history.lost_ranges import (
     FirstOffsets,
@@ -120,7 +120,7 @@ class HistoryJob:
 
     def __init__(self, spark: SparkSession, options: HistoryOptions) -> None:
         """Check what the job needs. Raises CaughtupError like ``history``."""
-        self._options = options
+        self._options = options = _readable(spark, options)
         self._output = options.output.rstrip("/")
         self._checkpoint = options.checkpoint.rstrip("/")
         source = self._source = source_options(options.bootstrap_servers, options.kafka)
@@ -217,6 +217,22 @@ class HistoryJob:
             )
         if self._upkeep is not None:
             self._upkeep.keep_up(datetime.now(UTC).date())
+
+
+def _readable(spark: SparkSession, options: HistoryOptions) -> HistoryOptions:
+    """Return the options without a reader that Spark's executors cannot use."""
+    if options.read is None:
+        return options
+    lacking = lacking_module(spark, options.read)
+    if lacking is None:
+        return options
+    _log.warning(
+        "Spark's executors have no %s: Spark's source reads, as committed, and an open transaction "
+        "on a partition of %s holds back its later commits; type there: pip install caughtup",
+        lacking,
+        CONSUMER_OFFSETS,
+    )
+    return replace(options, read=None)
 
 
 def _failed(error: Exception) -> CaughtupError:

@@ -6,6 +6,7 @@ batch to batch, as rows of the state: one for each partition of ``__consumer_off
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
@@ -13,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.accumulators import Accumulator
+from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType, IntegerType
 
@@ -80,6 +82,31 @@ def read_ranges(
     return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(
         partial(_read_tasks, read, tasks, dict(kinds), buckets, rows), PACKED
     )
+
+
+def lacking_module(spark: SparkSession, read: ReadRanges) -> str | None:
+    """Return the Python package that Spark's executors lack to use a reader; None if they can.
+
+    Executors on this machine, in this process, have what it has.
+    """
+    if (spark.sparkContext.master or "").startswith("local["):
+        return None
+    count = spark.sparkContext.defaultParallelism
+    pickled = CloudPickleSerializer().dumps(read)  # type: ignore[no-untyped-call]
+    tried = spark.range(0, count, 1, count).mapInArrow(
+        partial(_try_to_unpickle, pickled), "lacking string"
+    )
+    return next((row.lacking for row in tried.collect() if row.lacking), None)
+
+
+def _try_to_unpickle(reader: bytes, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    lacking = None
+    try:
+        pickle.loads(reader)
+    except ModuleNotFoundError as error:
+        lacking = (error.name or "").partition(".")[0]
+    for _ in numbers:
+        yield pa.RecordBatch.from_arrays([pa.array([lacking], pa.string())], names=["lacking"])
 
 
 def _pending_of(one: LogRange, pending: Mapping[int, bytes]) -> bytes | None:

@@ -124,6 +124,7 @@ def test_executors_write_history_with_nothing_of_caughtup_but_the_wheel(
         *("--checkpoint", (tmp_path / "checkpoint").as_uri(), "--once"),
     )
     assert ran.returncode == 0, ran.stdout
+    assert "Spark's executors have no aiokafka: Spark's source reads" in ran.stdout
     rows = {(row["group"], row["committed"], row["lag"]) for row in found(tmp_path / "table")}
     assert rows == {(group, number, 9 - number) for number, group in enumerate(GROUPS)}
     assert len(busy(spark_cluster.executors()[before:], wheel)) == WORKERS
