@@ -49,7 +49,8 @@ _TIMEOUT_SECONDS = 30.0
 _WAIT_MS = 500
 #: The bytes of an answer: a large poll is cheap to decode, and a worker holds one.
 _BYTES = 8 << 20
-#: How long a partition may have no leader, or a broker not answer, before a task fails.
+#: How long a partition may have no leader, or a broker not answer, before a task fails; and how long
+#: a log may end before the range does, as after an unclean election.
 _PATIENCE_SECONDS = 90.0
 _PAUSE_SECONDS = 0.5
 #: A topic that no broker knows for this time is deleted, and has no records.
@@ -114,34 +115,43 @@ class _RangeReader:
         self._leader: int | None = None
 
     def read(self) -> Iterator[LogRecords]:
-        deadline = time.monotonic() + _PATIENCE_SECONDS
+        """Yield what counts, answer by answer."""
+        since = time.monotonic()
         while self._position < self._until:
+            before, waited = self._position, time.monotonic() - since
             try:
                 found = self._run(self._fetch())
             except TopicAuthorizationFailedError:
                 raise
-            except (KafkaError, OSError, TimeoutError) as error:
+            except (KafkaError, DecodeError, OSError, TimeoutError) as error:
                 self._leader = None
-                waited = _PATIENCE_SECONDS - (deadline - time.monotonic())
-                is_gone = isinstance(error, UnknownTopicOrPartitionError)
-                if is_gone and waited > _GONE_SECONDS:
+                if isinstance(error, UnknownTopicOrPartitionError) and waited > _GONE_SECONDS:
                     return
                 if waited > _PATIENCE_SECONDS:
                     raise
                 log.warning("reading %s: %s; trying again", self._range.partition, error)
                 time.sleep(_PAUSE_SECONDS)
                 continue
-            if found is None:
-                continue
-            deadline = time.monotonic() + _PATIENCE_SECONDS
-            self._position = found.position
-            yield found
+            if found is not None:
+                self._position = found.position
+                yield found
+            if self._position > before:
+                since = time.monotonic()
+            elif waited > _PATIENCE_SECONDS:
+                log.warning(
+                    "%s has nothing readable from offset %d to %d",
+                    *(self._range.partition, self._position, self._until),
+                )
+                return
+            else:  # a new leader may not know yet how far the log is committed
+                self._leader = None
+                time.sleep(_PAUSE_SECONDS)
 
     def _run(self, ask: Coroutine[Any, Any, T]) -> T:
         return self._loop.run_until_complete(ask)
 
     async def _fetch(self) -> LogRecords | None:
-        """Return the next records; None if the range had to be changed."""
+        """Return the next records; None if they are deleted, and the log starts later."""
         topic, number = self._range.partition
         if self._leader is None:
             self._leader = await self._find_leader()
@@ -154,16 +164,15 @@ class _RangeReader:
         )
         connections = self._protocol.connections
         data = await connections.ask(self._leader, call, purpose=Purpose.FETCH)
-        fetched = decode_fetch(data)[number]
+        fetched = decode_fetch(data).get(number)
+        if fetched is None:
+            raise DecodeError("bad_answer", "an answer without the partition")
         if fetched.error_code == OffsetOutOfRangeError.errno:
-            await self._enter_log()
+            self._position = max(self._position, await self._log_start())
             return None
         raise_for(fetched.error_code)
         section = Section(fetched.start, fetched.end, self._position, self._pending)
-        found = _decoded(data, section, self._until)
-        if found.position == self._position and fetched.high_watermark < self._until:
-            await self._enter_log()  # the log may have lost its end in an unclean election
-        return found
+        return _decoded(data, section, self._until)
 
     async def _find_leader(self) -> int:
         described = await self._protocol.describe_partitions([self._range.partition])
@@ -175,14 +184,9 @@ class _RangeReader:
             raise LeaderNotAvailableError(str(self._range.partition))
         return found.leader
 
-    async def _enter_log(self) -> None:
-        """Go on at the log's start if that is later; end at the log's end if that is earlier."""
-        first, end = await self._bound(requests.EARLIEST), await self._bound(requests.LATEST)
-        self._position, self._until = max(self._position, first), min(self._until, end)
-
-    async def _bound(self, at: int) -> int:
+    async def _log_start(self) -> int:
         assert self._leader is not None
-        call = requests.list_offsets_call([self._range.partition], at=at)
+        call = requests.list_offsets_call([self._range.partition], at=requests.EARLIEST)
         data = await self._protocol.connections.ask(self._leader, call)
         offsets, errors = await decode_answer(answers.decode_list_offsets, data)
         for code in errors.values():
