@@ -144,7 +144,12 @@ def _read_task(
 ) -> Iterator[pa.RecordBatch]:
     ranges = [(one, _unpacked(packed)) for one, packed in task]
     yield from pack_records(kinds, buckets, _batches(read(ranges), rows))
-    left = [(one.partition.partition, _packed(pending)) for one, pending in ranges if len(pending)]
+    left = [
+        (one.partition.partition, _packed(pending))
+        for one, pending in ranges
+        # Whoever writes to an own topic in a transaction may use keys of commits there, too.
+        if len(pending) and one.partition.topic == CONSUMER_OFFSETS
+    ]
     if left:
         number, packed = (list(column) for column in zip(*left, strict=True))
         arrays = [pa.array(number, pa.int32()), pa.array(packed, pa.binary())]
@@ -156,7 +161,7 @@ def _batches(
     found: Iterable[tuple[TopicPartition, LogRecords]], rows: Accumulator[int]
 ) -> Iterator[pa.RecordBatch]:
     for partition, records in found:
-        rows.add(len(records.logged.records))
+        rows.add(len(records.released) + len(records.logged.records))
         yield from record_batches(partition, records)
 
 

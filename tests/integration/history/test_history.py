@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +13,6 @@ import pytest
 from confluent_kafka import TopicPartition as Position
 from confluent_kafka.admin import AdminClient
 from deltalake import DeltaTable
-from pyspark.sql import SparkSession
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.topics import create_topics
@@ -22,28 +21,11 @@ from caughtup.models.lag.partition_lag import partition_lag
 from caughtup.models.offsets import EndOffsets
 from caughtup.pipelines.history.decoding.topic_columns import own_table
 from caughtup.pipelines.history.stream import HistoryJob, HistoryOptions
-from caughtup.pipelines.java.jars import ensure_spark_jars
 from caughtup.pipelines.schema import bucket
-from caughtup.pipelines.spark.session import spark_session
 from tests.integration.conftest import MakeTopic
 from tests.support.pipelines.watched import Row, Watched
 
 pytestmark = pytest.mark.xdist_group("spark")
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    session = spark_session("caughtup history test", jars=ensure_spark_jars())
-    yield session
-    session.stop()
-
-
-@pytest.fixture
-def watched(
-    cluster: EmbeddedCluster, make_topic: MakeTopic, spark: SparkSession, tmp_path: Path
-) -> Watched:
-    end_offsets = make_topic("end-offsets", config={"cleanup.policy": "compact"})
-    return Watched(cluster, make_topic("orders", partitions=2), end_offsets, spark, tmp_path)
 
 
 def facts(rows: list[Row]) -> list[tuple[Any, ...]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -11,35 +10,18 @@ from random import Random
 import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
-from pyspark.sql import SparkSession
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.pipelines.history.decoding.log_ranges import PENDING
 from caughtup.pipelines.history.stream import history
-from caughtup.pipelines.java.jars import ensure_spark_jars
-from caughtup.pipelines.spark.session import spark_session
 from caughtup.pipelines.tables import COMMITS
-from tests.integration.conftest import MakeTopic
 from tests.support.kafka.transactions import wait_markers
+from tests.support.pipelines.delta import rows_of
 from tests.support.pipelines.watched import Watched
 from tests.support.service import wait_for
 
 pytestmark = pytest.mark.xdist_group("spark")
 STEPS = 18
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    session = spark_session("caughtup history test", jars=ensure_spark_jars())
-    yield session
-    session.stop()
-
-
-@pytest.fixture
-def watched(
-    cluster: EmbeddedCluster, make_topic: MakeTopic, spark: SparkSession, tmp_path: Path
-) -> Watched:
-    end_offsets = make_topic("end-offsets", config={"cleanup.policy": "compact"})
-    return Watched(cluster, make_topic("orders", partitions=2), end_offsets, spark, tmp_path)
 
 
 class Group:
@@ -142,3 +124,17 @@ def test_an_open_transaction_holds_no_other_group_back(
     producer.commit_transaction(30)
     wait_markers(cluster, TopicPartition(watched.topic, 0))
     assert written(watched) == {0: 88, 1: 10}
+
+
+def test_an_open_transaction_on_an_own_topic_leaves_no_commit_pending(watched: Watched) -> None:
+    producer = Producer({**watched.client, "transactional.id": uuid.uuid4().hex})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    looks_like_a_commit = b"\x00\x01\x00\x01g"
+    producer.produce(watched.end_offsets, b"value", looks_like_a_commit, 0)
+    producer.flush(30)
+    assert written(watched) == {}
+    assert [
+        row for row in rows_of(watched.options.output, "_state") if row["kind"] == PENDING
+    ] == []
+    producer.abort_transaction(30)
