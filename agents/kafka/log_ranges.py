@@ -22,12 +22,11 @@ from aiokafka.errors import (
 
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import aiokafka_config
-from caughtup.agents.kafka.offset_log import plain_or_empty
-from caughtup.agents.kafka.protocol import answers, requests
+from caughtup.agents.kafka.offset_log import decode_readable
+from caughtup.agents.kafka.protocol import requests
 from caughtup.agents.kafka.protocol.brokers import Purpose
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.connection import raise_for
-from caughtup.agents.kafka.protocol.decoding import decode as decode_answer
 from caughtup.agents.kafka.protocol.fetch_answer import decode_fetch
 from caughtup.agents.kafka.tls import KEYSTORE_LOCATION
 from caughtup.agents.settings import Settings
@@ -39,7 +38,6 @@ from caughtup.models.polls.record_batches import (
     LogRecords,
     Section,
     decode_log,
-    readable,
 )
 from caughtup.models.security.logins import Password, login_of
 
@@ -168,7 +166,9 @@ class _RangeReader:
         if fetched is None:
             raise DecodeError("bad_answer", "an answer without the partition")
         if fetched.error_code == OffsetOutOfRangeError.errno:
-            self._position = max(self._position, await self._log_start())
+            wanted = [self._range.partition]
+            starts = await self._protocol.list_offsets(self._leader, wanted, requests.EARLIEST)
+            self._position = max(self._position, *starts.values())
             return None
         raise_for(fetched.error_code)
         section = Section(fetched.start, fetched.end, self._position, self._pending)
@@ -184,29 +184,16 @@ class _RangeReader:
             raise LeaderNotAvailableError(str(self._range.partition))
         return found.leader
 
-    async def _log_start(self) -> int:
-        assert self._leader is not None
-        call = requests.list_offsets_call([self._range.partition], at=requests.EARLIEST)
-        data = await self._protocol.connections.ask(self._leader, call)
-        offsets, errors = await decode_answer(answers.decode_list_offsets, data)
-        for code in errors.values():
-            raise_for(code)
-        return offsets[self._range.partition]
-
 
 def _decoded(data: bytes, section: Section, until: int) -> LogRecords:
     """Decode an answer; leave out each batch that cannot be read, with a warning."""
     problems: list[str] = []
-    plain = plain_or_empty(problems)
-    try:
-        return decode_log(data, section, plain, until)
-    except DecodeError as error:
-        problems.append(f"a batch that can't be read: {error}")
-        unpack = lambda batch: readable(plain(batch))
-        return decode_log(data, section, unpack, until, unpack_all=True)
-    finally:
-        for problem in problems:
-            log.warning("%s", problem)
+    found = decode_readable(
+        lambda unpack, every: decode_log(data, section, unpack, until, unpack_all=every), problems
+    )
+    for problem in problems:
+        log.warning("%s", problem)
+    return found
 
 
 def _portable(settings: Settings) -> dict[str, str | int | bool]:

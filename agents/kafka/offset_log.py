@@ -56,6 +56,7 @@ _STUCK_SECONDS = 30.0
 _ANSWERS = 4
 
 Changes = TypeVar("Changes")
+Decoded = TypeVar("Decoded")
 #: Decodes records, in a thread; and applies the result, given with the number of records.
 Decode = Callable[[FramedRecords], Changes]
 Take = Callable[[Changes, int], Awaitable[object]]
@@ -314,18 +315,17 @@ class OffsetLog:
 
 def _find_records(data: bytes, sections: Sequence[Section], problems: list[str]) -> FetchedRecords:
     """Find the records of an answer; leave out each batch that cannot be read, as a problem."""
-    plain = plain_or_empty(problems)
-    try:
-        return decode_record_batches(data, sections, plain)
-    except DecodeError as error:
-        problems.append(f"a batch that can't be read: {error}")
-        return decode_record_batches(
-            data, sections, lambda batch: readable(plain(batch)), unpack_all=True
-        )
+    return decode_readable(
+        lambda unpack, every: decode_record_batches(data, sections, unpack, unpack_all=every),
+        problems,
+    )
 
 
-def plain_or_empty(problems: list[str]) -> Unpack:
-    """Return a function that unpacks a batch; one that it can't unpack is empty, and a problem."""
+def decode_readable(decode: Callable[[Unpack, bool], Decoded], problems: list[str]) -> Decoded:
+    """Decode an answer by a function; leave out each batch that cannot be read, as a problem.
+
+    It is called with what unpacks a batch and, again if that isn't enough, whether to unpack all.
+    """
 
     def plain(batch: bytes) -> bytes:
         try:
@@ -334,4 +334,8 @@ def plain_or_empty(problems: list[str]) -> Unpack:
             problems.append(f"a batch that can't be unpacked: {error!r}")
             return without_records(batch)
 
-    return plain
+    try:
+        return decode(plain, False)
+    except DecodeError as error:
+        problems.append(f"a batch that can't be read: {error}")
+        return decode(lambda batch: readable(plain(batch)), True)

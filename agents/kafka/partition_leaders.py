@@ -192,11 +192,7 @@ class PartitionLeaders:
         found: dict[int, int] = {}
         for broker, numbers in _by_leader(leaders).items():
             wanted = [TopicPartition(CONSUMER_OFFSETS, number) for number in numbers]
-            call = requests.list_offsets_call(wanted, at=at)
-            data = await self._protocol.connections.ask(broker, call)
-            offsets, errors = await decode_answer(answers.decode_list_offsets, data)
-            for code in errors.values():
-                raise_for(code)
+            offsets = await self._protocol.list_offsets(broker, wanted, at)
             found |= {number: offset for (_, number), offset in offsets.items()}
         return found
 

@@ -70,10 +70,12 @@ class TransactionalCommits:
             "bootstrap.servers": self._servers,
             "transactional.id": f"transactional-commits-{number}",
         }
-        waiting, producer = self._queues[number], Producer(config)
+        waiting, producer = self._queues[number], None
         try:
-            producer.init_transactions(self._seconds)
             while (commit := waiting.get()) is not None:
+                if producer is None:  # not before it is needed: the brokers make a topic for it
+                    producer = Producer(config)
+                    producer.init_transactions(self._seconds)
                 group, offsets = commit
                 producer.begin_transaction()
                 metadata = Consumer({"group.id": group}).consumer_group_metadata()

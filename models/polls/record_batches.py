@@ -180,20 +180,11 @@ def decode_record_batches(
     before a batch with an impossible length.
     """
     asked = list(sections)
-    starts: list[int] = []
-    batches: list[slice] = []
-    unpacked = bytearray()
-    for section in asked:
-        first = len(starts)
-        _walk(data, section, starts, unpacked, unpack, unpack_all=unpack_all)
-        batches.append(slice(first, len(starts)))
-    if unpacked:
-        data += bytes(unpacked)
-    start = np.array(starts, np.int64)
+    data, start, batches = _whole_batches(data, asked, unpack, unpack_all=unpack_all)
     headers = _headers(data, start)
     last_offset = headers["base_offset"].astype(np.int64) + headers["last_offset_delta"]
     is_control = headers["attributes"] & _CONTROL != 0
-    wanted = np.zeros(len(starts), np.int64)
+    wanted = np.zeros(len(start), np.int64)
     positions, leader_epochs = [], []
     for section, of_section in zip(asked, batches, strict=True):
         epochs = headers["leader_epoch"][of_section]
@@ -206,7 +197,7 @@ def decode_record_batches(
         ends = _transaction_ends(data, start, headers, np.flatnonzero(is_control), wanted)
         records = _apply_transactions(logged, headers, ends, asked, batches)
     elif any(len(section.pending) for section in asked):
-        ends = np.full(len(starts), _NO_END, np.int64)
+        ends = np.full(len(start), _NO_END, np.int64)
         records = _apply_transactions(logged, headers, ends, asked, batches)
     else:
         records = logged.records
@@ -220,12 +211,7 @@ def decode_log(
 
     Otherwise as ``decode_record_batches``.
     """
-    starts: list[int] = []
-    unpacked = bytearray()
-    _walk(data, section, starts, unpacked, unpack, unpack_all=unpack_all)
-    if unpacked:
-        data += bytes(unpacked)
-    start = np.array(starts, np.int64)
+    data, start, _ = _whole_batches(data, [section], unpack, unpack_all=unpack_all)
     headers = _headers(data, start)
     is_before = headers["base_offset"] < until
     start, headers = start[is_before], headers[is_before]
@@ -268,6 +254,20 @@ def without_records(batch: bytes) -> bytes:
     header["length"] = _LEAST_CURRENT_BYTES
     header["last_offset_delta"] = np.maximum(header["last_offset_delta"], 0)
     return header.tobytes()
+
+
+def _whole_batches(
+    data: bytes, sections: Iterable[Section], unpack: Unpack, *, unpack_all: bool
+) -> tuple[bytes, Ints, list[slice]]:
+    """Return the data with what was unpacked, whole batches' starts in it, and each section's."""
+    starts: list[int] = []
+    of_sections: list[slice] = []
+    unpacked = bytearray()
+    for section in sections:
+        first = len(starts)
+        _walk(data, section, starts, unpacked, unpack, unpack_all=unpack_all)
+        of_sections.append(slice(first, len(starts)))
+    return data + bytes(unpacked) if unpacked else data, np.array(starts, np.int64), of_sections
 
 
 def _walk(

@@ -140,6 +140,19 @@ class ClusterProtocol:
         data = await self.connections.ask(broker, call)
         return ReplicaLogEnds(*await decode(answers.decode_list_offsets, data))
 
+    async def list_offsets(
+        self, broker: int, partitions: Iterable[TopicPartition], at: int
+    ) -> dict[TopicPartition, int]:
+        """Return the start (EARLIEST) or end (LATEST) offsets of partitions that a broker leads.
+
+        Needs DESCRIBE on the topics.
+        """
+        data = await self.connections.ask(broker, requests.list_offsets_call(partitions, at=at))
+        offsets, errors = await decode(answers.decode_list_offsets, data)
+        for code in errors.values():
+            raise_for(code)
+        return offsets
+
     async def log_directories(
         self, broker: int, partitions: Iterable[TopicPartition]
     ) -> LogDirectories:
