@@ -39,6 +39,7 @@ CONSUMER: dict[str, object] = {
 SLICE_MESSAGES = 2_000
 _TIMEOUT_SECONDS = 10.0
 _POLL_SECONDS = 0.5
+_SILENT_SECONDS = 5.0
 
 _MEMORY = re.compile(r"^(VmHWM|VmRSS):\s+(\d+) kB$", re.MULTILINE)
 
@@ -84,10 +85,16 @@ def read_with_confluent_kafka(bootstrap_servers: str, partitions: int) -> tuple[
         ends = [consumer.get_watermark_offsets(p, _TIMEOUT_SECONDS)[1] for p in assigned]
         began, records = time.monotonic(), 0
         consumer.assign(assigned)
+        received, before = began, 0
         while any(p.offset < end for p, end in zip(consumer.position(assigned), ends, strict=True)):
             for messages in iter(lambda: consumer.consume(SLICE_MESSAGES, 0), []):
                 records += len(messages)
             records += len(consumer.consume(1, _POLL_SECONDS))
+            if records > before:
+                received, before = time.monotonic(), records
+            elif records and time.monotonic() - received > _SILENT_SECONDS:
+                # The log ends with transaction markers, which the position never passes.
+                return records, received - began
         return records, time.monotonic() - began
     finally:
         consumer.close()
