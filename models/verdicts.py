@@ -71,6 +71,13 @@ COPIES = Vocabulary(
 DECISIONS = Vocabulary(
     "not yet",
     Term("match", "green", "✓", "green", "the same as Kafka's own assignor"),
+    Term(
+        "consistent",
+        "green",
+        "≈",
+        "blue",
+        "as Kafka's own assignor does by some inputs within their bounds",
+    ),
     Term("undetermined", "yellow", "?", "text", "not known: an input is missing"),
     Term("mismatch", "red", "✗", "red", "differently from Kafka's own assignor"),
 )

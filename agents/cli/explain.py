@@ -156,6 +156,7 @@ def _print_certainty(console: Console, decided: DecidedGeneration) -> None:
         console.print(f"Its leader decides by caughtup's {exact.assignor}.")
     verdict = {
         "match": f"The leader decided exactly what {exact.assignor} decides.",
+        "consistent": f"The leader's decision may be {exact.assignor}'s: {exact.why}.",
         "mismatch": f"The leader's decision differs from {exact.assignor}'s: {exact.why}.",
         "undetermined": f"The leader's inputs are not fully known: {exact.why}.",
     }

@@ -270,7 +270,11 @@ def _exact(generation: StreamsGeneration, learned: Learned, verdict: LearningRes
     else:
         hypotheses = learned.hypotheses or possible_hypotheses(learned.told, ())
         assignor = CLASSES[chosen(hypotheses).algorithm.assignor]
-    return ExactResult(compared(verdict.result, verdict.why, assignor), verdict.decision)
+    witness = None if verdict.witness is None else verdict.witness.record()
+    if verdict.witness is not None:
+        assignor = CLASSES[verdict.witness.config.algorithm.assignor]
+    leader = compared(verdict.result, verdict.why, assignor, witness=witness)
+    return ExactResult(leader, verdict.decision)
 
 
 def read_back(generation: StreamsGeneration, published: RecommendationRecord) -> DecidedGeneration:

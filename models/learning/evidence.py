@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -19,9 +20,15 @@ from caughtup.models.assignors.kafka.sticky import (
 )
 from caughtup.models.assignors.registry import decide
 from caughtup.models.decisions.exact.comparison import Difference, compare_members, process_differs
-from caughtup.models.decisions.inputs.gathering import GenerationInputs, members_of, unsettled
+from caughtup.models.decisions.inputs.gathering import (
+    GenerationInputs,
+    members_of,
+    unsettled,
+    with_end_offset_sums,
+)
 from caughtup.models.errors import ScenarioError
 from caughtup.models.groups.generation import StreamsGeneration
+from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.learning.ranges import Algorithm, ConfigRange, IntSpan, united
 from caughtup.models.learning.target import Target, target_of
@@ -93,7 +100,7 @@ class Evidence:
 
     @cached_property
     def _limits(self) -> Mapping[TaskId, list[tuple[int, int]]]:
-        return limits_by_task(self._processes.values(), self._inputs.ends)
+        return limits_by_task(self.processes.values(), self._inputs.ends)
 
     @cached_property
     def unsettled(self) -> tuple[IntSpan, ...]:
@@ -105,6 +112,21 @@ class Evidence:
         """The tasks whose end offset sum isn't known exactly enough, in words."""
         ends = self._inputs.ends
         return [unsettled(task, end) for task in self._limits if (end := ends[task]) is not None]
+
+    @cached_property
+    def inexact(self) -> Mapping[TaskId, EndOffsetSum]:
+        """The end offset sums that are known within bounds only, sorted by task."""
+        ends = sorted(self.ends.items())
+        return {task: end for task, end in ends if end is not None and end.low < end.high}
+
+    @property
+    def ends(self) -> Mapping[TaskId, EndOffsetSum | None]:
+        """The bounds of each stateful task's end offset sum, None if it has none."""
+        return self._inputs.ends
+
+    def with_ends(self, ends: Mapping[TaskId, int]) -> Evidence:
+        """Return the same generation with exactly these end offset sums of some tasks."""
+        return Evidence(self.generation, with_end_offset_sums(self._inputs, self.processes, ends))
 
     def copies(self, algorithm: Algorithm, standbys: int) -> int:
         """Return the number of standbys that an assignor without warm-ups assigns."""
@@ -150,10 +172,23 @@ class Evidence:
             )
         return found
 
+    def judged_differences(
+        self, algorithm: Algorithm, standbys: int, warm_ups: int, lag: int
+    ) -> list[Difference]:
+        """Return the differences that tell something about these configs.
+
+        The clients of a public assignor's standbys are unpredictable, and threads' actives depend on
+        them, so that only the actives of its processes count.
+        """
+        if algorithm.assignor == "public_sticky" and standbys:
+            decision = self.decide(algorithm, standbys, warm_ups, lag)
+            return [Difference(text, True) for text in self.other_actives(decision)]
+        return self.differences(algorithm, standbys, warm_ups, lag)
+
     def processes_differ(self, decision: Decision) -> bool:
         """Return whether a process has other tasks than in a decision, on whichever thread."""
         return any(
-            process_differs(client, decision.clients[process], self._owned)
+            process_differs(client, decision.clients[process], self.owned)
             for process, client in self.generation.clients.items()
         )
 
@@ -165,12 +200,12 @@ class Evidence:
         found = []
         for process, client in self.generation.clients.items():
             has, should = client.active(), {*decision.clients[process].active}
-            if has - should or should - has - self._owned:
+            if has - should or should - has - self.owned:
                 found.append(f"{client.name} should run other tasks")
         return found
 
     @cached_property
-    def _owned(self) -> frozenset[TaskId]:
+    def owned(self) -> frozenset[TaskId]:
         """The tasks that any member had when the leader decided."""
         generation = self.generation
         return frozenset(t for m in generation.members() for t in generation.tasks_of(m.owned))
@@ -255,9 +290,9 @@ class Evidence:
             self._scenario, assignor=algorithm.assignor, configs=configs, release=algorithm.release
         )
         if algorithm.strategy != "none":
-            scenario = with_racks(scenario, algorithm, self._inputs, self._processes)
+            scenario = with_racks(scenario, algorithm, self._inputs, self.processes)
         if algorithm.assignor == "public_sticky":
-            return decide_public_sticky(scenario, arrival=tuple(self._processes))
+            return decide_public_sticky(scenario, arrival=tuple(self.processes))
         if algorithm.assignor in _STICKY:
             return _STICKY[algorithm.assignor](scenario, self._leader_orders(algorithm.release))
         return decide(scenario)
@@ -282,11 +317,11 @@ class Evidence:
             {task: one.sources for task, one in tasks.items()},
             {task: one.changelogs for task, one in tasks.items() if one.stateful},
         )
-        found = self._orders[release] = leader_orders(tuple(self._processes), partitions, release)
+        found = self._orders[release] = leader_orders(tuple(self.processes), partitions, release)
         return found
 
     @cached_property
-    def _processes(self) -> Mapping[ProcessId, ClientMetadata]:
+    def processes(self) -> Mapping[ProcessId, ClientMetadata]:
         """The processes in the order in which the leader met them."""
         return clients_of(members_of(self.generation))
 
@@ -324,3 +359,19 @@ def with_racks(
     return replace(
         scenario, configs=configs, clients=clients, task_replicas=task_replicas, racks=racks
     )
+
+
+def seen_standbys(generation: StreamsGeneration) -> int:
+    """Return the number of standbys of most tasks that have any, which excludes warm-ups.
+
+    0 if fewer than half of the stateful subtopologies' tasks have one: warm-ups are few at a time.
+    """
+    active: set[TaskId] = set()
+    counts: Counter[TaskId] = Counter()
+    for client in generation.clients.values():
+        active |= client.active()
+        counts.update(client.standby())
+    stateful = {task.subtopology for task in counts}
+    tasks = sum(task.subtopology in stateful for task in active | counts.keys())
+    several = sorted(counts.values())
+    return several[len(several) // 2] if 2 * len(several) > tasks else 0

@@ -9,9 +9,10 @@ from caughtup.models.assignment.compact import CompactScenario
 from caughtup.models.decisions.inputs.gathering import GenerationInputs, members_of, unsettled
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.learning.contradiction import doubtful_configs, values_in_words
+from caughtup.models.learning.evidence import seen_standbys
 from caughtup.models.learning.learned import Learned, tag_keys, told_names
 from caughtup.models.learning.probing_interval import PROBING
-from caughtup.models.learning.provenance import chosen, known_configs, seen_standbys
+from caughtup.models.learning.provenance import chosen, known_configs
 from caughtup.models.learning.ranges import LAG, STANDBYS, Algorithm, agreeing
 from caughtup.models.learning.told import consistent_hypotheses, possible_hypotheses
 from caughtup.models.learning.unknown_ends import limits_by_task

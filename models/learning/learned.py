@@ -34,6 +34,7 @@ from caughtup.models.learning.told import (
     consistent_hypotheses,
     possible_hypotheses,
 )
+from caughtup.models.learning.witness import Witness, find_witness
 from caughtup.models.parameters import STRATEGY, TAGS
 from caughtup.models.records.recommendations import Result
 
@@ -127,10 +128,11 @@ class Learned:
 
 @dataclass(frozen=True, slots=True)
 class LearningResult:
-    """The result for one generation: ``match``, ``mismatch`` or ``undetermined``, and why.
+    """The result for one generation, and why.
 
-    ``match``: all remaining hypotheses decide as the leader did. ``mismatch``: none did, although
-    all other inputs are known. ``undetermined``: neither. ``decision`` is that of one hypothesis, a
+    ``match``: all remaining hypotheses decide as the leader did, with all end offsets within their
+    bounds. ``consistent``: one does with some end offsets within the bounds, the ``witness``.
+    ``mismatch``: none did, although all other inputs are known. ``undetermined``: none of these. ``decision`` is that of one hypothesis, a
     remaining one if there is any; None if nothing could be decided. ``open`` are the configs that
     are yet to be found, and ``narrowed`` those of which this generation excluded values: a match
     without any was predicted. ``doubted`` are those that seem to differ from the settings or from
@@ -146,6 +148,7 @@ class LearningResult:
     doubted: tuple[str, ...] = ()
     decisions: int = 0
     unexplained: bool = False
+    witness: Witness | None = None
 
 
 def learn(
@@ -241,14 +244,15 @@ def _explained(
         f"{name} is not known ({values_in_words(name, sifted.left)}; what would narrow it down: {WOULD_TELL[name]})"
         for name in names
     ]
-    why = listed(doubts)
+    witness = None if evidence.doubts else find_witness(evidence, sifted.left)
     return after, LearningResult(
-        "undetermined",
-        why,
-        sifted.decision,
+        "undetermined" if witness is None else "consistent",
+        listed(doubts) if witness is None else f"{witness.text()}; {listed(doubts)}",
+        sifted.decision if witness is None else witness.decision,
         open=names,
         narrowed=narrowed,
-        unexplained=not (matched or evidence.doubts),
+        unexplained=not (matched or witness or evidence.doubts),
+        witness=witness,
     )
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from caughtup.models.groups.generation import StreamsGeneration
-from caughtup.models.ids import TaskId
 from caughtup.models.learning.contradiction import (
     ASSIGNOR,
     NAMES,
@@ -17,13 +14,13 @@ from caughtup.models.learning.contradiction import (
 from caughtup.models.learning.learned import Learned, told_names
 from caughtup.models.learning.probing_interval import PROBING, whole_minutes
 from caughtup.models.learning.ranges import (
-    ASSIGNORS,
     LAG,
     STANDBYS,
     WARM_UPS,
     ConfigRange,
     Hypotheses,
     IntSpan,
+    distance,
 )
 from caughtup.models.learning.told import possible_hypotheses
 from caughtup.models.parameters import DEFAULTS, NON_OVERLAP_COST, STRATEGY, TAGS, TRAFFIC_COST
@@ -125,12 +122,11 @@ def chosen(hypotheses: Hypotheses, standbys: int = DEFAULTS[STANDBYS]) -> Config
     recommendation never exceeds the true limit. ``standbys`` is the number that tasks seem to have,
     instead of the default.
     """
-    likely = {**DEFAULTS, STANDBYS: standbys}
-    best = min(hypotheses, key=lambda one: _distance(one, likely))
+    best = min(hypotheses, key=lambda one: distance(one, standbys))
     same = (one for one in hypotheses if one.algorithm.assignor == best.algorithm.assignor)
     warm_ups = min(one.warm_ups.low for one in same)
-    number = _nearest(best.standbys, standbys)
-    lag = _nearest(best.lag, DEFAULTS[LAG])
+    number = best.standbys.nearest(standbys)
+    lag = best.lag.nearest(DEFAULTS[LAG])
     return ConfigRange(
         best.algorithm,
         IntSpan(number, number),
@@ -138,36 +134,3 @@ def chosen(hypotheses: Hypotheses, standbys: int = DEFAULTS[STANDBYS]) -> Config
         IntSpan(lag, lag),
         best.releases,
     )
-
-
-def seen_standbys(generation: StreamsGeneration) -> int:
-    """Return the number of standbys of most tasks that have any, which excludes warm-ups.
-
-    0 if fewer than half of the stateful subtopologies' tasks have one: warm-ups are few at a time.
-    """
-    active: set[TaskId] = set()
-    counts: Counter[TaskId] = Counter()
-    for client in generation.clients.values():
-        active |= client.active()
-        counts.update(client.standby())
-    stateful = {task.subtopology for task in counts}
-    tasks = sum(task.subtopology in stateful for task in active | counts.keys())
-    several = sorted(counts.values())
-    return several[len(several) // 2] if 2 * len(several) > tasks else 0
-
-
-def _distance(one: ConfigRange, likely: Mapping[str, int]) -> tuple[int, ...]:
-    return (
-        ASSIGNORS.index(one.algorithm.assignor),
-        len(one.algorithm.tags)
-        + (one.algorithm.strategy != "none")
-        + (one.algorithm.costs is not None),
-        *(
-            abs(_nearest(one.span(name), likely[name]) - likely[name])
-            for name in (STANDBYS, WARM_UPS, LAG)
-        ),
-    )
-
-
-def _nearest(span: IntSpan, value: int) -> int:
-    return min(max(value, span.low), span.high)

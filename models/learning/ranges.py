@@ -9,6 +9,7 @@ from typing import NamedTuple
 from caughtup.models.assignment.configs import NEWEST, Release
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs
 from caughtup.models.offsets import LONG_MAX
+from caughtup.models.parameters import DEFAULTS
 from caughtup.models.records.learned_configs import MOST_RANGES
 
 #: Java's ``Integer.MAX_VALUE``, the most standbys and warm-ups that Kafka accepts.
@@ -34,6 +35,10 @@ class IntSpan(NamedTuple):
     def within(self, other: IntSpan) -> bool:
         """Return whether the whole span is in another one."""
         return other.low <= self.low and self.high <= other.high
+
+    def nearest(self, value: int) -> int:
+        """Return the number in the span that is nearest to a value."""
+        return min(max(value, self.low), self.high)
 
 
 #: All values that Kafka accepts.
@@ -116,6 +121,19 @@ class ConfigRange:
         if not (standbys and warm_ups and lag and releases):
             return None
         return ConfigRange(self.algorithm, standbys, warm_ups, lag, releases)
+
+
+def distance(one: ConfigRange, standbys: int = DEFAULTS[STANDBYS]) -> tuple[int, ...]:
+    """Return how far a range is from Kafka's defaults, to sort by: the likelier, the less.
+
+    ``standbys`` is the likely number of standbys, instead of the default.
+    """
+    algorithm, likely = one.algorithm, {**DEFAULTS, STANDBYS: standbys}
+    return (
+        ASSIGNORS.index(algorithm.assignor),
+        len(algorithm.tags) + (algorithm.strategy != "none") + (algorithm.costs is not None),
+        *(abs(one.span(name).nearest(likely[name]) - likely[name]) for name in ANY),
+    )
 
 
 #: Disjoint ranges: a set of hypotheses.

@@ -10,7 +10,6 @@ from itertools import pairwise, zip_longest
 from caughtup.models.assignment.client_state import UNBOUNDED
 from caughtup.models.assignment.configs import Release
 from caughtup.models.assignment.decision import Decision
-from caughtup.models.decisions.exact.comparison import Difference
 from caughtup.models.errors import ScenarioError
 from caughtup.models.learning.evidence import Evidence
 from caughtup.models.learning.ranges import ConfigRange, Hypotheses, IntSpan
@@ -200,16 +199,11 @@ class Sifter:
         self, part: ConfigRange, standbys: int, warm_ups: int, lag: int, *, certain: bool
     ) -> Judgement:
         algorithm, evidence = part.algorithm, self._evidence
-        if algorithm.assignor == "public_sticky" and standbys:
-            # The clients of its standbys are unpredictable, and threads' actives depend on them.
+        if certain and self.decision is not None and algorithm.assignor != "public_sticky":
             decision = evidence.decide(algorithm, standbys, warm_ups, lag)
-            differences = [Difference(text, True) for text in evidence.other_actives(decision)]
-        else:
-            if certain and self.decision is not None:
-                decision = evidence.decide(algorithm, standbys, warm_ups, lag)
-                if evidence.processes_differ(decision):  # no need to compare member by member
-                    return Judgement.CONTRADICTED
-            differences = evidence.differences(algorithm, standbys, warm_ups, lag)
+            if evidence.processes_differ(decision):  # no need to compare member by member
+                return Judgement.CONTRADICTED
+        differences = evidence.judged_differences(algorithm, standbys, warm_ups, lag)
         if not differences:
             return self._matching(part, standbys, warm_ups, lag)
         if self.decision is None:

@@ -31,12 +31,12 @@ from caughtup.models.records.fields import (
     or_none,
     renamed_absent,
 )
-from caughtup.models.records.scenarios import ScenarioRecord
+from caughtup.models.records.scenarios import Configs, ScenarioRecord
 from caughtup.models.records.topics import MOST_RECOMMENDATION_BYTES
 
 #: The results of comparing a leader's decision with Kafka's assignor.
-Result = Literal["match", "mismatch", "undetermined"]
-RESULTS: tuple[Result, ...] = ("match", "mismatch", "undetermined")
+Result = Literal["match", "consistent", "mismatch", "undetermined"]
+RESULTS: tuple[Result, ...] = ("match", "consistent", "mismatch", "undetermined")
 #: How the value of a config is known.
 Provenance = Literal["told", "read", "learned", "assumed"]
 
@@ -108,6 +108,26 @@ class CostRecord(Part, kw_only=True):
     estimated: bool
 
 
+class WitnessRecord(Part):
+    """Inputs within all bounds by which Kafka's assignor decides exactly what the leader decided.
+
+    assignor: its name in scenarios.
+    release: the release of Kafka Streams whose assignor it is, or the first of several.
+    config: one value of each config.
+    end_offset_sums: an end offset sum of each task of which only bounds are known.
+    open_tasks: the tasks for which the bounds leave open which copies are caught up.
+    alternatives: the sets of caught-up copies that the bounds allow, at most a million: no more
+        decisions were possible.
+    """
+
+    assignor: Name
+    release: Name
+    config: Configs
+    end_offset_sums: dict[Task, Offsets]
+    open_tasks: Count
+    alternatives: Count
+
+
 class LeaderRecord(Part):
     """What the group's own leader decided, compared with what Kafka's assignor decides.
 
@@ -116,6 +136,7 @@ class LeaderRecord(Part):
     result: of the comparison, member by member.
     why: the differences, or the unknown inputs; empty for a match.
     told: what the application's follower reported; absent if it reported nothing.
+    witness: the inputs that show that the decision is consistent; absent for other results.
     """
 
     assignor: Name
@@ -123,6 +144,7 @@ class LeaderRecord(Part):
     result: Result
     why: str
     told: str | Absent = ABSENT
+    witness: WitnessRecord | Absent = ABSENT
 
 
 class KnownConfigRecord(Part):

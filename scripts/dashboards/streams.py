@@ -17,7 +17,7 @@ from scripts.dashboards.layout import (
 from scripts.dashboards.links import OVERVIEW_PAGE, STREAMS, Link
 from scripts.dashboards.panels import LIMIT, lines, stat
 
-_RESULTS = {"match": "green", "mismatch": "red", "undetermined": "orange"}
+_RESULTS = {"match": "green", "consistent": "blue", "mismatch": "red", "undetermined": "orange"}
 
 
 def streams() -> str:
@@ -115,7 +115,7 @@ def _rebalances() -> tuple[Any, ...]:
         ),
         lines(
             "Decisions recomputed",
-            "By result: match, mismatch or undetermined.",
+            "By result: match, consistent, mismatch or undetermined.",
             (grown % ("result", "exact_decisions"), "{{result}}"),
             links=OVERVIEW_PAGE,
             colors=_RESULTS,

@@ -17,8 +17,8 @@ from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment, assign_group
 from caughtup.models.partition_assignor.rebalance import ClientMetadata, clients_of
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
-from caughtup.models.records.fields import ABSENT
-from caughtup.models.records.recommendations import LeaderRecord, Result
+from caughtup.models.records.fields import ABSENT, or_absent
+from caughtup.models.records.recommendations import LeaderRecord, Result, WitnessRecord
 
 #: Kafka's default assignor: its name in scenarios, and its class.
 KAFKAS = "high_availability"
@@ -48,15 +48,21 @@ class ExactResult(NamedTuple):
         return self.leader.result == "match" and self.leader.assignor != FOLLOWER
 
 
-def compared(result: Result, why: str, assignor: str = ASSIGNOR, told: str = "") -> LeaderRecord:
+def compared(
+    result: Result,
+    why: str,
+    assignor: str = ASSIGNOR,
+    told: str = "",
+    witness: WitnessRecord | None = None,
+) -> LeaderRecord:
     """Return the record of a comparison with a leader's decision.
 
     ``told``: the outcome that the application's follower reported, "" without one.
     """
-    identical: bool | Literal["unknown"] = (
-        "unknown" if result == "undetermined" else result == "match"
-    )
-    return LeaderRecord(assignor, identical, result, why, told or ABSENT)
+    identical: bool | Literal["unknown"] = "unknown"
+    if result in ("match", "mismatch"):
+        identical = result == "match"
+    return LeaderRecord(assignor, identical, result, why, told or ABSENT, or_absent(witness))
 
 
 def listed(texts: Sequence[str]) -> str:

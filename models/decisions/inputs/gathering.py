@@ -7,7 +7,7 @@ inferred, assumed, or are unknown.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from caughtup.models.assignment.compact import CompactScenario, CompactTask
 from caughtup.models.assignment.scenario import Client
@@ -15,10 +15,14 @@ from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.histories.offset_sums import EndOffsetSum
-from caughtup.models.ids import TaskId, TopicPartition
+from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.offsets import LATEST_OFFSET, LONG_MAX, UNKNOWN_OFFSET_SUM, task_lag
 from caughtup.models.parameters import DEFAULTS, TAGS, ApplicationParameters
-from caughtup.models.partition_assignor.rebalance import MemberSubscription, clients_of
+from caughtup.models.partition_assignor.rebalance import (
+    ClientMetadata,
+    MemberSubscription,
+    clients_of,
+)
 from caughtup.models.records.recommendations import KnownConfigRecord
 from caughtup.models.tasks.changelogs import (
     SourceCommits,
@@ -151,12 +155,7 @@ def gather_inputs(
                 frozenset(previous[process]),
                 frozenset(t for t, s in sums[process].items() if s != LATEST_OFFSET)
                 - previous[process],
-                {
-                    task: lag
-                    for task, offset_sum in sorted(sums[process].items())
-                    if task in nothing
-                    and (lag := task_lag(offset_sum, nothing[task])) != nothing[task]
-                },
+                _lags(sums[process], nothing),
                 dict(sorted(clients[process].tags.items())),
             )
             for process, client in generation.clients.items()
@@ -176,6 +175,37 @@ def gather_inputs(
         tentative=changelogs.tentative,
         placed=changelogs.placed,
     )
+
+
+def with_end_offset_sums(
+    inputs: GenerationInputs,
+    clients: Mapping[ProcessId, ClientMetadata],
+    ends: Mapping[TaskId, int],
+) -> GenerationInputs:
+    """Return the inputs with exactly these end offset sums of some tasks, and the lags by them."""
+    scenario = inputs.scenario
+    greatest = {**scenario.greatest_lags, **ends}
+    return replace(
+        inputs,
+        scenario=replace(
+            scenario,
+            clients={
+                process: replace(client, lags=_lags(clients[process].offset_sums, greatest))
+                for process, client in scenario.clients.items()
+            },
+            greatest_lags=greatest,
+        ),
+        ends={**inputs.ends, **{task: EndOffsetSum(end, end) for task, end in ends.items()}},
+    )
+
+
+def _lags(offset_sums: Mapping[TaskId, int], ends: Mapping[TaskId, int]) -> dict[TaskId, int]:
+    """Return a client's lags that differ from the end offset sum, by which others lag."""
+    return {
+        task: lag
+        for task, offset_sum in sorted(offset_sums.items())
+        if task in ends and (lag := task_lag(offset_sum, ends[task])) != ends[task]
+    }
 
 
 def members_of(generation: StreamsGeneration) -> tuple[MemberSubscription, ...]:

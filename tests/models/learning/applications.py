@@ -39,8 +39,8 @@ class Played:
 class Application:
     """An application, made from a seed, whose ``truth`` may be changed while it is played.
 
-    ``doubts`` is how often (0 to 1) end offsets aren't known exactly, and ``failures`` how often
-    its leader doesn't get any. With ``tasks`` it has one subtopology of so many. ``releases`` are
+    ``doubts`` is how often (0 to 1) end offsets aren't known exactly, ``missing`` how often one of
+    these has no upper bound, and ``failures`` how often its leader doesn't get any. With ``tasks`` it has one subtopology of so many. ``releases`` are
     those that its release is drawn from, and ``racked`` says whether its members have racks.
     """
 
@@ -50,6 +50,7 @@ class Application:
         *,
         doubts: float = 0.1,
         failures: float = 0.03,
+        missing: float = 0.02,
         tasks: int | None = None,
         releases: Sequence[Release] = (NEWEST,),
         racked: bool = False,
@@ -58,7 +59,7 @@ class Application:
         self.keys = tuple(rng.choice([(), (), ("zone",), ("cluster", "zone")]))
         self.racked = racked
         self.truth = draw_truth(rng, self.keys, racked=racked, releases=releases)
-        self.doubts, self.failures = doubts, failures
+        self.doubts, self.failures, self.missing = doubts, failures, missing
         self.stateful: list[TaskId] = []
         self.subtopologies: dict[int, TopicsInfo] = {}
         self.widths: dict[str, int] = {}
@@ -215,7 +216,7 @@ class Application:
             if hazy and rng.random() < 0.5:
                 low, high = max(0, end - rng.randint(0, 500)), end + rng.randint(0, 500)
             table.apply(partition, EndOffsets(0, low, low, began_ms - 10_000))
-            if not (hazy and rng.random() < 0.02):
+            if not (hazy and rng.random() < self.missing):
                 table.apply(partition, EndOffsets(0, high, high, seen_ms + 1))
         return table
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from caughtup.models.assignors.kafka.racks.rack_aware import Costs
+from caughtup.models.learning.evidence import seen_standbys
 from caughtup.models.learning.known_inputs import with_known_configs
 from caughtup.models.learning.learned import Learned
-from caughtup.models.learning.provenance import chosen, seen_standbys
+from caughtup.models.learning.provenance import chosen
 from caughtup.models.learning.ranges import LAG, STANDBYS, WARM_UPS, spans_of
 from caughtup.models.learning.told import ToldConfigs
 from caughtup.models.parameters import NON_OVERLAP_COST, STRATEGY, TAGS, TRAFFIC_COST

@@ -17,6 +17,7 @@ const WORDS = [
   ["follow-up rebalance", "A rebalance right after another one: a task leaves its owner in the first, and the new owner gets it in the second."],
   ["leader", "The member that decides the assignment for its group."],
   ["match", "From the leader's inputs, Kafka's own assignor decides exactly what the leader decided."],
+  ["consistent", "Some inputs are known only within bounds; with some values within all of these bounds, Kafka's own assignor decides exactly what the leader decided."],
   ["mismatch", "Every input is known, and Kafka's own assignor decides differently from the leader."],
   ["undetermined", "An input is unknown, so caughtup cannot say whether Kafka's own assignor decides the same as the leader."],
   ["recommended", "The assignment with the fewest movements within Kafka's own bounds. An application may follow it."],

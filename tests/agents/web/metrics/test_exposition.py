@@ -110,6 +110,7 @@ def test_an_application_has_its_generation_probe_verdicts_and_movements(
     assert series["caughtup_exact_decisions_total"] == {
         (GROUP, "match"): 1,
         (GROUP, "mismatch"): 0,
+        (GROUP, "consistent"): 0,
         (GROUP, "undetermined"): 0,
     }
     assert series["caughtup_rebalances_total"] == {(GROUP,): 1}

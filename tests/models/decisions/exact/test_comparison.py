@@ -169,13 +169,12 @@ def test_a_crowded_thread_keeps_what_lags_least() -> None:
     assert differences(exact)[0] == "a-StreamThread-1-consumer should have 0_1 as active"
 
 
-def test_which_task_a_crowded_thread_keeps_is_undetermined_where_the_lags_may_tie() -> None:
+def test_which_task_a_crowded_thread_keeps_is_consistent_where_the_lags_may_tie() -> None:
     kept = replace(CROWDED, active=("0_1",)), replace(IDLE, active=("0_0",))
-    exact = of_two_threads(*kept, LATER)
-    assert exact.leader.result == "undetermined"
-    assert exact.leader.why.startswith(
-        "the assignment to threads depends on lags that are not known exactly: a-StreamThread-"
-    )
+    leader = of_two_threads(*kept, LATER).leader
+    assert (leader.result, leader.identical) == ("consistent", "unknown")
+    assert leader.witness
+    assert leader.witness.end_offset_sums["0_1"] - 49_500 <= 1_000
 
 
 def test_lags_that_are_known_to_be_equal_leave_nothing_undetermined() -> None:
@@ -246,14 +245,15 @@ def test_what_nobody_told_is_learned_from_the_decision_itself() -> None:
     assert known["assignor"] == ("high_availability", "learned")
 
 
-def test_what_is_open_is_named_with_what_would_tell() -> None:
+def test_what_is_open_is_named_with_what_would_tell_beside_the_witness() -> None:
     state = cluster_state(ApplicationParameters(changelogs={0: (CHANGELOG,)}))
     list_ends(state, at_ms=START_MS - 60_000)
     list_ends(state, {0: 50_000, 1: 56_000}, at_ms=START_MS + 1)
     read(state, generation(7, *HANDING_OVER))
     list(state.decide(START_MS + LEADER_STATE_WAIT_MS))
     exact = decided_generation(state).exact
-    assert exact.leader.result == "undetermined"
+    assert exact.leader.result == "consistent"
+    assert exact.leader.why.startswith("it decides this with num.standby.replicas 0, ")
     assert "its end offset sum when the leader decided, between 50000 and 56000" in exact.leader.why
     assert (
         "acceptable.recovery.lag is not known (5000 or more; what would narrow it down: a copy "
@@ -315,18 +315,22 @@ def test_an_assignment_with_an_error_code_is_undetermined() -> None:
     assert exact.decision is None
 
 
-def test_a_difference_without_end_offsets_of_the_moment_is_undetermined() -> None:
-    """The lag at the decision lay somewhere between caught up and not."""
+def test_a_lag_somewhere_between_caught_up_and_not_is_consistent_with_either() -> None:
     state = cluster_state()
     list_ends(state, at_ms=START_MS - 60_000)
     list_ends(state, {0: 50_000, 1: 56_000}, at_ms=START_MS + 1)
     read(state, generation(7, *HANDING_OVER))
     list(state.decide(START_MS + LEADER_STATE_WAIT_MS))
     decided = decided_generation(state)
-    assert decided.exact.leader.result == "undetermined"
-    assert decided.exact.leader.why.startswith(
-        "task 0_1: its end offset sum when the leader decided, between 50000 and 56000"
+    leader = decided.exact.leader
+    assert leader.result == "consistent"
+    assert leader.why.startswith(
+        "it decides this with num.standby.replicas 0, max.warmup.replicas 2, "
+        "acceptable.recovery.lag 10000 and some end offsets within their bounds; 1 task depends "
+        "on them, with 2 possible sets of caught-up copies; "
     )
+    assert leader.witness
+    assert 50_000 <= leader.witness.end_offset_sums["0_1"] <= 55_000
 
 
 def test_a_group_of_which_no_member_can_be_read_is_undetermined() -> None:

@@ -1,0 +1,387 @@
+"""Inputs within their bounds by which an assignor decides exactly what a leader decided.
+
+End offsets are known within bounds, and some configs as ranges. One choice of all of them that leads
+to the leader's decision shows that the decision is consistent with what is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import chain, islice, product, zip_longest
+from math import prod
+from typing import NamedTuple
+
+from caughtup.models.assignment.client_state import RUNNING, UNKNOWN, is_caught_up
+from caughtup.models.assignment.configs import Release
+from caughtup.models.assignment.decision import Decision
+from caughtup.models.durations import counted
+from caughtup.models.errors import ScenarioError
+from caughtup.models.histories.offset_sums import EndOffsetSum
+from caughtup.models.ids import ProcessId, TaskId
+from caughtup.models.learning.evidence import Evidence, seen_standbys
+from caughtup.models.learning.ranges import (
+    LAG,
+    STANDBYS,
+    WARM_UPS,
+    ConfigRange,
+    Hypotheses,
+    IntSpan,
+    distance,
+)
+from caughtup.models.offsets import task_lag
+from caughtup.models.parameters import DEFAULTS, NON_OVERLAP_COST, STRATEGY, TAGS, TRAFFIC_COST
+from caughtup.models.records.recommendations import WitnessRecord
+from caughtup.models.records.scenarios import ConfigValue
+
+#: The most decisions to find a witness for one generation; large groups get fewer.
+MOST_DECISIONS = 48
+#: The most configs that a witness is searched for.
+_MOST_CONFIGS = 24
+#: The most values of acceptable.recovery.lag that are compared for one range.
+_MOST_LAGS = 200
+#: The most tasks that are held back for which other numbers of warm-ups are tried.
+_MOST_HELD_BACK = 4
+#: The most sets of caught-up copies that are counted.
+MOST_ALTERNATIVES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """Inputs by which an assignor decides exactly what the leader decided.
+
+    ``config`` has one value for each config. ``ends`` are the end offset sums of the tasks of which
+    only bounds are known. ``open_tasks`` counts the tasks of which the bounds leave open who is
+    caught up, and ``alternatives`` the sets of caught-up copies that are possible within all bounds,
+    up to ``MOST_ALTERNATIVES``: at most so many decisions could have been made.
+    """
+
+    config: ConfigRange
+    ends: Mapping[TaskId, int]
+    decision: Decision
+    open_tasks: int
+    alternatives: int
+
+    def text(self) -> str:
+        """Return the configs of the witness, and how much the bounds leave open, in words."""
+        values = ", ".join(f"{name} {value}" for name, value in self.record().config.items())
+        if not self.open_tasks:
+            return f"it decides this with {values} and some end offsets within their bounds"
+        more = "or more " if self.alternatives >= MOST_ALTERNATIVES else ""
+        tasks = counted(self.open_tasks, "task depends", "tasks depend")
+        return (
+            f"it decides this with {values} and some end offsets within their bounds; {tasks} on "
+            f"them, with {self.alternatives:,} {more}possible sets of caught-up copies"
+        )
+
+    def record(self) -> WitnessRecord:
+        """Return the witness as records have it."""
+        one, algorithm = self.config, self.config.algorithm
+        config: dict[str, ConfigValue] = {
+            name: one.span(name).low for name in (STANDBYS, WARM_UPS, LAG)
+        }
+        if algorithm.tags:
+            config[TAGS] = list(algorithm.tags)
+        if algorithm.strategy != "none":
+            config[STRATEGY] = algorithm.strategy
+            traffic, non_overlap = algorithm.costs or (None, None)
+            config |= {TRAFFIC_COST: traffic, NON_OVERLAP_COST: non_overlap}
+        return WitnessRecord(
+            algorithm.assignor,
+            algorithm.release.text,
+            config,
+            {str(task): end for task, end in self.ends.items()},
+            self.open_tasks,
+            self.alternatives,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """End offset sums of a task, from ``low`` to ``high``, by which the same clients are caught up."""
+
+    low: int
+    high: int
+    caught_up: frozenset[ProcessId]
+
+
+def find_witness(
+    evidence: Evidence, hypotheses: Hypotheses, most: int = MOST_DECISIONS
+) -> Witness | None:
+    """Return inputs within the bounds that explain a generation; None if none is found.
+
+    ``hypotheses`` are the configs that remain. The search makes at most ``most`` decisions and may
+    miss a witness, but what it returns was decided and compared member by member.
+    """
+    last = evidence.decisions + most
+    begun: list[tuple[int, int, _Search, _Tried]] = []
+    for config in islice(dict.fromkeys(_configs(evidence, hypotheses)), _MOST_CONFIGS):
+        if evidence.decisions >= last:
+            break
+        with suppress(ScenarioError):
+            search = _Search(evidence, config, last)
+            tried = search.begin()
+            if not tried.differences:
+                return search.witness(tried)
+            begun.append((tried.differences, len(begun), search, tried))
+    for *_, search, tried in sorted(begun, key=lambda one: one[:2]):
+        if evidence.decisions >= last:
+            break
+        with suppress(ScenarioError):
+            best = search.improve(tried)
+            if not best.differences:
+                return search.witness(best)
+    return None
+
+
+def _configs(evidence: Evidence, hypotheses: Hypotheses) -> Iterator[ConfigRange]:
+    """Yield single values of all configs, the likeliest of each hypothesis first."""
+    standbys = seen_standbys(evidence.generation)
+    ranked = sorted(hypotheses, key=lambda one: distance(one, standbys))
+    cut = (
+        _of_range(evidence, replace(one, releases=releases), standbys)
+        for one in ranked
+        for releases in evidence.releases(one)
+    )
+    for turn in zip_longest(*cut):
+        yield from (one for one in turn if one is not None)
+
+
+def _of_range(evidence: Evidence, one: ConfigRange, standbys: int) -> Iterator[ConfigRange]:
+    release = Release(one.releases.high)
+    algorithm = one.algorithm._replace(release=release)
+    for number in dict.fromkeys((one.standbys.nearest(standbys), one.standbys.low)):
+        warm_ups, lags = [DEFAULTS[WARM_UPS]], [one.lag.nearest(DEFAULTS[LAG])]
+        if algorithm.assignor == "high_availability":
+            try:
+                target = evidence.target(algorithm, number)
+            except ScenarioError:
+                continue
+            # A task that is held back may have a standby meanwhile, and so count as a warm-up.
+            extra = evidence.copies_given - target.copies
+            warm_ups = [*range(extra, extra - min(evidence.held_back, _MOST_HELD_BACK) - 1, -1)]
+            lags = _likely_lags(evidence, target.decision, one.lag)
+        numbers = dict.fromkeys((*map(one.warm_ups.nearest, warm_ups), one.warm_ups.high))
+        for lag, most in product(lags, numbers):
+            yield ConfigRange(
+                algorithm,
+                IntSpan(number, number),
+                IntSpan(most, most),
+                IntSpan(lag, lag),
+                IntSpan(release, release),
+            )
+
+
+class _Lags(NamedTuple):
+    """Lags of a task by one end offset sum, in offsets or Kafka's sentinels.
+
+    ``should`` is that of the client that is to run it in the end; ``has`` that of another client
+    that runs it, None if there is none; ``least`` the least of all clients.
+    """
+
+    should: int
+    has: int | None
+    least: int
+
+    def fit(self, acceptable: int) -> bool:
+        """Return whether this acceptable.recovery.lag explains who runs the task.
+
+        It runs on the client that is to have it in the end if that one is caught up, or if no client
+        is; else on another that is.
+        """
+        should = is_caught_up(self.should, acceptable) or not is_caught_up(self.least, acceptable)
+        if self.has is None:
+            return should
+        return not should and is_caught_up(self.has, acceptable)
+
+
+class _Placement:
+    """Who runs each task, and who is to run it in the end."""
+
+    def __init__(self, evidence: Evidence, target: Decision) -> None:
+        self._clients = evidence.processes
+        self._should = {task: p for p, one in target.clients.items() for task in one.active}
+        given = evidence.generation.clients.items()
+        self._has = {task: process for process, one in given for task in one.active()}
+
+    def lags(self, task: TaskId, end: int) -> _Lags:
+        """Return the lags of a task by one end offset sum."""
+        by_client = {
+            process: task_lag(client.offset_sums.get(task, 0), end)
+            for process, client in self._clients.items()
+        }
+        should, has = self._should[task], self._has.get(task)
+        least = min((lag for lag in by_client.values() if lag >= 0), default=UNKNOWN)
+        return _Lags(
+            by_client[should],
+            None if has in (None, should) else by_client[has],
+            RUNNING if RUNNING in by_client.values() else least,
+        )
+
+
+def _likely_lags(evidence: Evidence, target: Decision, span: IntSpan) -> list[int]:
+    """Return values of acceptable.recovery.lag, those first by which the most tasks fit."""
+    placement, default = _Placement(evidence, target), DEFAULTS[LAG]
+    tasks: list[list[_Lags]] = []
+    cuts = {span.nearest(default), span.low, span.high}
+    for task, bound in evidence.ends.items():
+        if bound is not None:
+            both = [placement.lags(task, end) for end in {*bound}]
+            tasks.append(both)
+            cuts.update(span.nearest(one.should) for one in both if one.should >= 0)
+            cuts.update(span.nearest(one.should - 1) for one in both if one.should > 0)
+    compared = sorted(cuts, key=lambda lag: abs(lag - default))[:_MOST_LAGS]
+    misfits = {
+        lag: sum(not any(one.fit(lag) for one in both) for both in tasks) for lag in compared
+    }
+    return sorted(compared, key=lambda lag: misfits[lag])
+
+
+class _Tried(NamedTuple):
+    """A choice of end offset sums, the decision by them, and its differences from the leader's."""
+
+    chosen: Mapping[TaskId, _Part]
+    ends: Mapping[TaskId, int]
+    decision: Decision
+    differences: int
+
+
+class _Search:
+    """The search of end offset sums under one value of each config."""
+
+    def __init__(self, evidence: Evidence, config: ConfigRange, last: int) -> None:
+        self._evidence = evidence
+        self._config = config
+        self._last = last
+        self._asked = config.algorithm, config.standbys.low, config.warm_ups.low, config.lag.low
+        by_lag = config.algorithm.assignor == "high_availability"
+        self._parts = {
+            task: self._cut(task, bound) if by_lag else [_Part(*bound, frozenset())]
+            for task, bound in evidence.inexact.items()
+        }
+        self._open = [task for task, parts in self._parts.items() if len(parts) > 1]
+
+    def begin(self) -> _Tried:
+        """Decide by the likeliest end offset sums."""
+        chosen = {task: parts[-1] for task, parts in self._parts.items()}
+        return self._try(chosen | self._likely())
+
+    def improve(self, best: _Tried) -> _Tried:
+        """Return the choice with the fewest differences that is found from one."""
+        while best.differences and (better := self._improved(best)) is not None:
+            best = better
+        if best.differences and not self._misplaced(best.decision):
+            best = self._by_threads(best)
+        return best
+
+    def witness(self, tried: _Tried) -> Witness:
+        """Return a choice without differences as the witness."""
+        alternatives = prod(len(parts) for parts in self._parts.values())
+        return Witness(
+            self._config,
+            tried.ends,
+            tried.decision,
+            len(self._open),
+            min(alternatives, MOST_ALTERNATIVES),
+        )
+
+    def _cut(self, task: TaskId, bound: EndOffsetSum) -> list[_Part]:
+        """Return a task's bounds, cut where other clients are caught up."""
+        lag = self._config.lag.low
+        sums = {
+            process: client.offset_sums.get(task, 0)
+            for process, client in self._evidence.processes.items()
+        }
+        # A sum beyond the end counts as nothing restored.
+        cuts = {end for one in sums.values() for end in (one - 1, one + lag, lag)}
+        highs = sorted(end for end in cuts if bound.low <= end < bound.high)
+        found: list[_Part] = []
+        low = bound.low
+        for high in (*highs, bound.high):
+            caught_up = frozenset(
+                process for process, one in sums.items() if is_caught_up(task_lag(one, high), lag)
+            )
+            if found and found[-1].caught_up == caught_up:
+                low = found.pop().low
+            found.append(_Part(low, high, caught_up))
+            low = high + 1
+        return found
+
+    def _likely(self) -> dict[TaskId, _Part]:
+        """Return a part of each open task that explains who runs it, if there is one."""
+        algorithm, standbys, _, lag = self._asked
+        if not self._open:
+            return {}
+        placement = _Placement(self._evidence, self._evidence.target(algorithm, standbys).decision)
+        return {
+            task: max(
+                reversed(self._parts[task]),
+                key=lambda part: placement.lags(task, part.high).fit(lag),
+            )
+            for task in self._open
+        }
+
+    def _improved(self, best: _Tried) -> _Tried | None:
+        """Return a choice with fewer differences, None if none is found.
+
+        All misplaced tasks get another part at once, then each one by itself, then any other task:
+        it matters if it uses a warm-up that a misplaced one needs.
+        """
+        misplaced = self._misplaced(best.decision)
+        others = {
+            task: [part for part in self._parts[task] if part is not best.chosen[task]]
+            for task in sorted(self._open, key=lambda task: task not in misplaced)
+        }
+        together = {task: parts[-1] for task, parts in others.items() if task in misplaced}
+        single = ({task: part} for task, parts in others.items() for part in parts)
+        for change in chain([together] if len(together) > 1 else [], single):
+            if self._evidence.decisions >= self._last:
+                return None
+            tried = self._try({**best.chosen, **change})
+            if tried.differences < best.differences:
+                return tried
+        return None
+
+    def _by_threads(self, best: _Tried) -> _Tried:
+        """Return a choice with ends by which threads kept the tasks that lag least.
+
+        Tasks that stayed on their threads get their least ends, others their greatest; then each
+        task by itself the other one of these, as long as that leaves fewer differences.
+        """
+        kept: set[TaskId] = set()
+        for member in self._evidence.generation.members():
+            if (given := member.assignment) is not None:
+                kept |= member.offset_sums.keys() & {*given.active, *given.standby}
+        ends = {task: part.low if task in kept else part.high for task, part in best.chosen.items()}
+        best = min(best, self._try(best.chosen, ends), key=lambda one: one.differences)
+        for task, part in best.chosen.items():
+            if not best.differences or self._evidence.decisions >= self._last:
+                break
+            other = part.low if best.ends[task] == part.high else part.high
+            tried = self._try(best.chosen, {**best.ends, task: other})
+            best = min(best, tried, key=lambda one: one.differences)
+        return best
+
+    def _try(
+        self, chosen: Mapping[TaskId, _Part], ends: Mapping[TaskId, int] | None = None
+    ) -> _Tried:
+        """Decide by end offset sums within the chosen parts, by default the greatest ones."""
+        ends = ends or {task: part.high for task, part in chosen.items()}
+        evidence = self._evidence.with_ends(ends)
+        decision = evidence.decide(*self._asked)
+        differences = evidence.judged_differences(*self._asked)
+        self._evidence.decisions += evidence.decisions
+        return _Tried(chosen, ends, decision, len(differences))
+
+    def _misplaced(self, decision: Decision) -> frozenset[TaskId]:
+        """Return the tasks that a decision has on other clients than the leader's."""
+        found: set[TaskId] = set()
+        owned = self._evidence.owned
+        for process, client in self._evidence.generation.clients.items():
+            given = decision.clients[process]
+            active, standby = {*given.active}, {*given.standby}
+            missing = active - client.active()
+            found |= (client.active() - active) | (missing - owned)
+            found |= (standby - client.standby()) | (client.standby() - standby - missing)
+        return frozenset(found)
