@@ -29,6 +29,7 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.process.supervisor import AgentSupervisor
 from caughtup.agents.reassignments.agent import reassignments
 from caughtup.agents.reassignments.probe import ReassignmentsProbe
+from caughtup.agents.rebalances import RebalancesProbe
 from caughtup.agents.recent.sampler import Sampler
 from caughtup.agents.recommendations.agent import recommend
 from caughtup.agents.recommendations.signing import Signer
@@ -192,6 +193,8 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     app.runs(ends)
     app.runs(moves)
     app.runs(transactions)
+    if settings.rebalance_interval:
+        app.runs(RebalancesProbe(settings, health, state, log_reader.partitions))
     if settings.lag_interval:
         app.runs(lag)
     return Wired(app, state, health, web)

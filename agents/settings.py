@@ -173,6 +173,13 @@ class Settings(StoreSettings, WatchingSettings):
     end_offsets_interval: float = Field(
         default=1.0, gt=0, description="Seconds between two listings of end offsets."
     )
+    rebalance_interval: float = Field(
+        default=0.05,
+        ge=0,
+        description="Seconds between two listings of the end offsets of a Streams application's "
+        "changelogs while it rebalances, so that those that its leader got are known within narrow "
+        "bounds; 0: none.",
+    )
     reassignments_interval: float = Field(
         default=2.0, gt=0, description="Seconds between two observations of reassignments."
     )

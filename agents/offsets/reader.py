@@ -72,13 +72,14 @@ class OffsetsReader(Service):
         self._changes = changes
         self._announced = False
         self._failures = RateLimit(_FAILURES_A_MINUTE)
-        self._partitions: dict[int, LogPartition] = {}
+        #: How far each partition of ``__consumer_offsets`` is read, and its leader.
+        self.partitions: dict[int, LogPartition] = {}
         self._behind = 0
         self._answered_ms: int | None = None
 
     def held_offsets(self) -> dict[TopicPartition, EndOffsets]:
         """Return the partitions with commits of open transactions: see ``held_offsets``."""
-        return held_offsets(self._partitions, now_ms())
+        return held_offsets(self.partitions, now_ms())
 
     @Service.task
     async def _run(self) -> None:
@@ -86,7 +87,7 @@ class OffsetsReader(Service):
             while not self.should_stop:
                 try:
                     async with OffsetLog(
-                        self._settings, self._partitions, self._failed, self._turned
+                        self._settings, self.partitions, self._failed, self._turned
                     ) as opened:
                         await self._read(opened)
                 except KafkaError as error:

@@ -82,6 +82,7 @@ PROBES = (
     "offsets",
     "publish",
     "reassignments",
+    "rebalances",
     "topics",
     "transactions",
 )

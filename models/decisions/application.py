@@ -58,10 +58,12 @@ class Application:
         """The last decision."""
         return None if self.latest is None else self.latest.decision
 
-    def advance(self, generation: StreamsGeneration, seen_ms: int) -> None:
-        """Add a new generation, read at ``seen_ms``."""
+    def advance(
+        self, generation: StreamsGeneration, seen_ms: int, offset: int | None = None
+    ) -> None:
+        """Add a new generation, whose record was read at ``seen_ms``, at an offset."""
         self.newest = generation
-        self.pending.append(GenerationLife(generation, seen_ms))
+        self.pending.append(GenerationLife(generation, seen_ms, offset=offset))
 
     def keep_newest_pending(self) -> None:
         """Drop all pending generations but the newest, as they are over."""

@@ -16,6 +16,8 @@ from caughtup.models.decisions.movements import MovementLog
 from caughtup.models.faults import Faults, Isolation
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.rebalance_ends import ListedBounds, RebalanceEnds
+from caughtup.models.ids import TopicPartition
 from caughtup.models.learning.learned import Learned
 from caughtup.models.learning.told import ToldConfigs
 from caughtup.models.parameters import ApplicationParameters
@@ -81,6 +83,8 @@ class Applications(Mapping[str, Application]):
         self._known: dict[str, Application] = {}
         self._published = LastByGroup[RecommendationRecord]()
         self._states = LastByGroup[ApplicationState]()
+        #: Those of applications that rebalance or rebalanced lately.
+        self.rebalance_ends: dict[str, RebalanceEnds] = {}
 
     def __getitem__(self, group: str) -> Application:
         return self._known[group]
@@ -149,9 +153,13 @@ class Applications(Mapping[str, Application]):
         return withdrawn
 
     def apply_generation(
-        self, group: str, generation: StreamsGeneration | None, seen_ms: int
+        self,
+        group: str,
+        generation: StreamsGeneration | None,
+        seen_ms: int,
+        offset: int | None = None,
     ) -> None:
-        """Apply a classic group's generation, read at ``seen_ms``.
+        """Apply a classic group's generation, whose record was read at ``seen_ms``, at an offset.
 
         None means that the group is deleted, or no longer of Kafka Streams.
         """
@@ -168,7 +176,7 @@ class Applications(Mapping[str, Application]):
             and generation.as_of_ms <= known.newest.as_of_ms
         ):
             return  # known: after a lost connection the log is read again from its start
-        known.advance(generation, seen_ms)
+        known.advance(generation, seen_ms, offset)
         if published := self._published.newest(group):
             known.restore(published)
 
@@ -236,7 +244,12 @@ class Applications(Mapping[str, Application]):
             },
             states,
             self._published.of(group),
+            listed=self._listed(group, life),
         )
+
+    def _listed(self, group: str, life: GenerationLife) -> Mapping[TopicPartition, ListedBounds]:
+        found = self.rebalance_ends.get(group)
+        return {} if found is None or life.offset is None else found.bounds(life.offset)
 
     def deciding(
         self, group: str, now_ms: int, generation: StreamsGeneration | None = None

@@ -48,6 +48,7 @@ from caughtup.models.errors import CaughtupError
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.rebalance_ends import ListedBounds
 from caughtup.models.ids import CopyKey, TopicPartition
 from caughtup.models.learning.known_inputs import with_known_configs
 from caughtup.models.learning.learned import Learned, LearningResult, learn
@@ -68,7 +69,8 @@ class DecisionContext:
     configs learned from earlier generations, and from this one if it ``is_learned``; ``placed``:
     changelog → subtopology, from positions of copies. ``caught_up``: the copies that the last
     decision knew to be caught up; ``positions``: those reported since then. ``replicas``: the racks of
-    partitions' replicas, None if no leader decides by them. ``worthwhile_at_ms``: from when on a
+    partitions' replicas, None if no leader decides by them. ``listed``: bounds of end offsets that
+    were listed while the group rebalanced. ``worthwhile_at_ms``: from when on a
     probing rebalance would promote a copy; ``rates``: see ``CopyWatch.rates``.
     """
 
@@ -85,6 +87,7 @@ class DecisionContext:
     replicas: Mapping[TopicPartition, Sequence[str | None]] | None = None
     worthwhile_at_ms: int | None = None
     rates: str | None = None
+    listed: Mapping[TopicPartition, ListedBounds] = field(default_factory=dict)
 
 
 def decide_if_due(
@@ -142,7 +145,13 @@ def _gathered(life: GenerationLife, known: DecisionContext) -> tuple[GenerationI
     """Return the gathered inputs, and whether racks are needed that aren't known."""
     generation, parameters = life.generation, known.parameters
     inputs = gather_inputs(
-        generation, parameters, known.ends, known.commits, life.seen_ms, known.placed
+        generation,
+        parameters,
+        known.ends,
+        known.commits,
+        life.seen_ms,
+        known.placed,
+        known.listed,
     )
     inputs = replace(inputs, replicas=known.replicas)
     uses_racks = generation.is_racked and parameters.strategy != "none"

@@ -101,7 +101,7 @@ class DecidedGeneration:
 class GenerationLife:
     """A generation and its state; ``seen_ms``: when its record was read.
 
-    ``published``: its recommendation from before a restart. While it waits, ``leader_state`` is
+    ``offset`` is that of its record in ``__consumer_offsets``, None if unknown. ``published``: its recommendation from before a restart. While it waits, ``leader_state`` is
     the newest one that the application's leaders had published when it began to wait, ``ends`` are
     the partitions whose end offsets it waits for, and ``is_open`` is true if those aren't known.
     ``decision`` is set in the last three states.
@@ -114,6 +114,7 @@ class GenerationLife:
     leader_state: ApplicationState | None = None
     ends: tuple[TopicPartition, ...] = ()
     is_open: bool = False
+    offset: int | None = None
     decision: DecidedGeneration | None = None
 
     def to(self, state: State, **changes: Any) -> GenerationLife:

@@ -6,6 +6,7 @@ The agents and the Spark jobs both read the topic with this, a poll or an Arrow 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -43,6 +44,7 @@ _OFFSET_COMMIT, _LEGACY_OFFSET_COMMIT = (
     int(kind).to_bytes(_KEY_TYPE_BYTES)
     for kind in (RecordType.OFFSET_COMMIT, RecordType.LEGACY_OFFSET_COMMIT)
 )
+_GROUP_METADATA = int(RecordType.GROUP_METADATA).to_bytes(_KEY_TYPE_BYTES)
 #: The least possible type of a key, and a number above all possible types.
 _LEAST_TYPE, _NO_TYPE = -1 << 15, 1 << 15
 #: Keys are repetitive if less than this share of a sample of this size is distinct.
@@ -61,7 +63,8 @@ class Batch:
 
     ``commits`` has at least the last readable one of each key, in the order of the log. ``groups``
     (classic ones), ``consumer_group_records`` and ``streams_group_records`` have the last readable
-    value of each key, None for a tombstone. ``records`` counts, by key type, every record with a
+    value of each key, None for a tombstone; ``group_offsets`` has the offset of each classic group's
+    record, if it is known. ``records`` counts, by key type, every record with a
     readable key type; ``skipped`` those of types that aren't decoded here: share groups' and
     unknown ones. ``errors`` counts by key type (None if unreadable; 1 for 0, which means the same)
     and code; ``samples`` describes the first few. Of the values of a key only the last may be
@@ -70,6 +73,7 @@ class Batch:
 
     commits: CommitColumns = field(default_factory=no_commits)
     groups: dict[str, GroupMetadata | None] = field(default_factory=dict)
+    group_offsets: dict[str, int] = field(default_factory=dict)
     consumer_group_records: dict[
         ConsumerGroupKey | ConsumerGroupMemberKey | ConsumerGroupRegularExpressionKey,
         ConsumerGroupRecord | None,
@@ -112,6 +116,8 @@ def decode_records(records: Records) -> Batch:
     if not is_commit.all():
         others = records.select(~is_commit)
         _apply_others(batch, others.keys(), others.values())
+        if others.offset is not None and batch.groups:
+            _find_offsets(batch, others.keys(), others.offset)
         records, reader = records.select(is_commit), reader.select(np.flatnonzero(is_commit))
     if len(records):
         decoded = decode_commits(records, reader)
@@ -201,6 +207,15 @@ def _apply_others(
     }
     if unread:
         _fall_back(batch, list(zip(keys, values, strict=True)), unread)
+
+
+def _find_offsets(batch: Batch, keys: Sequence[bytes | None], offsets: Ints) -> None:
+    for key, offset in zip(keys, offsets.tolist(), strict=True):
+        if key and key.startswith(_GROUP_METADATA):
+            with suppress(DecodeError):  # it is already counted
+                decoded = decode_key(key)
+                if isinstance(decoded, GroupKey):
+                    batch.group_offsets[decoded.group] = offset
 
 
 def _count(batch: Batch, types: Ints) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -200,7 +201,7 @@ def decode_record_batches(
         ends = np.full(len(start), _NO_END, np.int64)
         records = _apply_transactions(logged, headers, ends, asked, batches)
     else:
-        records = logged.records
+        records = replace(logged.records, offset=logged.offset)
     return FetchedRecords(records, positions, leader_epochs)
 
 
@@ -390,16 +391,15 @@ def _apply_transactions(
         released += applied.released
     rows = np.concatenate([of_section for _, of_section in kept])
     if not released:
-        return logged.records.select(rows)
+        return replace(logged.records.select(rows), offset=logged.offset[rows])
     data, pending = framed(released, logged.records.data)
     before = np.repeat(np.cumsum([0, *(len(own) for _, own in kept[:-1])]), [n for n, _ in kept])
-    return FramedRecords(
-        data,
-        *(
-            np.insert(column[rows], before, added)
-            for column, added in zip(logged.records.columns(), pending.columns(), strict=True)
-        ),
+    key_start, key_end, value_start, value_end = (
+        np.insert(column[rows], before, added)
+        for column, added in zip(logged.records.columns(), pending.columns(), strict=True)
     )
+    offset = np.insert(logged.offset[rows], before, [one.offset for one in released])
+    return FramedRecords(data, key_start, key_end, value_start, value_end, offset)
 
 
 def _transactions(headers: NDArray[np.void], ends: Ints) -> Transactions:

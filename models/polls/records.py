@@ -31,6 +31,10 @@ class Heads(NamedTuple):
 class Records(Protocol):
     """Records in the order of their log; a key or a value may be null."""
 
+    @property
+    def offset(self) -> Ints | None:
+        """The offset of each record, None if they aren't known."""
+
     def __len__(self) -> int: ...
 
     def key_reader(self) -> ColumnReader:
@@ -58,6 +62,7 @@ class ListedRecords:
 
     listed_keys: Sequence[bytes | None]
     listed_values: Sequence[bytes | None]
+    offset: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.listed_keys)
@@ -85,11 +90,14 @@ class ListedRecords:
 
     def select(self, rows: Rows | slice) -> ListedRecords:
         """Return some of the records."""
+        offset = None if self.offset is None else self.offset[rows]
         if isinstance(rows, slice):
-            return ListedRecords(self.listed_keys[rows], self.listed_values[rows])
+            return ListedRecords(self.listed_keys[rows], self.listed_values[rows], offset)
         chosen = rows.tolist()
         return ListedRecords(
-            list(compress(self.listed_keys, chosen)), list(compress(self.listed_values, chosen))
+            list(compress(self.listed_keys, chosen)),
+            list(compress(self.listed_values, chosen)),
+            offset,
         )
 
 
@@ -105,6 +113,7 @@ class FramedRecords:
     key_end: Ints
     value_start: Ints
     value_end: Ints
+    offset: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.key_start)
@@ -150,6 +159,7 @@ class FramedRecords:
             self.key_end[rows],
             self.value_start[rows],
             self.value_end[rows],
+            None if self.offset is None else self.offset[rows],
         )
 
     def _reader(self, start: Ints, end: Ints) -> ColumnReader:

@@ -119,7 +119,7 @@ class ClusterState:
         classic = read_classic_groups(batch.groups) if read is None else read
         for group, found in watching.classic(classic).items():
             with self._isolated(group, seen_ms):
-                self._apply_classic(group, found, seen_ms)
+                self._apply_classic(group, found, seen_ms, batch.group_offsets.get(group))
         if connect is None:
             connect = read_connect_groups(batch.groups)
         generations = {
@@ -137,11 +137,13 @@ class ClusterState:
                 with self._isolated(streams_key.group, seen_ms):
                     self.groups.apply_streams(streams_key, streams_record)
 
-    def _apply_classic(self, group: str, found: ReadGroup, seen_ms: int) -> None:
+    def _apply_classic(
+        self, group: str, found: ReadGroup, seen_ms: int, offset: int | None
+    ) -> None:
         if isinstance(found, Exception):
             raise found
         self.groups.apply_classic(group, found and found.membership)
-        self.applications.apply_generation(group, found and found.generation, seen_ms)
+        self.applications.apply_generation(group, found and found.generation, seen_ms, offset)
         for error in found.errors if found else ():
             self.counts.errors[RecordType.GROUP_METADATA, error.code] += 1
 

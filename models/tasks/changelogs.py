@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.histories.offset_sums import EndOffsetSum
+from caughtup.models.histories.rebalance_ends import NO_BOUNDS, ListedBounds
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.offsets import sum_offsets
 
@@ -169,17 +170,19 @@ def end_offset_sums(
     before_ms: int,
     after_ms: int,
     committed: SourceCommits | None = None,
+    listed: Mapping[TopicPartition, ListedBounds] | None = None,
 ) -> dict[TaskId, EndOffsetSum | None]:
     """Return bounds of every stateful task's end offset sum at a moment between two (ms).
 
     ``reported`` is the greatest offset sum that any client reported for a task: the end is no less,
     unless the report is on a changelog that was recreated since. ``committed`` has the
-    application's sources, in case one of them serves as a changelog. None for a task without a
+    application's sources, in case one of them serves as a changelog. ``listed`` are narrower bounds
+    of some partitions' ends. None for a task without a
     sample since ``after_ms``. Stateless tasks are left out. Source:
     StreamsPartitionAssignor.populateClientStatesMap, log end offsets of the changelogs
     (read_uncommitted).
     """
-    sources = committed or SourceCommits()
+    sources, narrower = committed or SourceCommits(), listed or {}
     counts = ends.partition_counts()
     sums: dict[TaskId, EndOffsetSum | None] = {}
     for task in sorted(tasks):
@@ -189,7 +192,9 @@ def end_offset_sums(
         bounds = [
             sources.bounds(partition, before_ms, after_ms)
             if partition.topic in sources.topics
-            else ends.bounds(partition, before_ms, after_ms)
+            else narrower.get(partition, NO_BOUNDS).meet(
+                ends.bounds(partition, before_ms, after_ms)
+            )
             for partition in partitions
         ]
         known = [b for b in bounds if b is not None]

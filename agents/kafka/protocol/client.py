@@ -153,6 +153,14 @@ class ClusterProtocol:
             raise_for(code)
         return offsets
 
+    async def list_ends(self, broker: int, partitions: Iterable[TopicPartition]) -> ReplicaLogEnds:
+        """Return the high watermarks of partitions that a broker leads, and the others' error codes.
+
+        Needs DESCRIBE on the topics.
+        """
+        data = await self.connections.ask(broker, requests.list_offsets_call(partitions))
+        return ReplicaLogEnds(*await decode(answers.decode_list_offsets, data))
+
     async def log_directories(
         self, broker: int, partitions: Iterable[TopicPartition]
     ) -> LogDirectories:

@@ -49,6 +49,7 @@ class Key(IntEnum):
     LEAVE_GROUP = 13
     SYNC_GROUP = 14
     DESCRIBE_GROUPS = 15
+    LIST_GROUPS = 16
     API_VERSIONS = 18
     OFFSET_FOR_LEADER_EPOCH = 23
     DESCRIBE_CONFIGS = 32
@@ -236,6 +237,12 @@ def describe_group_call(group: str) -> Call:
     """Ask a coordinator to describe a group, with the operations that we are allowed. Since 2.3."""
     body = classic_array([classic_string(group)]) + b"\1"  # authorized operations, too
     return Call(Key.DESCRIBE_GROUPS, 3, False, body)
+
+
+def list_groups_call(states: Iterable[str]) -> Call:
+    """Ask a broker for the groups in some states that it coordinates (KIP-518). Since 2.6."""
+    body = flexible_array(map(flexible_string, states)) + _NO_TAGS
+    return Call(Key.LIST_GROUPS, 4, True, body)
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:

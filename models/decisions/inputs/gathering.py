@@ -15,6 +15,7 @@ from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.histories.offset_sums import EndOffsetSum
+from caughtup.models.histories.rebalance_ends import ListedBounds
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.offsets import LATEST_OFFSET, LONG_MAX, UNKNOWN_OFFSET_SUM, task_lag
 from caughtup.models.parameters import DEFAULTS, TAGS, ApplicationParameters
@@ -74,12 +75,14 @@ def gather_inputs(
     commits: Mapping[TopicPartition, CommitHistory],
     seen_ms: int,
     placed: Mapping[str, int] | None = None,
+    listed: Mapping[TopicPartition, ListedBounds] | None = None,
 ) -> GenerationInputs:
     """Return the inputs by which the leader decided a generation.
 
     ``commits`` are the application's; ``seen_ms`` is when the generation's record was read: the
     leader listed end offsets before that and after the group's state changed. ``placed`` as for
-    ``find_changelogs``. The scenario's lags use the upper bound of each end offset sum.
+    ``find_changelogs``. ``listed`` are bounds of end offsets that were listed while the group
+    rebalanced. The scenario's lags use the upper bound of each end offset sum.
     Source: StreamsPartitionAssignor.assign.
     """
     tasks = sorted(generation.all_tasks())
@@ -109,7 +112,7 @@ def gather_inputs(
     changelogs = ways[0]
     sources = SourceCommits(frozenset(generation.source_topics), commits, CLOCK_ALLOWANCE_MS)
     bounds = widest_bounds(
-        [end_offset_sums(tasks, way, ends, greatest, *between_ms, sources) for way in ways]
+        [end_offset_sums(tasks, way, ends, greatest, *between_ms, sources, listed) for way in ways]
     )
     unknown = [f"member left out: {skipped}" for skipped in generation.skipped]
     unknown += [

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from tests.integration.streams_releases.applications import (
+    LOADED,
     RACKED_BROKERS,
     RELEASES,
     VARIATIONS,
@@ -23,6 +24,12 @@ def main() -> None:
     parser.add_argument("--releases", nargs="*", default=[*RELEASES])
     parser.add_argument("--variations", nargs="*", type=int, help="by their numbers, from 0")
     parser.add_argument("--seconds", type=float, default=75, help="after each change")
+    parser.add_argument(
+        "--records",
+        type=float,
+        help="records/s into each application: those of LOADED, all the time",
+    )
+    parser.add_argument("--changes", type=int, default=3, help="instances that come or leave")
     given = parser.parse_args()
     outcomes: list[Outcome] = []
     with (
@@ -33,12 +40,19 @@ def main() -> None:
         for version in given.releases:
             fit = [
                 one
-                for number, one in enumerate(VARIATIONS)
+                for number, one in enumerate(LOADED if given.records else VARIATIONS)
                 if one.since <= RELEASES[version]
                 and (given.variations is None or number in given.variations)
             ]
             outcomes += play(
-                cluster, service, version, fit, seconds=given.seconds, directory=Path(scratch)
+                cluster,
+                service,
+                version,
+                fit,
+                seconds=given.seconds,
+                directory=Path(scratch),
+                records_per_second=given.records or 0,
+                changes=given.changes,
             )
             print("\n".join(rows(outcomes)), flush=True)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.polls.batch import Record, decode_batch, in_parts
+from caughtup.models.polls.batch import Record, decode_batch, decode_records, in_parts
 from caughtup.models.polls.batch import split_generations as split_records
 from caughtup.models.polls.records import ListedRecords, Records
 from tests.support.groups.records import GROUP, START_MS, commit, group_tombstone
@@ -42,6 +45,14 @@ def test_no_part_is_larger_than_it_may_be() -> None:
     sizes = [len(part) for part in split_generations(poll, 4)]
     assert sizes == [4, 2, 2]
     assert [len(part) for part in in_parts(listed(poll), 3)] == [3, 3, 2]
+
+
+def test_a_generation_has_the_offset_of_its_record() -> None:
+    poll = [RECORDS[4], RECORDS[0], RECORDS[2], RECORDS[5], RECORDS[1]]
+    records = replace(listed(poll), offset=np.array([3, 5, 8, 9, 14]))
+    found = [decode_records(part).group_offsets for part in split_records(records)]
+    assert found == [{GROUP: 5, "other": 8}, {GROUP: 14}]
+    assert decode_records(listed(poll)).group_offsets == {}
 
 
 def test_a_poll_with_each_group_once_stays_whole() -> None:

@@ -52,6 +52,7 @@ class Follower:
     def __init__(self) -> None:
         self.pending = PendingCommits()
         self.values: dict[bytes, bytes] = {}
+        self.offsets: dict[bytes, int] = {}
         self.position = 0
 
     def read(self, data: bytes, *, from_position: int | None = None) -> None:
@@ -59,11 +60,14 @@ class Follower:
         section = Section(0, len(data), asked, self.pending)
         found = decode_record_batches(data, [section], plain_batch)
         (self.position,) = found.positions
-        for key, value in zip(found.records.keys(), found.records.values(), strict=True):
+        keys, values, offsets = found.records.keys(), found.records.values(), found.records.offset
+        assert offsets is not None
+        for key, value, offset in zip(keys, values, offsets.tolist(), strict=True):
             assert key is not None
             self.values.pop(key, None)
+            self.offsets.pop(key, None)
             if value is not None:
-                self.values[key] = value
+                self.values[key], self.offsets[key] = value, offset
 
 
 def history(drawn: random.Random) -> tuple[list[bytes], list[Coordinator]]:
@@ -123,6 +127,8 @@ def test_a_log_that_is_read_from_its_start_again_says_the_same(seed):
         follower.pending.clear()
         follower.read(b"".join(batches[:cut]), from_position=0)
         assert follower.values == states[cut - 1].committed(), f"seed {seed}"
+        kept = {key: offset for key, (offset, _) in states[cut - 1].offsets.items()}
+        assert follower.offsets == kept, f"seed {seed}"
 
 
 def test_sections_of_one_answer_have_transactions_of_their_own():

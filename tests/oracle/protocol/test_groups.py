@@ -17,6 +17,7 @@ from caughtup.agents.kafka.protocol.groups import (
     DescribedMember,
     decode_coordinator,
     decode_described_group,
+    decode_listed_groups,
 )
 from caughtup.models.errors import DecodeError
 from tests.models.wire.strategies import thorough
@@ -77,7 +78,23 @@ def test_who_is_in_a_group_and_what_we_may_do_with_it(
     assert decode_described_group(raw) == DescribedGroup(code, texts[2], expected, operations)
 
 
-@pytest.mark.parametrize("decode", [decode_coordinator, decode_described_group])
+@thorough
+@given(code=INT16, groups=st.dictionaries(TEXTS, TEXTS, max_size=4))
+def test_which_groups_are_in_which_state(
+    messages: Messages, code: int, groups: dict[str, str]
+) -> None:
+    listed = [
+        {"groupId": group, "protocolType": "consumer", "groupState": state}
+        for group, state in groups.items()
+    ]
+    answer = {"throttleTimeMs": 0, "errorCode": code, "groups": listed}
+    raw = messages.write(requests.list_groups_call(()), answer)
+    assert decode_listed_groups(raw) == (code, groups)
+
+
+@pytest.mark.parametrize(
+    "decode", [decode_coordinator, decode_described_group, decode_listed_groups]
+)
 @thorough
 @given(raw=st.binary(max_size=60))
 def test_what_is_no_answer_is_refused(decode: Callable[[bytes], object], raw: bytes) -> None:

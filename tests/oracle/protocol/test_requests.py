@@ -85,6 +85,10 @@ CALLS = {
         requests.describe_group_call("orders"),
         {"groups": ["orders"], "includeAuthorizedOperations": True},
     ),
+    "list groups": (
+        requests.list_groups_call(["PreparingRebalance", "CompletingRebalance"]),
+        {"statesFilter": ["PreparingRebalance", "CompletingRebalance"]},
+    ),
     "replica log ends": (
         requests.list_offsets_call(ORDERS, replica=requests.DEBUGGING_REPLICA),
         {

@@ -220,6 +220,7 @@ def test_the_service_tells_of_itself(series: dict[str, dict[Labels, float]]) -> 
         ("offsets",): 0,
         ("publish",): 0,
         ("reassignments",): 1,
+        ("rebalances",): 0,
         ("topics",): 0,
         ("transactions",): 0,
     }

@@ -1,0 +1,215 @@
+"""The probe of rebalances: end offsets of an application's changelogs, listed while it rebalances.
+
+A leader decides by end offsets that it publishes nowhere. See ``models/histories/rebalance_ends``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable, Mapping
+
+from aiokafka.errors import KafkaError
+from mode import Service
+
+from caughtup.agents.clock import now_ms
+from caughtup.agents.election.agent import until_active
+from caughtup.agents.kafka.config import aiokafka_config
+from caughtup.agents.kafka.partition_leaders import LogPartition
+from caughtup.agents.kafka.protocol.client import ClusterProtocol
+from caughtup.agents.kafka.protocol.groups import list_groups
+from caughtup.agents.kafka.protocol.requests import Key
+from caughtup.agents.process.health import Health
+from caughtup.agents.settings import Settings
+from caughtup.models.assignors.java.strings import hash_code
+from caughtup.models.histories.rebalance_ends import RebalanceEnds
+from caughtup.models.ids import TopicPartition
+from caughtup.models.state.cluster import ClusterState
+from caughtup.models.tasks.changelogs import CHANGELOG
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
+
+log = logging.getLogger(__name__)
+
+PROBE = "rebalances"
+#: The states of a group, by Kafka's names, between a member's change and the leader's decision.
+_JOINING, _SYNCING = "PreparingRebalance", "CompletingRebalance"
+#: The pause between two looks while no application rebalances: the join phase usually takes as long
+#: as a heartbeat interval.
+_REST_SECONDS = 0.2
+#: How long after its rebalance an application is still listed, since another often follows, and how
+#: long the listings are kept for its decision.
+_AFTER_SECONDS, _KEPT_SECONDS = 1.0, 30.0
+#: The most partitions of one listing; applications that began to rebalance later are left out.
+_MOST_PARTITIONS = 10_000
+_TIMEOUT_SECONDS = 5.0
+_RETRY_SECONDS = 5.0
+#: This many generations without any rebalance seen: we may not describe groups.
+_UNSEEN_GENERATIONS = 10
+
+
+class RebalancesProbe(Service):
+    """Asks which applications rebalance, and lists the end offsets of their changelogs meanwhile.
+
+    ``partitions`` are those of ``__consumer_offsets`` with their leaders, which coordinate groups.
+    Without applications it asks nothing.
+    """
+
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
+
+    def __init__(
+        self,
+        settings: Settings,
+        health: Health,
+        state: ClusterState,
+        partitions: Mapping[int, LogPartition],
+    ) -> None:
+        super().__init__()
+        self._config = aiokafka_config(settings)
+        self._interval = settings.rebalance_interval
+        self._health = health
+        self._state = state
+        self._partitions = partitions
+        self._leaders: dict[TopicPartition, int] = {}
+        #: When each application was last seen to rebalance (monotonic seconds).
+        self._seen: dict[str, float] = {}
+        self._is_denied = self._has_seen = False
+        #: The generations that were decided before the first look.
+        self._at_start: int | None = None
+
+    @Service.task
+    async def _run(self) -> None:
+        await until_active(self, self._health)
+        while not self.should_stop:
+            with self._state.faults.isolated(PROBE, "a round", now_ms(), self._failed):
+                try:
+                    async with ClusterProtocol(self._config, _TIMEOUT_SECONDS) as protocol:
+                        await self._observe(protocol)
+                except (KafkaError, OSError, TimeoutError) as error:
+                    if self._failed(error):
+                        log.warning("looking for rebalances: %s", error)
+            await self.sleep(_RETRY_SECONDS)
+
+    def _failed(self, _: Exception) -> bool:
+        return self._health.failed(PROBE)
+
+    async def _observe(self, protocol: ClusterProtocol) -> None:
+        """Look again and again, and list before each look while an application rebalances."""
+        while not self.should_stop:
+            began = time.monotonic()
+            if listed := self._listed():
+                await self._list(protocol, listed)
+            await self._look(protocol)
+            self._forget()
+            self._health.succeeded(PROBE, now_ms())
+            # It takes half of the time at most, however many applications rebalance.
+            pause = max(self._interval, time.monotonic() - began)
+            await self.sleep(pause if self._listed() else max(pause, _REST_SECONDS))
+
+    def _listed(self) -> list[str]:
+        """Return the applications that rebalance or did so lately, those of longest ago first."""
+        since = time.monotonic() - _AFTER_SECONDS
+        return [group for group, seen in self._seen.items() if seen >= since]
+
+    async def _look(self, protocol: ClusterProtocol) -> None:
+        """Ask the coordinators of applications which groups rebalance."""
+        coordinators = {self._coordinator(group) for group in self._state.applications} - {None}
+        found: dict[str, str] = {}
+        for broker in sorted(one for one in coordinators if one is not None):
+            offered = await protocol.offered(broker)
+            if offered.requests.get(Key.LIST_GROUPS, (0, 0))[1] >= 4:
+                states = (_JOINING, _SYNCING)
+                found |= await list_groups(protocol.connections, broker, states)
+        now, applications = time.monotonic(), self._state.applications
+        for group, state in sorted(found.items()):
+            if group not in applications:
+                continue
+            ends = applications.rebalance_ends.get(group)
+            if group not in self._listed() or ends is None:
+                ends = applications.rebalance_ends[group] = RebalanceEnds(self._changelogs(group))
+            if state == _JOINING:
+                ends.is_joining()
+            self._seen[group] = now
+        self._has_seen = self._has_seen or bool(found)
+        self._warn_if_denied()
+
+    def _changelogs(self, group: str) -> list[TopicPartition]:
+        given = self._state.applications.parameters(group).changelogs or {}
+        told = {topic for topics in given.values() for topic in topics}
+        return [
+            TopicPartition(topic, number)
+            for topic, count in sorted(self._state.ends.partition_counts().items())
+            if topic in told or (topic.startswith(f"{group}-") and topic.endswith(CHANGELOG))
+            for number in range(count)
+        ]
+
+    async def _list(self, protocol: ClusterProtocol, groups: Iterable[str]) -> None:
+        """List the end offsets of applications' changelogs, and of their logs of commits."""
+        applications = self._state.applications
+        known: dict[str, RebalanceEnds] = {}
+        wanted: set[TopicPartition] = set()
+        for group in groups:
+            own = applications.rebalance_ends.get(group)
+            if own is not None and len(wanted) + len(own.partitions) < _MOST_PARTITIONS:
+                known[group] = own
+                wanted.update(own.partitions)
+        await self._learn_leaders(protocol, wanted)
+        by_leader: dict[int, list[TopicPartition]] = {}
+        for partition in sorted(wanted):
+            if (leader := self._leaders.get(partition)) is not None:
+                by_leader.setdefault(leader, []).append(partition)
+        for place in sorted({self._place(group) for group in known}):
+            leader = self._partitions[place.partition].leader
+            if leader is not None:
+                by_leader.setdefault(leader, []).append(place)
+        found: dict[TopicPartition, int] = {}
+        answers = await asyncio.gather(
+            *(protocol.list_ends(broker, own) for broker, own in sorted(by_leader.items()))
+        )
+        for ends, errors in answers:
+            found |= ends
+            for partition in errors:
+                self._leaders.pop(partition, None)
+        for group, own in known.items():
+            own.add(found, found.get(self._place(group)))
+
+    async def _learn_leaders(
+        self, protocol: ClusterProtocol, partitions: set[TopicPartition]
+    ) -> None:
+        unknown = partitions - self._leaders.keys()
+        if unknown:
+            described = await protocol.describe_partitions(unknown)
+            for partition, one in described.partitions.items():
+                if one.leader is not None:
+                    self._leaders[partition] = one.leader
+
+    def _place(self, group: str) -> TopicPartition:
+        """Return the partition of ``__consumer_offsets`` of a group. Source: partitionFor."""
+        number = (hash_code(group) & 0x7FFFFFFF) % len(self._partitions)
+        return TopicPartition(CONSUMER_OFFSETS, number)
+
+    def _coordinator(self, group: str) -> int | None:
+        return self._partitions[self._place(group).partition].leader if self._partitions else None
+
+    def _forget(self) -> None:
+        """Forget the listings of applications that have not rebalanced for a while."""
+        until = time.monotonic() - _KEPT_SECONDS
+        for group in [group for group, seen in self._seen.items() if seen < until]:
+            ends = self._state.applications.rebalance_ends.pop(group, None)
+            for partition in () if ends is None else ends.partitions:
+                self._leaders.pop(partition, None)
+            del self._seen[group]
+
+    def _warn_if_denied(self) -> None:
+        """Say once that rebalances happen unseen: brokers leave out groups without a word."""
+        if self._has_seen or self._is_denied:
+            return
+        generations = sum(one.rebalances for one in self._state.applications.values())
+        if self._at_start is None:
+            self._at_start = generations
+        if generations - self._at_start >= _UNSEEN_GENERATIONS:
+            self._is_denied = True
+            log.warning(
+                "looking for rebalances: none is seen although generations follow each other; "
+                "the service needs DESCRIBE on the cluster, or on the groups"
+            )
