@@ -14,6 +14,7 @@ from caughtup.models.learning.contradiction import (
 from caughtup.models.learning.learned import Learned, told_names
 from caughtup.models.learning.probing_interval import PROBING, whole_minutes
 from caughtup.models.learning.ranges import (
+    ASSIGNORS,
     LAG,
     STANDBYS,
     WARM_UPS,
@@ -33,6 +34,13 @@ _TELLS_COSTS = (
 _TELLS_PROBING = (
     "a generation with a warm-up whose record the service reads as soon as it is written"
 )
+#: Kafka's defaults of all that hypotheses are about.
+_DEFAULTS: Mapping[str, int | str] = {
+    **DEFAULTS,
+    TAGS: "",
+    ASSIGNOR: ASSIGNORS[0],
+    STRATEGY: "none",
+}
 
 
 def known_configs(
@@ -73,7 +81,12 @@ def known_configs(
             text = learned.told.strategy or _strategies(hypotheses)
         generations = (provenance == "learned" and learned.explained) or ABSENT
         tells = WOULD_TELL[name] if is_open(name, hypotheses) else ABSENT
-        found.append(KnownConfigRecord(name, text, values[name], provenance, generations, tells))
+        by_default = tells is not ABSENT and values[name] == _DEFAULTS[name]
+        found.append(
+            KnownConfigRecord(
+                name, text, values[name], provenance, generations, tells, by_default or ABSENT
+            )
+        )
     return (*found, *_costs(learned, hypotheses, going_on), _probing(learned))
 
 
@@ -112,19 +125,24 @@ def _probing(learned: Learned) -> KnownConfigRecord:
         likely = default if span.low <= default <= span.high else whole_minutes(span)
         value = span.low if likely is None else likely
         text = str(span.low) if span.low == span.high else f"{span.low} to {span.high}"
-    return KnownConfigRecord(PROBING, text, value, provenance, ABSENT, _TELLS_PROBING)
+    by_default = value == DEFAULTS[PROBING] and text != str(value)
+    return KnownConfigRecord(
+        PROBING, text, value, provenance, ABSENT, _TELLS_PROBING, by_default or ABSENT
+    )
 
 
 def chosen(hypotheses: Hypotheses, standbys: int = DEFAULTS[STANDBYS]) -> ConfigRange:
     """Return one of the hypotheses: Kafka's defaults, or the possible values nearest to them.
 
-    It has the fewest warm-ups that any hypothesis with its assignor allows, so that a
-    recommendation never exceeds the true limit. ``standbys`` is the number that tasks seem to have,
+    Its number of warm-ups is the default if any hypothesis with its assignor allows that, else the
+    fewest that any allows. ``standbys`` is the number that tasks seem to have,
     instead of the default.
     """
     best = min(hypotheses, key=lambda one: distance(one, standbys))
-    same = (one for one in hypotheses if one.algorithm.assignor == best.algorithm.assignor)
-    warm_ups = min(one.warm_ups.low for one in same)
+    same = [one for one in hypotheses if one.algorithm.assignor == best.algorithm.assignor]
+    default = IntSpan(DEFAULTS[WARM_UPS], DEFAULTS[WARM_UPS])
+    may_be_default = any(one.warm_ups.meet(default) for one in same)
+    warm_ups = default.low if may_be_default else min(one.warm_ups.low for one in same)
     number = best.standbys.nearest(standbys)
     lag = best.lag.nearest(DEFAULTS[LAG])
     return ConfigRange(

@@ -157,6 +157,8 @@ class KnownConfigRecord(Part):
         ``learned`` from what its leaders decided, or ``assumed``: nothing is known of it.
     generations: the number of generations explained since it was learned; absent for others.
     would_tell: what would narrow it further; absent where there is one value.
+    as_if_default: ``true`` where several values remain, and Kafka's default, which is among them,
+        is used; else absent.
     """
 
     name: Name
@@ -165,13 +167,15 @@ class KnownConfigRecord(Part):
     provenance: Provenance
     generations: Count | Absent = ABSENT
     would_tell: str | Absent = ABSENT
+    as_if_default: bool | Absent = ABSENT
 
     @property
     def source(self) -> str:
         """How the config is known, in words."""
-        if self.provenance != "learned":
-            return self.provenance
-        return f"learned from {counted(or_none(self.generations) or 0, 'generation')}"
+        source: str = self.provenance
+        if self.provenance == "learned":
+            source = f"learned from {counted(or_none(self.generations) or 0, 'generation')}"
+        return f"{source}, as if by default" if or_none(self.as_if_default) else source
 
 
 class InputsRecord(Part, kw_only=True):

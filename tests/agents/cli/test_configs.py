@@ -47,7 +47,8 @@ def test_each_config_has_its_value_and_how_it_is_known(monkeypatch: pytest.Monke
     rows = [line.split("  ") for line in found.stdout.splitlines()]
     cells = {row[1].strip(): [cell.strip() for cell in row if cell.strip()] for row in rows[1:7]}
     lag = "a copy whose lag is between these values when a leader decides"
-    assert cells["acceptable.recovery.lag"][2:] == ["0 to 49999", "learned from 1 generation", lag]
+    known = "learned from 1 generation, as if by default"
+    assert cells["acceptable.recovery.lag"][2:] == ["0 to 49999", known, lag]
     assert cells["rack.aware.assignment.tags"][2:] == ["none", "read", "-"]
     assert found.stdout.endswith(
         "orders: known from the newest generation alone. "
@@ -85,7 +86,7 @@ def test_what_is_printed_as_toml_says_what_is_open(monkeypatch: pytest.MonkeyPat
         '[applications."orders"]',
         '"num.standby.replicas" = 0  # learned from 1 generation',
     ]
-    assert '#"max.warmup.replicas" = 1  # assumed: 1 or more' in found.stdout
+    assert '#"max.warmup.replicas" = 2  # assumed, as if by default: 1 or more' in found.stdout
     assert '[applications."orders".changelogs]  # inferred' in found.stdout
     assert tomllib.loads(found.stdout)["applications"]["orders"]["changelogs"] == {"0": [CHANGELOG]}
 

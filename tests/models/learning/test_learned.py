@@ -87,7 +87,9 @@ def test_nothing_is_known_of_an_application_that_nobody_saw() -> None:
     known = configs(Learned())
     assert {one.provenance for one in known.values()} == {"assumed"}
     assert [known[name].value for name in (STANDBYS, LAG, PROBING)] == [0, 10_000, 600_000]
-    assert known[WARM_UPS].value == 1, "the recommendation stays within the smallest that is left"
+    assert known[WARM_UPS].value == 2
+    assert known[WARM_UPS].as_if_default is True
+    assert known[LAG].source == "assumed, as if by default"
     assert known[LAG].values == "0 or more"
 
 
@@ -230,13 +232,14 @@ def test_neighbouring_ranges_are_one() -> None:
     assert len(joined(parts)) == 2
 
 
-def test_the_choice_is_nearest_to_kafkas_defaults_with_the_fewest_warm_ups_that_are_left() -> None:
+def test_the_choice_is_nearest_to_kafkas_defaults() -> None:
     left = (
         ConfigRange(Algorithm("sticky")),
         ConfigRange(AVAILABLE, IntSpan(1, 1), IntSpan(3, 9), IntSpan(0, 500)),
         ConfigRange(AVAILABLE, IntSpan(2, 2), IntSpan(1, 9)),
     )
-    assert chosen(left) == ConfigRange(AVAILABLE, IntSpan(1, 1), IntSpan(1, 1), IntSpan(500, 500))
+    assert chosen(left) == ConfigRange(AVAILABLE, IntSpan(1, 1), IntSpan(2, 2), IntSpan(500, 500))
+    assert chosen(left[:2]).warm_ups == IntSpan(3, 3)  # the fewest, where the default is ruled out
     assert chosen(left, standbys=2).standbys == IntSpan(2, 2)
     assert chosen(left, standbys=7).standbys == IntSpan(2, 2)  # what is ruled out stays so
 
