@@ -82,7 +82,7 @@ def recommendation(
             )
             for process, given in sorted(decision.clients.items())
         },
-        movements=planned_movements(decision.movements),
+        movements=_marked(planned_movements(decision.movements), inputs),
         probing_rebalance=_probing(generation, decision, worthwhile_at_ms),
         cost=plan_cost(scenario, decision),
         kafka_cost=plan_cost(kafkas, by_kafka or decide(kafkas)),
@@ -104,6 +104,29 @@ def planned_movements(movements: Iterable[Movement]) -> list[RecommendedMovement
         )
         for one in movements
     ]
+
+
+def _marked(
+    movements: list[RecommendedMovement], inputs: GenerationInputs
+) -> list[RecommendedMovement]:
+    """Mark the movements to copies that are caught up by some end offsets within their bounds.
+
+    The scenario's lags are by the greatest ones, so that no copy counts as caught up that may not
+    be.
+    """
+    limit = inputs.scenario.acceptable_recovery_lag
+    for one in movements:
+        bound = inputs.ends.get(TaskId.parse(one.task))
+        lag = or_none(one.lag)
+        if bound is None or lag is None or inputs.projected:
+            continue
+        width = bound.high - bound.low
+        if lag - width <= limit < lag:
+            one.may_be_caught_up = True
+            one.reason += (
+                f"; it may be caught up already, since its end offset is known within {width:,}"
+            )
+    return movements
 
 
 def decision_id(cluster: str, scenario: CompactScenario) -> str:

@@ -65,7 +65,10 @@ class RecommendedMovement(Part, kw_only=True):
         ``stateless``: without state.
     reason: a sentence.
     from: the process that has it; absent where none has.
-    lag: of the copy on ``to``; absent where it isn't known.
+    lag: of the copy on ``to``, at the greatest end offsets within their bounds; absent where it
+        isn't known.
+    may_be_caught_up: ``true`` where the copy on ``to`` counts as not caught up, but is by other end
+        offsets within their bounds; else absent.
     """
 
     task: Task
@@ -74,6 +77,7 @@ class RecommendedMovement(Part, kw_only=True):
     kind: Name
     reason: str
     lag: Offsets | Absent = ABSENT
+    may_be_caught_up: bool | Absent = ABSENT
 
 
 class ProbingRecord(Part):

@@ -12,15 +12,21 @@ from caughtup.models.assignment.compact import read_compact
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
 from caughtup.models.decisions.deciding import read_back
+from caughtup.models.decisions.exact.comparison import ExactResult, compared
 from caughtup.models.decisions.life import LEADER_STATE_WAIT_MS
 from caughtup.models.decisions.recommendation import (
     decision_id,
     digest,
     encode_recommendation,
+    recommendation,
     recorded_inputs,
 )
+from caughtup.models.ids import TaskId
+from caughtup.models.learning.known_inputs import with_known_configs
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.records.decoding import BAD_TYPE, RefusedError
+from tests.models.learning.applications import Application
+from tests.models.learning.playing import steps
 from tests.support.decisions import (
     DECIDED_MS,
     decided_generation,
@@ -38,6 +44,7 @@ from tests.support.groups.streams import (
     process,
 )
 from tests.support.own_topics.application_states import state_record, tell
+from tests.support.sizes import daily
 from tests.support.states import TOLD, cluster_state, list_ends, publish, read, state_with_ends
 
 A, B = str(process(1)), str(process(2))
@@ -269,3 +276,28 @@ def test_a_record_without_what_we_write_is_refused_in_one_line() -> None:
         recommendation_of({"schema": 1, "inputs": {}})
     assert failure.value.code == BAD_TYPE
     assert "\n" not in failure.value.message
+
+
+@pytest.mark.parametrize("seed", range(daily(6, 60)))
+def test_nothing_goes_to_an_instance_that_may_not_be_caught_up(seed: int) -> None:
+    print(f"seed {seed}")
+    app = Application(f"bounds {seed}", doubts=1.0, failures=0.0, missing=0.0)
+    app.growth = 3_000
+    for step in steps(app, generations=10):
+        played = step.played
+        inputs = with_known_configs(played.inputs, played.generation, step.after)
+        exact = ExactResult(compared("undetermined", ""), None)
+        found = recommendation("cluster-1", played.generation, inputs, exact, played.seen_ms)
+        assert found is not None
+        limit = inputs.scenario.acceptable_recovery_lag
+        clients = {str(process): one for process, one in played.generation.clients.items()}
+        for one in found.movements:
+            task = TaskId.parse(one.task)
+            bound = inputs.ends.get(task)
+            if bound is None:
+                continue
+            low, high = bound.lags(clients[one.to].offset_sums.get(task, 0))
+            if one.kind == "active":
+                assert high <= limit, (one, bound, low, high, limit)
+            elif low >= 0:
+                assert (one.may_be_caught_up is True) == (low <= limit < high)
