@@ -37,6 +37,8 @@ from caughtup.models.tasks.placements import possible_changelogs, widest_bounds
 RECOMMENDED = "minimal_movement"
 #: How far (ms) a broker's clock may be ahead of ours when end offsets at a time are looked up.
 CLOCK_ALLOWANCE_MS = 1_000
+#: How long (ms) a leader may take from the join phase to its record, if only our clock can tell.
+LONGEST_DECISION_MS = 30_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ def gather_inputs(
         for task, offset_sum in reported.items():
             by_task.setdefault(task, []).append(offset_sum)
     greatest = {task: max(0, *offset_sums) for task, offset_sums in by_task.items()}
-    between_ms = generation.as_of_ms - CLOCK_ALLOWANCE_MS, seen_ms
+    between_ms = _joined_after(generation.as_of_ms, seen_ms), seen_ms
     ways = possible_changelogs(
         find_changelogs(
             generation.group,
@@ -178,6 +180,16 @@ def gather_inputs(
         tentative=changelogs.tentative,
         placed=changelogs.placed,
     )
+
+
+def _joined_after(as_of_ms: int, seen_ms: int) -> int:
+    """Return a time (ms, our clock) at which the leader had not listed end offsets yet.
+
+    ``as_of_ms`` is when all members had joined, by the coordinator's clock.
+    """
+    if as_of_ms > seen_ms + CLOCK_ALLOWANCE_MS:  # its clock is ahead, it is unknown how much
+        return seen_ms - LONGEST_DECISION_MS
+    return min(as_of_ms, seen_ms) - CLOCK_ALLOWANCE_MS
 
 
 def with_end_offset_sums(

@@ -17,6 +17,8 @@ from caughtup.models.decisions.inputs.gathering import (
     gather_inputs,
 )
 from caughtup.models.histories.offset_sums import EndOffsetSum
+from caughtup.models.histories.rebalance_ends import ListedBounds
+from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
 from caughtup.models.records.fields import json_values
 from caughtup.models.state.cluster import ClusterState
@@ -244,3 +246,47 @@ def test_a_member_that_cannot_be_read_is_in_doubt() -> None:
     (doubt,) = inputs.unknown
     assert doubt.startswith("member left out: b-StreamThread-1-consumer: unknown_version")
     assert list(inputs.scenario.clients) == [process(1)]
+
+
+@pytest.mark.parametrize("ahead_ms", [-600_000, -5_000, 0, 900, 3_000, 600_000])
+def test_the_clock_of_the_coordinator_may_be_minutes_off(ahead_ms: int) -> None:
+    """The leader listed 40 offsets, half a second before its record was read."""
+    state = cluster_state()
+    for second in range(-40, 2):
+        at_ms = START_MS + 1_000 * second
+        list_ends(state, {0: 41 + second}, at_ms=at_ms)
+    read(state, generation(7, Member("a", 1, ("0_0",), {"0_0": RUNNING}, ("0_0",))))
+    newest = state.applications[GROUP].newest
+    stated = replace(newest, as_of_ms=START_MS - 800 + ahead_ms)
+    inputs = gather_inputs(stated, TOLD, state.ends, {}, START_MS)
+    bound = inputs.ends[TaskId(0, 0)]
+    assert bound is not None
+    assert bound.low <= 40 <= bound.high
+    assert bound.high == 41
+
+
+def test_what_was_listed_while_the_group_rebalanced_narrows_the_bounds() -> None:
+    state = cluster_state()
+    list_ends(state, {0: 10, 1: 10}, at_ms=START_MS - 5_000)
+    list_ends(state, {0: 90, 1: 90}, at_ms=START_MS + 1)
+    read(state, generation(7, *WARMING))
+    newest = state.applications[GROUP].newest
+    first = TopicPartition(CHANGELOG, 0)
+    for listed, expected in (
+        (ListedBounds(40, 45), EndOffsetSum(40, 45)),
+        (ListedBounds(None, 45), EndOffsetSum(10, 45)),
+        (ListedBounds(40, None), EndOffsetSum(40, 90)),
+        (ListedBounds(95, 99), EndOffsetSum(10, 90)),  # from before the topic was recreated
+    ):
+        given = {first: listed}
+        no_state = replace(
+            newest,
+            clients={
+                process: replace(
+                    one, members=tuple(replace(m, offset_sums={}) for m in one.members)
+                )
+                for process, one in newest.clients.items()
+            },
+        )
+        inputs = gather_inputs(no_state, TOLD, state.ends, {}, START_MS, listed=given)
+        assert inputs.ends == {TaskId(0, 0): expected, TaskId(0, 1): EndOffsetSum(10, 90)}
