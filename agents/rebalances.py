@@ -96,10 +96,11 @@ class RebalancesProbe(Service):
     async def _observe(self, protocol: ClusterProtocol) -> None:
         """Look again and again, and list before each look while an application rebalances."""
         while not self.should_stop:
-            began = time.monotonic()
+            began, sent = time.monotonic(), protocol.connections.requests
             if listed := self._listed():
                 await self._list(protocol, listed)
             await self._look(protocol)
+            self._health.rebalance_requests += protocol.connections.requests - sent
             self._forget()
             self._health.succeeded(PROBE, now_ms())
             # It takes half of the time at most, however many applications rebalance.

@@ -112,6 +112,8 @@ class Health:
       ``read_ms`` the last such time at which the reader was current; None before the first.
     - ``late_seconds``: the total delay of the event loop's turns.
     - ``probed_ms``: when each probe last succeeded, in ms. ``probe_errors``: failures by probe.
+    - ``rebalance_requests``: the requests by which rebalances are looked for, and end offsets are
+      listed meanwhile.
     - ``web_refusals``: what the web port refused or cut off, by reason.
     - ``leaderless_partitions``: partitions without a leader at the last listing of end offsets.
     """
@@ -131,6 +133,7 @@ class Health:
     late_seconds: float = 0.0
     probed_ms: dict[str, int] = field(default_factory=dict)
     probe_errors: Counter[str] = field(default_factory=Counter)
+    rebalance_requests: int = 0
     web_refusals: Counter[str] = field(default_factory=Counter)
     leaderless_partitions: int = 0
     #: By these the supervisor finds parts that stand still.

@@ -55,6 +55,10 @@ def _last_poll(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
         yield family.line((scrape.state.cluster,), scrape.health.polled_ms / 1000)
 
 
+def _rebalance_requests(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    yield family.line((scrape.state.cluster,), scrape.health.rebalance_requests)
+
+
 def _refused(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
     for (topic, reason), count in sorted(scrape.state.refused.counts.items()):
         yield family.line((scrape.state.cluster, topic, reason), count)
@@ -221,6 +225,13 @@ SERVICE_FAMILIES = (
         "Failures of a probe",
         ("cluster", "probe"),
         _probe_errors,
+        type="counter",
+    ),
+    Family(
+        "caughtup_rebalance_requests_total",
+        "Requests by which rebalances of Streams applications are looked for, and the end offsets of their changelogs listed meanwhile",
+        _CLUSTER,
+        _rebalance_requests,
         type="counter",
     ),
     Family(

@@ -68,12 +68,13 @@ def generation(
         protocol="stream",
         leader=members[0].client_id if members else None,
         state_timestamp_ms=at_ms,
-        members=tuple(_group_member(member, topics, version) for member in members),
+        members=tuple(streams_member(member, topics, version) for member in members),
     )
     return wire.group_key(group), wire.group_metadata(metadata, 3)
 
 
-def _group_member(member: Member, topics: Mapping[str, int], version: int) -> GroupMember:
+def streams_member(member: Member, topics: Mapping[str, int], version: int = 11) -> GroupMember:
+    """Return a member as the group's record has it."""
     said = member.user_data
     if said is None:
         info = SubscriptionInfo(

@@ -1,0 +1,93 @@
+"""What a leader listed while records flowed, as the service bounds it: with and without its probe."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from caughtup.agents.kafka.protocol.client import ClusterProtocol
+from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.demo.cluster.load import producing
+from caughtup.demo.cluster.topics import create_topics
+from caughtup.models.ids import TopicPartition
+from tests.support.kafka.streams_members import PlayedApplication, topics_of
+from tests.support.kafka.topics import whole_topic
+from tests.support.service import Service, wait_for
+
+ROUNDS = 5
+RECORDS_PER_SECOND = 400
+
+#: By generation: what the leader listed of each task's changelog.
+Truth = dict[int, list[int]]
+#: By generation: the least and the greatest end offset sum of each task.
+Bounds = dict[int, list[tuple[int, int]]]
+
+
+@pytest.fixture(scope="module")
+def services(cluster: EmbeddedCluster) -> Iterator[tuple[Service, Service]]:
+    """One that lists end offsets while applications rebalance, and one that doesn't."""
+    with Service(cluster) as listing, Service(cluster, rebalance_interval=0) as plain:
+        yield listing, plain
+
+
+def bounds_of(cluster: EmbeddedCluster, service: Service, group: str) -> Bounds:
+    found: Bounds = {}
+    for message in whole_topic(cluster, service.topic("recommended-assignments")):
+        record = json.loads(message.value() or b"{}")
+        if record.get("group") == group:
+            sums = record["inputs"]["end_offset_sums"]
+            found[record["generation"]] = [tuple(sums[task]) for task in ("0_0", "0_1")]
+    return found
+
+
+async def play(cluster: EmbeddedCluster, group: str) -> Truth:
+    _, changelog = topics_of(group)
+    partitions = [TopicPartition(changelog, number) for number in (0, 1)]
+    config = {"bootstrap_servers": cluster.bootstrap_servers}
+    async with (
+        ClusterProtocol(config) as protocol,
+        PlayedApplication(cluster.bootstrap_servers, group) as application,
+    ):
+        described = (await protocol.describe_partitions(partitions)).partitions
+        leaders = [described[partition].leader or 0 for partition in partitions]
+        truth: Truth = {}
+        for _ in range(ROUNDS):
+            generation, listed = await application.rebalance(leaders, joins_after=0.8)
+            truth[generation] = [listed[partition] for partition in partitions]
+            await asyncio.sleep(1)
+    return truth
+
+
+def test_what_the_leader_listed_is_within_narrow_bounds(
+    cluster: EmbeddedCluster, services: tuple[Service, Service], group: str
+) -> None:
+    topics = topics_of(group)
+    create_topics(cluster, dict.fromkeys(topics, 2))
+    with ExitStack() as flowing:
+        for topic in topics:
+            flowing.enter_context(producing(cluster, topic, RECORDS_PER_SECOND))
+        truth = asyncio.run(play(cluster, group))
+
+    def decided() -> list[Bounds] | None:
+        found = [bounds_of(cluster, service, group) for service in services]
+        return found if all(one.keys() >= truth.keys() for one in found) else None
+
+    found = wait_for("all generations are decided", decided)
+    widths = []
+    for one in found:
+        for generation, ends in truth.items():
+            for end, (low, high) in zip(ends, one[generation], strict=True):
+                assert low <= end <= high
+        # The service knows of the application by its first generation.
+        widths.append([high - low for number in sorted(truth)[1:] for low, high in one[number]])
+    listing, plain = map(sorted, widths)
+    print(
+        f"offsets between the bounds, {RECORDS_PER_SECOND / 2:.0f}/s: {listing}; without: {plain}"
+    )
+    assert sum(listing) < sum(plain)
+    requests = [one.value("rebalance_requests_total") for one in services]
+    assert (requests[0] or 0) > (requests[1] or 0) == 0
