@@ -194,7 +194,8 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     app.runs(moves)
     app.runs(transactions)
     if settings.rebalance_interval:
-        app.runs(RebalancesProbe(settings, health, state, log_reader.partitions))
+        wake = partial(wakeups.put, Wakeup.END_OFFSETS)
+        app.runs(RebalancesProbe(settings, health, state, log_reader.partitions, wake))
     if settings.lag_interval:
         app.runs(lag)
     return Wired(app, state, health, web)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from aiokafka.errors import KafkaError
 from mode import Service
@@ -52,6 +52,7 @@ class RebalancesProbe(Service):
     """Asks which applications rebalance, and lists the end offsets of their changelogs meanwhile.
 
     ``partitions`` are those of ``__consumer_offsets`` with their leaders, which coordinate groups.
+    ``wake`` is called after a listing that a generation may wait for.
     Without applications it asks nothing.
     """
 
@@ -63,6 +64,7 @@ class RebalancesProbe(Service):
         health: Health,
         state: ClusterState,
         partitions: Mapping[int, LogPartition],
+        wake: Callable[[], Awaitable[object]],
     ) -> None:
         super().__init__()
         self._config = aiokafka_config(settings)
@@ -70,6 +72,7 @@ class RebalancesProbe(Service):
         self._health = health
         self._state = state
         self._partitions = partitions
+        self._wake = wake
         self._leaders: dict[TopicPartition, int] = {}
         #: When each application was last seen to rebalance (monotonic seconds).
         self._seen: dict[str, float] = {}
@@ -99,6 +102,8 @@ class RebalancesProbe(Service):
             began, sent = time.monotonic(), protocol.connections.requests
             if listed := self._listed():
                 await self._list(protocol, listed)
+                if not set(listed).isdisjoint(self._state.applications.awaited()):
+                    await self._wake()
             await self._look(protocol)
             self._health.rebalance_requests += protocol.connections.requests - sent
             self._forget()

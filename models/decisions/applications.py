@@ -11,7 +11,7 @@ from caughtup.models.decisions.application import Application
 from caughtup.models.decisions.deciding import DecisionContext, may_depend_on
 from caughtup.models.decisions.inputs.application_state import ApplicationState
 from caughtup.models.decisions.learned_configs import MOST_GROUPS, LearnedConfigs
-from caughtup.models.decisions.life import GenerationLife
+from caughtup.models.decisions.life import LISTING_WAIT_MS, GenerationLife
 from caughtup.models.decisions.movements import MovementLog
 from caughtup.models.faults import Faults, Isolation
 from caughtup.models.groups.generation import StreamsGeneration
@@ -228,7 +228,7 @@ class Applications(Mapping[str, Application]):
                 parameters, caught_up=caught_up, positions=dict(reported)
             )
         life, states = application.pending[0], self._states.of(group)
-        if life.waits(ends, states, now_ms):
+        if life.waits(ends, states, now_ms) or self._awaits_listing(group, life, now_ms):
             return None
         generation = life.generation
         return life, DecisionContext(
@@ -246,6 +246,13 @@ class Applications(Mapping[str, Application]):
             self._published.of(group),
             listed=self._listed(group, life),
         )
+
+    def _awaits_listing(self, group: str, life: GenerationLife, now_ms: int) -> bool:
+        """Return whether a generation waits for end offsets listed after its rebalance."""
+        found = self.rebalance_ends.get(group)
+        if found is None or life.offset is None or life.published is not None:
+            return False
+        return found.awaits(life.offset) and 0 <= now_ms - life.seen_ms < LISTING_WAIT_MS
 
     def _listed(self, group: str, life: GenerationLife) -> Mapping[TopicPartition, ListedBounds]:
         found = self.rebalance_ends.get(group)

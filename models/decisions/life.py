@@ -67,6 +67,9 @@ TRANSITIONS: Mapping[State, frozenset[State]] = {
 #: with what is known.
 LEADER_STATE_WAIT_MS = 5_000
 END_OFFSETS_WAIT_MS = 15_000
+#: How long, if its application's end offsets are listed while it rebalances, it waits for a listing
+#: after its record.
+LISTING_WAIT_MS = 1_000
 WAIT_MS: Mapping[State, int] = {
     State.AWAITS_LEADER: LEADER_STATE_WAIT_MS,
     State.AWAITS_ENDS: END_OFFSETS_WAIT_MS,

@@ -77,6 +77,11 @@ class RebalanceEnds:
         if self._listings:
             self._listings[-1].is_joining = True
 
+    def awaits(self, offset: int) -> bool:
+        """Return whether the next listings may give upper bounds for the record at an offset."""
+        known = (one.log_end > offset for one in list(self._listings)[:-1])
+        return bool(self._listings) and not any(known)
+
     def bounds(self, offset: int) -> dict[TopicPartition, ListedBounds]:
         """Return bounds for the generation whose record has an offset in ``__consumer_offsets``.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack
 
 import pytest
@@ -18,7 +18,7 @@ from tests.support.kafka.streams_members import PlayedApplication, topics_of
 from tests.support.kafka.topics import whole_topic
 from tests.support.service import Service, wait_for
 
-ROUNDS = 5
+ROUNDS = 4
 RECORDS_PER_SECOND = 400
 
 #: By generation: what the leader listed of each task's changelog.
@@ -44,7 +44,10 @@ def bounds_of(cluster: EmbeddedCluster, service: Service, group: str) -> Bounds:
     return found
 
 
-async def play(cluster: EmbeddedCluster, group: str) -> Truth:
+async def play(
+    cluster: EmbeddedCluster, group: str, are_decided: Callable[[Collection[int]], None]
+) -> Truth:
+    """Rebalance again and again; the services know of the application before the second time."""
     _, changelog = topics_of(group)
     partitions = [TopicPartition(changelog, number) for number in (0, 1)]
     config = {"bootstrap_servers": cluster.bootstrap_servers}
@@ -58,31 +61,32 @@ async def play(cluster: EmbeddedCluster, group: str) -> Truth:
         for _ in range(ROUNDS):
             generation, listed = await application.rebalance(leaders, joins_after=0.8)
             truth[generation] = [listed[partition] for partition in partitions]
-            await asyncio.sleep(1)
+            await asyncio.to_thread(are_decided, truth.keys())
     return truth
 
 
 def test_what_the_leader_listed_is_within_narrow_bounds(
     cluster: EmbeddedCluster, services: tuple[Service, Service], group: str
 ) -> None:
+    def are_decided(generations: Collection[int]) -> None:
+        for service in services:
+            wait_for(
+                "all generations are decided",
+                lambda one=service: bounds_of(cluster, one, group).keys() >= generations,
+            )
+
     topics = topics_of(group)
     create_topics(cluster, dict.fromkeys(topics, 2))
     with ExitStack() as flowing:
         for topic in topics:
             flowing.enter_context(producing(cluster, topic, RECORDS_PER_SECOND))
-        truth = asyncio.run(play(cluster, group))
-
-    def decided() -> list[Bounds] | None:
-        found = [bounds_of(cluster, service, group) for service in services]
-        return found if all(one.keys() >= truth.keys() for one in found) else None
-
-    found = wait_for("all generations are decided", decided)
+        truth = asyncio.run(play(cluster, group, are_decided))
     widths = []
-    for one in found:
+    for service in services:
+        one = bounds_of(cluster, service, group)
         for generation, ends in truth.items():
             for end, (low, high) in zip(ends, one[generation], strict=True):
                 assert low <= end <= high
-        # The service knows of the application by its first generation.
         widths.append([high - low for number in sorted(truth)[1:] for low, high in one[number]])
     listing, plain = map(sorted, widths)
     print(
