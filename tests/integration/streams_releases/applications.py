@@ -275,5 +275,5 @@ def rows(outcomes: Sequence[Outcome]) -> Iterator[str]:
         known = ", ".join(f"{name} {text}" for name, text in one.known.items())
         yield f"{one.release}, {one.variation.name}: wrong {one.wrong()}; known: {known}"
         for number, (result, why) in one.found.items():
-            if result not in ("match", "consistent"):
-                yield f"{one.release}, {one.variation.name}, generation {number}: {result}: {why:.300}"
+            if result != "match":
+                yield f"{one.release}, {one.variation.name}, generation {number}: {result}: {why:.600}"
