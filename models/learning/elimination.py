@@ -34,7 +34,8 @@ class Sifted:
     neither matches nor contradicted. ``decision`` is that of a hypothesis that matches, or else of
     the first one tested, None without any; ``differences`` say how that one differs.
     ``releases_differ``: some releases decide as the leader did, and others don't. ``without_ends``:
-    only the fallback assignor, or others without end offsets, decide as the leader did.
+    only the fallback assignor, or others without end offsets, decide as the leader did. ``spared``:
+    the leader may have decided without end offsets.
     """
 
     left: Hypotheses
@@ -44,6 +45,7 @@ class Sifted:
     differences: tuple[str, ...]
     releases_differ: bool = False
     without_ends: bool = False
+    spared: bool = False
 
 
 def sift(
@@ -75,7 +77,8 @@ def sift(
             else (one, finding)
             for one, finding in parts
         ]
-    if spared or sifter.is_spared:
+    is_spared = bool(spared) or sifter.is_spared
+    if is_spared:
         doubts.append("its leader may have decided without end offsets")
     findings = frozenset(finding for _, finding in parts)
     matched = {one.algorithm.assignor for one, finding in parts if finding is Judgement.MATCH}
@@ -93,7 +96,8 @@ def sift(
         sifter.decision,
         sifter.texts,
         len({Judgement.MATCH in found for found in by_release.values()}) > 1,
-        matched == {"fallback_prior"} and bool(spared or sifter.is_spared),
+        matched == {"fallback_prior"} and is_spared,
+        is_spared,
     )
 
 

@@ -34,7 +34,7 @@ from caughtup.models.learning.told import (
     consistent_hypotheses,
     possible_hypotheses,
 )
-from caughtup.models.learning.witness import Witness, find_witness
+from caughtup.models.learning.witness import Witness, find_witness, is_refuted
 from caughtup.models.parameters import STRATEGY, TAGS
 from caughtup.models.records.recommendations import Result
 
@@ -183,6 +183,11 @@ def learn(
     learned = replace(learned, without_ends=learned.without_ends + sifted.without_ends)
     if sifted.left:
         learned, verdict = _explained(learned, sifted, evidence)
+        refutable = verdict.unexplained and not sifted.spared
+        if refutable and is_refuted(evidence, sifted.left):
+            told = learned.told.assignor is not None
+            why = "no end offsets within their bounds lead to it: " + listed(sifted.differences)
+            verdict = replace(verdict, result="mismatch" if told else "undetermined", why=why)
     else:
         learned, verdict = _contradicted(learned, sifted, evidence, inputs.inferred)
     return learned, replace(verdict, decisions=evidence.decisions)

@@ -135,6 +135,32 @@ def find_witness(
     return None
 
 
+def is_refuted(evidence: Evidence, hypotheses: Hypotheses, most: int = MOST_DECISIONS) -> bool:
+    """Return whether no end offsets within their bounds, nor none at all, explain who has which task.
+
+    True only if all were tried: if every config that remains has one value, and the sets of caught-up
+    copies that the bounds allow are no more than ``most`` together.
+    """
+    tried = 0
+    for one in hypotheses:
+        spans = one.standbys, one.warm_ups, one.lag
+        if any(span.low != span.high for span in spans):
+            return False
+        for releases in evidence.releases(one):
+            algorithm = one.algorithm._replace(release=Release(releases.high))
+            config = replace(one, algorithm=algorithm, releases=releases)
+            try:
+                search = _Search(evidence, config, evidence.decisions + most)
+                tried += search.alternatives
+                if tried > most or evidence.is_explained_without_ends(algorithm, one.standbys.low):
+                    return False
+                if not search.is_refuted():
+                    return False
+            except ScenarioError:
+                return False
+    return True
+
+
 def _configs(evidence: Evidence, hypotheses: Hypotheses) -> Iterator[ConfigRange]:
     """Yield single values of all configs, the likeliest of each hypothesis first."""
     standbys = seen_standbys(evidence.generation)
@@ -277,13 +303,27 @@ class _Search:
 
     def witness(self, tried: _Tried) -> Witness:
         """Return a choice without differences as the witness."""
-        alternatives = prod(len(parts) for parts in self._parts.values())
         return Witness(
             self._config,
             tried.ends,
             tried.decision,
             len(self._open),
-            min(alternatives, MOST_ALTERNATIVES),
+            min(self.alternatives, MOST_ALTERNATIVES),
+        )
+
+    @property
+    def alternatives(self) -> int:
+        """The number of sets of caught-up copies that the bounds allow."""
+        return prod(len(parts) for parts in self._parts.values())
+
+    def is_refuted(self) -> bool:
+        """Return whether each of these sets leads to other tasks on some client than it has."""
+        if self._config.algorithm.assignor == "public_sticky":
+            return False  # the clients of its standbys are unpredictable
+        tasks = list(self._parts)
+        return all(
+            self._misplaced(self._try(dict(zip(tasks, parts, strict=True))).decision)
+            for parts in product(*self._parts.values())
         )
 
     def _cut(self, task: TaskId, bound: EndOffsetSum) -> list[_Part]:

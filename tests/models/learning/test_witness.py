@@ -12,9 +12,10 @@ import pytest
 from caughtup.models.assignment.configs import NEWEST
 from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.learning.evidence import Evidence
-from caughtup.models.learning.learned import learn
+from caughtup.models.learning.learned import Learned, learn
 from tests.models.learning.applications import Application
 from tests.models.learning.changed import KINDS, changes
+from tests.models.learning.figures import all_told
 from tests.models.learning.playing import Step, steps
 from tests.models.learning.test_groups import LIKELY
 
@@ -103,3 +104,22 @@ def test_bounds_of_a_lag_include_those_of_every_end_within_its_bounds() -> None:
         for end in range(10, 21):
             exact = EndOffsetSum(end, end).lags(offset_sum)
             assert low <= exact[0] == exact[1] <= high
+
+
+@pytest.mark.parametrize("failures", [0.0, 0.2])
+def test_what_no_end_offsets_within_their_bounds_explain_is_a_mismatch(failures: float) -> None:
+    """Of applications whose configs are all told; their leaders' own decisions never are."""
+    found: Counter[tuple[str, str]] = Counter()
+    for seed in SEEDS:
+        app = loaded(seed)
+        app.failures = failures
+        rng = random.Random(f"refuted {seed}")
+        for step in steps(app, Learned(all_told(app.truth)), generations=8):
+            found["kept", step.verdict.result] += 1
+            for kind, generation in changes(step.played.generation, rng, CHANGES):
+                inputs, seen_ms = step.played.inputs, step.played.seen_ms
+                found[kind, learn(step.before, generation, inputs, seen_ms)[1].result] += 1
+    print(found)
+    assert not found["kept", "mismatch"]
+    assert found["exchange", "mismatch"] > found["exchange", "undetermined"]
+    assert not any(result == "consistent" for kind, result in found if kind != "kept")
