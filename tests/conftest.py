@@ -92,9 +92,13 @@ def pytest_collection() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Take what was collected out of the garbage collector's sight: it stays for the session."""
+    """Take what was collected out of the garbage collector's sight: it stays for the session.
+
+    Afterwards it searches less often than by default: that took a thirtieth of the tests' time.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
     gc.enable()
 
 

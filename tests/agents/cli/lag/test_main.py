@@ -62,9 +62,14 @@ def piped(
         return code, out.decode(), errors.read().decode()
 
 
+@pytest.fixture(scope="module")
+def made() -> tuple[ClusterState, ClusterState]:
+    """What is looked at, which is only read."""
+    return state(), everything()
+
+
 @pytest.fixture(autouse=True)
-def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = state(), everything()
+def made_up(monkeypatch: pytest.MonkeyPatch, made: tuple[ClusterState, ClusterState]) -> None:
     monkeypatch.setattr(lag_command, "ClusterLooks", lambda *_: Looks(made[EVERYTHING in sys.argv]))
     monkeypatch.setattr(sys, "argv", [])
 
