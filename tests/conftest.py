@@ -17,7 +17,9 @@ _SHARED = "scene"
 #: A cluster, which takes 7 s of a processor to start: files that share one are dealt in so many
 #: parts, each to one worker, which starts one cluster for it.
 _SHARED_CLUSTER = "shared_cluster"
-_CLUSTERS = 3
+_CLUSTERS = 4
+#: The marks of tests that are left out by default: see pyproject.toml.
+_LEFT_OUT = ("thorough", "unsteady")
 #: A test that may take longer than this by its own word takes long: it begins early.
 _LONG_SECONDS = 300
 #: Folders whose tests wait more than they compute. Between two such files come two others, as long
@@ -103,15 +105,19 @@ def pytest_collection_finish() -> None:
 
 
 def _files_with(fixture: str, items: list[pytest.Item]) -> list[str]:
-    """Return the files with tests that need a fixture and have no group of their own, in order."""
-    return list(
-        dict.fromkeys(
-            str(item.path)
-            for item in items
-            if fixture in getattr(item, "fixturenames", ())
-            and item.get_closest_marker("xdist_group") is None
-        )
-    )
+    """Return the files with tests that need a fixture and have no group of their own.
+
+    Those of which all tests are left out by default come last, so that dealing them in turn deals
+    the others in turn too.
+    """
+    found = [
+        item
+        for item in items
+        if fixture in getattr(item, "fixturenames", ())
+        and item.get_closest_marker("xdist_group") is None
+    ]
+    found.sort(key=lambda item: any(map(item.get_closest_marker, _LEFT_OUT)))
+    return list(dict.fromkeys(str(item.path) for item in found))
 
 
 def _is_of_spark(item: pytest.Item) -> bool:
