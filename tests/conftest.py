@@ -13,8 +13,13 @@ from caughtup.pipelines.java.find import QUICK_START
 from tests.support.sizes import SCENARIOS_A_DAY
 
 #: What takes a minute to start, so that one worker has it alone, until its tests are over.
-#: A cluster takes seconds: each worker starts its own.
 _SHARED = "scene"
+#: A cluster, which takes 7 s of a processor to start: files that share one are dealt in so many
+#: parts, each to one worker, which starts one cluster for it.
+_SHARED_CLUSTER = "shared_cluster"
+_CLUSTERS = 4
+#: The marks of tests that are left out by default: see pyproject.toml.
+_LEFT_OUT = ("thorough", "unsteady")
 #: A test that may take longer than this by its own word takes long: it begins early.
 _LONG_SECONDS = 300
 #: Folders whose tests wait more than they compute. Between two such files come two others, as long
@@ -58,12 +63,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     First, since xdist writes the groups into the names of tests in this same hook.
     """
-    shared = {str(i.path) for i in items if _SHARED in getattr(i, "fixturenames", ())}
+    shared = _files_with(_SHARED, items)
+    groups = {
+        file: f"{_SHARED_CLUSTER} {number % _CLUSTERS}"
+        for number, file in enumerate(_files_with(_SHARED_CLUSTER, items))
+    } | dict.fromkeys(shared, _SHARED)
     long = {str(i.path) for i in items if _seconds(i) > _LONG_SECONDS}
     for item in items:
         if item.get_closest_marker("xdist_group") is None:
             file = str(item.path)
-            item.add_marker(pytest.mark.xdist_group(_SHARED if file in shared else file))
+            item.add_marker(pytest.mark.xdist_group(groups.get(file, file)))
 
     waiting: dict[str, int] = {}
     others: dict[str, int] = {}
@@ -85,10 +94,30 @@ def pytest_collection() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Take what was collected out of the garbage collector's sight: it stays for the session."""
+    """Take what was collected out of the garbage collector's sight: it stays for the session.
+
+    Afterwards it searches less often than by default: that took a thirtieth of the tests' time.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
     gc.enable()
+
+
+def _files_with(fixture: str, items: list[pytest.Item]) -> list[str]:
+    """Return the files with tests that need a fixture and have no group of their own.
+
+    Those of which all tests are left out by default come last, so that dealing them in turn deals
+    the others in turn too.
+    """
+    found = [
+        item
+        for item in items
+        if fixture in getattr(item, "fixturenames", ())
+        and item.get_closest_marker("xdist_group") is None
+    ]
+    found.sort(key=lambda item: any(map(item.get_closest_marker, _LEFT_OUT)))
+    return list(dict.fromkeys(str(item.path) for item in found))
 
 
 def _is_of_spark(item: pytest.Item) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -103,61 +104,93 @@ def test_the_models_load_no_input_output_and_no_randomness(loaded: set[str]) -> 
     assert loaded & IMPURE == set()
 
 
-def refused(source: str, path: str) -> list[str]:
-    """Return the codes of what ruff finds in a file with this source, were it at this path."""
-    options = (f"--stdin-filename={path}", "--select=TID251")
+IMPURE_SOURCES = [
+    "import time\n",
+    "from time import monotonic\n",
+    "import random\n",
+    "import logging\n",
+    "import asyncio\n",
+    "import aiokafka.errors\n",
+    "from confluent_kafka import Consumer\n",
+    "import faust\n",
+    "import msgspec\n",
+    "import pyspark.sql\n",
+    "from prometheus_client import Gauge\n",
+    "import aiohttp\n",
+    "import caughtup.agents\n",
+    "from caughtup.agents.settings import Settings\n",
+    "from caughtup import agents\n",
+    "from caughtup.pipelines import schema\n",
+    "from caughtup.demo import cluster\n",
+    "import datetime\n\nNOW = datetime.datetime.now()\n",
+    "from datetime import datetime\n\nNOW = datetime.now()\n",
+    "def late():\n    import time\n",
+    "from models import lag\n",
+]
+PURE_SOURCE = "import struct\nfrom datetime import UTC\nfrom caughtup.models.ids import TaskId\n"
+SECOND_NAME = "import models.ids\n"
+ONE_NAME = "import time\nimport caughtup.models\n"
+MODELS = ["models", "models/wire", "models/records"]
+PURE = ["models", "models/assignors"]
+OTHERS = ["agents", "pipelines", "demo", "tests"]
+#: What ruff is asked about: folders and what a new file there has in it.
+ASKED = [
+    *((folder, source) for folder in MODELS for source in IMPURE_SOURCES),
+    *((folder, PURE_SOURCE) for folder in PURE),
+    *((folder, source) for folder in OTHERS for source in (SECOND_NAME, ONE_NAME)),
+]
+
+
+@pytest.fixture(scope="module")
+def refused(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], list[str]]:
+    """Return the codes of what ruff finds, by folder and source, in a copy of its configuration."""
+    copy = tmp_path_factory.mktemp("checkout").resolve()
+    tops = {folder.split("/")[0] for folder, _ in ASKED}
+    own = [one for top in sorted(tops) for one in (ROOT / top).rglob("*ruff.toml")]
+    for configuration in (ROOT / "pyproject.toml", *own):
+        place = copy / configuration.relative_to(ROOT)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(configuration, place)
+    asked = {}
+    for number, (folder, source) in enumerate(ASKED):
+        file = copy / folder / f"new_{number}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(source)
+        asked[file] = (folder, source)
     done = subprocess.run(
-        [sys.executable, "-m", "ruff", "check", "--output-format=json", *options, "-"],
-        cwd=ROOT,
-        input=source,
+        [sys.executable, "-m", "ruff", "check", "--output-format=json", "--select=TID251", "."],
+        cwd=copy,
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
     assert done.stderr == ""
-    return [found["code"] for found in json.loads(done.stdout)]
+    codes: dict[tuple[str, str], list[str]] = {one: [] for one in asked.values()}
+    for found in json.loads(done.stdout):
+        codes[asked[Path(found["filename"])]].append(found["code"])
+    return codes
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "import time\n",
-        "from time import monotonic\n",
-        "import random\n",
-        "import logging\n",
-        "import asyncio\n",
-        "import aiokafka.errors\n",
-        "from confluent_kafka import Consumer\n",
-        "import faust\n",
-        "import msgspec\n",
-        "import pyspark.sql\n",
-        "from prometheus_client import Gauge\n",
-        "import aiohttp\n",
-        "import caughtup.agents\n",
-        "from caughtup.agents.settings import Settings\n",
-        "from caughtup import agents\n",
-        "from caughtup.pipelines import schema\n",
-        "from caughtup.demo import cluster\n",
-        "import datetime\n\nNOW = datetime.datetime.now()\n",
-        "from datetime import datetime\n\nNOW = datetime.now()\n",
-        "def late():\n    import time\n",
-        "from models import lag\n",
-    ],
-)
-@pytest.mark.parametrize("path", ["models/new.py", "models/wire/new.py", "models/records/new.py"])
-def test_ruff_refuses_an_impure_import_anywhere_in_the_models(source: str, path: str) -> None:
-    assert refused(source, path) == ["TID251"]
+@pytest.mark.parametrize("source", IMPURE_SOURCES)
+@pytest.mark.parametrize("folder", MODELS)
+def test_ruff_refuses_an_impure_import_anywhere_in_the_models(
+    source: str, folder: str, refused: dict[tuple[str, str], list[str]]
+) -> None:
+    assert refused[folder, source] == ["TID251"]
 
 
-@pytest.mark.parametrize("path", ["models/new.py", "models/assignors/new.py"])
-def test_ruff_lets_the_models_import_the_standard_library_and_themselves(path: str) -> None:
-    source = "import struct\nfrom datetime import UTC\nfrom caughtup.models.ids import TaskId\n"
-    assert refused(source, path) == []
+@pytest.mark.parametrize("folder", PURE)
+def test_ruff_lets_the_models_import_the_standard_library_and_themselves(
+    folder: str, refused: dict[tuple[str, str], list[str]]
+) -> None:
+    assert refused[folder, PURE_SOURCE] == []
 
 
-def test_ruff_refuses_the_second_name_of_a_package_everywhere() -> None:
+def test_ruff_refuses_the_second_name_of_a_package_everywhere(
+    refused: dict[tuple[str, str], list[str]],
+) -> None:
     """``models`` and ``caughtup.models`` would be two modules with two TaskIds."""
-    for path in ("agents/new.py", "pipelines/new.py", "demo/new.py", "tests/new.py"):
-        assert refused("import models.ids\n", path) == ["TID251"]
-        assert refused("import time\nimport caughtup.models\n", path) == []
+    for folder in OTHERS:
+        assert refused[folder, SECOND_NAME] == ["TID251"]
+        assert refused[folder, ONE_NAME] == []

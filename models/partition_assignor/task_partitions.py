@@ -8,6 +8,7 @@ from functools import cached_property
 
 from caughtup.models.assignment.configs import NEWEST, Release
 from caughtup.models.assignment.decision import ClientDecision
+from caughtup.models.assignors.java import hash_map
 from caughtup.models.assignors.java.hash_map import (
     JavaHashMap,
     subtopology_hash_code_of,
@@ -75,7 +76,7 @@ def group_partitions(
 
 def in_hash_order(tasks: Iterable[TaskId], release: Release = NEWEST) -> list[TaskId]:
     """Return different tasks, added in this order, in the order of a HashSet or HashMap."""
-    return list(JavaHashMap[TaskId](task_hash_code_of(release), keys=tasks))
+    return hash_map.in_hash_order(task_hash_code_of(release), tasks)
 
 
 def in_hash_map_orders(decided: ClientDecision) -> tuple[Sequence[TaskId], Sequence[TaskId]]:

@@ -28,14 +28,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="package")
-def cluster() -> Iterator[EmbeddedCluster]:
-    """Two nodes, plaintext, shared by these tests: use topics and groups of your own.
+def shared_cluster() -> Iterator[EmbeddedCluster]:
+    """One cluster for all files that tests/conftest.py deals to a worker together.
 
     It ends where a worker goes on to other folders: brokers that nobody asks take a twentieth of a
     processor.
     """
     with EmbeddedCluster(nodes=2) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="package")
+def cluster(shared_cluster: EmbeddedCluster) -> EmbeddedCluster:
+    """Two nodes, plaintext, shared by these tests: use topics and groups of your own."""
+    return shared_cluster
 
 
 @pytest.fixture(scope="module")

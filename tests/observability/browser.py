@@ -30,6 +30,9 @@ FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--disable-extensions",
+    # It would start a process ahead for each page, which none of these tests gets to use.
+    "--disable-features=SpareRendererForSitePerProcess",
     "--no-first-run",
     "--remote-debugging-port=0",
 )

@@ -38,6 +38,13 @@ ALERTS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.fixture(scope="module")
+def cases() -> list[dict[str, Any]]:
+    """The cases of all tests of rules."""
+    read = [read_yaml(path) for path in TESTS]
+    return [case for one in read for test in one["tests"] for case in test["alert_rule_test"]]
+
+
 def test_promtool_accepts_the_rules_and_the_configuration() -> None:
     checked = promtool("check", "rules", RULES)
     assert checked.returncode == 0, checked.stdout + checked.stderr
@@ -142,14 +149,10 @@ def test_alerts_fire_and_stay_silent_as_their_tests_say(path: Any) -> None:
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert["alert"])
-def test_every_alert_is_tested_both_firing_and_silent(alert: dict[str, Any]) -> None:
-    expected = [
-        case["exp_alerts"]
-        for path in TESTS
-        for test in read_yaml(path)["tests"]
-        for case in test["alert_rule_test"]
-        if case["alertname"] == alert["alert"]
-    ]
+def test_every_alert_is_tested_both_firing_and_silent(
+    alert: dict[str, Any], cases: list[dict[str, Any]]
+) -> None:
+    expected = [case["exp_alerts"] for case in cases if case["alertname"] == alert["alert"]]
     assert any(expected), "no test shows it firing"
     assert any(not alerts for alerts in expected), "no test shows it silent"
 

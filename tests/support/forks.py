@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import runpy
 import select
 import signal
 import socket
@@ -62,7 +63,8 @@ class Fork:
     """A fork that runs ``caughtup``, with what ``Process`` calls of a ``subprocess.Popen``.
 
     ``files``: its standard output and standard error; with a third one it leads a session of its
-    own, and writes ``process PID`` there before anything else.
+    own, and writes ``process PID`` there before anything else. ``module``: what it runs instead of
+    ``caughtup``, as ``python -m`` does.
     """
 
     def __init__(
@@ -71,10 +73,12 @@ class Fork:
         directory: Path,
         environment: Mapping[str, str],
         files: Sequence[int],
+        module: str = "",
     ) -> None:
         self._arguments = arguments
         self._code: int | None = None
         request = {"argv": [*arguments], "cwd": str(directory), "env": {**environment}}
+        request["module"] = module
         self._asked = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._asked.connect(_address())
         socket.send_fds(self._asked, [json.dumps(request).encode()], files)
@@ -119,7 +123,7 @@ def _started() -> str:
             cwd=_ROOT,
             env=ENVIRONMENT,
             stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,  # of a kind that cannot seek: a fork's may be a terminal
             pass_fds=[listener.fileno()],
         )
     assert program.stdin is not None
@@ -137,8 +141,8 @@ def _import_commands() -> None:
             command.load()
 
 
-def _wait_for_requests(listener: socket.socket) -> None:
-    """Serve requests; return only in a fork that is to run a command."""
+def _wait_for_requests(listener: socket.socket) -> str:
+    """Serve requests; return only in a fork that is to run a command, or the module returned."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps them
     while True:
         readable, _, _ = select.select([listener, sys.stdin], [], [])
@@ -152,8 +156,11 @@ def _wait_for_requests(listener: socket.socket) -> None:
         asked.close()
 
 
-def _become(asked: socket.socket) -> None:
-    """Return in a fork that is set up as requested; the parent reports its exit status."""
+def _become(asked: socket.socket) -> str:
+    """Return in a fork that is set up as requested; the parent reports its exit status.
+
+    Returns the module that the fork is to run, none for ``caughtup``.
+    """
     text, (out, err, *announced), _, _ = socket.recv_fds(asked, _REQUEST_BYTES, 3)
     if process := os.fork():
         for number in (out, err, *announced):
@@ -176,11 +183,14 @@ def _become(asked: socket.socket) -> None:
     os.environ.clear()
     os.environ.update(request["env"])
     sys.argv[1:] = request["argv"]
+    return str(request["module"])
 
 
 if __name__ == "__main__":
     _import_commands()
-    _wait_for_requests(socket.socket(fileno=int(sys.argv[1])))
-    from caughtup.agents.main import program
+    if module := _wait_for_requests(socket.socket(fileno=int(sys.argv[1]))):
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    else:
+        from caughtup.agents.main import program
 
-    program()
+        program()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.assignors.java.hash_map import JavaHashMap, task_hash_code
+from caughtup.models.assignors.java.hash_map import JavaHashMap, in_hash_order, task_hash_code
 from caughtup.models.assignors.java.tree_bin import JavaTreeBin
 from caughtup.models.ids import TaskId
 
@@ -48,6 +48,7 @@ def assert_same_order(jvm: Any, added: list[TaskId], removed: list[TaskId]) -> N
     for task in added:
         theirs.put(java_task(jvm, task), True)
         ours.add(task)
+    assert in_hash_order(task_hash_code, added) == list(ours)
     for task in removed:
         theirs.remove(java_task(jvm, task))
         ours.remove(task)

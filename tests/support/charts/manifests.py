@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+from functools import cache
 from typing import Any
 
 import helm_python
@@ -21,9 +23,15 @@ def rendered(values: dict[str, Any] | None = None) -> dict[str, dict[str, Any]]:
     found = {}
     for name, text in files.items():
         if name.endswith(".yaml") and text.strip():
-            for manifest in YAML(typ="safe", pure=True).load_all(text):
+            for manifest in deepcopy(_manifests(text)):
                 found[f"{manifest['kind']}/{manifest['metadata']['name']}"] = manifest
     return found
+
+
+@cache
+def _manifests(text: str) -> list[dict[str, Any]]:
+    """Parse a file once: those of dashboards are long, and the same whatever the values are."""
+    return list(YAML(typ="safe", pure=True).load_all(text))
 
 
 def refused(manifest: dict[str, Any]) -> list[str]:

@@ -11,6 +11,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,7 +24,8 @@ from caughtup.agents.cli.lag import main as lag_command
 from caughtup.agents.errors import UserError
 from caughtup.agents.main import main
 from caughtup.models.state.cluster import ClusterState
-from tests.support.lag_program import EVERYTHING, LONG_GROUP, LONG_TOPIC, Looks, state
+from tests.support.forks import Fork
+from tests.support.lag_program import EVERYTHING, LONG_GROUP, LONG_TOPIC, MANY, Looks, state
 from tests.support.service import wait_for
 from tests.support.states import (
     GAINING,
@@ -36,26 +38,38 @@ from tests.support.states import (
 )
 
 ROOT = Path(__file__).parents[3]
-PROGRAM = f"{sys.executable} -m tests.support.lag_program"
+PROGRAM = "tests.support.lag_program"
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def shell(command: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a command of a shell, whose pipes fail where any part of them does."""
-    return subprocess.run(
-        ["bash", "-o", "pipefail", "-c", command],
-        cwd=ROOT,
-        env={**os.environ, "COLUMNS": "20", **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+def piped(
+    arguments: Sequence[str], into: str, environment: Mapping[str, str] | None = None
+) -> tuple[int, str, str]:
+    """Run the command with its output in a pipe to a shell's command.
+
+    Return its exit status, what the shell's command printed, and what it wrote to standard error.
+    """
+    known = {**os.environ, "COLUMNS": "20", **(environment or {})}
+    with tempfile.TemporaryFile() as errors:
+        behind = subprocess.Popen(
+            ["bash", "-c", into], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors
+        )
+        assert behind.stdin is not None
+        fork = Fork(arguments, ROOT, known, [behind.stdin.fileno(), errors.fileno()], PROGRAM)
+        out, _ = behind.communicate(timeout=60)
+        code = fork.wait(60)
+        errors.seek(0)
+        return code, out.decode(), errors.read().decode()
+
+
+@pytest.fixture(scope="module")
+def made() -> tuple[ClusterState, ClusterState]:
+    """What is looked at, which is only read."""
+    return state(), everything()
 
 
 @pytest.fixture(autouse=True)
-def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = state(), everything()
+def made_up(monkeypatch: pytest.MonkeyPatch, made: tuple[ClusterState, ClusterState]) -> None:
     monkeypatch.setattr(lag_command, "ClusterLooks", lambda *_: Looks(made[EVERYTHING in sys.argv]))
     monkeypatch.setattr(sys, "argv", [])
 
@@ -78,25 +92,21 @@ def on_terminal(
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     known = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES", "NO_COLOR")}
-    process = subprocess.Popen(
-        [*PROGRAM.split(), *arguments],
-        cwd=ROOT,
-        env={**known, "TERM": "xterm", **(environment or {})},
-        stdin=theirs,
-        stdout=theirs,
-        stderr=subprocess.PIPE,
-    )
-    os.close(theirs)
-    found = b""
-    try:
-        while part := os.read(ours, 65536):
-            found += part
-    except OSError:  # the other end is closed
-        pass
-    finally:
-        os.close(ours)
-    _, errors = process.communicate(timeout=60)
-    assert (process.returncode, errors) == (0, b"")
+    known |= {"TERM": "xterm", **(environment or {})}
+    with tempfile.TemporaryFile() as errors:
+        fork = Fork(arguments, ROOT, known, [theirs, errors.fileno()], PROGRAM)
+        os.close(theirs)
+        found = b""
+        try:
+            while part := os.read(ours, 65536):
+                found += part
+        except OSError:  # the other end is closed
+            pass
+        finally:
+            os.close(ours)
+        code = fork.wait(60)
+        errors.seek(0)
+        assert (code, errors.read()) == (0, b"")
     return found.decode().replace("\r\n", "\n")
 
 
@@ -114,30 +124,41 @@ def test_a_pipe_gets_a_line_for_each_group_the_worst_first_and_whole_names() -> 
 
 
 def test_what_comes_behind_the_pipe_finds_what_it_looks_for() -> None:
-    ran = shell(f"{PROGRAM} -p | head -1")
-    assert ran.stdout.split()[:3] == ["GROUP", "TOPIC", "PARTITION"]
-    assert "Traceback" not in ran.stderr
-    assert "Broken" not in ran.stderr
-    ran = shell(f"{PROGRAM} -p | grep -c '{LONG_GROUP}  {LONG_TOPIC} '")
-    assert ran.stdout == "12\n"
-    ran = shell(f"{PROGRAM} -p | awk '$8 == \"stopped\" {{print $1, $2, $3, $6}}'")
-    assert ran.stdout == f"{NEVER_COMMITTED} clicks 1 5900\n{STOPPED} clicks 1 4900\n"
-    ran = shell(f"FORCE_COLOR=1 {PROGRAM} | cat -v")
-    assert "^[" not in ran.stdout
-    ran = shell(f"PYTHONIOENCODING=ascii {PROGRAM} --everything")
+    code, out, errors = piped(["-p"], "head -1")
+    assert out.split()[:3] == ["GROUP", "TOPIC", "PARTITION"]
+    assert "Traceback" not in errors
+    assert "Broken" not in errors
+    assert piped(["-p"], f"grep -c '{LONG_GROUP}  {LONG_TOPIC} '") == (0, "12\n", "")
+    code, out, _ = piped(["-p"], "awk '$8 == \"stopped\" {print $1, $2, $3, $6}'")
+    assert (code, out) == (0, f"{NEVER_COMMITTED} clicks 1 5900\n{STOPPED} clicks 1 4900\n")
+    code, out, _ = piped([], "cat -v", {"FORCE_COLOR": "1"})
+    assert code == 0
+    assert "^[" not in out
+
+
+def test_a_pipe_of_few_characters_gets_every_line() -> None:
+    """Python reads this variable at its start."""
+    ran = subprocess.run(
+        [sys.executable, "-m", PROGRAM, EVERYTHING],
+        cwd=ROOT,
+        env={**os.environ, "COLUMNS": "20", "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
     assert ran.returncode == 0
 
 
-@pytest.mark.parametrize("arguments", ["", "-p", "--format json", "--watch"])
-def test_who_stops_reading_ends_it_without_a_word(arguments: str) -> None:
-    ran = shell(f"{PROGRAM} --many {arguments} | head -1; exit ${{PIPESTATUS[0]}}")
-    assert ran.returncode == 1, "it did not write more than was read"
-    assert (ran.stderr, len(ran.stdout.splitlines())) == ("", 1)
+@pytest.mark.parametrize("arguments", [[], ["-p"], ["--format", "json"], ["--watch"]])
+def test_who_stops_reading_ends_it_without_a_word(arguments: list[str]) -> None:
+    code, out, errors = piped([MANY, *arguments], "head -1")
+    assert code == 1, "it did not write more than was read"
+    assert (errors, len(out.splitlines())) == ("", 1)
 
 
 def test_a_pipe_has_every_line_however_many_there_are() -> None:
-    ran = shell(f"{PROGRAM} --many --lagging | grep -c '^{LONG_GROUP}-[0-9]*  unknown  '")
-    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "3000\n", "")
+    found = piped([MANY, "--lagging"], f"grep -c '^{LONG_GROUP}-[0-9]*  unknown  '")
+    assert found == (0, "3000\n", "")
 
 
 @pytest.mark.parametrize(
@@ -242,17 +263,16 @@ def test_a_group_that_is_not_there_takes_nothing_from_one_that_is() -> None:
 
 def test_watching_goes_on_until_it_is_interrupted(tmp_path: Path) -> None:
     with (tmp_path / "out").open("w") as file:
-        process = subprocess.Popen(
-            [*PROGRAM.split(), "--watch", "--every", "0.5"], cwd=ROOT, stdout=file
-        )
+        files = [file.fileno(), sys.__stderr__.fileno()]
+        fork = Fork(["--watch", "--every", "0.5"], ROOT, os.environ, files, PROGRAM)
     try:
         out = tmp_path / "out"
         wait_for("it looks three times", lambda: out.read_text().count("GROUP") >= 3)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0
+        os.kill(fork.pid, signal.SIGINT)
+        assert fork.wait(30) == 0
     finally:
-        process.kill()
-        process.wait()
+        if fork.poll() is None:
+            os.kill(fork.pid, signal.SIGKILL)
 
 
 def test_watching_outlives_a_look_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from caughtup.models.assignors.java.hash_map import JavaHashMap
+from caughtup.models.assignors.java.hash_map import JavaHashMap, in_hash_order
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -22,6 +22,7 @@ def test_keys_that_come_together_are_walked_as_keys_that_come_in_turn(seed: int)
     at_once = JavaHashMap[int](int, table, keys)
     assert list(at_once) == list(in_turn)
     assert len(at_once) == len(in_turn) == len(keys)
+    assert in_hash_order(int, keys) == list(JavaHashMap[int](int, keys=keys))
     for key in keys[::3]:
         in_turn.remove(key)
         at_once.remove(key)
