@@ -37,6 +37,9 @@ from caughtup.models.records.scenarios import ConfigValue
 
 #: The most decisions to find a witness for one generation; large groups get fewer.
 MOST_DECISIONS = 48
+#: The most sets of caught-up copies that are tried one by one, in how many configs, and the most
+#: lags that are read for them.
+MOST_DECISIONS_OF_ALL, _MOST_ENUMERATED, _MOST_LAGS_OF_ALL = 256, 2, 100_000
 #: The most configs that a witness is searched for.
 _MOST_CONFIGS = 24
 #: The most values of acceptable.recovery.lag that are compared for one range.
@@ -132,6 +135,11 @@ def find_witness(
             best = search.improve(tried)
             if not best.differences:
                 return search.witness(best)
+    for *_, search, _ in sorted(begun, key=lambda one: one[:2])[:_MOST_ENUMERATED]:
+        with suppress(ScenarioError):
+            found = search.enumerate()
+            if found is not None:
+                return search.witness(found)
     return None
 
 
@@ -316,15 +324,32 @@ class _Search:
         """The number of sets of caught-up copies that the bounds allow."""
         return prod(len(parts) for parts in self._parts.values())
 
+    def enumerate(self) -> _Tried | None:
+        """Try each of these sets, if they are few and the group is small; return one that fits."""
+        decided = self.alternatives * self._evidence.lags
+        if self.alternatives > MOST_DECISIONS_OF_ALL or decided > _MOST_LAGS_OF_ALL:
+            return None
+        self._last = self._evidence.decisions + 2 * MOST_DECISIONS_OF_ALL
+        for chosen in self._all_fitting():
+            tried = self._by_threads(self._try(chosen))
+            if not tried.differences:
+                return tried
+        return None
+
     def is_refuted(self) -> bool:
         """Return whether each of these sets leads to other tasks on some client than it has."""
         if self._config.algorithm.assignor == "public_sticky":
             return False  # the clients of its standbys are unpredictable
-        tasks = list(self._parts)
-        return all(
-            self._misplaced(self._try(dict(zip(tasks, parts, strict=True))).decision)
-            for parts in product(*self._parts.values())
-        )
+        return not any(True for _ in self._all_fitting())
+
+    def _all_fitting(self) -> Iterator[dict[TaskId, _Part]]:
+        """Yield each choice of parts by which every client gets the tasks that it has."""
+        for parts in product(*self._parts.values()):
+            chosen = dict(zip(self._parts, parts, strict=True))
+            evidence = self._evidence.with_ends({task: one.high for task, one in chosen.items()})
+            self._evidence.decisions += 1
+            if not self._misplaced(evidence.decide(*self._asked)):
+                yield chosen
 
     def _cut(self, task: TaskId, bound: EndOffsetSum) -> list[_Part]:
         """Return a task's bounds, cut where other clients are caught up."""
