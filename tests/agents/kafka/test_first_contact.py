@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Timer
+from threading import Thread, Timer
 from types import SimpleNamespace
 
 import pytest
@@ -18,6 +18,7 @@ from caughtup.demo.processes.children import free_ports
 from tests.agents.kafka.test_diagnosis import answering, handshake
 from tests.support.kafka.listeners import listening
 from tests.support.kafka.tokens import TokenEndpoint, away
+from tests.support.service import wait_for
 
 
 def test_a_broker_that_is_elsewhere_than_it_says_is_named_with_the_config() -> None:
@@ -71,10 +72,15 @@ def test_the_service_tries_it_until_it_is_there_and_says_so_once(
     for place in ("first_contact._TOKEN_SECONDS", "tokens.source._PAUSE_SECONDS"):
         monkeypatch.setattr(f"caughtup.agents.kafka.{place}", 0.1)
     tokens.stop()
-    timer = Timer(0.5, tokens.start)
-    timer.start()
+
+    def come() -> None:
+        wait_for("it says that nothing is there", lambda: caplog.messages)
+        Timer(0.5, tokens.start).run()  # meanwhile it tries again
+
+    coming = Thread(target=come)
+    coming.start()
     require_token(settings(tokens, scope="until it is there"), keep_trying=True)
-    timer.join()
+    coming.join()
     (said,) = caplog.messages
     assert said.endswith(
         "nothing listens there (connection refused); trying until a broker answers"
