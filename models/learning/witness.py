@@ -9,43 +9,37 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain, islice, product, zip_longest
+from itertools import chain, product
 from math import prod
 from typing import NamedTuple
 
-from caughtup.models.assignment.client_state import RUNNING, UNKNOWN, is_caught_up
+from caughtup.models.assignment.client_state import is_caught_up
 from caughtup.models.assignment.configs import Release
 from caughtup.models.assignment.decision import Decision
 from caughtup.models.durations import counted
 from caughtup.models.errors import ScenarioError
 from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import ProcessId, TaskId
-from caughtup.models.learning.evidence import Evidence, seen_standbys
+from caughtup.models.learning.evidence import Evidence
+from caughtup.models.learning.likely_configs import Placement, likely_configs
 from caughtup.models.learning.ranges import (
     LAG,
     STANDBYS,
     WARM_UPS,
     ConfigRange,
     Hypotheses,
-    IntSpan,
-    distance,
 )
 from caughtup.models.offsets import task_lag
-from caughtup.models.parameters import DEFAULTS, NON_OVERLAP_COST, STRATEGY, TAGS, TRAFFIC_COST
+from caughtup.models.parameters import NON_OVERLAP_COST, STRATEGY, TAGS, TRAFFIC_COST
 from caughtup.models.records.recommendations import WitnessRecord
 from caughtup.models.records.scenarios import ConfigValue
 
-#: The most decisions to find a witness for one generation; large groups get fewer.
-MOST_DECISIONS = 48
+#: The most decisions to find a witness for one generation; large groups get fewer, but at least this
+#: many: a decision reads each client's lags.
+MOST_DECISIONS, _LEAST_DECISIONS, _MOST_LAGS = 48, 4, 100_000
 #: The most sets of caught-up copies that are tried one by one, in how many configs, and the most
 #: lags that are read for them.
 MOST_DECISIONS_OF_ALL, _MOST_ENUMERATED, _MOST_LAGS_OF_ALL = 256, 2, 100_000
-#: The most configs that a witness is searched for.
-_MOST_CONFIGS = 24
-#: The most values of acceptable.recovery.lag that are compared for one range.
-_MOST_LAGS = 200
-#: The most tasks that are held back for which other numbers of warm-ups are tried.
-_MOST_HELD_BACK = 4
 #: The most sets of caught-up copies that are counted.
 MOST_ALTERNATIVES = 1_000_000
 
@@ -117,9 +111,9 @@ def find_witness(
     ``hypotheses`` are the configs that remain. The search makes at most ``most`` decisions and may
     miss a witness, but what it returns was decided and compared member by member.
     """
-    last = evidence.decisions + most
+    last = evidence.decisions + min(most, _affordable(evidence))
     begun: list[tuple[int, int, _Search, _Tried]] = []
-    for config in islice(dict.fromkeys(_configs(evidence, hypotheses)), _MOST_CONFIGS):
+    for config in likely_configs(evidence, hypotheses):
         if evidence.decisions >= last:
             break
         with suppress(ScenarioError):
@@ -149,7 +143,7 @@ def is_refuted(evidence: Evidence, hypotheses: Hypotheses, most: int = MOST_DECI
     True only if all were tried: if every config that remains has one value, and the sets of caught-up
     copies that the bounds allow are no more than ``most`` together.
     """
-    tried = 0
+    tried, most = 0, min(most, _affordable(evidence))
     for one in hypotheses:
         spans = one.standbys, one.warm_ups, one.lag
         if any(span.low != span.high for span in spans):
@@ -169,107 +163,9 @@ def is_refuted(evidence: Evidence, hypotheses: Hypotheses, most: int = MOST_DECI
     return True
 
 
-def _configs(evidence: Evidence, hypotheses: Hypotheses) -> Iterator[ConfigRange]:
-    """Yield single values of all configs, the likeliest of each hypothesis first."""
-    standbys = seen_standbys(evidence.generation)
-    ranked = sorted(hypotheses, key=lambda one: distance(one, standbys))
-    cut = (
-        _of_range(evidence, replace(one, releases=releases), standbys)
-        for one in ranked
-        for releases in evidence.releases(one)
-    )
-    for turn in zip_longest(*cut):
-        yield from (one for one in turn if one is not None)
-
-
-def _of_range(evidence: Evidence, one: ConfigRange, standbys: int) -> Iterator[ConfigRange]:
-    release = Release(one.releases.high)
-    algorithm = one.algorithm._replace(release=release)
-    for number in dict.fromkeys((one.standbys.nearest(standbys), one.standbys.low)):
-        warm_ups, lags = [DEFAULTS[WARM_UPS]], [one.lag.nearest(DEFAULTS[LAG])]
-        if algorithm.assignor == "high_availability":
-            try:
-                target = evidence.target(algorithm, number)
-            except ScenarioError:
-                continue
-            # A task that is held back may have a standby meanwhile, and so count as a warm-up.
-            extra = evidence.copies_given - target.copies
-            warm_ups = [*range(extra, extra - min(evidence.held_back, _MOST_HELD_BACK) - 1, -1)]
-            lags = _likely_lags(evidence, target.decision, one.lag)
-        numbers = dict.fromkeys((*map(one.warm_ups.nearest, warm_ups), one.warm_ups.high))
-        for lag, most in product(lags, numbers):
-            yield ConfigRange(
-                algorithm,
-                IntSpan(number, number),
-                IntSpan(most, most),
-                IntSpan(lag, lag),
-                IntSpan(release, release),
-            )
-
-
-class _Lags(NamedTuple):
-    """Lags of a task by one end offset sum, in offsets or Kafka's sentinels.
-
-    ``should`` is that of the client that is to run it in the end; ``has`` that of another client
-    that runs it, None if there is none; ``least`` the least of all clients.
-    """
-
-    should: int
-    has: int | None
-    least: int
-
-    def fit(self, acceptable: int) -> bool:
-        """Return whether this acceptable.recovery.lag explains who runs the task.
-
-        It runs on the client that is to have it in the end if that one is caught up, or if no client
-        is; else on another that is.
-        """
-        should = is_caught_up(self.should, acceptable) or not is_caught_up(self.least, acceptable)
-        if self.has is None:
-            return should
-        return not should and is_caught_up(self.has, acceptable)
-
-
-class _Placement:
-    """Who runs each task, and who is to run it in the end."""
-
-    def __init__(self, evidence: Evidence, target: Decision) -> None:
-        self._clients = evidence.processes
-        self._should = {task: p for p, one in target.clients.items() for task in one.active}
-        given = evidence.generation.clients.items()
-        self._has = {task: process for process, one in given for task in one.active()}
-
-    def lags(self, task: TaskId, end: int) -> _Lags:
-        """Return the lags of a task by one end offset sum."""
-        by_client = {
-            process: task_lag(client.offset_sums.get(task, 0), end)
-            for process, client in self._clients.items()
-        }
-        should, has = self._should[task], self._has.get(task)
-        least = min((lag for lag in by_client.values() if lag >= 0), default=UNKNOWN)
-        return _Lags(
-            by_client[should],
-            None if has in (None, should) else by_client[has],
-            RUNNING if RUNNING in by_client.values() else least,
-        )
-
-
-def _likely_lags(evidence: Evidence, target: Decision, span: IntSpan) -> list[int]:
-    """Return values of acceptable.recovery.lag, those first by which the most tasks fit."""
-    placement, default = _Placement(evidence, target), DEFAULTS[LAG]
-    tasks: list[list[_Lags]] = []
-    cuts = {span.nearest(default), span.low, span.high}
-    for task, bound in evidence.ends.items():
-        if bound is not None:
-            both = [placement.lags(task, end) for end in {*bound}]
-            tasks.append(both)
-            cuts.update(span.nearest(one.should) for one in both if one.should >= 0)
-            cuts.update(span.nearest(one.should - 1) for one in both if one.should > 0)
-    compared = sorted(cuts, key=lambda lag: abs(lag - default))[:_MOST_LAGS]
-    misfits = {
-        lag: sum(not any(one.fit(lag) for one in both) for both in tasks) for lag in compared
-    }
-    return sorted(compared, key=lambda lag: misfits[lag])
+def _affordable(evidence: Evidence) -> int:
+    """Return the number of decisions that a group of this size gets."""
+    return max(_LEAST_DECISIONS, _MOST_LAGS // max(1, evidence.lags))
 
 
 class _Tried(NamedTuple):
@@ -378,7 +274,7 @@ class _Search:
         algorithm, standbys, _, lag = self._asked
         if not self._open:
             return {}
-        placement = _Placement(self._evidence, self._evidence.target(algorithm, standbys).decision)
+        placement = Placement(self._evidence, self._evidence.target(algorithm, standbys).decision)
         return {
             task: max(
                 reversed(self._parts[task]),
