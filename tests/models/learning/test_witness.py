@@ -84,6 +84,7 @@ def test_what_is_known_exactly_needs_no_witness(played: list[Step]) -> None:
 
 def test_a_changed_decision_is_hardly_ever_consistent(played: list[Step]) -> None:
     found: Counter[tuple[str, str]] = Counter()
+    sizes: dict[str, Counter[str]] = {}
     rng = random.Random("changes")
     for step in played:
         if step.number < 5 or step.verdict.result not in ("match", "consistent"):
@@ -92,7 +93,10 @@ def test_a_changed_decision_is_hardly_ever_consistent(played: list[Step]) -> Non
             inputs, seen_ms = step.played.inputs, step.played.seen_ms
             _, verdict = learn(step.before, generation, inputs, seen_ms)
             found[kind, verdict.result] += 1
-    print(found)
+            tasks = len(step.played.inputs.scenario.tasks)
+            size = "under 10 tasks" if tasks < 10 else "10 to 19" if tasks < 20 else "20 or more"
+            sizes.setdefault(size, Counter())[verdict.result] += 1
+    print(found, sizes)
     consistent = sum(count for (_, result), count in found.items() if result == "consistent")
     assert {kind for kind, _ in found} == {*KINDS}
     assert consistent <= 0.02 * found.total()
