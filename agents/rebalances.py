@@ -43,6 +43,8 @@ _AFTER_SECONDS, _KEPT_SECONDS = 1.0, 30.0
 #: The most partitions of one listing; applications that began to rebalance later are left out.
 _MOST_PARTITIONS = 10_000
 _TIMEOUT_SECONDS = 5.0
+#: The version of ListGroups that has states (KIP-518), and how often leaders are asked for.
+_SINCE_VERSION, _LEARN_SECONDS = 4, 1.0
 _RETRY_SECONDS = 5.0
 #: This many generations without any rebalance seen: we may not describe groups.
 _UNSEEN_GENERATIONS = 10
@@ -76,7 +78,8 @@ class RebalancesProbe(Service):
         self._leaders: dict[TopicPartition, int] = {}
         #: When each application was last seen to rebalance (monotonic seconds).
         self._seen: dict[str, float] = {}
-        self._is_denied = self._has_seen = False
+        self._learned_at = 0.0
+        self._is_denied = self._has_seen = self._has_failed = False
         #: The generations that were decided before the first look.
         self._at_start: int | None = None
 
@@ -96,10 +99,17 @@ class RebalancesProbe(Service):
     def _failed(self, _: Exception) -> bool:
         return self._health.failed(PROBE)
 
+    def _broker_failed(self, broker: int, error: KafkaError) -> None:
+        """Count the failure of one broker, which costs only the groups that need it."""
+        self._has_failed = True
+        if self._failed(error):
+            log.warning("looking for rebalances: broker %d: %s", broker, error)
+
     async def _observe(self, protocol: ClusterProtocol) -> None:
         """Look again and again, and list before each look while an application rebalances."""
         while not self.should_stop:
             began, sent = time.monotonic(), protocol.connections.requests
+            self._has_failed = False
             if listed := self._listed():
                 await self._list(protocol, listed)
                 if not set(listed).isdisjoint(self._state.applications.awaited()):
@@ -107,9 +117,12 @@ class RebalancesProbe(Service):
             await self._look(protocol)
             self._health.rebalance_requests += protocol.connections.requests - sent
             self._forget()
-            self._health.succeeded(PROBE, now_ms())
+            if not self._has_failed:
+                self._health.succeeded(PROBE, now_ms())
             # It takes half of the time at most, however many applications rebalance.
             pause = max(self._interval, time.monotonic() - began)
+            if self._has_failed:
+                pause = max(pause, _LEARN_SECONDS)
             await self.sleep(pause if self._listed() else max(pause, _REST_SECONDS))
 
     def _listed(self) -> list[str]:
@@ -119,13 +132,16 @@ class RebalancesProbe(Service):
 
     async def _look(self, protocol: ClusterProtocol) -> None:
         """Ask the coordinators of applications which groups rebalance."""
-        coordinators = {self._coordinator(group) for group in self._state.applications} - {None}
+        coordinators = {self._coordinator(group) for group in self._state.applications}
         found: dict[str, str] = {}
         for broker in sorted(one for one in coordinators if one is not None):
-            offered = await protocol.offered(broker)
-            if offered.requests.get(Key.LIST_GROUPS, (0, 0))[1] >= 4:
-                states = (_JOINING, _SYNCING)
-                found |= await list_groups(protocol.connections, broker, states)
+            try:
+                offered = await protocol.offered(broker)
+                if offered.requests.get(Key.LIST_GROUPS, (0, 0))[1] >= _SINCE_VERSION:
+                    states = (_JOINING, _SYNCING)
+                    found |= await list_groups(protocol.connections, broker, states)
+            except KafkaError as error:
+                self._broker_failed(broker, error)
         now, applications = time.monotonic(), self._state.applications
         for group, state in sorted(found.items()):
             if group not in applications:
@@ -170,12 +186,19 @@ class RebalancesProbe(Service):
                 by_leader.setdefault(leader, []).append(place)
         found: dict[TopicPartition, int] = {}
         answers = await asyncio.gather(
-            *(protocol.list_ends(broker, own) for broker, own in sorted(by_leader.items()))
+            *(protocol.list_ends(broker, own) for broker, own in sorted(by_leader.items())),
+            return_exceptions=True,
         )
-        for ends, errors in answers:
-            found |= ends
-            for partition in errors:
-                self._leaders.pop(partition, None)
+        for broker, answer in zip(sorted(by_leader), answers, strict=True):
+            if isinstance(answer, KafkaError):
+                self._broker_failed(broker, answer)
+                self._leaders = {p: one for p, one in self._leaders.items() if one != broker}
+            elif isinstance(answer, BaseException):
+                raise answer
+            else:
+                found |= answer.ends
+                for partition in answer.errors:
+                    self._leaders.pop(partition, None)
         for group, own in known.items():
             own.add(found, found.get(self._place(group)))
 
@@ -183,7 +206,8 @@ class RebalancesProbe(Service):
         self, protocol: ClusterProtocol, partitions: set[TopicPartition]
     ) -> None:
         unknown = partitions - self._leaders.keys()
-        if unknown:
+        if unknown and time.monotonic() >= self._learned_at + _LEARN_SECONDS:
+            self._learned_at = time.monotonic()
             described = await protocol.describe_partitions(unknown)
             for partition, one in described.partitions.items():
                 if one.leader is not None:

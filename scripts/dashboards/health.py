@@ -140,6 +140,13 @@ def _instances() -> tuple[Any, ...]:
     late = "sum(rate(caughtup_event_loop_late_seconds_total{CLUSTER}[$__rate_interval]))"
     return (
         lines(
+            "Looking for rebalances",
+            "Requests to brokers: which applications rebalance, and end offsets meanwhile.",
+            ("rate(caughtup_rebalance_requests_total{CLUSTER}[$__rate_interval])", "requests"),
+            links=HEALTH,
+            unit="ops",
+        ),
+        lines(
             "Active instances",
             "Instances that decide and publish: one, and for a moment none while another takes "
             "over.",

@@ -66,6 +66,7 @@ class Watched:
         producer.send_offsets_to_transaction(
             [Position(self.topic, partition, offset)], consumer.consumer_group_metadata(), 30
         )
+        producer.flush(30)  # aborting drops what was not sent yet
         if abort:
             producer.abort_transaction(30)
         else:
