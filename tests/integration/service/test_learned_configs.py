@@ -85,7 +85,8 @@ def test_an_application_is_known_after_a_few_generations_and_after_a_restart(
         ]
         (newest,) = [found for of, found in records[-1:] if of == group]
         assert newest is not None
-        assert newest.generation == view["generation"]
+        # Another rebalance may have followed meanwhile.
+        assert newest.generation >= view["generation"]
 
         ran = caughtup(
             "configs", group, "--toml", "--config", service.settings_file, directory=tmp_path
