@@ -143,26 +143,34 @@ class RebalancesProbe(Service):
             except KafkaError as error:
                 self._broker_failed(broker, error)
         now, applications = time.monotonic(), self._state.applications
+        listed = set(self._listed())
+        counts = self._state.ends.partition_counts() if found else {}
         for group, state in sorted(found.items()):
             if group not in applications:
                 continue
             ends = applications.rebalance_ends.get(group)
-            if group not in self._listed() or ends is None:
-                ends = applications.rebalance_ends[group] = RebalanceEnds(self._changelogs(group))
+            if group not in listed or ends is None:
+                changelogs = self._changelogs(group, counts)
+                ends = applications.rebalance_ends[group] = RebalanceEnds(changelogs)
             if state == _JOINING:
                 ends.is_joining()
             self._seen[group] = now
         self._has_seen = self._has_seen or bool(found)
         self._warn_if_denied()
 
-    def _changelogs(self, group: str) -> list[TopicPartition]:
+    def _changelogs(self, group: str, counts: Mapping[str, int]) -> list[TopicPartition]:
         given = self._state.applications.parameters(group).changelogs or {}
         told = {topic for topics in given.values() for topic in topics}
+        prefix = f"{group}-"
+        own = (
+            topic
+            for topic in counts
+            if topic in told or (topic.startswith(prefix) and topic.endswith(CHANGELOG))
+        )
         return [
             TopicPartition(topic, number)
-            for topic, count in sorted(self._state.ends.partition_counts().items())
-            if topic in told or (topic.startswith(f"{group}-") and topic.endswith(CHANGELOG))
-            for number in range(count)
+            for topic in sorted(own)
+            for number in range(counts[topic])
         ]
 
     async def _list(self, protocol: ClusterProtocol, groups: Iterable[str]) -> None:

@@ -126,7 +126,12 @@ class Evidence:
 
     def with_ends(self, ends: Mapping[TaskId, int]) -> Evidence:
         """Return the same generation with exactly these end offset sums of some tasks."""
-        return Evidence(self.generation, with_end_offset_sums(self._inputs, self.processes, ends))
+        exactly = Evidence(
+            self.generation, with_end_offset_sums(self._inputs, self.processes, ends)
+        )
+        # These depend on no end offset.
+        exactly.processes, exactly._orders = self.processes, self._orders
+        return exactly
 
     def copies(self, algorithm: Algorithm, standbys: int) -> int:
         """Return the number of standbys that an assignor without warm-ups assigns."""

@@ -97,7 +97,7 @@ class TaskLags(NamedTuple):
         return not should and is_caught_up(self.has, acceptable)
 
 
-class Placement:
+class TaskRunners:
     """Who runs each task, and who is to run it in the end."""
 
     def __init__(self, evidence: Evidence, target: Decision) -> None:
@@ -123,12 +123,12 @@ class Placement:
 
 def _likely_lags(evidence: Evidence, target: Decision, span: IntSpan) -> list[int]:
     """Return values of acceptable.recovery.lag, those first by which the most tasks fit."""
-    placement, default = Placement(evidence, target), DEFAULTS[LAG]
+    runners, default = TaskRunners(evidence, target), DEFAULTS[LAG]
     tasks: list[list[TaskLags]] = []
     cuts = {span.nearest(default), span.low, span.high}
     for task, bound in evidence.ends.items():
         if bound is not None:
-            both = [placement.lags(task, end) for end in {*bound}]
+            both = [runners.lags(task, end) for end in {*bound}]
             tasks.append(both)
             cuts.update(span.nearest(one.should) for one in both if one.should >= 0)
             cuts.update(span.nearest(one.should - 1) for one in both if one.should > 0)

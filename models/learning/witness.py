@@ -16,12 +16,13 @@ from typing import NamedTuple
 from caughtup.models.assignment.client_state import is_caught_up
 from caughtup.models.assignment.configs import Release
 from caughtup.models.assignment.decision import Decision
+from caughtup.models.decisions.exact.comparison import misplaced_tasks
 from caughtup.models.durations import counted
 from caughtup.models.errors import ScenarioError
 from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.learning.evidence import Evidence
-from caughtup.models.learning.likely_configs import Placement, likely_configs
+from caughtup.models.learning.likely_configs import TaskRunners, likely_configs
 from caughtup.models.learning.ranges import (
     LAG,
     STANDBYS,
@@ -51,7 +52,7 @@ class Witness:
     ``config`` has one value for each config. ``ends`` are the end offset sums of the tasks of which
     only bounds are known. ``open_tasks`` counts the tasks of which the bounds leave open who is
     caught up, and ``alternatives`` the sets of caught-up copies that are possible within all bounds,
-    up to ``MOST_ALTERNATIVES``: at most so many decisions could have been made.
+    counted up to ``MOST_ALTERNATIVES``. No more decisions than that were possible.
     """
 
     config: ConfigRange
@@ -274,11 +275,11 @@ class _Search:
         algorithm, standbys, _, lag = self._asked
         if not self._open:
             return {}
-        placement = Placement(self._evidence, self._evidence.target(algorithm, standbys).decision)
+        runners = TaskRunners(self._evidence, self._evidence.target(algorithm, standbys).decision)
         return {
             task: max(
                 reversed(self._parts[task]),
-                key=lambda part: placement.lags(task, part.high).fit(lag),
+                key=lambda part: runners.lags(task, part.high).fit(lag),
             )
             for task in self._open
         }
@@ -337,12 +338,10 @@ class _Search:
 
     def _misplaced(self, decision: Decision) -> frozenset[TaskId]:
         """Return the tasks that a decision has on other clients than the leader's."""
-        found: set[TaskId] = set()
-        owned = self._evidence.owned
-        for process, client in self._evidence.generation.clients.items():
-            given = decision.clients[process]
-            active, standby = {*given.active}, {*given.standby}
-            missing = active - client.active()
-            found |= (client.active() - active) | (missing - owned)
-            found |= (standby - client.standby()) | (client.standby() - standby - missing)
-        return frozenset(found)
+        owned, clients = self._evidence.owned, self._evidence.generation.clients
+        return frozenset().union(
+            *(
+                misplaced_tasks(client, decision.clients[process], owned)
+                for process, client in clients.items()
+            )
+        )

@@ -137,8 +137,7 @@ class ClusterProtocol:
     ) -> ReplicaLogEnds:
         """Return the log ends of a broker's own replicas. Needs DESCRIBE on the topics."""
         call = requests.list_offsets_call(partitions, replica=requests.DEBUGGING_REPLICA)
-        data = await self.connections.ask(broker, call)
-        return ReplicaLogEnds(*await decode(answers.decode_list_offsets, data))
+        return await self._list(broker, call)
 
     async def list_offsets(
         self, broker: int, partitions: Iterable[TopicPartition], at: int
@@ -147,8 +146,7 @@ class ClusterProtocol:
 
         Needs DESCRIBE on the topics.
         """
-        data = await self.connections.ask(broker, requests.list_offsets_call(partitions, at=at))
-        offsets, errors = await decode(answers.decode_list_offsets, data)
+        offsets, errors = await self._list(broker, requests.list_offsets_call(partitions, at=at))
         for code in errors.values():
             raise_for(code)
         return offsets
@@ -158,7 +156,10 @@ class ClusterProtocol:
 
         Needs DESCRIBE on the topics.
         """
-        data = await self.connections.ask(broker, requests.list_offsets_call(partitions))
+        return await self._list(broker, requests.list_offsets_call(partitions))
+
+    async def _list(self, broker: int, call: Call) -> ReplicaLogEnds:
+        data = await self.connections.ask(broker, call)
         return ReplicaLogEnds(*await decode(answers.decode_list_offsets, data))
 
     async def log_directories(

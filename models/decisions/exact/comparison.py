@@ -144,17 +144,25 @@ def _leading_process(generation: StreamsGeneration) -> ProcessId | None:
 def process_differs(
     client: StreamsClient, decided: ClientDecision, owned: Iterable[TaskId]
 ) -> bool:
-    """Return whether a process as a whole has other tasks than were decided.
+    """Return whether a process as a whole has other tasks than were decided."""
+    return bool(misplaced_tasks(client, decided, owned))
+
+
+def misplaced_tasks(
+    client: StreamsClient, decided: ClientDecision, owned: Iterable[TaskId]
+) -> set[TaskId]:
+    """Return the tasks of which a process as a whole has another copy than was decided.
 
     An active that another member has yet to revoke may be missing, or be a standby meanwhile.
     """
     active, standby = set(decided.active), set(decided.standby)
-    missing = active - client.active()
-    return bool(
-        client.active() - active
-        or missing.difference(owned)
-        or standby - client.standby()
-        or client.standby() - standby - missing
+    has_active, has_standby = client.active(), client.standby()
+    missing = active - has_active
+    return (
+        (has_active - active)
+        | missing.difference(owned)
+        | (standby - has_standby)
+        | (has_standby - standby - missing)
     )
 
 
