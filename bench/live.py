@@ -216,23 +216,24 @@ def _sample(state: ClusterState, seconds: float, ages: list[float]) -> None:
 
 def _write(bootstrap_servers: str, load: Load, stop: Event) -> None:
     """Write commits at their rate, with a marker at intervals, until ``stop`` is set."""
+    from caughtup.demo.fleet.broker_commits import BrokerCommits, is_transactional
     from caughtup.demo.fleet.offset_commits import offsets_producer, produce_record
-    from caughtup.demo.fleet.transactional_commits import TransactionalCommits, is_transactional
 
     commits, markers = (offsets_producer(bootstrap_servers, linger) for linger in (20, 0))
     began, written = time.monotonic(), 0
-    with TransactionalCommits(bootstrap_servers) as transactions:
+    with BrokerCommits(bootstrap_servers) as through_brokers:
         while not stop.is_set():
             for _ in range(int((time.monotonic() - began) * load.a_second) - written):
                 turn, key = divmod(written, load.active)
                 offset, written = _END_OFFSET // 2 + turn, written + 1
                 partition, number = divmod(key, load.groups)
-                if not is_transactional(number, load.transactional):
+                if not load.transactional:
                     produce_record(commits, _commit(load, key, offset))
                 elif partition == 0:  # with all of its active partitions
                     active = range((load.active - 1 - number) // load.groups + 1)
                     offsets = [ClientTopicPartition(_topic(number), p, offset) for p in active]
-                    transactions.commit(_group(number), offsets)
+                    transactional = is_transactional(number, load.transactional)
+                    through_brokers.commit(_group(number), offsets, in_transaction=transactional)
             produce_record(markers, _commit(load, 0, now_ms(), _MARKER))
             for producer in (commits, markers):
                 producer.poll(0)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import statistics
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -24,6 +27,11 @@ from caughtup.bench.offsets.readers import (
 )
 from caughtup.bench.options import partitions_option, transactional_option
 from caughtup.models.errors import CaughtupError
+
+if TYPE_CHECKING:
+    from caughtup.demo.fleet.offset_logs import Shape
+    from caughtup.demo.processes.children import Process
+    from caughtup.demo.story.stage import DemoStage
 
 _MEGABYTE = 1 << 20
 #: Kafka's own default.
@@ -69,6 +77,19 @@ _GROUPS = 500
     help="The version of all values. [default: a mixture of 1, 3 and 4, with tombstones]",
 )
 @transactional_option
+@click.option(
+    "--beside",
+    type=click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path),
+    metavar="CHECKOUT",
+    help="Another checkout, whose service reads the log in turns with this one's.",
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="How often each service reads the log; the figures are medians.",
+)
 @format_option
 def offsets(
     kinds: tuple[str, ...],
@@ -77,6 +98,8 @@ def offsets(
     partitions: int,
     version: str | None,
     transactional: int,
+    beside: Path | None,
+    rounds: int,
     output: str,
 ) -> None:
     """Measure how fast the service reads a long __consumer_offsets, from its start to ready.
@@ -85,17 +108,23 @@ def offsets(
     records a batch, as members commit them. In a compacted log each key occurs once, the ten of a
     commit together, as the log cleaner leaves them; in a scattered log each key occurs once, in
     random order; in an interleaved log the keys of all groups repeat in turn; in runs the records
-    of each group follow each other. Groups that commit in transactions do so by ten offsets,
-    through the brokers, as applications with exactly_once_v2.
+    of each group follow each other. If some groups commit in transactions, as applications with
+    exactly_once_v2 do, all commit through the brokers, ten offsets at once; a million records then
+    take some ten minutes to write.
 
     First two client libraries, confluent-kafka and aiokafka, read the log, each in its own process
     and without decoding. Then `caughtup run` reads it and keeps its usual state.
     """
+    try:
+        from caughtup.demo.fleet.offset_logs import Shape
+    except ImportError as error:
+        raise not_in_checkout(error) from error
     found = []
     for kind in kinds:
         of = groups or (-(-records // partitions) if kind in _ONCE else _GROUPS)
         values = None if version is None else int(version)
-        figures = _measure(kind, records, of, partitions, values, transactional)
+        shape = Shape(records, of, partitions, values, transactional)
+        figures = _measure(kind, shape, [None, *([beside] if beside else [])], rounds)
         if output == "json":
             click.echo(msgspec.json.encode(figures).decode())
         found.append(figures)
@@ -106,49 +135,60 @@ def offsets(
 
 def _measure(
     kind: str,
-    records: int,
-    groups: int,
-    partitions: int,
-    version: int | None,
-    transactional: int,
+    shape: Shape,
+    checkouts: Sequence[Path | None],
+    rounds: int,
 ) -> dict[str, object]:
-    try:
-        from caughtup.demo.fleet.offset_logs import Shape, write_log
-        from caughtup.demo.story.stage import DemoStage
-    except ImportError as error:
-        raise not_in_checkout(error) from error
+    from caughtup.demo.fleet.offset_logs import write_log
+    from caughtup.demo.story.stage import DemoStage
+
     properties = {"offsets.topic.num.partitions": str(OFFSETS_PARTITIONS)}
     try:
         with DemoStage(nodes=1, broker_properties=properties) as stage:
             stage.start_cluster()
-            with Progress().task(f"writing a log: {kind}", records) as advance:
+            with Progress().task(f"writing a log: {kind}", shape.records) as advance:
                 written = write_log(
                     stage.cluster,
                     kind,
-                    Shape(records, groups, partitions, version, transactional),
+                    shape,
                     offsets_partitions=OFFSETS_PARTITIONS,
                     advance=advance,
                 )
             servers = stage.cluster.bootstrap_servers
             raw = read_alone(read_with_confluent_kafka, servers, OFFSETS_PARTITIONS)
             aiokafka = read_alone(read_with_aiokafka, servers, OFFSETS_PARTITIONS)
-            began = time.monotonic()
-            stage.start_service()
-            ready_seconds = time.monotonic() - began
-            ours = _service_figures(stage.service.log, stage.service.pid)
+            services = [_start(stage, turn, checkouts) for turn in range(rounds * len(checkouts))]
     except CaughtupError as error:
         raise UserError(error.message) from error
+    ours, *beside = (_medians(services[turn :: len(checkouts)]) for turn in range(len(checkouts)))
     return {
         "log": kind,
         "records": written,
-        "group_partitions": groups * partitions,
-        "value_version": version,
-        "transactional_percent": transactional,
+        "group_partitions": shape.groups * shape.partitions,
+        "value_version": shape.version,
+        "transactional_percent": shape.transactional,
         "raw": raw,
         "raw_aiokafka": aiokafka,
-        "service": {**ours, "ready_seconds": ready_seconds},
+        "service": ours,
+        "beside": dict(zip(map(str, checkouts[1:]), beside, strict=True)),
         "ratio": ours["records_per_second"] / raw["records_per_second"],
     }
+
+
+def _start(stage: DemoStage, turn: int, checkouts: Sequence[Path | None]) -> dict[str, float]:
+    """Measure the start of a service that has no topics of its own yet, and stop it."""
+    name = f"bench-{turn}"
+    began = time.monotonic()
+    stage.start_service(
+        checkouts[turn % len(checkouts)], application_id=name, topic_prefix=f"{name}-"
+    )
+    figures = {"ready_seconds": time.monotonic() - began, **_service_figures(stage.service)}
+    stage.service.terminate()
+    return figures
+
+
+def _medians(figures: Sequence[dict[str, float]]) -> dict[str, float]:
+    return {name: statistics.median(one[name] for one in figures) for name in figures[0]}
 
 
 def _show(figures: Figures) -> None:
@@ -156,12 +196,14 @@ def _show(figures: Figures) -> None:
     title += f" of {figures['group_partitions']:,} group-partitions, start to end"
     if figures["transactional_percent"]:
         title += f", {figures['transactional_percent']} % of groups in transactions"
-    table = Table("", "records/s", "CPU s a million", "peak MB", "MB at rest", title=title)
+    headings = ("", "records/s", "CPU s a million", "peak MB", "MB at rest", "ready after s")
+    table = Table(*headings, title=title)
     million = figures["records"] / 1e6
     rows = {
         "aiokafka alone": figures["raw_aiokafka"],
         "confluent-kafka alone": figures["raw"],
         "caughtup run": figures["service"],
+        **figures["beside"],
     }
     for name, row in rows.items():
         table.add_row(
@@ -170,21 +212,18 @@ def _show(figures: Figures) -> None:
             f"{row['cpu_seconds'] / million:.2f}",
             f"{row['peak_bytes'] / _MEGABYTE:.0f}",
             f"{row['resident_bytes'] / _MEGABYTE:.0f}",
+            f"{row['ready_seconds']:.1f}" if "ready_seconds" in row else "",
         )
     Console().print(table)
-    ready = figures["service"]["ready_seconds"]
-    click.echo(
-        f"{figures['ratio']:.2f} of confluent-kafka's own rate; "
-        f"{ready:.1f} s from its start to ready"
-    )
+    click.echo(f"{figures['ratio']:.2f} of confluent-kafka's own rate")
 
 
-def _service_figures(log: Path, pid: int) -> Figures:
+def _service_figures(service: Process) -> dict[str, float]:
     """Return the rate that the service logged, and its CPU time and memory."""
-    said = _READ.search(log.read_text())
+    said = _READ.search(service.output())
     if said is None:
-        raise UserError(f"the service did not log how fast it read; its log: {log}")
+        raise UserError(f"the service did not log how fast it read; its log: {service.log}")
     return {
         "records_per_second": int(said[1].replace(",", "")) / float(said[2]),
-        **process_figures(pid),
+        **process_figures(service.pid),
     }

@@ -46,7 +46,7 @@ _MEMORY = re.compile(r"^(VmHWM|VmRSS):\s+(\d+) kB$", re.MULTILINE)
 Reader = Callable[[str, int], tuple[int, float]]
 
 
-def read_alone(reader: Reader, bootstrap_servers: str, partitions: int) -> dict[str, object]:
+def read_alone(reader: Reader, bootstrap_servers: str, partitions: int) -> dict[str, float]:
     """Measure a library's reading of ``__consumer_offsets``, in a process of its own.
 
     Raises UserError when it fails.
@@ -57,7 +57,7 @@ def read_alone(reader: Reader, bootstrap_servers: str, partitions: int) -> dict[
     process.start()
     theirs.close()
     try:
-        figures: dict[str, object] = ours.recv()
+        figures: dict[str, float] = ours.recv()
     except EOFError:
         raise UserError("a client library that was to read alone failed") from None
     finally:

@@ -7,9 +7,10 @@ all its partitions, one group after another, repeatedly, like a live log. A batc
 records as a member commits at once.
 
 Values have the versions that brokers write: 3 from 2.1 on, 4 with a topic id from 4.1 on, 1 for
-clients with a retention of their own. Groups that commit in transactions do so by ten offsets, with
-real producers, so their values are the broker's. Some have metadata, like those of Kafka Streams; one in fifty
-is a tombstone of an expired group; and each group has a metadata record.
+clients with a retention of their own. Some have metadata, like those of Kafka Streams; one in fifty
+is a tombstone of an expired group; and each group has a metadata record. In a log of which a part
+is transactional all groups commit through the brokers, ten offsets at once, so that all values are
+the broker's.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from confluent_kafka import TopicPartition
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.topics import create_topics
+from caughtup.demo.fleet.broker_commits import BrokerCommits, is_transactional
 from caughtup.demo.fleet.offset_commits import (
     RawRecord,
     commit_key_prefix,
@@ -32,7 +34,6 @@ from caughtup.demo.fleet.offset_commits import (
     offsets_partition,
     write_records,
 )
-from caughtup.demo.fleet.transactional_commits import TransactionalCommits, is_transactional
 
 LOGS = ("compacted", "scattered", "interleaved", "runs")
 #: Partitions that a member is assigned, and commits at once.
@@ -48,8 +49,16 @@ _METADATA = b"AgAAAZMbXbpPAAAAAA=="
 _EMPTY_GROUP = struct.pack(">hh", 3, 8) + b"consumer" + struct.pack(">ihhqi", 7, -1, -1, 0, 0)
 _DAY_MS = 86_400_000
 _SAID_EVERY = 1_000
-#: The topic of all groups that commit in transactions: it has to exist.
-_IN_TRANSACTIONS = "domain.in-transactions"
+#: The topic of all commits through the brokers: it has to exist.
+_THROUGH_BROKERS = "domain.orders"
+
+
+class GroupOffset(NamedTuple):
+    """An offset that a group commits through the brokers."""
+
+    group: str
+    offset: TopicPartition
+    in_transaction: bool
 
 
 class Shape(NamedTuple):
@@ -90,13 +99,13 @@ def write_log(
     """
     make_offsets_topic(cluster)
     if shape.transactional:
-        create_topics(cluster, {_IN_TRANSACTIONS: shape.partitions})
+        create_topics(cluster, {_THROUGH_BROKERS: shape.partitions})
     written = 0
 
     def counted() -> Iterator[RawRecord]:
         nonlocal written
         waiting: dict[str, list[TopicPartition]] = {}
-        with TransactionalCommits(cluster.bootstrap_servers) as transactions:
+        with BrokerCommits(cluster.bootstrap_servers) as commits:
             for record in records(kind, shape, offsets_partitions, int(time.time() * 1000)):
                 written += 1
                 if not written % _SAID_EVERY:
@@ -104,13 +113,11 @@ def write_log(
                 if isinstance(record, RawRecord):
                     yield record
                     continue
-                group, offset = record
-                offsets = waiting.setdefault(group, [])
-                offsets.append(offset)
+                offsets = waiting.setdefault(record.group, [])
+                offsets.append(record.offset)
                 if len(offsets) == _ASSIGNED:
-                    transactions.commit(group, waiting.pop(group))
-            for group, offsets in waiting.items():
-                transactions.commit(group, offsets)
+                    commits.commit(record.group, offsets, in_transaction=record.in_transaction)
+                    del waiting[record.group]
 
     write_records(cluster, counted(), batch_records=_ASSIGNED)
     return written
@@ -118,11 +125,8 @@ def write_log(
 
 def records(
     kind: str, shape: Shape, offsets_partitions: int, now_ms: int
-) -> Iterator[RawRecord | tuple[str, TopicPartition]]:
-    """Yield the records of a log in the order of writing, groups' metadata first.
-
-    A commit in a transaction is a group with an offset.
-    """
+) -> Iterator[RawRecord | GroupOffset]:
+    """Yield the records of a log in the order of writing, groups' metadata first."""
     drawn = random.Random(f"{kind} {shape}")
     groups = [f"team-{number % 97}.consumer-group-{number:06d}" for number in range(shape.groups)]
     topics = [f"domain.orders-{number % shape.topics:05d}" for number in range(shape.groups)]
@@ -135,8 +139,9 @@ def records(
         yield RawRecord(home, 0, now_ms, key, _EMPTY_GROUP)
     for index, number in enumerate(_order(kind, shape, drawn)):
         group, partition = divmod(number, shape.partitions)
-        if shape.is_transactional(group):
-            yield groups[group], TopicPartition(_IN_TRANSACTIONS, partition, index + 1)
+        if shape.transactional:
+            offset = TopicPartition(_THROUGH_BROKERS, partition, index + 1)
+            yield GroupOffset(groups[group], offset, shape.is_transactional(group))
             continue
         made_ms = now_ms - _DAY_MS + index * _DAY_MS // shape.records
         value = values(group, index + 1, made_ms)

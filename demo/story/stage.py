@@ -84,11 +84,15 @@ class DemoStage(ClosedOnExit):
         self.cluster.start()
         self.application.create_source()
 
-    def start_service(self) -> None:
-        """Start ``caughtup run`` and wait until it is ready. Raises CaughtupError."""
-        self.settings_file.write_text(self._settings())
+    def start_service(self, checkout: Path | None = None, **settings: str) -> None:
+        """Start ``caughtup run`` and wait until it is ready. Raises CaughtupError.
+
+        ``checkout``: another one, whose service is started. ``settings`` come before the stage's.
+        """
+        self.settings_file.write_text(self._settings(settings))
         command = [*caughtup_command(), "run", "--config", str(self.settings_file)]
-        self._service = self.processes.start("service", command)
+        environment = {} if checkout is None else {"PYTHONPATH": str(checkout)}
+        self._service = self.processes.start("service", command, environment)
         self.wait("the service is ready", self._is_ready, _READY_SECONDS, self._service)
 
     def start_spark(self) -> None:
@@ -154,7 +158,8 @@ class DemoStage(ClosedOnExit):
             application.close()
         self.processes.close()
 
-    def _settings(self) -> str:
+    def _settings(self, settings: Mapping[str, str | int | list[str]]) -> str:
+        settings = {**self._more_settings, **settings}
         lines = [
             f'bootstrap_servers = "{self.cluster.bootstrap_servers}"',
             'cluster_name = "demo"',
@@ -162,7 +167,7 @@ class DemoStage(ClosedOnExit):
             "topic_replication_factor = 1",
             "end_offsets_interval = 0.5",
             "reassignments_interval = 1.0",
-            *(f"{name} = {json.dumps(value)}" for name, value in self._more_settings.items()),
+            *(f"{name} = {json.dumps(value)}" for name, value in settings.items()),
             *self._parameters(),
         ]
         return "\n".join(lines) + "\n"

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from caughtup.demo.fleet.offset_commits import RawRecord, offsets_partition
-from caughtup.demo.fleet.offset_logs import LOGS, Shape, records
+from caughtup.demo.fleet.offset_logs import LOGS, GroupOffset, Shape, records
 from caughtup.models.polls.batch import decode_batch
 from caughtup.models.wire.consumer_offsets import OffsetKey, decode_key
 from caughtup.models.wire.record_keys import RecordType
@@ -51,11 +51,14 @@ def test_values_are_of_all_versions_with_tombstones_among_them() -> None:
 def test_of_a_percentage_of_groups_the_commits_are_in_transactions() -> None:
     shape = Shape(4_000, 40, 100, transactional=25)
     made = list(records("interleaved", shape, 50, NOW_MS))
-    sent = Counter(record[0] for record in made if not isinstance(record, RawRecord))
-    assert sum(sent.values()) == 1_000
-    assert len(sent) == sum(map(shape.is_transactional, range(40))) == 10
+    sent = Counter(
+        (record.group, record.in_transaction) for record in made if isinstance(record, GroupOffset)
+    )
+    assert len(sent) == 40
+    assert set(sent.values()) == {100}
+    assert sum(in_transaction for _, in_transaction in sent) == 10
     plain = decode_batch([(r.key, r.value) for r in made if isinstance(r, RawRecord)])
-    assert plain.records == {RecordType.OFFSET_COMMIT: 3_000, RecordType.GROUP_METADATA: 40}
+    assert plain.records == {RecordType.GROUP_METADATA: 40}
 
 
 def test_a_compacted_log_has_each_key_once_and_the_others_again_and_again() -> None:
