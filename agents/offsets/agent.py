@@ -5,6 +5,7 @@ A thread decodes whole polls, so that the agent gets batches of changes instead 
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.kept_channel import KeptChannel, Wakeup
 from caughtup.agents.process.fault_log import RateLimit
 from caughtup.agents.process.health import Health
+from caughtup.agents.process.turns import return_free_memory
 from caughtup.models.connect_clusters.table import ReadGeneration, read_connect_groups
 from caughtup.models.groups.membership import ReadGroup, read_classic_groups
 from caughtup.models.polls.batch import Batch, decode_records, split_generations
@@ -84,6 +86,7 @@ def offsets(
                 health.ready = True
                 await wakeups.put(Wakeup.GROUPS)
                 log.info("caught up with %s", CONSUMER_OFFSETS)
+                await asyncio.to_thread(return_free_memory)
                 continue
             batch = change.batch
             state.apply_batch(batch, now_ms(), change.groups, change.connect, past=change.past)

@@ -1,8 +1,9 @@
-"""Keep the event loop responsive: long work in short turns, and rare, short garbage collections."""
+"""Keep the event loop responsive: work in short turns, rare, short garbage collections; memory."""
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import sys
 import time
@@ -120,6 +121,17 @@ _SELDOM = (10_000, 10, 50)
 def collect_seldom() -> None:
     """Set Python to search for garbage cycles seldom: the service makes few."""
     gc.set_threshold(*_SELDOM)
+
+
+def return_free_memory() -> None:
+    """Return memory that is allocated no longer to the system, where the C library can (glibc).
+
+    What was read at once leaves gaps between what is kept. It takes a few ms, without the
+    interpreter's lock.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 class FreezeOnGrowth:

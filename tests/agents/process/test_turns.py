@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import gc
 import gzip
+import os
+import sys
 import time
 from collections.abc import AsyncIterator, Generator, Iterator
 from contextlib import asynccontextmanager
 from itertools import count
+from pathlib import Path
 
 import aiohttp
 import pytest
@@ -21,6 +24,7 @@ from caughtup.agents.process.turns import (
     done_in_turns,
     gzipped,
     in_turns,
+    return_free_memory,
 )
 from caughtup.agents.settings import Settings
 from caughtup.agents.web.metrics import exposition as metrics
@@ -192,3 +196,18 @@ def test_cycles_are_looked_for_seldom_and_still_found() -> None:
         assert len(kept) == 5_000
     finally:
         gc.set_threshold(*before)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_memory_between_what_is_kept_is_returned() -> None:
+    def resident_bytes() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    # Below the size that the C library gets from the system one by one, of 100 MB one in 200 kept.
+    made = [b"x" * 100_000 for _ in range(1_000)]
+    kept = made[::200]
+    before = resident_bytes()
+    del made
+    return_free_memory()
+    assert resident_bytes() < before - 50_000_000
+    assert len(kept) == 5
