@@ -24,6 +24,8 @@ from tests.support.groups.streams import RUNNING, Member, streams_member
 
 _MEMBER_ID_REQUIRED = 79
 _TIMEOUT_MS = 60_000
+#: Members send no heartbeats.
+_SESSION_MS = 1_200_000
 
 
 class PlayedApplication:
@@ -103,7 +105,7 @@ class PlayedApplication:
 
     async def _join(self, number: int) -> JoinGroupAnswer:
         settings = JoinGroupSettings(
-            self.group, "consumer", STREAMS_PROTOCOL, _TIMEOUT_MS, _TIMEOUT_MS
+            self.group, "consumer", STREAMS_PROTOCOL, _SESSION_MS, _TIMEOUT_MS
         )
         while True:
             call = join_group_call(settings, self._ids[number], self._written[number].subscription)
