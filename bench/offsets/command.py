@@ -117,14 +117,17 @@ def offsets(
     """
     try:
         from caughtup.demo.fleet.offset_logs import Shape
+        from caughtup.demo.story.stage import DemoStage
     except ImportError as error:
         raise not_in_checkout(error) from error
+    properties = {"offsets.topic.num.partitions": str(OFFSETS_PARTITIONS)}
     found = []
     for kind in kinds:
         of = groups or (-(-records // partitions) if kind in _ONCE else _GROUPS)
         values = None if version is None else int(version)
         shape = Shape(records, of, partitions, values, transactional)
-        figures = _measure(kind, shape, [None, *([beside] if beside else [])], rounds)
+        stage = DemoStage(nodes=1, broker_properties=properties)
+        figures = _measure(stage, kind, shape, [None, *([beside] if beside else [])], rounds)
         if output == "json":
             click.echo(msgspec.json.encode(figures).decode())
         found.append(figures)
@@ -134,17 +137,16 @@ def offsets(
 
 
 def _measure(
+    stage: DemoStage,
     kind: str,
     shape: Shape,
     checkouts: Sequence[Path | None],
     rounds: int,
 ) -> dict[str, object]:
     from caughtup.demo.fleet.offset_logs import write_log
-    from caughtup.demo.story.stage import DemoStage
 
-    properties = {"offsets.topic.num.partitions": str(OFFSETS_PARTITIONS)}
     try:
-        with DemoStage(nodes=1, broker_properties=properties) as stage:
+        with stage:
             stage.start_cluster()
             with Progress().task(f"writing a log: {kind}", shape.records) as advance:
                 written = write_log(
