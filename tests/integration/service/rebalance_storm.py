@@ -129,6 +129,8 @@ def main() -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # four connections a group
     with EmbeddedCluster(nodes=2) as cluster:
+        with Service(cluster):
+            pass  # what forks services starts before there are more files than select takes
         asyncio.run(_measure(cluster, given.groups, given.seconds, given.every, given.seed))
 
 
