@@ -140,7 +140,8 @@ class LagTopic(Service):
         """Write a group's changed lines, unless it has been at rest since they were written."""
         by, before = self._state.at_rest(group), self._health.probe_errors[PROBE]
         if by is not None and self._at_rest.get(group) is by:
-            await self._yield_turn(producer)
+            if self._is_turn_over():
+                await self._yield_turn(producer)
             return
         self._at_rest.pop(group, None)
         there = await self._write(producer, group)
@@ -149,22 +150,26 @@ class LagTopic(Service):
         if by is not None and self._health.probe_errors[PROBE] == before and there:
             self._at_rest[group] = by
 
+    def _is_turn_over(self) -> bool:
+        """Return whether this turn of the event loop has taken 5 ms."""
+        return time.monotonic() - self._turn > _TURN_SECONDS
+
     async def _yield_turn(self, producer: Producer) -> None:
-        """Pause, if this turn of the event loop has taken 5 ms."""
-        if time.monotonic() - self._turn > _TURN_SECONDS:
-            producer.poll(0)
-            await self.sleep(_PAUSE_SECONDS)
-            self._turn = time.monotonic()
+        producer.poll(0)
+        await self.sleep(_PAUSE_SECONDS)
+        self._turn = time.monotonic()
 
     async def _write(self, producer: Producer, group: str) -> set[bytes]:
         """Write a group's changed lines; return the keys of all its lines."""
         there: set[bytes] = set()
         with self._state.faults.isolated(PROBE, group, now_ms(), lambda _: there.clear()):
+            written = self._written.setdefault(group, {})
             for key, value in _records(self._state, group):
                 there.add(key)
-                if self._written.get(group, {}).get(key) != hash(value):
+                if written.get(key) != hash(value):
                     await self._send(producer, group, key, value)
-                await self._yield_turn(producer)
+                if self._is_turn_over():  # most lines need no coroutine
+                    await self._yield_turn(producer)
         return there
 
     async def _send(self, producer: Producer, group: str, key: bytes, value: bytes | None) -> None:
