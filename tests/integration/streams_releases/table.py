@@ -16,6 +16,7 @@ from tests.integration.streams_releases.applications import (
     play,
     rows,
 )
+from tests.integration.streams_releases.recorded import command, judged_changes, read
 from tests.support.service import Service
 
 
@@ -30,12 +31,19 @@ def main() -> None:
         help="records/s into each application: those of LOADED, all the time",
     )
     parser.add_argument("--changes", type=int, default=3, help="instances that come or leave")
+    parser.add_argument(
+        "--changed",
+        type=int,
+        default=0,
+        help="of each kind: changed decisions of each generation after the fifth, judged too",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of these changes")
     given = parser.parse_args()
     outcomes: list[Outcome] = []
     with (
         tempfile.TemporaryDirectory() as scratch,
         EmbeddedCluster(nodes=2, broker_properties=RACKED_BROKERS) as cluster,
-        Service(cluster) as service,
+        Service(cluster, command=command(decided := Path(scratch, "decided"))) as service,
     ):
         for version in given.releases:
             fit = [
@@ -55,6 +63,9 @@ def main() -> None:
                 changes=given.changes,
             )
             print("\n".join(rows(outcomes)), flush=True)
+        if given.changed:
+            for of, results in judged_changes(read(decided), given.changed, given.seed).items():
+                print(f"changed: {of}: {dict(results)}")
 
 
 if __name__ == "__main__":
