@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +23,7 @@ from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.topics import create_topics
 from tests.support.kafka.acls import CREATE, DESCRIBE, READ, Allowed, allow, topic
 from tests.support.kafka.secured import PASSWORD, SERVICE_TOPICS, run, run_all, secured_cluster
+from tests.support.kafka.streams_members import PlayedApplication, topics_of
 from tests.support.service import Ran, Service, commit, wait_for
 
 #: A refusal is known after 2 s; the rest is for a machine that is busy with other tests.
@@ -253,6 +256,27 @@ def test_without_describe_on_the_cluster_only_reassignments_are_unknown(
         assert service.value("snapshot_age_seconds", source="reassignments") is None
         assert "missing: DESCRIBE on the cluster" in service.log
         assert service.ready()
+
+
+def test_rebalances_that_it_may_not_see_are_decided_and_the_missing_right_is_said_once(
+    secure: EmbeddedCluster, service: Service, group: str
+) -> None:
+    async def rebalance(times: int) -> int:
+        async with PlayedApplication(secure.internal_bootstrap_servers, group) as application:
+            for _ in range(times):
+                generation, _ = await application.rebalance((), joins_after=0.3)
+        return generation
+
+    said = "the service needs DESCRIBE on the cluster, or on the groups"
+    create_topics(secure, dict.fromkeys(topics_of(group), 2))
+    with Service(secure, user="cluster") as denied:
+        last = asyncio.run(rebalance(14))
+        for one in (denied, service):
+            one.wait_value(last, "group_generation", group=group)
+        wait_for("it is said", lambda: said in denied.log)
+        time.sleep(1)
+        assert denied.log.count(said) == 1
+        assert said not in service.log
 
 
 def test_without_describe_on_topics_lag_is_unknown_and_not_wrong(
