@@ -136,7 +136,7 @@ class Health:
     rebalance_requests: int = 0
     web_refusals: Counter[str] = field(default_factory=Counter)
     leaderless_partitions: int = 0
-    #: By these the supervisor finds parts that stand still.
+    #: The supervisor reads these to find parts that hang.
     pulses: Pulses = field(default_factory=Pulses)
     _failing: set[str] = field(default_factory=set)
 

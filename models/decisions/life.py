@@ -104,9 +104,11 @@ class DecidedGeneration:
 class GenerationLife:
     """A generation and its state; ``seen_ms``: when its record was read.
 
-    ``offset`` is that of its record in ``__consumer_offsets``, None if unknown. ``published``: its recommendation from before a restart. While it waits, ``leader_state`` is
-    the newest one that the application's leaders had published when it began to wait, ``ends`` are
-    the partitions whose end offsets it waits for, and ``is_open`` is true if those aren't known.
+    ``offset`` is that of its record in ``__consumer_offsets``, None if unknown. ``published`` is the
+    recommendation that was published for it before a restart, None if there is none. While it
+    waits, ``leader_state`` is the newest one that the application's leaders had published when it
+    began to wait, ``ends`` are the partitions whose end offsets it waits for, and ``is_open`` is
+    true if it is not known which these are; then each round looks again.
     ``decision`` is set in the last three states.
     """
 

@@ -1,4 +1,4 @@
-"""The test of ranges of configs, cut into parts that decide a generation alike."""
+"""Test which ranges of configs explain a generation; cut each into parts with equal decisions."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class Sifter:
     ) -> list[JudgedRange]:
         """Test each number of warm-ups with which the members' assignments are possible.
 
-        The number that the decision uses stands for all greater ones. With fewer, all allowed ones
+        A limit above the number used changes nothing, so that number stands for all greater ones. With fewer, all allowed ones
         are used, so that the number of copies determines it; a task that is held back may have a
         standby meanwhile, and so count as one.
         """

@@ -175,7 +175,7 @@ def _by_replicas(latest: ReassignmentRecord, findings: list[ReplicaFinding]) -> 
 
 
 def _cause(latest: ReassignmentRecord, finding: ReplicaFinding) -> str | None:
-    """Return a finding's cause for the reassignment: a replica that stays is no destination."""
+    """Return a finding's cause; replicas that stay are not destinations, so theirs have other names."""
     if finding.replica in latest.adding or finding.state == ReplicaState.UNKNOWN:
         return finding.cause
     if finding.cause in ("destination-broker-down", "destination-broker-fenced"):
@@ -227,7 +227,7 @@ def _without_leader(
 
     since_ms, count = lasting_since(tracked.observations, lacks_leader)
     if leader is not None and count == 0:
-        return None  # it answers: metadata without it is older
+        return None  # the leader still answers: metadata that lacks it is older
     evidence: Evidence = {
         "leaderless_seconds": (latest.as_of_ms - since_ms) / 1000,
         "in_sync": sorted(latest.isr),
