@@ -153,8 +153,8 @@ class Sifter:
     ) -> list[JudgedRange]:
         """Test each number of warm-ups with which the members' assignments are possible.
 
-        A limit above the number used changes nothing, so that number stands for all greater ones. With fewer, all allowed ones
-        are used, so that the number of copies determines it; a task that is held back may have a
+        A limit above the number used changes nothing, so that number stands for all greater ones.
+        With fewer, all allowed ones are used, so that the number of copies determines it; a task that is held back may have a
         standby meanwhile, and so count as one.
         """
         evidence, spans = self._evidence, part.warm_ups
