@@ -46,7 +46,7 @@ _TIMEOUT_SECONDS = 5.0
 #: The version of ListGroups that has states (KIP-518), and how often leaders are asked for.
 _SINCE_VERSION, _LEARN_SECONDS = 4, 1.0
 _RETRY_SECONDS = 5.0
-#: After this many generations of which no rebalance was seen, the permission is missing.
+#: After this many generations of which no rebalance was seen, a missing permission is assumed.
 _UNSEEN_GENERATIONS = 10
 
 

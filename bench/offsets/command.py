@@ -109,8 +109,8 @@ def offsets(
     commit together, as the log cleaner leaves them; in a scattered log each key occurs once, in
     random order; in an interleaved log the keys of all groups repeat in turn; in runs the records
     of each group follow each other. If some groups commit in transactions, as applications with
-    exactly_once_v2 do, all commit through the brokers, ten offsets at once, which
-    takes minutes to write.
+    exactly_once_v2 do, all commit through the brokers, ten offsets at once, which takes minutes to
+    write.
 
     First two client libraries, confluent-kafka and aiokafka, read the log, each in its own process
     and without decoding. Then `caughtup run` reads it and keeps its usual state.

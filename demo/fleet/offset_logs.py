@@ -104,8 +104,13 @@ def write_log(
 
     def counted() -> Iterator[RawRecord]:
         nonlocal written
-        waiting: dict[str, list[TopicPartition]] = {}
+        waiting: dict[tuple[str, bool], list[TopicPartition]] = {}
         with BrokerCommits(cluster.bootstrap_servers) as commits:
+
+            def commit(member: tuple[str, bool]) -> None:
+                group, in_transaction = member
+                commits.commit(group, waiting.pop(member), in_transaction=in_transaction)
+
             for record in records(kind, shape, offsets_partitions, int(time.time() * 1000)):
                 written += 1
                 if not written % _SAID_EVERY:
@@ -113,11 +118,12 @@ def write_log(
                 if isinstance(record, RawRecord):
                     yield record
                     continue
-                offsets = waiting.setdefault(record.group, [])
-                offsets.append(record.offset)
-                if len(offsets) == _ASSIGNED:
-                    commits.commit(record.group, offsets, in_transaction=record.in_transaction)
-                    del waiting[record.group]
+                member = record.group, record.in_transaction
+                waiting.setdefault(member, []).append(record.offset)
+                if len(waiting[member]) == _ASSIGNED:
+                    commit(member)
+            for member in [*waiting]:
+                commit(member)
 
     write_records(cluster, counted(), batch_records=_ASSIGNED)
     return written

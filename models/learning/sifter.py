@@ -154,8 +154,8 @@ class Sifter:
         """Test each number of warm-ups with which the members' assignments are possible.
 
         A limit above the number used changes nothing, so that number stands for all greater ones.
-        With fewer, all allowed ones are used, so that the number of copies determines it; a task that is held back may have a
-        standby meanwhile, and so count as one.
+        With fewer, all allowed ones are used, so that the number of copies determines it; a task
+        that is held back may have a standby meanwhile, and so count as one.
         """
         evidence, spans = self._evidence, part.warm_ups
         if part.lag.low >= target.settled_from:

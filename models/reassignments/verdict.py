@@ -175,7 +175,7 @@ def _by_replicas(latest: ReassignmentRecord, findings: list[ReplicaFinding]) -> 
 
 
 def _cause(latest: ReassignmentRecord, finding: ReplicaFinding) -> str | None:
-    """Return a finding's cause; replicas that stay are not destinations, so theirs have other names."""
+    """Return a finding's cause; that of a replica that stays has another name."""
     if finding.replica in latest.adding or finding.state == ReplicaState.UNKNOWN:
         return finding.cause
     if finding.cause in ("destination-broker-down", "destination-broker-fenced"):

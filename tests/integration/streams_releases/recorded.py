@@ -1,7 +1,7 @@
 """``caughtup`` whose decisions are written to a file; changed decisions of the same generations.
 
-Each decision is what ``learn`` was called with, and its result, so that a changed decision of the same
-generation can be judged as the service would have judged it.
+Each decision is what ``learn`` was called with, and its result, so that a changed decision of the
+same generation can be judged as the service would have judged it.
 """
 
 from __future__ import annotations

@@ -19,6 +19,8 @@ from tests.integration.streams_releases.applications import (
 from tests.integration.streams_releases.recorded import command, judged_changes, read
 from tests.support.service import Service
 
+_DECIDED = "decided"
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
@@ -43,7 +45,9 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory() as scratch,
         EmbeddedCluster(nodes=2, broker_properties=RACKED_BROKERS) as cluster,
-        Service(cluster, command=command(decided := Path(scratch, "decided"))) as service,
+        Service(
+            cluster, command=command(Path(scratch, _DECIDED)) if given.changed else None
+        ) as service,
     ):
         for version in given.releases:
             fit = [
@@ -64,7 +68,8 @@ def main() -> None:
             )
             print("\n".join(rows(outcomes)), flush=True)
         if given.changed:
-            for of, results in judged_changes(read(decided), given.changed, given.seed).items():
+            decided = read(Path(scratch, _DECIDED))
+            for of, results in judged_changes(decided, given.changed, given.seed).items():
                 print(f"changed: {of}: {dict(results)}")
 
 
