@@ -12,11 +12,13 @@ import queue
 import threading
 from collections.abc import Iterable
 from concurrent.futures import Future
+from functools import partial
 from typing import Self
 
 from confluent_kafka import (
     Consumer,
     ConsumerGroupTopicPartitions,
+    KafkaError,
     KafkaException,
     Producer,
     TopicPartition,
@@ -29,6 +31,12 @@ from caughtup.models.errors import CaughtupError
 _PRODUCERS = 96
 _WAITING = 2 * _PRODUCERS
 _SECONDS = 60.0
+#: Errors of a coordinator that is loading its partition, or has just moved.
+_NOT_YET = (
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+)
 
 
 def is_transactional(group: int, percent: int) -> bool:
@@ -82,12 +90,23 @@ class BrokerCommits:
             self._waiting.put((group, list(offsets)))
             return
         self._asked.acquire()
-        asked = ConsumerGroupTopicPartitions(group, list(offsets))
-        for future in self._admin.alter_consumer_group_offsets([asked]).values():
-            future.add_done_callback(self._answered)
+        self._ask(ConsumerGroupTopicPartitions(group, list(offsets)))
 
-    def _answered(self, future: Future[object]) -> None:
-        self._failure = future.exception() or self._failure
+    def _ask(self, asked: ConsumerGroupTopicPartitions) -> None:
+        for future in self._admin.alter_consumer_group_offsets([asked]).values():
+            future.add_done_callback(partial(self._answered, asked))
+
+    def _answered(
+        self, asked: ConsumerGroupTopicPartitions, future: Future[ConsumerGroupTopicPartitions]
+    ) -> None:
+        failure = future.exception()
+        if failure is None:
+            errors = [one.error for one in future.result().topic_partitions or () if one.error]
+            if any(error.code() in _NOT_YET for error in errors):
+                self._ask(asked)
+                return
+            failure = KafkaException(errors[0]) if errors else None
+        self._failure = failure or self._failure
         self._asked.release()
 
     def _run(self, number: int) -> None:
