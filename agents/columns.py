@@ -38,14 +38,14 @@ VOCABULARIES = {
 class Page(msgspec.Struct, frozen=True, omit_defaults=True):
     """A column on the page, with its ``heading`` there.
 
-    ``look`` names the renderer of its cells (``web/static/looks.js``); without one they are figures
+    ``cell`` names the renderer of its cells (``web/static/cells.js``); without one they are figures
     in the column's unit. Columns are in the order of ``place``. ``spare`` ones are left out on a
     narrow page. ``id`` names it in addresses, by default by its first attribute. ``title`` explains
     it. ``sorts``: whether rows can be sorted by it, where its table can be sorted.
     """
 
     heading: str = ""
-    look: str = ""
+    cell: str = ""
     place: int = 5
     spare: bool = False
     id: str = ""
@@ -147,17 +147,18 @@ PARTITION_COLUMNS = (
         page=Page("Member", "member", 9, id="member"),
     ),
 )
-#: Of a ``CopyLine``: those of a snapshot, and those that a service adds.
+#: Of a ``CopyLine``, as a snapshot shows it.
 COPY_COLUMNS = (
     Column("GROUP", name=True, of=("group",)),
     Column("TASK", of=("task",)),
     Column("CLIENT", name=True, order=1, of=("client_id",)),
-    Column("ROLE", of=("role",), page=Page(look="role", place=0)),
-    Column("LAG", right=True, of=("lag",), page=Page(look="copy lag", place=1)),
-    Column("PROVENANCE", order=0, of=("provenance",), page=Page(look="provenance", place=2)),
+    Column("ROLE", of=("role",), page=Page(cell="role", place=0)),
+    Column("LAG", right=True, of=("lag",), page=Page(cell="copy lag", place=1)),
+    Column("PROVENANCE", order=0, of=("provenance",), page=Page(cell="provenance", place=2)),
 )
+#: What a service adds to them, in ``top`` and on the page.
 COPY_VERDICT_COLUMNS = (
-    Column("STATE", verdict="copies", of=("verdict",), page=Page(look="copy verdict", place=3)),
+    Column("STATE", verdict="copies", of=("verdict",), page=Page(cell="copy verdict", place=3)),
     Column("ENDS IN", right=True, order=1, of=("eta_seconds",), unit="time to go"),
 )
 #: Of a ``ConfigLine``.
@@ -184,14 +185,14 @@ APPLICATION_COLUMNS = (
 REASSIGNMENT_COLUMNS = (
     Column("partition", name=True, of=("topic", "partition"), unit="partition"),
     Column("from → to", name=True, order=3, of=("original", "target"), unit="route", page=Page()),
-    Column("phase", order=0, of=("phase",), page=Page(look="phase", place=1)),
+    Column("phase", order=0, of=("phase",), page=Page(cell="phase", place=1)),
     Column("in sync", order=1, of=("isr", "target"), unit="of", page=Page()),
     Column(
         "left", right=True, of=("bytes_remaining", "offsets_remaining"), unit="left", page=Page()
     ),
     Column("rate", right=True, order=2, of=("rate_bytes_per_second",), unit="bytes/s", page=Page()),
     Column("ends in", right=True, of=("eta_seconds", "never"), unit="time to go", page=Page()),
-    Column("verdict", verdict="reassignments", of=("verdict",), page=Page(look="verdict", place=0)),
+    Column("verdict", verdict="reassignments", of=("verdict",), page=Page(cell="verdict", place=0)),
 )
 #: Of a ``ReplicaCopy``.
 REPLICA_COLUMNS = (

@@ -1,6 +1,6 @@
 """The columns that only the page has, and what it gets with each view to draw its tables.
 
-``web/static/shell/table.js`` draws the columns, ``web/static/looks.js`` names the renderers of cells.
+``web/static/shell/table.js`` draws the columns, ``web/static/cells.js`` names the renderers of cells.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _PARTITION = Column(
 )
 #: What is in a cell of the matrix of tasks. Of a ``CopyLine``.
 _MATRIX_COLUMNS = (
-    Column("", of=("role",), page=Page(look="letter")),
-    Column("", of=("lag",), page=Page(look="short figure")),
-    Column("", of=("lag",), page=Page(look="lag bar", id="bar")),
+    Column("", of=("role",), page=Page(cell="letter")),
+    Column("", of=("lag",), page=Page(cell="short figure")),
+    Column("", of=("lag",), page=Page(cell="lag bar", id="bar")),
 )
 #: Of a ``CopyLine`` and a ``ConnectorLine``.
-_COPY_AGE = Column("", of=("as_of_ms",), page=Page(look="copy age", place=9))
+_COPY_AGE = Column("", of=("as_of_ms",), page=Page(cell="copy age", place=9))
 _PROGRESS = Column(
     "",
     of=("type", "lag", "offsets_at_ms"),

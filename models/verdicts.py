@@ -1,7 +1,8 @@
 """Verdicts, on lag, copies, reassignments, decisions and more: their words, order and colours.
 
 The terminal, the page, metrics and dashboards use these. After a change of a ``chart`` run ``make
-dashboards``, after one of a ``sign`` or ``meaning`` look at the page.
+dashboards``, after one of a ``sign`` or ``meaning`` look at the page. How urgent an alert is stands
+in the alerts' template, ``agents/cli/rules/caughtup.rules.yml``.
 """
 
 from __future__ import annotations
@@ -132,9 +133,10 @@ REASSIGNMENTS = Vocabulary(
     Term("dead target", "red", "✖", "semi-dark-red"),
     Term("no source", "red", "✖", "dark-red"),
 )
-#: The verdicts of reassignments that don't end without an operator's action.
+#: The verdicts of reassignments that don't end without an operator's action. One that is diverging
+#: is yellow all the same: its data flow, and less traffic alone would let it end.
 ENDLESS = frozenset(
     ("no source", "dead target", "stalled", "throttled out", "blocked", "diverging")
 )
-#: The verdicts of reassignments that need no attention.
-CALM = frozenset(("completing", "tail", "moving", "measuring", "unknown"))
+#: The verdicts of reassignments that name no trouble: it goes on, or too little is known yet.
+UNTROUBLED = frozenset(("completing", "tail", "moving", "measuring", "unknown"))

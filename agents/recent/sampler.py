@@ -64,7 +64,7 @@ class Sampler(Service):
         moving = state.reassignments.ongoing
         for partition in sorted(moving):
             with state.faults.isolated("page", str(partition), self._clock()):
-                self._look_at_movement(partition)
+                self._observe_reassignment(partition)
             yield
         if sampling:
             with state.faults.isolated("page", "reassignments", self._clock()):
@@ -77,16 +77,16 @@ class Sampler(Service):
         due = None if application is None else application.newest.next_rebalance()
         verdict = state.assessments.verdicts.get(group)
         membership = state.groups.membership(group)
-        state.recent.look(group, membership, verdict, now, None if due is None else due[0])
+        state.recent.observe(group, membership, verdict, now, None if due is None else due[0])
 
-    def _look_at_movement(self, partition: TopicPartition) -> None:
+    def _observe_reassignment(self, partition: TopicPartition) -> None:
         tracked = self._state.reassignments.ongoing.get(partition)
         if tracked is None:
             return
         assessed = self._state.reassignment_watch.find(partition, tracked)
         if assessed is not None:
             why = assessed.cause and assessed.cause.replace("-", " ")
-            self._state.recent.look_at_movement(partition, assessed.verdict, why, self._clock())
+            self._state.recent.observe_reassignment(partition, assessed.verdict, why, self._clock())
 
     def _sample(self, group: str, now: int) -> dict[str, int]:
         """Add a group's figures; return those that are added up for the cluster."""
@@ -106,7 +106,7 @@ class Sampler(Service):
         """Record which partitions of an application have lag and no new commits."""
         still = self._state.recent.standing_still(group)
         for one in topics:
-            still.look(one.topic, one.numbers, one.commit_ms, one.known & (one.lag > 0), now)
+            still.observe(one.topic, one.numbers, one.commit_ms, one.known & (one.lag > 0), now)
         still.keep_only({one.topic for one in topics})
 
     def _moving(self) -> dict[str, float]:

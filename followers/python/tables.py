@@ -128,7 +128,7 @@ class ChangelogTables:
                 continue
             records = await consumer.getmany(timeout_ms=_POLL_MS)
             if self._changed.is_set():
-                # Partitions of copies that are gone, or that run and write by themselves.
+                # The records may be of copies that are gone, or of ones that have become active.
                 continue
             for found in records.values():
                 for record in found:

@@ -17,7 +17,7 @@ from caughtup.models.polls.column_reader import Ints
 
 #: (histories, steps): up to this number of histories, each keeps these steps before its last one.
 STEPS_UP_TO = ((200_000, STEPS_KEPT - 1), (600_000, 7))
-FEWEST_STEPS = 5
+FEWEST_STEPS_KEPT = 5
 #: The histories in a block, and the number of blocks that are narrowed while a new one fills.
 _BLOCK = 1 << 10
 _NARROWED_MEANWHILE = 8
@@ -98,7 +98,9 @@ class StepBlocks:
     def _add(self) -> int:
         slot = len(self._lengths)
         self._lengths.append(0)
-        wanted = next((kept for limit, kept in self._steps_up_to if slot < limit), FEWEST_STEPS)
+        wanted = next(
+            (kept for limit, kept in self._steps_up_to if slot < limit), FEWEST_STEPS_KEPT
+        )
         if wanted < self.steps_kept:
             self.steps_kept, self._narrowed = wanted, 0
         if slot == len(self._blocks) * self._block:

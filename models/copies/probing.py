@@ -1,11 +1,11 @@
 """Probing rebalances: those of the past, when the next is due, and when one is worthwhile.
 
-Kafka Streams checks its warm-ups at a fixed interval, whatever their lags, and then starts at most
-``max.warmup.replicas`` new ones: this limits the rate at which state can move. A probing rebalance
-is worthwhile once a warm-up is caught up, or a little later if others will be caught up then.
+Kafka Streams checks its warm-ups at a fixed interval, whatever their lags, and each time starts at
+most ``max.warmup.replicas`` new ones, which limits how fast state can move. A probing rebalance is
+worthwhile once a warm-up is caught up, or shortly after that if others will be caught up by then.
 
-A generation was *probed* when its predecessor had scheduled a rebalance, other than at once, that
-time had come, and the members are the same. A probe is *needless* if it found no warm-up of the
+A generation began with a *probe* if its predecessor had scheduled a rebalance for later, that time
+had come, and the members are the same. A probe is *needless* if it found no warm-up of the
 generation before newly caught up; it is *in vain* if no warm-up's lag even shrank.
 """
 

@@ -43,8 +43,8 @@ FLAPS = 2
 #: How long (ms) a rebalance may be overdue, because the members have to poll first; it is also the
 #: least interval that Kafka accepts between two probing rebalances.
 GRACE_MS = 60_000
-#: The least steps of a trend that show certainly whether a lag shrinks.
-FEWEST_STEPS = FEWEST_POINTS - 1
+#: The fewest steps of a trend that show certainly whether a lag shrinks.
+FEWEST_CERTAIN_STEPS = FEWEST_POINTS - 1
 #: A lag up to this may be transaction markers at the end of a changelog, which no store holds.
 MARKERS = 2
 
@@ -195,7 +195,7 @@ def _moving(figures: CopyFigures) -> tuple[str, str]:
     pace = f"{left}, {_pace(figures)}"
     # A standstill within the allowance may be a pause.
     shortest = figures.allowed_seconds or LEAST_ALLOWED_MS / 1000
-    enough = closing.steps >= FEWEST_STEPS and closing.span_seconds >= shortest
+    enough = closing.steps >= FEWEST_CERTAIN_STEPS and closing.span_seconds >= shortest
     moves = figures.rate is None or (figures.rate > 0 and figures.growth != 0)
     falls_back = enough and moves and closing.per_second + closing.error <= 0
     if falls_back and math.isinf(eta.seconds):

@@ -63,15 +63,19 @@ from caughtup.models.tasks.positions import TaskPosition
 class DecisionContext:
     """The inputs of a decision besides the generation.
 
-    It is a copy of parts of the state, which events change while another thread decides. ``ends``
-    and ``commits``: as of now, of topics that the generation may depend on. ``leader_states`` were published by the
-    application's leaders, ``published`` are its recommendations, both in order. ``learned``: the
-    configs learned from earlier generations, and from this one if it ``is_learned``; ``placed``:
-    changelog → subtopology, from positions of copies. ``caught_up``: the copies that the last
-    decision knew to be caught up; ``positions``: those reported since then. ``replicas``: the racks of
-    partitions' replicas, None if no leader decides by them. ``listed``: bounds of end offsets that
-    were listed while the group rebalanced. ``worthwhile_at_ms``: from when on a
-    probing rebalance would promote a copy; ``rates``: see ``CopyWatch.rates``.
+    It is a copy of parts of the state, which events change while another thread decides.
+
+    - ``learned``: the configs learned from earlier generations, and from this one if ``is_learned``.
+    - ``placed``: the subtopology of each changelog, from positions of copies.
+    - ``ends``, ``commits``: as of now, of the topics that the generation may depend on.
+    - ``leader_states``: what the application's leaders published; ``published``: the application's
+      recommendations; both in order.
+    - ``caught_up``: the copies that the last decision knew to be caught up; ``positions``: those
+      reported since then.
+    - ``replicas``: the racks of partitions' replicas, None if no leader decides by them.
+    - ``worthwhile_at_ms``: when the next probing rebalance would promote a copy.
+    - ``rates``: see ``CopyWatch.rates``.
+    - ``listed``: bounds of end offsets that were listed while the group rebalanced.
     """
 
     parameters: ApplicationParameters
@@ -98,8 +102,9 @@ def decide_if_due(
     A decided one is returned unchanged unless copies have caught up since. The function is pure, so
     any thread may call it. A generation is decided without its leader's state after
     ``LEADER_STATE_WAIT_MS``, and without missing end offsets or racks after
-    ``END_OFFSETS_WAIT_MS``. If no leader of the application ever published, it waits
-    only for a follower, or if no configs of Kafka's assignors explain the decision.
+    ``END_OFFSETS_WAIT_MS``. If no leader of the application ever published, the
+    generation waits only where a follower decides, or where no configs of Kafka's assignors explain
+    the decision.
     """
     if life.decision is not None:
         return _revised(cluster, life, life.decision, known, now_ms)

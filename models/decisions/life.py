@@ -2,11 +2,14 @@
 
 ::
 
-    read ─────┬──▶ awaits leader ──┬──▶ decided ────┬──▶ revised ──┐
-              │         ▲          │                │      ▲       │
-              │         ▼          │                │      └───────┘
-              ├──▶ awaits ends ────┤                │
-              └────────────────────┴──▶ published ──┘
+    read ──┬──▶ awaits leader ──┬──▶ decided ────┬──▶ revised ──┐
+           │         ▲          │                │      ▲       │
+           │         ▼          │                │      └───────┘
+           ├──▶ awaits ends ────┤                │
+           │                    │                │
+           └────────────────────┴──▶ published ──┘
+
+A generation that waits for nothing goes from ``read`` to ``decided`` at once.
 
 Every transition goes through ``GenerationLife.to``, which checks it. A generation may also end
 undecided: once ``__consumer_offsets`` was read to its end, only the newest generation of an
@@ -63,12 +66,12 @@ TRANSITIONS: Mapping[State, frozenset[State]] = {
     State.PUBLISHED: _AGAIN,
     State.REVISED: _AGAIN,
 }
-#: How long a generation waits in each state, in ms since its record was read; then it is decided
-#: with what is known.
+#: The longest wait in each state, in ms since the generation's record was read; after it the
+#: generation is decided with what is known.
 LEADER_STATE_WAIT_MS = 5_000
 END_OFFSETS_WAIT_MS = 15_000
-#: How long, if its application's end offsets are listed while it rebalances, it waits for a listing
-#: after its record.
+#: The longest wait for a listing of end offsets after its record, if its application's end offsets
+#: are listed while it rebalances.
 LISTING_WAIT_MS = 1_000
 WAIT_MS: Mapping[State, int] = {
     State.AWAITS_LEADER: LEADER_STATE_WAIT_MS,

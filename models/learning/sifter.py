@@ -40,7 +40,8 @@ class Sifter:
     def __init__(self, evidence: Evidence, most: int, *, spares: bool = True) -> None:
         """Prepare a test with at most ``most`` decisions.
 
-        ``spares``: a decision that a leader may have made without end offsets contradicts nothing.
+        ``spares``: whether a decision that a leader may have made without end offsets is evidence of
+        nothing.
         """
         self._evidence = evidence
         self._spares = spares
@@ -227,7 +228,7 @@ class Sifter:
 
 
 def _split(span: IntSpan, unsettled: Sequence[IntSpan]) -> Iterator[tuple[IntSpan, bool]]:
-    """Yield parts of a span, each with whether it is known for it who is caught up."""
+    """Yield the parts of a span, each with whether the caught-up copies are known throughout it."""
     low = span.low
     for doubtful in unsettled:
         met = span.meet(doubtful)

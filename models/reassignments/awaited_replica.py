@@ -73,7 +73,7 @@ class ReplicaFinding:
     evidence: Evidence
 
     @property
-    def stands(self) -> bool:
+    def needs_operator(self) -> bool:
         """Whether the copy goes on only after an operator acts."""
         return self.state in (
             ReplicaState.DEAD,

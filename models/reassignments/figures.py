@@ -23,8 +23,8 @@ from caughtup.models.reassignments.throttle_rates import (
 )
 from caughtup.models.reassignments.tracker import TrackedReassignment
 
-#: The fewest points of a trend from which an ETA is taken.
-FEWEST_STEPS = 2
+#: The fewest points of a trend from which an ETA is computed.
+FEWEST_TREND_POINTS = 2
 NEVER = Eta(math.inf, math.inf, math.inf)
 THERE = Eta(0.0, 0.0, 0.0)
 
@@ -129,7 +129,7 @@ def _replica_eta(replica: AwaitedReplica, shares: ThrottleShares, now_ms: int) -
     if progress.behind == 0:
         return THERE
     closing = progress.closing
-    if closing is None or closing.steps < FEWEST_STEPS or not progress.moved:
+    if closing is None or closing.steps < FEWEST_TREND_POINTS or not progress.moved:
         return None
     behind = SumPoint(progress.seen_ms, progress.behind, progress.behind)
     eta = time_to_go(behind, closing).after((now_ms - progress.seen_ms) / 1000)

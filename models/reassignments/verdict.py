@@ -10,10 +10,10 @@ no source      for a minute it has had no leader that runs; measuring before tha
 stalled        the required ISR has been complete for 30 s, and the controller hasn't completed it
 completing     the required ISR is complete
 dead target    a broker that is to get a replica is down, fenced, or without that log directory
-throttled out  a copy stands for longer than W, and in-sync replicas use up its throttle
-stalled        a copy has something to get and stands for longer than W
+throttled out  a copy has stood still for longer than W, and in-sync replicas use up its throttle
+stalled        a copy has something to get and has stood still for longer than W
 blocked        all copies are there, but one cannot join the ISR, or a replica that stays is down,
-               or out of sync and stands
+               or out of sync and stands still
 diverging      a copy gets less than its leader does: certainly, and for two W
 slow           a copy grows, but will be there only after the budget, if one was given
 moving         a copy grows
@@ -23,7 +23,9 @@ tail           all copies are there, about to join the ISR
 =============  ================================================================================
 
 From ``dead target`` on, REPLICA_RULES find the state of each replica that is missing from the
-required ISR; the verdict follows from those states. W is ``AwaitedReplica.allowed_ms``.
+required ISR; the verdict follows from those states. The *required ISR* are the replicas that the
+controller waits for (``controllers.missing_from_isr``). *W* is how long a copy may stand still: at
+least a minute, longer under throttles (``AwaitedReplica.allowed_ms``).
 """
 
 from __future__ import annotations
@@ -123,7 +125,7 @@ def assess(
     figures = reassignment_figures(
         tracked,
         replicas,
-        {broker for broker, finding in findings.items() if finding.stands},
+        {broker for broker, finding in findings.items() if finding.needs_operator},
         shares,
         now_ms,
         ends=judgement.verdict not in ENDLESS,
@@ -152,7 +154,7 @@ def _by_replicas(latest: ReassignmentRecord, findings: list[ReplicaFinding]) -> 
         for one in copies:
             if one.state == state:
                 return ReassignmentVerdict(verdict, one.cause, one.evidence)
-    hindered = next((one for one in (*stays, *copies) if one.stands), None)
+    hindered = next((one for one in (*stays, *copies) if one.needs_operator), None)
     if hindered is not None and all(
         one.state in (ReplicaState.TAIL, ReplicaState.STUCK) for one in copies
     ):

@@ -14,7 +14,7 @@ from caughtup.models.lag.verdict import GroupVerdict
 from caughtup.models.polls.column_reader import Ints, Rows
 from caughtup.models.recent.happenings import Happening, Happenings, rebalance
 from caughtup.models.recent.rings import Series
-from caughtup.models.verdicts import CALM
+from caughtup.models.verdicts import UNTROUBLED
 
 #: The longest standstill of each ten minutes is kept, for six hours.
 _WINDOW_MS, _WINDOWS = 600_000, 36
@@ -35,15 +35,17 @@ class StandstillHistory:
     """The longest standstills of one group's partitions, to which its application is used.
 
     A partition stands still while it has something to read and its committed offset doesn't change.
-    Each standstill may be too short by the time between two looks.
+    Each standstill may be too short by the time between two observations.
     """
 
     def __init__(self) -> None:
         self._topics: dict[str, _Partitions] = {}
         self._longest: dict[int, int] = {}
 
-    def look(self, topic: str, numbers: Ints, commit_ms: Ints, behind: Rows, now_ms: int) -> None:
-        """Record what a topic's partitions did since the last look.
+    def observe(
+        self, topic: str, numbers: Ints, commit_ms: Ints, behind: Rows, now_ms: int
+    ) -> None:
+        """Record what a topic's partitions did since they were last observed.
 
         ``commit_ms``: the time of each one's last commit; ``behind``: whether it has something to
         read.
@@ -100,7 +102,7 @@ class Since(NamedTuple):
     at_least: bool
 
 
-class _LastLook(NamedTuple):
+class _LastObserved(NamedTuple):
     membership: Membership | None
     verdict: GroupVerdict | None
     due_ms: int | None
@@ -115,7 +117,7 @@ class Recent:
         self.happenings = Happenings()
         self._groups: dict[str, Series] = {}
         self._positions: dict[str, tuple[int, Positions]] = {}
-        self._seen: dict[str, _LastLook] = {}
+        self._seen: dict[str, _LastObserved] = {}
         self._moving: dict[TopicPartition, str] = {}
         self._still: dict[str, StandstillHistory] = {}
 
@@ -137,7 +139,7 @@ class Recent:
         seen = self._seen.get(group)
         return None if seen is None else seen.not_ok
 
-    def look(
+    def observe(
         self,
         group: str,
         membership: Membership | None,
@@ -145,12 +147,14 @@ class Recent:
         now_ms: int,
         due_ms: int | None = None,
     ) -> None:
-        """Record the events of a group since the last look at it; none at the first.
+        """Record the events of a group since it was last observed; none at the first time.
 
         ``due_ms``: when its next rebalance is due.
         """
         before = self._seen.get(group)
-        self._seen[group] = _LastLook(membership, verdict, due_ms, _not_ok(before, verdict, now_ms))
+        self._seen[group] = _LastObserved(
+            membership, verdict, due_ms, _not_ok(before, verdict, now_ms)
+        )
         if before is None:
             return
         if before.membership is not membership and before.membership and membership:
@@ -167,13 +171,13 @@ class Recent:
             return any(one.kind == "verdict" for one in self.happenings.of(group))
         return before.verdict != verdict.verdict
 
-    def look_at_movement(
+    def observe_reassignment(
         self, partition: TopicPartition, verdict: str, why: str | None, now_ms: int
     ) -> None:
         """Record an event when a reassignment's verdict begins or ceases to be bad."""
         before = self._moving.get(partition, "measuring")
         self._moving[partition] = verdict
-        if before != verdict and not {before, verdict} <= CALM:
+        if before != verdict and not {before, verdict} <= UNTROUBLED:
             text = f"{partition}: {before} → {verdict}"
             self.happenings.note(
                 Happening(now_ms, "reassignment", text, why, partition=str(partition))
@@ -227,7 +231,9 @@ class Recent:
                 del kept[group]
 
 
-def _not_ok(before: _LastLook | None, verdict: GroupVerdict | None, now_ms: int) -> Since | None:
+def _not_ok(
+    before: _LastObserved | None, verdict: GroupVerdict | None, now_ms: int
+) -> Since | None:
     """Return since when a group has not been ok; an unknown verdict changes nothing."""
     if verdict is None or verdict.verdict == "ok":
         return None

@@ -45,7 +45,7 @@ from caughtup.models.reassignments.tracker import HISTORY_MS
 from caughtup.models.records.reassignment_lines import Line, MissingLine, Reassignment, ThrottleLine
 from caughtup.models.records.topics import REASSIGNMENTS
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.verdicts import CALM
+from caughtup.models.verdicts import UNTROUBLED
 
 _OBSERVATIONS = 4
 _PAUSE_SECONDS = 2.0
@@ -226,7 +226,7 @@ def rendered(lines: Sequence[Line], most: int, more: str = "") -> list[Renderabl
     about: list[Text] = []
     for row in ongoing[:most]:
         table.add_row(*(column.cell(row) for column in REASSIGNMENT_COLUMNS))
-        if row.verdict not in CALM or row.verdict == "unknown" or row.cause is not None:
+        if row.verdict not in UNTROUBLED or row.verdict == "unknown" or row.cause is not None:
             about.append(_about(row, more))
     parts: list[RenderableType] = [table] if ongoing else [Text("no partition is in movement")]
     if len(ongoing) > most:

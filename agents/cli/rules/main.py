@@ -2,7 +2,7 @@
 
 The template has ``@name=default@`` for what can be set, ``@name@`` to repeat it, and
 ``@name words@`` for a duration in words; names are per alert. A line with ``@page-base@`` is left
-out without the page's address.
+out without the page's address, one that begins with ``@ `` always.
 """
 
 from __future__ import annotations
@@ -85,6 +85,8 @@ def _lines() -> Iterator[tuple[str, str]]:
     alert = ""
     text = files("caughtup.agents.cli.rules").joinpath("caughtup.rules.yml").read_text()
     for line in text.splitlines():
+        if line.startswith("@ "):
+            continue
         if begins := _ALERT.match(line):
             alert = begins[1]
         yield alert, line

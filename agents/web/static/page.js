@@ -8,13 +8,13 @@ import { installGlossary } from "./shell/glossary.js";
 import { installKeys } from "./shell/keys.js";
 import { isolated } from "./shell/names.js";
 import { followRecent } from "./shell/recent.js";
-import { installLooks } from "./shell/table.js";
+import { installCells } from "./shell/table.js";
 import { hideTip, installTip } from "./shell/tip.js";
 import { bottom, notices, top } from "./shell/top.js";
 import { clientNames, indexed, lines } from "./application/copies.js";
 import { installHeatmap } from "./application/heatmap.js";
 import { group, groupTitle } from "./group/group.js";
-import { LOOKS } from "./looks.js";
+import { CELLS } from "./cells.js";
 import { happened } from "./overview/happened.js";
 import { building, overview } from "./overview/overview.js";
 import { connects } from "./views/connect.js";
@@ -182,7 +182,7 @@ function cellLines(cell) {
   return client && found && lines(app, client, found, indexed(app).copies.get(task)?.get(process), clientNames(app), now());
 }
 
-installLooks(LOOKS);
+installCells(CELLS);
 installLinks(move);
 installKeys((cell) => { ui.focus = cell; redraw(); });
 installTip(cellLines);

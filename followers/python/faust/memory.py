@@ -19,7 +19,7 @@ from faust.types import TP, EventT
 class MemoryStore(FaustStore[object, object]):
     """A table in memory, with the offset that each partition's copy has reached.
 
-    Tables of sets behave as in Faust's store: their contents are in other objects.
+    Tables of sets work as with Faust's own store, which keeps the sets in other objects.
     """
 
     def __post_init__(self) -> None:

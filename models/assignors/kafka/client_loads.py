@@ -13,10 +13,10 @@ R = TypeVar("R", float, tuple[float, int])
 
 
 class ClientLoads(Generic[R]):
-    """The rank of each client, by its place: the lower, the more room is left.
+    """A heap of the clients, the one with the most capacity left first.
 
-    Clients only ever gain tasks here, so that a rank in the heap is never too high: the head is
-    corrected when it is read, which keeps the least loaded client cheap to find.
+    Clients only gain tasks meanwhile, so a rank in the heap is never too high: to find the least
+    loaded client, correcting the head's rank is enough.
     """
 
     def __init__(

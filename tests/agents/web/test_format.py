@@ -15,7 +15,7 @@ from caughtup.agents.units import Unit, formatted
 from caughtup.models.durations import counted, duration, size
 
 FORMAT = Path(__file__).parents[3] / "agents" / "web" / "static" / "shell" / "format.js"
-LOOKS = FORMAT.parents[1] / "looks.js"
+CELLS = FORMAT.parents[1] / "cells.js"
 SEED = random.SystemRandom().randrange(10**9)
 #: What stands at a limit between two units, or right between two figures.
 FIGURES = (
@@ -27,9 +27,9 @@ FIGURES = (
 ASK = """
 globalThis.document = { baseURI: "http://127.0.0.1/" };
 const { bytes, duration, plural, written } = await import(%s);
-const { LOOKS } = await import(%s);
-const looks = () => Object.keys(LOOKS);
-const asked = { duration, bytes, plural: (number) => plural(number, "offset"), written, looks };
+const { CELLS } = await import(%s);
+const cells = () => Object.keys(CELLS);
+const asked = { duration, bytes, plural: (number) => plural(number, "offset"), written, cells };
 const said = JSON.parse(process.argv[1]).map(([name, values]) => asked[name](...values));
 console.log(JSON.stringify(said));
 """
@@ -98,7 +98,7 @@ NOW_MS = 91_000
 
 
 def on_the_page(asked: list[tuple[str, list[Any]]]) -> list[Any]:
-    script = ASK % tuple(json.dumps(path.as_uri()) for path in (FORMAT, LOOKS))
+    script = ASK % tuple(json.dumps(path.as_uri()) for path in (FORMAT, CELLS))
     done = subprocess.run(
         ["node", "--input-type=module", "--eval", script, json.dumps(asked)],
         capture_output=True,
@@ -136,11 +136,11 @@ def test_the_page_writes_every_unit_as_the_terminal_does_or_in_its_own_way() -> 
 
 
 def test_the_page_has_every_renderer_that_a_column_names_and_no_column_twice() -> None:
-    looks = on_the_page([("looks", [])])
+    (renderers,) = on_the_page([("cells", [])])
     named = set()
     for table in DECLARED["columns"].values():
         pages = [(column.page, column.of[0]) for column in table if column.page is not None]
-        named |= {page.look for page, _ in pages if page.look}
+        named |= {page.cell for page, _ in pages if page.cell}
         ids = [page.id or name for page, name in pages]
         assert len(ids) == len(set(ids))
-    assert named == set(looks[0])
+    assert named == set(renderers)

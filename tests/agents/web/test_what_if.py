@@ -90,7 +90,7 @@ async def test_unless_asked_it_allows_what_the_application_has_lived_with(
         for ago_ms in (40_000, 10_000):
             committed = np.array([NOW_MS - ago_ms])
             moment_ms = NOW_MS - ago_ms
-            state.recent.standing_still(group).look("in", numbers, committed, behind, moment_ms)
+            state.recent.standing_still(group).observe("in", numbers, committed, behind, moment_ms)
         async with running.get(path) as response:
             told = await response.json()
         assert (told["within_ms"], told["within_from"]) == (30_000, "record")

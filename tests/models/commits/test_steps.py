@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.commits.steps import FEWEST_STEPS, StepBlocks
+from caughtup.models.commits.steps import FEWEST_STEPS_KEPT, StepBlocks
 from caughtup.models.histories.commits import STEP_NUMBERS
 
 histories = st.lists(
@@ -42,7 +42,9 @@ def test_the_more_histories_there_are_the_fewer_steps_each_keeps(
         expected.append(newest(steps, blocks.steps_kept))
         expected = [newest(each, blocks.steps_kept) for each in expected]
         assert slot == len(expected) - 1
-    assert blocks.steps_kept == (8 if len(made) <= 3 else 7 if len(made) <= 6 else FEWEST_STEPS)
+    assert blocks.steps_kept == (
+        8 if len(made) <= 3 else 7 if len(made) <= 6 else FEWEST_STEPS_KEPT
+    )
     waits = blocks.waits(np.arange(len(made))).tolist()
     for slot, steps in enumerate(expected):
         known = [wait for _, _, wait in steps]

@@ -58,7 +58,7 @@ def test_copies_are_figures_of_an_application_from_when_it_is_one() -> None:
 def test_a_verdict_is_told_when_it_changes_and_not_at_the_first_look() -> None:
     recent = Recent()
     for verdict in ("ok", "ok", "stalled", "stalled"):
-        recent.look("orders", None, GroupVerdict(verdict, None, "no commit for 26 s"), BEGAN_MS)
+        recent.observe("orders", None, GroupVerdict(verdict, None, "no commit for 26 s"), BEGAN_MS)
     (told,) = recent.happenings.newest(9)
     assert (told.kind, told.text, told.why, told.group) == (
         "verdict",
@@ -71,7 +71,7 @@ def test_a_verdict_is_told_when_it_changes_and_not_at_the_first_look() -> None:
 def test_that_a_group_is_well_after_all_is_no_news_unless_it_was_not() -> None:
     recent = Recent()
     for verdict in ("unknown", "ok", "slow", "unknown", "ok"):
-        recent.look("orders", None, GroupVerdict(verdict, None, ""), BEGAN_MS)
+        recent.observe("orders", None, GroupVerdict(verdict, None, ""), BEGAN_MS)
     told = [one.text for one in reversed(recent.happenings.newest(9))]
     assert told == ["ok → slow", "slow → unknown", "unknown → ok"]
 
@@ -94,7 +94,7 @@ def test_it_knows_since_when_a_group_is_not_ok_whatever_it_was_called(
     recent = Recent()
     for number, verdict in enumerate(verdicts):
         found = None if verdict is None else GroupVerdict(verdict, None, "")
-        recent.look("orders", None, found, BEGAN_MS + number)
+        recent.observe("orders", None, found, BEGAN_MS + number)
     assert recent.not_ok_since("orders") == since
     assert recent.not_ok_since("nobody") is None
 
@@ -102,7 +102,7 @@ def test_it_knows_since_when_a_group_is_not_ok_whatever_it_was_called(
 def test_of_movements_only_what_asks_for_somebody_is_told() -> None:
     recent, partition = Recent(), TopicPartition("orders", 3)
     for verdict in ("measuring", "moving", "stalled", "stalled", "moving", "tail"):
-        recent.look_at_movement(partition, verdict, None, BEGAN_MS)
+        recent.observe_reassignment(partition, verdict, None, BEGAN_MS)
     told = [one.text for one in reversed(recent.happenings.newest(9))]
     assert told == ["orders-3: moving → stalled", "orders-3: stalled → moving"]
 
@@ -130,7 +130,7 @@ def look(
     """Look at partitions that were committed so long after the beginning (ms)."""
     committed = np.array(commits, np.int64) + BEGAN_MS
     rows = np.array(behind, np.bool_)
-    still.look("orders", np.array(numbers, np.int64), committed, rows, BEGAN_MS + at_ms)
+    still.observe("orders", np.array(numbers, np.int64), committed, rows, BEGAN_MS + at_ms)
 
 
 def test_it_counts_from_the_look_at_which_a_partition_was_behind_to_its_next_commit() -> None:

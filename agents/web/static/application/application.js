@@ -1,6 +1,6 @@
 // One Streams application: its matrix, decisions and movements.
 
-import { look } from "../shell/declared.js";
+import { styleOf } from "../shell/declared.js";
 import { h, memo } from "../shell/dom.js";
 import { ago, count, known, plural } from "../shell/format.js";
 import { word } from "../shell/glossary.js";
@@ -71,7 +71,7 @@ function probingChip(probing, nowMs) {
 }
 
 function exactChip(exact) {
-  const [kind, sign] = look("decisions", exact?.result);
+  const [kind, sign] = styleOf("decisions", exact?.result);
   return known(exact?.result) && h("span", { class: `chip ${kind}` }, `${sign} ${exact.result}`);
 }
 
@@ -97,7 +97,7 @@ function history(app, nowMs) {
   return h("section", { key: "history" },
     h("h4", null, word("generation", "Generations")),
     h("ol", { class: "history" }, newest.map((each) => {
-      const [kind, sign] = look("decisions", each.result);
+      const [kind, sign] = styleOf("decisions", each.result);
       return h("li", { key: each.generation },
         h("b", null, each.generation), h("span", { class: kind, title: each.result }, ` ${sign} `),
         h("span", { class: "unseen" }, each.result), `${plural(each.movements, "movement")} `,

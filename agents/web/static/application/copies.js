@@ -1,6 +1,6 @@
 // Copies of tasks in words: role, lag, its provenance, and movements.
 
-import { columns, look } from "../shell/declared.js";
+import { columns, styleOf } from "../shell/declared.js";
 import { h } from "../shell/dom.js";
 import { UNKNOWN, count, duration, known, plural, short } from "../shell/format.js";
 import { isolated } from "../shell/names.js";
@@ -42,7 +42,7 @@ export function lagWithAge(copy, nowMs) {
 export const isBehind = (application, copy) => known(copy.lag) && copy.lag > (application.acceptable_recovery_lag ?? 0);
 
 /** The renderers of what is in a copy's cell of the matrix, and of what is said of it. */
-export const COPY_LOOKS = {
+export const COPY_CELLS = {
   letter: ({ role }) => ({ says: h("b", null, (ROLES[role] ?? ROLES.none).letter) }),
   "short figure": (copy, { of: [name] }) => ({ says: copy.role !== "active"
     && h("i", { "data-figure": known(copy[name]) ? short(copy[name]) : UNKNOWN }) }),
@@ -54,7 +54,7 @@ export const COPY_LOOKS = {
   "copy lag": ({ lag }, column, { application: { acceptable_recovery_lag: against } }) => ({
     says: known(lag) && `lag ${count(lag)}${known(against) ? `, acceptable ${count(against)}` : ""}` }),
   provenance: ({ provenance }) => ({ says: `lag ${PROVENANCE[provenance] ?? provenance}` }),
-  "copy verdict": ({ verdict, eta_seconds: eta, why }, column) => ({ says: verdict && `${look(column.verdict, verdict)[2]}${
+  "copy verdict": ({ verdict, eta_seconds: eta, why }, column) => ({ says: verdict && `${styleOf(column.verdict, verdict)[2]}${
     known(eta) && eta > 0 ? `, caught up in about ${duration(eta)}` : ""}${why ? `: ${why}` : ""}` }),
   "copy age": ({ as_of_ms: at }, column, { nowMs }) => ({ says: known(nowMs) && at > 0 && `${duration((nowMs - at) / 1000)} old` }),
 };

@@ -1,6 +1,6 @@
 // Facts about an application: decisions, configs, costs, inferred values.
 
-import { look } from "../shell/declared.js";
+import { styleOf } from "../shell/declared.js";
 import { h } from "../shell/dom.js";
 import { ago, count, countdown, duration, known, plural } from "../shell/format.js";
 import { word } from "../shell/glossary.js";
@@ -68,7 +68,7 @@ export function facts(app, nowMs) {
       known(silent) && h("span", { class: "why" }, `Spark reports no more rates; the last one came ${ago(silent, nowMs)}`)]);
   }
   if (exact) {
-    const [kind, sign, meaning] = look("decisions", exact.result);
+    const [kind, sign, meaning] = styleOf("decisions", exact.result);
     said.push([word(exact.result, "The leader decided"), h("b", { class: kind }, `${sign} ${meaning}`),
       exact.assignor && h("span", { class: "quiet" }, ` (${exact.assignor})`),
       exact.why && h("span", { class: "why" }, exact.why)]);

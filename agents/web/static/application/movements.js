@@ -44,7 +44,7 @@ function lag({ tasks, to, lag: decided }, column, { app, nowMs }) {
 }
 
 /** The renderers of a movement's cells. */
-export const MOVEMENT_LOOKS = {
+export const MOVEMENT_CELLS = {
   "moved tasks": ({ tasks }) => ({ class: `fixed tasks${tasks.length > 1 ? " several" : ""}`, title: tasks.join(", "),
     says: [tasks.slice(0, TASKS_NAMED).join(" "), tasks.length > TASKS_NAMED && ` and ${count(tasks.length - TASKS_NAMED)} more`] }),
   movement: ({ kind }) => ({ says: h("span", { class: `kind ${kind}` }, KINDS[kind] ?? kind) }),

@@ -62,4 +62,4 @@ const member = (each) => ({ class: "member", says: [
   each.host && h("span", { class: "quiet" }, ` ${each.host}`)] });
 
 /** The renderers of a partition's cells. */
-export const PARTITION_LOOKS = { partition: name, dated, "log end": end, member };
+export const PARTITION_CELLS = { partition: name, dated, "log end": end, member };

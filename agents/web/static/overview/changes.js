@@ -42,7 +42,7 @@ function rest({ at_ms: at, at_rest_ms: end }, nowMs, notYet, kind = "unsure") {
 }
 
 /** The renderers of a change's cells. */
-export const CHANGE_LOOKS = {
+export const CHANGE_CELLS = {
   change: changed,
   waited: (each) => ({ says: waited(each) }),
   rest: (each, column, { nowMs }) => ({ class: "rest", says: rest(each, nowMs, "not yet, after") }),

@@ -1,7 +1,7 @@
 // Every group: its verdict and reason, its lag, and the lag's recent course.
 
 import { toGroup } from "../shell/address.js";
-import { look, worst } from "../shell/declared.js";
+import { styleOf, worst } from "../shell/declared.js";
 import { h } from "../shell/dom.js";
 import { ago, count, countdown, known, plural, short } from "../shell/format.js";
 import { more, portion, sorted, table } from "../shell/table.js";
@@ -122,6 +122,6 @@ function connect({ workers, connectors, unassigned, contradictions, result }) {
 }
 
 function verdict(result) {
-  const [colour, sign] = look("decisions", result);
-  return known(result) && h("span", { class: colour }, `${sign} ${result}`);
+  const [style, sign] = styleOf("decisions", result);
+  return known(result) && h("span", { class: style }, `${sign} ${result}`);
 }

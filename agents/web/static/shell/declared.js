@@ -12,7 +12,7 @@ export function declare(next) {
   declared = next ?? declared;
 }
 
-/** Return the columns of a table: each with the fields of a row, their unit, and its look on the page. */
+/** Return the columns of a table: each with the fields of a row, their unit, and what draws it on the page. */
 export const columns = (table) => declared.columns[table] ?? [];
 
 /** Return the verdicts of a kind, the worst first. */
@@ -25,8 +25,8 @@ export function severity(kind, word) {
   return rank < 0 ? terms.length : rank;
 }
 
-/** How a verdict looks: its class, its sign, and what it means; a word of a newer service as what isn't known. */
-export function look(kind, word) {
+/** Return the CSS class, sign and meaning of a verdict; a word of a newer service gets the class of unknown ones. */
+export function styleOf(kind, word) {
   const { colour, sign, meaning } = (declared.verdicts[kind] ?? NONE).terms.find((term) => term.word === word) ?? {};
   return [CLASSES[colour] ?? "unsure", sign ?? "?", meaning ?? word];
 }
@@ -34,6 +34,6 @@ export function look(kind, word) {
 /** Describe a verdict: its sign and its word, in its colour. */
 export function verdict(kind, word) {
   if (!known(word)) return h("span", { class: "quiet" }, UNKNOWN);
-  const [colour, sign] = look(kind, word);
-  return h("span", { class: `${colour} together` }, h("span", { class: "sign", "aria-hidden": "true" }, sign), ` ${word}`);
+  const [style, sign] = styleOf(kind, word);
+  return h("span", { class: `${style} together` }, h("span", { class: "sign", "aria-hidden": "true" }, sign), ` ${word}`);
 }

@@ -5,17 +5,17 @@ import { h } from "./dom.js";
 import { count, known, naturally, written } from "./format.js";
 
 /** The renderers of cells by name: (row, column, context) returns { says, class?, title? }. */
-let looks = {};
+let renderers = {};
 
 /** Set the renderers that declarations may name. */
-export function installLooks(all) {
-  looks = all;
+export function installCells(all) {
+  renderers = all;
 }
 
 /** Return a cell's contents, class and title: by its column's renderer, else its figures in their unit. */
 export function cell(row, column, context) {
-  const { of, unit = "text", name, right, page: { look } } = column;
-  if (looks[look]) return looks[look](row, column, context); // a newer service may name others
+  const { of, unit = "text", name, right, page: { cell: renderer } } = column;
+  if (renderers[renderer]) return renderers[renderer](row, column, context); // a newer service may name others
   return { says: written(unit, of.map((each) => row[each]), context.nowMs), class: name ? "name fixed" : right ? "" : "together" };
 }
 
@@ -35,13 +35,13 @@ export function table(of, rows, { kind, key, about = () => null, sort, ...contex
 }
 
 function drawn(row, column, context) {
-  const { says, title, class: look } = cell(row, column, context);
-  return h("td", { key: idOf(column), class: classOf(column, look), title: title ?? column.page.title ?? null }, says);
+  const { says, title, class: kind } = cell(row, column, context);
+  return h("td", { key: idOf(column), class: classOf(column, kind), title: title ?? column.page.title ?? null }, says);
 }
 
 /** A column's id in addresses. */
 const idOf = ({ of, page }) => page.id ?? of[0];
-const classOf = ({ right, page }, look) => [right && "number", look, page.spare && "spare"].filter(Boolean).join(" ") || null;
+const classOf = ({ right, page }, kind) => [right && "number", kind, page.spare && "spare"].filter(Boolean).join(" ") || null;
 
 /** Describe the head; `sort`: the chosen id, with `-` before it for the other way round. */
 function head(all, sort) {

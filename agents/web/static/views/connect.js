@@ -1,7 +1,7 @@
 // A Connect group: contradictions, delayed work, and workers × connectors and tasks.
 
 import { toGroup } from "../shell/address.js";
-import { look } from "../shell/declared.js";
+import { styleOf } from "../shell/declared.js";
 import { h } from "../shell/dom.js";
 import { UNKNOWN, ago, count, countdown, duration, known, naturally, plural } from "../shell/format.js";
 import { word } from "../shell/glossary.js";
@@ -34,7 +34,7 @@ const LOOKS = {
 export function connect(group, nowMs, linked = false) {
   const key = `connect:${group.group}`;
   const wrong = group.contradictions.filter((each) => !each.waits).length;
-  const [kind, sign] = look("decisions", group.result);
+  const [kind, sign] = styleOf("decisions", group.result);
   const href = linked && toGroup(group.group);
   return h("section", { key, class: "app panel connect", "aria-label": `Connect group ${group.group}` },
     h("div", { class: "tools" },
@@ -69,7 +69,7 @@ function contradictions(group, nowMs) {
   return h("section", { key: "contradictions" },
     h("h4", null, word("contradiction", "Contradictions")),
     h("ul", { class: "contradictions" }, shown.map((each) => {
-      const [kind, sign, what] = look("contradictions", each.contradiction);
+      const [kind, sign, what] = styleOf("contradictions", each.contradiction);
       return h("li", { key: `${each.contradiction} ${each.connector} ${each.task}`, class: "movement" },
         h("span", { class: `${each.waits ? "unsure" : kind} together` },
           h("span", { class: "sign", "aria-hidden": "true" }, sign), ` ${what} `),
@@ -89,7 +89,7 @@ function because({ why, waits }, what) {
 }
 
 function facts(group, nowMs) {
-  const [kind, sign, meaning] = look("decisions", group.result);
+  const [kind, sign, meaning] = styleOf("decisions", group.result);
   const said = [[word(group.result, "The leader decided"), h("b", { class: kind }, `${sign} ${meaning}`),
     group.why && h("span", { class: "why" }, group.why)]];
   if (known(group.empty_since_ms)) said.push(["Workers", h("b", { class: "bad" }, `none for ${duration((nowMs - group.empty_since_ms) / 1000)}`)]);
@@ -185,7 +185,7 @@ function connectors(group, nowMs) {
 }
 
 /** The renderers of the cells of connectors and of unassigned work. */
-export const CONNECT_LOOKS = {
+export const CONNECT_CELLS = {
   connector: (each) => ({ class: "name", title: each.connector_class, says: each.name }),
   tasks: (each) => ({ says: [count(each.tasks),
     known(each.tasks_max) && each.tasks_max !== each.tasks && h("span", { class: "quiet" }, ` of ${count(each.tasks_max)}`)] }),
@@ -205,7 +205,7 @@ function history(group, nowMs) {
   return group.history.length > 0 && h("section", { key: "history" },
     h("h4", null, "Generations"),
     h("ol", { class: "history" }, group.history.map((each) => {
-      const [kind, sign] = look("decisions", each.result);
+      const [kind, sign] = styleOf("decisions", each.result);
       return h("li", { key: `${each.generation} ${each.at_ms}` },
         h("b", null, each.generation), h("span", { class: kind, title: each.why || each.result }, ` ${sign} `),
         h("span", { class: "unseen" }, each.result),

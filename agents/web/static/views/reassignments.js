@@ -1,7 +1,7 @@
 // Partitions in movement: verdict, reason, progress of the replicas; and those that ended.
 
 import { served } from "../shell/address.js";
-import { columns, look, verdict } from "../shell/declared.js";
+import { columns, styleOf, verdict } from "../shell/declared.js";
 import { h } from "../shell/dom.js";
 import { ago, count, duration, known, plural, written } from "../shell/format.js";
 import { cell } from "../shell/table.js";
@@ -61,14 +61,14 @@ const whole = (advice) => advice.split(/(--[a-z][a-z-]*)/).map((part, at) =>
 
 /** Describe the declared figures, each after its heading unless it has a renderer. */
 const figures = (each) => columns("reassignments").map((column) => {
-  const { heading, page: { look } } = column;
+  const { heading, page: { cell: renderer } } = column;
   const { says } = cell(each, column, {});
-  return look ? says
+  return renderer ? says
     : says && h("span", { key: heading, class: "together" }, h("span", { class: "quiet" }, `${heading} `), says);
 });
 
 /** The renderer of a reassignment's phase, after the cause of its verdict. */
-export const REASSIGNMENT_LOOKS = {
+export const REASSIGNMENT_CELLS = {
   phase: ({ cause, phase }) => ({ says: [cause && h("span", { class: "cause" }, cause.replaceAll("-", " ")),
     h("span", { class: "quiet", title: `phase ${phase}` }, PHASES[phase] ?? phase)] }),
 };
@@ -91,7 +91,7 @@ const said = (word) => verdict("reassignments", word);
 const end = (nowMs) => (each) =>
   h("li", { key: `${each.topic}-${each.partition}@${each.at_ms}`, title: route(each) },
     h("span", { class: "fixed" }, `${each.topic}-${each.partition} `),
-    h("span", { class: look("outcomes", each.outcome)[0] }, each.outcome),
+    h("span", { class: styleOf("outcomes", each.outcome)[0] }, each.outcome),
     h("span", { class: "quiet" }, ` ${ago(each.at_ms, nowMs)}`));
 
 /** Return original and target replicas, and the present ones if it did not complete. */

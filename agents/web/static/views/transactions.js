@@ -22,7 +22,7 @@ export function transactions(state, nowMs) {
 const below = (each) => h("span", { class: "advice" }, each.advice);
 
 /** The renderer of the groups that a transaction blocks, as links to their pages. */
-export const TRANSACTION_LOOKS = {
+export const TRANSACTION_CELLS = {
   "blocked groups": ({ blocked_groups: groups }) => ({ class: "name", says: groups.map((group) => {
     const href = toGroup(group);
     return [h("bdi", null, href ? h("a", { href, class: "fixed" }, group) : group), " "];

@@ -3,15 +3,15 @@
 import { verdict } from "./shell/declared.js";
 import { h } from "./shell/dom.js";
 import { known, short, written } from "./shell/format.js";
-import { COPY_LOOKS } from "./application/copies.js";
-import { MOVEMENT_LOOKS } from "./application/movements.js";
-import { PARTITION_LOOKS } from "./group/partitions.js";
-import { CHANGE_LOOKS } from "./overview/changes.js";
+import { COPY_CELLS } from "./application/copies.js";
+import { MOVEMENT_CELLS } from "./application/movements.js";
+import { PARTITION_CELLS } from "./group/partitions.js";
+import { CHANGE_CELLS } from "./overview/changes.js";
 import { groupName } from "./overview/groups.js";
 import { sparkline } from "./overview/sparkline.js";
-import { CONNECT_LOOKS } from "./views/connect.js";
-import { TRANSACTION_LOOKS } from "./views/transactions.js";
-import { REASSIGNMENT_LOOKS } from "./views/reassignments.js";
+import { CONNECT_CELLS } from "./views/connect.js";
+import { TRANSACTION_CELLS } from "./views/transactions.js";
+import { REASSIGNMENT_CELLS } from "./views/reassignments.js";
 
 const figures = (row, { of }) => of.map((name) => row[name]);
 
@@ -22,7 +22,7 @@ function bar(row, column, { most }) {
     h("span", { class: "progress", "--share": most ? ((first ?? 0) / most).toFixed(3) : 0 })] };
 }
 
-export const LOOKS = {
+export const CELLS = {
   bar,
   group: groupName,
   short: (row, column) => ({ says: short(figures(row, column)[0]) }),
@@ -30,11 +30,11 @@ export const LOOKS = {
   stream: ({ stream }) => ({ class: "name", says: stream }),
   verdict: (row, column) => ({ class: "together", title: row.why || null, says: verdict(column.verdict, figures(row, column)[0]) }),
   time: (row, column, { nowMs }) => ({ class: "together", says: written(column.unit, figures(row, column), nowMs) }),
-  ...CHANGE_LOOKS,
-  ...CONNECT_LOOKS,
-  ...COPY_LOOKS,
-  ...MOVEMENT_LOOKS,
-  ...PARTITION_LOOKS,
-  ...REASSIGNMENT_LOOKS,
-  ...TRANSACTION_LOOKS,
+  ...CHANGE_CELLS,
+  ...CONNECT_CELLS,
+  ...COPY_CELLS,
+  ...MOVEMENT_CELLS,
+  ...PARTITION_CELLS,
+  ...REASSIGNMENT_CELLS,
+  ...TRANSACTION_CELLS,
 };
