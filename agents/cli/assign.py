@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import BinaryIO
 
 import click
@@ -13,6 +13,15 @@ import msgspec
 from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.strict_json import decode, nested_too_deeply
 from caughtup.models.assignment.scenario import parse_scenario
+from caughtup.models.assignors.consumer.assign_line import (
+    CONSUMER_ASSIGNORS,
+    STREAMS_STICKY,
+    consumer_group_json,
+    decide_streams_group,
+    parse_consumer_group,
+    parse_streams_group,
+    streams_group_json,
+)
 from caughtup.models.assignors.registry import decide
 from caughtup.models.connect.assign_line import (
     CONNECT_ASSIGNORS,
@@ -41,8 +50,8 @@ _PIECE = 1024 * 1024
 def assign(repeats: int | None) -> None:
     """Decide assignments: scenarios as JSON lines in, decisions as JSON lines out.
 
-    A scenario is of one of Kafka Streams' assignors, or has the rounds of a Connect group. A
-    scenario that cannot be decided gives an error on its line, as do an empty line and a line
+    A scenario is of one of Kafka Streams' assignors, of a consumer group's, of the coordinator's for
+    a streams group, or has the rounds of a Connect group. A scenario that cannot be decided gives an error on its line, as do an empty line and a line
     longer than 64 MiB; the command continues with the next line, and its exit status is then 1.
     """
     gc.freeze()  # imported modules stay: keeps garbage collections short
@@ -68,7 +77,7 @@ def answer_line(line: bytes, repeats: int | None) -> dict[str, object]:
             name = _printable(data["name"])
         if fault:
             raise fault
-        decide_once = _decide_rounds if _has_rounds(data) else _decide_scenario
+        decide_once = _decider(data)
         milliseconds = []
         for _ in range(repeats or 1):
             decision, nanoseconds = decide_once(data)
@@ -83,8 +92,19 @@ def answer_line(line: bytes, repeats: int | None) -> dict[str, object]:
     return _error(name, problem.code, problem.message)
 
 
-def _has_rounds(data: object) -> bool:
-    return isinstance(data, dict) and data.get("assignor") in CONNECT_ASSIGNORS
+def _decider(data: object) -> Callable[[object], tuple[Mapping[str, object], int]]:
+    """Return what decides a line: its assignor says what kind of group it is."""
+    if not isinstance(data, dict):
+        return _decide_scenario
+    assignor = data.get("assignor")
+    if assignor in CONNECT_ASSIGNORS:
+        return _decide_rounds
+    if assignor == STREAMS_STICKY:
+        return _decide_streams_group
+    # Kafka Streams has a sticky task assignor, too, for scenarios of tasks.
+    if isinstance(assignor, str) and assignor in CONSUMER_ASSIGNORS and "tasks" not in data:
+        return _decide_consumer_group
+    return _decide_scenario
 
 
 def _decide_scenario(data: object) -> tuple[Mapping[str, object], int]:
@@ -103,6 +123,24 @@ def _decide_rounds(data: object) -> tuple[Mapping[str, object], int]:
     decisions = decide_rounds(group)
     nanoseconds = time.perf_counter_ns() - start
     return decisions_json(group, decisions), nanoseconds
+
+
+def _decide_consumer_group(data: object) -> tuple[Mapping[str, object], int]:
+    """Return a consumer group's decision as printed, and its duration in ns."""
+    assign, group = parse_consumer_group(data)
+    start = time.perf_counter_ns()
+    decision = assign(group)
+    nanoseconds = time.perf_counter_ns() - start
+    return consumer_group_json(decision), nanoseconds
+
+
+def _decide_streams_group(data: object) -> tuple[Mapping[str, object], int]:
+    """Return a streams group's decision as printed, and its duration in ns."""
+    group = parse_streams_group(data)
+    start = time.perf_counter_ns()
+    decision = decide_streams_group(group)
+    nanoseconds = time.perf_counter_ns() - start
+    return streams_group_json(decision), nanoseconds
 
 
 def _error(name: str | None, code: str, message: str) -> dict[str, object]:

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from caughtup.models.verdicts import CALM, ENDLESS, LAG, REASSIGNMENTS, Vocabulary
+from caughtup.models.verdicts import ENDLESS, LAG, REASSIGNMENTS, UNTROUBLED, Vocabulary
 
 
 @pytest.mark.parametrize(("kind", "unassessed"), [(LAG, "unknown"), (REASSIGNMENTS, "measuring")])
@@ -26,5 +26,5 @@ def test_each_is_worse_than_the_one_before_it_and_a_newer_services_word_than_all
 
 
 def test_no_reassignment_that_nobody_has_to_look_at_lasts_for_ever_or_is_red() -> None:
-    assert CALM.isdisjoint(ENDLESS)
-    assert not [word for word in CALM if REASSIGNMENTS.colours[word] == "red"]
+    assert UNTROUBLED.isdisjoint(ENDLESS)
+    assert not [word for word in UNTROUBLED if REASSIGNMENTS.colours[word] == "red"]

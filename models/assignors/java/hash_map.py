@@ -13,6 +13,7 @@ from caughtup.models.ids import TaskId
 K = TypeVar("K")
 
 _TREE_FROM = 9
+_COMPUTED_TREE_FROM = 8
 _LIST_UP_TO = 6
 _LEAST_TABLE_WITH_TREES = 64
 _WORD, _SIGN = 1 << 32, 1 << 31
@@ -26,7 +27,8 @@ class JavaHashMap(Generic[K]):
     of 32 bits; keys must be Comparable in Java, and compare here as they do there. ``table`` is the
     initial number of buckets, a power of two; ``keys``, all different, are added in their order.
 
-    Source: java.util.HashMap of Java 8 to 25 (putVal, treeifyBin, resize, TreeNode.split).
+    Source: java.util.HashMap of Java 8 to 25 (putVal, computeIfAbsent, treeifyBin, resize,
+    TreeNode.split).
     """
 
     __slots__ = ("_buckets", "_hash_code", "_size")
@@ -74,6 +76,30 @@ class JavaHashMap(Generic[K]):
         self._size += 1
         if self._size > len(self._buckets) * 3 // 4:
             self._double()
+
+    def compute(self, key: K) -> None:
+        """Add a key, unless the map has it, as ``computeIfAbsent`` does.
+
+        It comes first in its bucket, a bucket becomes a tree with eight keys, and the table doubles
+        only with the next call.
+        """
+        if self._size > len(self._buckets) * 3 // 4:
+            self._double()
+        entry = self._entry(key)
+        place = entry[0] & len(self._buckets) - 1
+        bucket = self._buckets[place]
+        if entry in _in_order(bucket):
+            return
+        if isinstance(bucket, JavaTreeBin):
+            bucket.add(entry)
+        else:
+            bucket.insert(0, entry)
+            if len(bucket) >= _COMPUTED_TREE_FROM:
+                if len(self._buckets) < _LEAST_TABLE_WITH_TREES:
+                    self._double()
+                else:
+                    self._buckets[place] = JavaTreeBin(bucket)
+        self._size += 1
 
     def remove(self, key: K) -> None:
         """Remove a key that the map has. The table doesn't shrink."""

@@ -26,6 +26,15 @@ def utf16(text: str) -> bytes:
     return text.encode("utf-16-be", "surrogatepass")
 
 
+def in_string_order(texts: Iterable[str]) -> list[str]:
+    """Return strings in the order of String.compareTo."""
+    ordered = sorted(texts)
+    # Python's order is another one only beyond U+FFFF.
+    if all(text.isascii() for text in ordered):
+        return ordered
+    return sorted(ordered, key=utf16)
+
+
 def in_hash_map_order(texts: Iterable[str], maps: int = 1, capacity: int = 16) -> list[str]:
     """Return different strings, added in this order, in the order of a HashMap's keys.
 
@@ -37,6 +46,21 @@ def in_hash_map_order(texts: Iterable[str], maps: int = 1, capacity: int = 16) -
     for _ in range(maps):
         order = _walk(order, codes, 1 << max(capacity - 1, 0).bit_length())
     return order
+
+
+def in_computed_map_order(texts: Iterable[str], capacity: int) -> list[str]:
+    """Return strings in the order of a HashMap to which ``computeIfAbsent`` added them.
+
+    ``texts`` has a string once for each call. ``capacity`` is the map's initial capacity.
+    """
+    calls = [(utf16(text), text) for text in texts]
+    by_key = dict(calls)
+    table = JavaHashMap[bytes](
+        lambda key: hash_code(by_key[key]), 1 << max(capacity - 1, 0).bit_length()
+    )
+    for key, _ in calls:
+        table.compute(key)
+    return [by_key[key] for key in table]
 
 
 def in_hash_set_order(texts: Sequence[str]) -> list[str]:

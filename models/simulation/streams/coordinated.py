@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from caughtup.models.assignors.group_coordinator import (
-    MemberTasks,
-    assign_range,
-    assign_sticky,
-    assign_uniform,
-)
+from caughtup.models.assignors.consumer.group import ConsumerGroup, ConsumerMember
+from caughtup.models.assignors.consumer.ranges import assign_coordinator_range
+from caughtup.models.assignors.consumer.uniform import assign_uniform, in_target_order
 from caughtup.models.assignors.java.strings import in_hash_map_order
-from caughtup.models.ids import TaskId, TopicPartition
+from caughtup.models.assignors.kafka.streams_group import MemberTasks, assign_sticky
+from caughtup.models.ids import TaskId
 from caughtup.models.partition_assignor.member_assignment import MemberAssignment
 from caughtup.models.partition_assignor.task_partitions import TaskPartitions
 from caughtup.models.simulation.heartbeats import HeartbeatCoordinator, Tasks
@@ -89,20 +87,30 @@ class CoordinatedGroup:
             return self._assign_tasks(members)
         sources = self._tasks.sources
         readers = self._tasks.readers
-        had: dict[str, frozenset[TopicPartition]] = {
-            member: frozenset(one for task in members[member].active for one in sources[task])
+        topics = self._application.partitions
+        members_now = {
+            member: ConsumerMember(
+                tuple(topics),
+                owned=in_target_order(
+                    topics, (one for task in members[member].active for one in sources[task])
+                ),
+            )
             for member in in_hash_map_order(members)
         }
-        assign = assign_range if self._application.assignor == RANGE else assign_uniform
+        group = ConsumerGroup(members_now, topics)
+        ranges = self._application.assignor == RANGE
+        assigned = assign_coordinator_range(group) if ranges else assign_uniform(group)
         return {
             member: Tasks(frozenset(readers[one] for one in own))
-            for member, own in assign(had, self._application.partitions).items()
+            for member, own in assigned.items()
         }
 
     def _assign_tasks(self, members: Mapping[str, Tasks]) -> Mapping[str, Tasks]:
         had = {
-            member: MemberTasks(self._process_of[member], own.active, own.standby)
-            for member, own in members.items()
+            member: MemberTasks(
+                self._process_of[member], members[member].active, members[member].standby
+            )
+            for member in in_hash_map_order(members)
         }
         assigned = assign_sticky(
             had,

@@ -68,6 +68,22 @@ def test_keys_come_in_javas_order_whatever_was_added_and_removed(
     assert_same_order(jvm, added, removed)
 
 
+@settings(max_examples=100, deadline=None, print_blob=True)
+@given(st.data())
+def test_keys_that_are_computed_come_in_javas_order(jvm: Any, data: st.DataObject) -> None:
+    family = data.draw(st.sampled_from([*FAMILIES.values()]))
+    among = data.draw(st.sampled_from([[], SPREAD[:20], SPREAD[:40], SPREAD]))
+    calls = data.draw(st.permutations(family + among))[: data.draw(st.integers(1, 90))]
+    calls += data.draw(st.lists(st.sampled_from(calls), max_size=5))
+    capacity = data.draw(st.integers(1, 40))
+    theirs = jvm.java.util.HashMap(capacity)
+    ours = JavaHashMap[TaskId](task_hash_code, 1 << (capacity - 1).bit_length())
+    for task in calls:
+        theirs.computeIfAbsent(java_task(jvm, task), jvm.java.util.function.Function.identity())
+        ours.compute(task)
+    assert str(list(map(str, ours))).replace("'", "") == theirs.keySet().toString()
+
+
 @pytest.mark.parametrize("kept", range(10))
 def test_a_crowded_bucket_becomes_a_tree_and_a_list_again(jvm: Any, kept: int) -> None:
     tasks = sorted(SPREAD + COLLIDING)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
+
+from caughtup.models.ids import TaskId
 
 ROUNDS = 6
 
@@ -18,6 +20,12 @@ class CoordinatedGroup:
     subtopologies: dict[str, tuple[int, bool]]
     standbys: int
     rounds: tuple[dict[str, str], ...]
+
+    def offsets(self, number: int, member: str, tasks: Sequence[TaskId]) -> dict[TaskId, int]:
+        """Make the offsets that a member reports in a round: of some tasks, often the same."""
+        rng = random.Random(f"{self.seed} {number} {member}")
+        few = rng.sample(tasks, min(len(tasks), rng.choice([0, 2, 10])))
+        return {task: rng.choice([0, 7, rng.randint(0, 10**6)]) for task in sorted(few)}
 
 
 def generate_group(seed: int) -> CoordinatedGroup:

@@ -1,22 +1,26 @@
-"""The assignors that run in brokers: of streams groups (KIP-1071) and of consumer groups (KIP-848).
+"""The sticky assignor of streams groups (KIP-1071), which runs in the group coordinator.
 
-Source: StickyTaskAssignor, which ignores lags and warm-ups and is the only task assignor of streams
-groups; UniformHomogeneousAssignmentBuilder and RangeAssignor, for members that subscribe to the
-same topics; of Kafka 4.3.1. Where Kafka iterates over members and topics in the order of its hash
-tables, consumers here are in the given order.
+Source: StickyTaskAssignor of the group coordinators 4.3.1 and 4.4.0. It is the only task assignor of
+4.3.1; neither warms up anything, and only 4.4.0's knows how far copies are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, field
+from enum import Enum
 
-from caughtup.models.assignors.java.hash_map import JavaHashMap, copied_table
 from caughtup.models.assignors.java.priority_queue import JavaPriorityQueue
-from caughtup.models.assignors.java.strings import in_hash_map_order
-from caughtup.models.ids import TaskId, TopicPartition
+from caughtup.models.assignors.java.strings import in_computed_map_order, in_hash_map_order
+from caughtup.models.ids import TaskId
+
+
+class BrokerRelease(Enum):
+    """The coordinators that decide differently, by their first release."""
+
+    V4_3 = "4.3"
+    V4_4 = "4.4"
 
 
 class ProcessState:
@@ -67,11 +71,16 @@ class ProcessState:
 
 @dataclass(frozen=True, slots=True)
 class MemberTasks:
-    """A member's process and its tasks, in its previous or in its new target assignment."""
+    """A member's process and its tasks, before or in its new target assignment.
+
+    Before, they are those of its target assignment in 4.3.1, of its current one in 4.4.0, where
+    ``offsets`` has the sums of the offsets that it reported of tasks in its state directory.
+    """
 
     process: str
     active: AbstractSet[TaskId] = frozenset()
     standby: AbstractSet[TaskId] = frozenset()
+    offsets: Mapping[TaskId, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -98,12 +107,14 @@ def assign_sticky(
     tasks: Iterable[TaskId],
     stateful: AbstractSet[TaskId],
     standbys: int,
+    release: BrokerRelease = BrokerRelease.V4_3,
 ) -> dict[str, MemberTasks]:
-    """Return each member's tasks by member id.
+    """Return each member's tasks by member id. ``standbys`` is the number for each stateful task.
 
-    ``members`` have those of their target assignments.
+    ``members`` are in the order in which the assignor iterates over them: that of a HashMap in a
+    coordinator.
     """
-    return _Sticky(members, list(tasks), stateful, standbys).assigned()
+    return _Sticky(members, list(tasks), stateful, standbys, release).assigned()
 
 
 class _Sticky:
@@ -113,26 +124,53 @@ class _Sticky:
         tasks: list[TaskId],
         stateful: AbstractSet[TaskId],
         standbys: int,
+        release: BrokerRelease,
     ) -> None:
+        self._release = release
         self._members, self._tasks, self._stateful = members, tasks, stateful
         self._standbys = standbys
-        order = in_hash_map_order(members)
+        order = list(members)
         by_process: dict[str, list[str]] = {}
         for member in order:
             by_process.setdefault(members[member].process, []).append(member)
         processes = {process: ProcessState(own) for process, own in by_process.items()}
-        self._states = [
-            processes[process] for process in in_hash_map_order(processes, capacity=len(members))
-        ]
+        in_order = in_hash_map_order(processes, capacity=len(members))
+        if release is not BrokerRelease.V4_3:
+            in_order = in_computed_map_order(
+                (members[member].process for member in order), len(members)
+            )
+        self._states = [processes[process] for process in in_order]
         self._state_of = {member: processes[members[member].process] for member in members}
         self._was_active = {task: member for member in order for task in members[member].active}
-        self._were_standby: dict[TaskId, list[str]] = {}
-        for member in order:
-            for task in members[member].standby:
-                self._were_standby.setdefault(task, []).append(member)
+        self._were_standby = self._former_standbys(order)
         copies = len(tasks) + standbys * sum(task in stateful for task in tasks)
         self._actives = _Quota(len(tasks), len(members))
         self._all = _Quota(copies, len(members))
+
+    def _former_standbys(self, order: Iterable[str]) -> dict[TaskId, list[str]]:
+        """Return the members with a copy of each task; in 4.4.0 the most complete copies first."""
+        found: dict[TaskId, list[str]] = {}
+        for name in order:
+            for task in self._members[name].standby:
+                found.setdefault(task, []).append(name)
+        if self._release is BrokerRelease.V4_3:
+            return found
+        ranked = {
+            task: [(False, -self._offset(name, task), name) for name in own]
+            for task, own in found.items()
+        }
+        for name in order:
+            member = self._members[name]
+            for task, offset in member.offsets.items():
+                if task not in member.standby:
+                    ranked.setdefault(task, []).append((True, -offset, name))
+        return {
+            task: [name for *_, name in sorted(copies, key=lambda copy: copy[:2])]
+            for task, copies in ranked.items()
+        }
+
+    def _offset(self, member: str, task: TaskId) -> int:
+        return self._members[member].offsets.get(task, 0)
 
     def assigned(self) -> dict[str, MemberTasks]:
         self._assign_actives()
@@ -218,10 +256,12 @@ class _Sticky:
     def _least_loaded_standby(self, task: TaskId, *, without: bool = False) -> str | None:
         """Return the former standby with the least load, both of its process and its own.
 
-        ``without``: only of those whose process has no copy of the task yet. Kafka checks this for
-        the first former standby at the end, whichever member became the candidate.
+        ``without``: only of those whose process has no copy of the task yet. Kafka 4.3.1 checks this
+        for the first former standby at the end, whichever member became the candidate.
         """
         members = self._were_standby.get(task)
+        if members and without and self._release is not BrokerRelease.V4_3:
+            members = [one for one in members if not self._state_of[one].has(task)]
         if not members:
             return None
         candidate = members[0]
@@ -263,67 +303,3 @@ def _by_partition(task: TaskId) -> tuple[int, str]:
 
 def _by_subtopology(task: TaskId) -> tuple[str, int]:
     return str(task.subtopology), task.partition
-
-
-#: Member id → its partitions.
-Partitions = Mapping[str, AbstractSet[TopicPartition]]
-
-
-def assign_uniform(
-    members: Partitions, topics: Mapping[str, int]
-) -> dict[str, set[TopicPartition]]:
-    """Assign partitions evenly; members keep what they have, as far as that is even.
-
-    ``members`` have the partitions of their target assignments; ``topics`` maps names to numbers of
-    partitions. If the number of partitions is no multiple of the number of members, a member may
-    keep one more than the least share while there are such extra partitions.
-    """
-    owned = frozenset(one for own in members.values() for one in own)
-    everything = [TopicPartition(topic, n) for topic, count in topics.items() for n in range(count)]
-    free = [one for one in everything if one not in owned]
-    least, extras = divmod(len(everything), len(members))
-    given: dict[str, set[TopicPartition]] = {}
-    room: dict[str, int] = {}
-    for place, (member, own) in enumerate(members.items()):
-        quota = least + (extras > 0)
-        extra = extras > 0
-        kept: set[TopicPartition] = set()
-        for topic in topics:
-            for partition in _in_set_order(n for name, n in own if name == topic):
-                one = TopicPartition(topic, partition)
-                if quota > 0:
-                    quota -= 1
-                    kept.add(one)
-                else:
-                    free.append(one)
-        if quota > 0 and extra and len(members) - place > extras:
-            quota -= 1  # enough members come after it that one of them may have one more already
-            extra = False
-        given[member], room[member] = kept, quota
-        extras -= extra
-    left = iter(free)
-    for member, quota in room.items():
-        given[member].update(islice(left, quota))
-    return given
-
-
-def assign_range(members: Partitions, topics: Mapping[str, int]) -> dict[str, set[TopicPartition]]:
-    """Assign each topic's partitions in ranges to members in the order of their ids.
-
-    Their previous partitions don't matter. No member is static.
-    """
-    given: dict[str, set[TopicPartition]] = {member: set() for member in members}
-    for topic, count in topics.items():
-        share, extras = divmod(count, len(members))
-        start = 0
-        for place, member in enumerate(sorted(members)):
-            end = start + share + (place < extras)
-            given[member].update(TopicPartition(topic, number) for number in range(start, end))
-            start = end
-    return given
-
-
-def _in_set_order(partitions: Iterable[int]) -> list[int]:
-    """Return partitions in the order of a HashSet to which they were added in ascending order."""
-    numbers = sorted(partitions)
-    return list(JavaHashMap[int](int, copied_table(len(numbers)), numbers))

@@ -1,4 +1,4 @@
-"""What brokers assign, where it can be said in a line; tests/oracle holds the rest to the jar."""
+"""What can be said of streams groups in a line; tests/oracle holds the rest to the jars."""
 
 from __future__ import annotations
 
@@ -6,17 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from caughtup.models.assignors.group_coordinator import (
-    MemberTasks,
-    assign_range,
-    assign_sticky,
-    assign_uniform,
-)
-from caughtup.models.ids import TaskId, TopicPartition
-
-
-def partitions(topic: str, *numbers: int) -> set[TopicPartition]:
-    return {TopicPartition(topic, number) for number in numbers}
+from caughtup.models.assignors.kafka.streams_group import BrokerRelease, MemberTasks, assign_sticky
+from caughtup.models.ids import TaskId
 
 
 def members(count: int) -> dict[str, MemberTasks]:
@@ -56,18 +47,13 @@ def test_a_former_standby_takes_over() -> None:
     assert gone not in now
 
 
-def test_uniform_leaves_who_has_one_more_its_one_more() -> None:
-    had = {"a": partitions("t", 0, 1), "b": partitions("t", 2, 3, 4), "c": set()}
-    assert assign_uniform(had, {"t": 5}) == {
-        "a": partitions("t", 0, 1),
-        "b": partitions("t", 2, 3),
-        "c": partitions("t", 4),
+def test_in_4_4_a_task_goes_where_its_state_directory_is_the_most_complete() -> None:
+    task = TaskId(0, 0)
+    fresh, old, newer = members(3).values()
+    group = {
+        "fresh": fresh,
+        "old": MemberTasks(old.process, offsets={task: 7}),
+        "newer": MemberTasks(newer.process, offsets={task: 8}),
     }
-
-
-def test_range_deals_each_topic_apart() -> None:
-    given = assign_range({"b": set(), "a": set()}, {"t": 3, "u": 1})
-    assert given == {
-        "a": partitions("t", 0, 1) | partitions("u", 0),
-        "b": partitions("t", 2),
-    }
+    now = assign_sticky(group, [task], frozenset((task,)), 0, BrokerRelease.V4_4)
+    assert [name for name, own in now.items() if own.active] == ["newer"]

@@ -1,0 +1,171 @@
+"""Range assignors: each topic's partitions in ranges, to its members in the order of their ids.
+
+The client's aligns partitions and members by rack as far as the ranges' sizes allow; the group
+coordinator's doesn't.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from itertools import compress, repeat
+
+from caughtup.models.assignors.consumer.group import (
+    Assignment,
+    ConsumerGroup,
+    by_instance_id,
+    partitions_of,
+    racks_matter,
+)
+
+
+def assign_range(group: ConsumerGroup) -> Assignment:
+    """Return each member's partitions, unordered.
+
+    Source: RangeAssignor of Kafka's clients 4.3.1 and 4.4.0.
+    """
+    topics = [_Topic(topic, group, members) for topic, members in _subscribers(group)]
+    given: Assignment = {member: [] for member in group.members}
+    if any(topic.by_rack for topic in topics):
+        _match_racks(topics, given)
+    for topic in topics:
+        topic.assign_ranges(given)
+    return given
+
+
+def assign_coordinator_range(group: ConsumerGroup) -> Assignment:
+    """Return each member's partitions, unordered. What it had doesn't matter.
+
+    Source: RangeAssignor of the group coordinator 4.3.1 and 4.4.0.
+    """
+    given: Assignment = {member: [] for member in group.members}
+    for topic, members in _subscribers(group):
+        partitions = partitions_of(topic, group.topics[topic])
+        share, extras = divmod(len(partitions), len(members))
+        middle = extras * (share + 1)
+        for start, member in zip(range(0, middle, share + 1), members, strict=False):
+            given[member] += partitions[start : start + share + 1]
+        if share:
+            starts = range(middle, len(partitions), share)
+            for start, member in zip(starts, members[extras:], strict=True):
+                given[member] += partitions[start : start + share]
+    return given
+
+
+def _subscribers(group: ConsumerGroup) -> list[tuple[str, list[str]]]:
+    """Return the members of each topic that exists, in the order of the ranges."""
+    members: dict[str, list[str]] = {topic: [] for topic, count in group.topics.items() if count}
+    order = by_instance_id(group.members)
+    topics = {frozenset(member.topics) for member in group.members.values()}
+    if len(topics) == 1:
+        (read,) = topics
+        return [(topic, order) for topic in members if topic in read]
+    for member in order:
+        for topic in dict.fromkeys(group.members[member].topics):
+            if topic in members:
+                members[topic].append(member)
+    return [(topic, own) for topic, own in members.items() if own]
+
+
+class _Topic:
+    """A topic while its partitions are assigned; members at most one over ``share`` each."""
+
+    def __init__(self, name: str, group: ConsumerGroup, members: list[str]) -> None:
+        self.members, self.partitions = members, partitions_of(name, group.topics[name])
+        self.share, self.extras = divmod(len(self.partitions), len(members))
+        self.numbers: dict[str, int] = dict.fromkeys(members, 0)
+        self.free = [True] * len(self.partitions)
+        self.rack_of = {member: rack for member in members if (rack := group.members[member].rack)}
+        #: The racks of each partition's replicas; none if no member has a rack.
+        self.racks: Sequence[AbstractSet[str]] = ()
+        if self.rack_of:
+            known = group.racks.get(name, ())[: len(self.partitions)]
+            self.racks = [*known, *repeat(frozenset[str](), len(self.partitions) - len(known))]
+        self.by_rack = racks_matter(set(self.rack_of.values()), self.racks)
+
+    def room(self, member: str) -> int:
+        """Return how many partitions more the member may have."""
+        return max(0, self.share + (self.extras > 0) - self.numbers[member])
+
+    def assign(self, member: str, numbers: Sequence[int], given: Assignment) -> None:
+        """Assign partitions to a member."""
+        given[member].extend([self.partitions[number] for number in numbers])
+        self.numbers[member] += len(numbers)
+        if self.numbers[member] > self.share:
+            self.extras -= 1
+        for number in numbers:
+            self.free[number] = False
+
+    def assign_matching(self, given: Assignment) -> None:
+        """Assign each member the first partitions in its rack, up to its share."""
+        in_rack: dict[str | None, deque[int]] = {None: deque(range(len(self.partitions)))}
+        for number, racks in enumerate(self.racks):
+            for rack in racks:
+                in_rack.setdefault(rack, deque()).append(number)
+        for member in self.members:
+            numbers = in_rack.get(self.rack_of.get(member), deque())
+            room = self.room(member)
+            found: list[int] = []
+            while numbers and len(found) < room:
+                number = numbers.popleft()
+                if self.free[number]:
+                    found.append(number)
+            if found:
+                self.assign(member, found, given)
+
+    def assign_ranges(self, given: Assignment) -> None:
+        """Assign the partitions that are left."""
+        left = list(compress(self.partitions, self.free))
+        start = 0
+        for member in self.members:
+            if start >= len(left):
+                break
+            has = self.numbers[member]
+            end = start + self.share + (self.extras > 0) - has
+            if end > start:
+                own = left[start:end]
+                given[member] += own
+                if has + len(own) > self.share:
+                    self.extras -= 1
+                start = end
+
+
+def _match_racks(topics: Sequence[_Topic], given: Assignment) -> None:
+    """Assign partitions by rack: topics with equal members and sizes keep their partitions together.
+
+    Kafka puts a topic whose members have no racks among those of size 0, where nothing is assigned.
+    """
+    together: dict[tuple[frozenset[str], int], list[_Topic]] = {}
+    for topic in topics:
+        size = len(topic.partitions) if topic.rack_of else 0
+        together.setdefault((frozenset(topic.members), size), []).append(topic)
+    for (_, size), alike in together.items():
+        if len(alike) > 1:
+            _match_racks_together(alike, size, given)
+        elif alike[0].by_rack:
+            alike[0].assign_matching(given)
+
+
+def _match_racks_together(topics: Sequence[_Topic], size: int, given: Assignment) -> None:
+    """Assign the partitions with one number to one member that all their replicas' racks match.
+
+    Nothing of these topics is assigned before, so that a member has the same room in each.
+    """
+    first = topics[0]
+    waiting: dict[str | None, deque[int]] = {}
+    for place, member in enumerate(first.members):
+        waiting.setdefault(first.rack_of.get(member), deque()).append(place)
+    for number in range(size):
+        racks = frozenset.intersection(*(frozenset(topic.racks[number]) for topic in topics))
+        places = []
+        for rack in (None, *racks):
+            queue = waiting.get(rack)
+            while queue and not first.room(first.members[queue[0]]):
+                queue.popleft()  # a member's room never grows
+            if queue:
+                places.append(queue[0])
+        if places:
+            member = first.members[min(places)]
+            for topic in topics:
+                topic.assign(member, [number], given)

@@ -1,0 +1,37 @@
+"""The round-robin assignor: all topics' partitions in turn, to the next member that reads the topic."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from caughtup.models.assignors.consumer.group import (
+    Assignment,
+    ConsumerGroup,
+    by_instance_id,
+    partitions_of,
+)
+from caughtup.models.assignors.java.strings import in_string_order
+from caughtup.models.ids import TopicPartition
+
+
+def assign_round_robin(group: ConsumerGroup) -> Assignment:
+    """Return each member's partitions, unordered.
+
+    Source: RoundRobinAssignor of Kafka's clients 4.3.1 and 4.4.0.
+    """
+    order = by_instance_id(group.members)
+    lists: list[list[TopicPartition]] = [[] for _ in order]
+    topics_of = [frozenset(group.members[member].topics) for member in order]
+    read = frozenset[str]().union(*topics_of)
+    turn = 0
+    for topic in in_string_order(read.intersection(group.topics)):
+        readers = [place for place, topics in enumerate(topics_of) if topic in topics]
+        # The first reader at or after the turn, and from there on around the circle.
+        first = bisect_left(readers, turn)
+        circle = readers[first:] + readers[:first]
+        partitions = partitions_of(topic, group.topics[topic])
+        for at, place in enumerate(circle[: len(partitions)]):
+            lists[place] += partitions[at :: len(circle)]
+        if partitions:
+            turn = (circle[(len(partitions) - 1) % len(circle)] + 1) % len(order)
+    return dict(zip(order, lists, strict=True))

@@ -1,0 +1,69 @@
+"""What can be said of consumer groups' assignors in a line; tests/oracle holds the rest to the jars."""
+
+from __future__ import annotations
+
+import pytest
+
+from caughtup.models.assignors.consumer.group import AssignorFails, ConsumerGroup, ConsumerMember
+from caughtup.models.assignors.consumer.ranges import assign_coordinator_range, assign_range
+from caughtup.models.assignors.consumer.round_robin import assign_round_robin
+from caughtup.models.assignors.consumer.sticky import assign_cooperative_sticky, assign_sticky
+from caughtup.models.assignors.consumer.uniform import assign_uniform
+from caughtup.models.ids import TopicPartition
+
+
+def partitions(topic: str, *numbers: int) -> list[TopicPartition]:
+    return [TopicPartition(topic, number) for number in numbers]
+
+
+def group(topics: dict[str, int], **owned: list[TopicPartition]) -> ConsumerGroup:
+    read = tuple(topics)
+    members = {name: ConsumerMember(read, owned=own) for name, own in owned.items()}
+    return ConsumerGroup(members, topics)
+
+
+def test_uniform_leaves_who_has_one_more_its_one_more() -> None:
+    had = group({"t": 5}, a=partitions("t", 0, 1), b=partitions("t", 2, 3, 4), c=[])
+    assert assign_uniform(had) == {
+        "a": partitions("t", 0, 1),
+        "b": partitions("t", 2, 3),
+        "c": partitions("t", 4),
+    }
+
+
+@pytest.mark.parametrize("assign", [assign_range, assign_coordinator_range])
+def test_range_deals_each_topic_apart(assign: type) -> None:
+    given = assign(group({"t": 3, "u": 1}, b=[], a=[]))
+    assert given == {"a": partitions("t", 0, 1) + partitions("u", 0), "b": partitions("t", 2)}
+
+
+def test_round_robin_goes_on_with_the_next_topic_where_it_was() -> None:
+    given = assign_round_robin(group({"t": 3, "u": 1}, a=[], b=[]))
+    assert given == {"a": partitions("t", 0, 2), "b": partitions("t", 1) + partitions("u", 0)}
+
+
+def test_cooperative_sticky_holds_back_what_another_one_has_to_revoke() -> None:
+    had = group({"t": 4}, a=partitions("t", 0, 1, 2, 3), b=[])
+    assert assign_sticky(had) == {"a": partitions("t", 0, 1), "b": partitions("t", 2, 3)}
+    assert assign_cooperative_sticky(had) == {"a": partitions("t", 0, 1), "b": []}
+
+
+def test_ranges_follow_racks_and_static_members_come_first() -> None:
+    members = {
+        "a": ConsumerMember(("t",), rack="r1"),
+        "b": ConsumerMember(("t",), rack="r2"),
+    }
+    racks = {"t": [frozenset({"r2"}), frozenset({"r1"})]}
+    by_rack = assign_range(ConsumerGroup(members, {"t": 2}, racks))
+    assert by_rack == {"a": partitions("t", 1), "b": partitions("t", 0)}
+    members = {"a": ConsumerMember(("t",)), "b": ConsumerMember(("t",), instance_id="first")}
+    assert assign_range(ConsumerGroup(members, {"t": 1}))["b"] == partitions("t", 0)
+
+
+def test_a_target_beyond_its_topic_fails_as_in_kafka() -> None:
+    members = {
+        "a": ConsumerMember(("t",), owned=partitions("t", 7)),
+        "b": ConsumerMember(("t", "u")),
+    }
+    with pytest.raises(AssignorFails, match="a has t-7"):
+        assign_uniform(ConsumerGroup(members, {"t": 2, "u": 2}))

@@ -1,0 +1,224 @@
+package oracles;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor;
+import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.GroupSubscription;
+import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Subscription;
+import org.apache.kafka.clients.consumer.CooperativeStickyAssignor;
+import org.apache.kafka.clients.consumer.RangeAssignor;
+import org.apache.kafka.clients.consumer.RoundRobinAssignor;
+import org.apache.kafka.clients.consumer.StickyAssignor;
+import org.apache.kafka.common.Cluster;
+import org.apache.kafka.common.Node;
+import org.apache.kafka.common.PartitionInfo;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.coordinator.group.api.assignor.ConsumerGroupPartitionAssignor;
+import org.apache.kafka.coordinator.group.api.assignor.SubscribedTopicDescriber;
+import org.apache.kafka.coordinator.group.api.assignor.SubscriptionType;
+import org.apache.kafka.coordinator.group.assignor.UniformAssignor;
+import org.apache.kafka.coordinator.group.modern.Assignment;
+import org.apache.kafka.coordinator.group.modern.GroupSpecImpl;
+import org.apache.kafka.coordinator.group.modern.MemberSubscriptionAndAssignmentImpl;
+
+/** The published assignors of consumer groups behind a pipe: lines of `caughtup assign`, answered. */
+public final class ConsumerGroupOracle {
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final Comparator<TopicPartition> BY_TOPIC =
+        Comparator.comparing(TopicPartition::topic).thenComparing(TopicPartition::partition);
+
+    public static void main(final String[] arguments) throws Exception {
+        Pipe.answer(
+            line -> {
+                final JsonNode group = JSON.readTree(line);
+                final int repeats = group.path("repeats").asInt(1);
+                final ArrayNode milliseconds = JSON.createArrayNode();
+                Map<String, List<TopicPartition>> decision = null;
+                for (int repeat = 0; repeat < repeats; repeat++) {
+                    final Runnable[] prepared = new Runnable[1];
+                    final Map<String, List<TopicPartition>> found = new TreeMap<>();
+                    prepare(group, found, prepared);
+                    final long start = System.nanoTime();
+                    prepared[0].run();
+                    milliseconds.add((System.nanoTime() - start) / 1e6);
+                    decision = found;
+                }
+                final ObjectNode answer = JSON.createObjectNode();
+                decision.forEach((member, own) -> {
+                    own.sort(BY_TOPIC);
+                    final ArrayNode partitions = answer.putArray(member);
+                    own.forEach(one ->
+                        partitions.addArray().add(one.topic()).add(one.partition()));
+                });
+                final ObjectNode whole = JSON.createObjectNode();
+                whole.set("members", answer);
+                whole.set("ms", milliseconds);
+                return whole;
+            },
+            refused -> JSON.createObjectNode().put("exception", refused.toString()));
+    }
+
+    private static void prepare(
+            final JsonNode group, final Map<String, List<TopicPartition>> found,
+            final Runnable[] prepared) {
+        final Map<String, JsonNode> members = new TreeMap<>();
+        group.get("members").fields().forEachRemaining(
+            entry -> members.put(entry.getKey(), entry.getValue()));
+        switch (group.get("assignor").asText()) {
+            case "range" -> client(new RangeAssignor(), group, members, found, prepared);
+            case "roundrobin" -> client(new RoundRobinAssignor(), group, members, found, prepared);
+            case "sticky" -> client(new StickyAssignor(), group, members, found, prepared);
+            case "cooperative_sticky" ->
+                client(new CooperativeStickyAssignor(), group, members, found, prepared);
+            case "uniform" ->
+                coordinator(new UniformAssignor(), group, members, found, prepared);
+            default -> coordinator(
+                new org.apache.kafka.coordinator.group.assignor.RangeAssignor(), group, members,
+                found, prepared);
+        }
+    }
+
+    private static void client(
+            final ConsumerPartitionAssignor assignor, final JsonNode group,
+            final Map<String, JsonNode> members, final Map<String, List<TopicPartition>> found,
+            final Runnable[] prepared) {
+        final Map<String, Node> nodes = new TreeMap<>();
+        final List<PartitionInfo> partitions = new ArrayList<>();
+        group.get("topics").fields().forEachRemaining(entry -> {
+            final JsonNode racks = entry.getValue().path("racks");
+            final int count = entry.getValue().get("partitions").asInt();
+            for (int number = 0; number < count; number++) {
+                final List<Node> replicas = new ArrayList<>();
+                racks.path(number).forEach(rack -> replicas.add(nodes.computeIfAbsent(
+                    rack.asText(), name -> new Node(nodes.size(), "localhost", 9092, name))));
+                final Node[] all = replicas.toArray(new Node[0]);
+                partitions.add(new PartitionInfo(entry.getKey(), number, null, all, all));
+            }
+        });
+        final Cluster cluster =
+            new Cluster("cluster", nodes.values(), partitions, Set.of(), Set.of());
+        final Map<String, Subscription> subscriptions = new LinkedHashMap<>();
+        members.forEach((id, member) -> {
+            final List<TopicPartition> owned = owned(member);
+            final JsonNode generation = member.path("generation");
+            final boolean sticky = assignor instanceof StickyAssignor;
+            final Subscription subscription = new Subscription(
+                strings(member.get("topics")), sticky ? userData(owned, generation) : null,
+                sticky ? List.of() : owned, generation.isInt() ? generation.asInt() : -1,
+                Optional.ofNullable(member.path("rack").asText(null)));
+            subscription.setGroupInstanceId(
+                Optional.ofNullable(member.path("instance_id").asText(null)));
+            subscriptions.put(id, subscription);
+        });
+        final GroupSubscription subscribed = new GroupSubscription(subscriptions);
+        prepared[0] = () -> assignor.assign(cluster, subscribed).groupAssignment().forEach(
+            (id, given) -> found.put(id, new ArrayList<>(given.partitions())));
+    }
+
+    /** What a sticky assignor writes: of version 0 if there is no generation, else of 1. */
+    private static ByteBuffer userData(final List<TopicPartition> owned, final JsonNode generation) {
+        final Map<String, List<Integer>> topics = new LinkedHashMap<>();
+        int size = 8;
+        for (final TopicPartition one : owned) {
+            topics.computeIfAbsent(one.topic(), absent -> new ArrayList<>()).add(one.partition());
+            size += 10 + one.topic().getBytes(StandardCharsets.UTF_8).length;
+        }
+        final ByteBuffer data = ByteBuffer.allocate(size);
+        data.putInt(topics.size());
+        topics.forEach((topic, numbers) -> {
+            final byte[] name = topic.getBytes(StandardCharsets.UTF_8);
+            data.putShort((short) name.length).put(name).putInt(numbers.size());
+            numbers.forEach(data::putInt);
+        });
+        if (generation.isInt()) {
+            data.putInt(generation.asInt());
+        }
+        return data.flip();
+    }
+
+    private static void coordinator(
+            final ConsumerGroupPartitionAssignor assignor, final JsonNode group,
+            final Map<String, JsonNode> members, final Map<String, List<TopicPartition>> found,
+            final Runnable[] prepared) {
+        final Map<String, Uuid> ids = new HashMap<>();
+        final Map<Uuid, String> names = new HashMap<>();
+        final Map<Uuid, Integer> counts = new HashMap<>();
+        group.get("topics").fields().forEachRemaining(entry -> {
+            // An id's hash code is its number, so that ids are in the order of the topics.
+            final Uuid id = new Uuid(0L, ids.size() + 1);
+            ids.put(entry.getKey(), id);
+            names.put(id, entry.getKey());
+            counts.put(id, entry.getValue().get("partitions").asInt());
+        });
+        final Map<String, MemberSubscriptionAndAssignmentImpl> specs = new LinkedHashMap<>();
+        final Map<Uuid, Map<Integer, String>> owners = new HashMap<>();
+        final Set<Set<String>> subscriptions = new HashSet<>();
+        members.forEach((id, member) -> {
+            final Map<Uuid, Set<Integer>> had = new HashMap<>();
+            owned(member).stream().sorted(BY_TOPIC).forEach(one -> {
+                final Uuid topic = ids.get(one.topic());
+                if (topic != null) {
+                    had.computeIfAbsent(topic, absent -> new HashSet<>()).add(one.partition());
+                    owners.computeIfAbsent(topic, absent -> new HashMap<>())
+                        .put(one.partition(), id);
+                }
+            });
+            had.replaceAll((topic, numbers) -> new HashSet<>(numbers.stream().sorted().toList()));
+            final Set<String> topics = new HashSet<>(strings(member.get("topics")));
+            subscriptions.add(topics);
+            final Set<Uuid> subscribed = new HashSet<>();
+            topics.stream().filter(ids::containsKey).forEach(one -> subscribed.add(ids.get(one)));
+            specs.put(id, new MemberSubscriptionAndAssignmentImpl(
+                Optional.ofNullable(member.path("rack").asText(null)),
+                Optional.ofNullable(member.path("instance_id").asText(null)),
+                subscribed, new Assignment(had)));
+        });
+        final SubscribedTopicDescriber describer = new SubscribedTopicDescriber() {
+            @Override
+            public int numPartitions(final Uuid topic) {
+                return counts.getOrDefault(topic, -1);
+            }
+
+            @Override
+            public Set<String> racksForPartition(final Uuid topic, final int partition) {
+                return Set.of();
+            }
+        };
+        final SubscriptionType type = subscriptions.size() == 1
+            ? SubscriptionType.HOMOGENEOUS : SubscriptionType.HETEROGENEOUS;
+        members.keySet().forEach(id -> found.put(id, new ArrayList<>()));
+        prepared[0] = () -> assignor.assign(new GroupSpecImpl(specs, type, owners), describer)
+            .members().forEach((id, given) -> given.partitions().forEach((topic, numbers) ->
+                numbers.forEach(number ->
+                    found.get(id).add(new TopicPartition(names.get(topic), number)))));
+    }
+
+    private static List<TopicPartition> owned(final JsonNode member) {
+        final List<TopicPartition> found = new ArrayList<>();
+        member.path("owned").forEach(one ->
+            found.add(new TopicPartition(one.get(0).asText(), one.get(1).asInt())));
+        return found;
+    }
+
+    private static List<String> strings(final JsonNode array) {
+        final String[] found = new String[array.size()];
+        Arrays.setAll(found, place -> array.get(place).asText());
+        return List.of(found);
+    }
+}
