@@ -10,6 +10,7 @@ from caughtup.agents.cli.commands import examples
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.bench.assign.connect import connect_table, measure_connect
+from caughtup.bench.assign.consumers import CONSUMER_GROUPS, consumers_table, measure_consumers
 from caughtup.bench.assign.group_sizes import SCALE_TEST_SIZES, GroupSize
 from caughtup.bench.assign.growth import growth_table, measure_growth
 from caughtup.bench.assign.pairs import measure_pairs, pairs_table
@@ -37,10 +38,11 @@ class _GroupSizeType(click.ParamType):
 )
 @click.option(
     "--assignor",
-    type=click.Choice([*sorted(SCALE_TEST_SIZES), INCREMENTAL]),
+    type=click.Choice([*sorted(SCALE_TEST_SIZES), INCREMENTAL, CONSUMER_GROUPS]),
     default="high_availability",
     show_default=True,
-    help="The task assignor; or Connect's, on 200 workers and 2,000 tasks.",
+    help="The task assignor; Connect's, on 200 workers and 2,000 tasks; or all those of consumer "
+    "groups, on 1,000 members and 10,000 partitions.",
 )
 @click.option(
     "--shape",
@@ -94,17 +96,20 @@ def assign(
     Only the decision is timed, on both sides; the exit status is 1 if any decision differs from
     Kafka's. minimal_movement, which Kafka does not have, is timed beside
     HighAvailabilityTaskAssignor. With connect_incremental, a group of Connect workers starts, goes
-    on, loses a worker and gets another one.
+    on, loses a worker and gets another one. With consumer_groups, a group starts, gets a member and
+    loses one, with each of the clients' and the coordinator's assignors.
     """
     if picture is not None and not growth:
         raise click.UsageError("--plot needs --growth")
     if sizes and growth:
         raise click.UsageError("--shape cannot be combined with --growth, which has its own shapes")
-    if assignor == INCREMENTAL and (sizes or growth):
-        raise click.UsageError(f"--shape and --growth cannot be combined with {INCREMENTAL}")
+    if assignor in (INCREMENTAL, CONSUMER_GROUPS) and (sizes or growth):
+        raise click.UsageError(f"--shape and --growth cannot be combined with {assignor}")
     try:
         if assignor == INCREMENTAL:
             figures = printed(measure_connect(repeats, warm_up), output, connect_table)
+        elif assignor == CONSUMER_GROUPS:
+            figures = printed(measure_consumers(repeats, warm_up), output, consumers_table)
         elif growth:
             figures = printed(measure_growth(assignor, repeats), output, growth_table)
         else:

@@ -65,8 +65,13 @@ class PublishedAssignor(ClosedOnExit):
         self._ask(msgspec.json.encode(scenario))
 
     def decide(self) -> TimedDecision:
-        """Decide the scenario that was loaded last."""
+        """Decide the scenario that was loaded last.
+
+        Raises CaughtupError ``assignor_fails`` if a consumer group's assignor throws.
+        """
         answer = msgspec.json.decode(self._ask(b"decide"))
+        if "exception" in answer:
+            raise CaughtupError("assignor_fails", answer["exception"])
         return TimedDecision(answer["ms"], answer["cpu_ms"], answer["decision"])
 
     def close(self) -> None:
@@ -109,3 +114,13 @@ class PublishedConnectLeader(PublishedAssignor):
     name = "TimedConnectLeader"
     package = "org.apache.kafka.connect.runtime.distributed."
     jars = staticmethod(connect_classpath)
+
+
+class PublishedConsumerAssignor(PublishedAssignor):
+    """The assignors of the clients and of the group coordinator in such a JVM.
+
+    It loads a consumer group in the format of ``caughtup assign``.
+    """
+
+    name = "TimedConsumerGroup"
+    package = "caughtup."

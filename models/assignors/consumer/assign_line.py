@@ -79,7 +79,7 @@ def consumer_group_json(assignment: Assignment) -> dict[str, object]:
     return {
         "members": {
             member: [[topic, number] for topic, number in sorted(own)]
-            for member, own in assignment.items()
+            for member, own in sorted(assignment.items())
         }
     }
 
@@ -101,7 +101,8 @@ def parse_streams_group(line: object) -> StreamsGroup:
     stateful: set[TaskId] = set()
     for name, value in fields.required_mapping(data, "subtopologies", "").items():
         place = f"subtopologies.{name:.80}"
-        if not (name.isascii() and name.isdecimal() and str(int(name[:10])) == name):
+        number = name.isascii() and name.isdecimal() and len(name) <= len(str(NUMBER_MAX))
+        if not number or str(int(name)) != name:
             raise ScenarioError("bad_field", f"{place}: is not a number such as 0")
         subtopology = fields.mapping(value, place)
         count = fields.required(subtopology, "tasks", place)

@@ -307,3 +307,76 @@ def test_all_of_it_in_one_stream_gives_an_answer_a_line() -> None:
         code for _, code, _ in BAD.values()
     ]
     assert all(answer == printed[1] for answer in printed[1::2])
+
+
+CONSUMERS = (
+    '{"name": "test", "assignor": "sticky", "topics": {"t": {"partitions": 2}}, '
+    '"members": {"m": {"topics": ["t"], "owned": [["t", 0]]}}}'
+)
+STREAMS = (
+    '{"name": "test", "assignor": "streams_sticky", "subtopologies": '
+    '{"0": {"tasks": 1, "stateful": true}}, "members": {"m": {"process_id": "p"}}}'
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "old", "new", "code", "named"),
+    [
+        (CONSUMERS, '["t", 0]', '["t", -1]', "bad_field", "members.m.owned: -1"),
+        (CONSUMERS, '["t", 0]', '["t"]', "bad_field", "members.m.owned: a partition is"),
+        (CONSUMERS, '["t", 0]', '["t", 0.5]', "bad_field", "members.m.owned: is not an integer"),
+        (CONSUMERS, '["t"]', "7", "bad_field", "members.m.topics: is not an array"),
+        (CONSUMERS, '"partitions": 2', '"partitions": 1000000000', "bad_field", "topics.t.part"),
+        (
+            CONSUMERS,
+            '"partitions": 2',
+            '"partitions": 2, "racks": []',
+            "bad_field",
+            "0 lists for 2",
+        ),
+        (
+            CONSUMERS,
+            '{"t": {',
+            '{"u": {"partitions": 1000000}, "t": {',
+            "bad_field",
+            "topics: more",
+        ),
+        (CONSUMERS, '"m": {', '"m": {"generation": -1, ', "bad_field", "members.m.generation"),
+        (CONSUMERS, '{"m": {"topics": ["t"], "owned": [["t", 0]]}}', "{}", "no_members", "members"),
+        (
+            CONSUMERS,
+            '"topics": {"t": {"partitions": 2}}, ',
+            "",
+            "missing_field",
+            "topics: is missing",
+        ),
+        (STREAMS, '"tasks": 1', '"tasks": 1000001', "bad_field", "subtopologies.0.tasks"),
+        (STREAMS, '{"0": {', '{"00": {', "bad_field", "subtopologies.00"),
+        (STREAMS, '{"0": {', '{"9999999999": {', "bad_field", "subtopologies.9999999999"),
+        (STREAMS, '"p"', '"p", "active": ["0_1"]', "unknown_task", "members.m.active: 0_1"),
+        (STREAMS, '"p"', '"p", "standby": ["x"]', "bad_field", "members.m.standby"),
+        (STREAMS, '"members"', '"config": {"x": 1}, "members"', "unknown_config", "config: 'x'"),
+        (STREAMS, "true", '"yes"', "bad_field", "subtopologies.0.stateful"),
+    ],
+)
+def test_a_bad_line_of_a_group_names_what_is_wrong(
+    line: str, old: str, new: str, code: str, named: str
+) -> None:
+    assert line.count(old) == 1
+    ran = CliRunner().invoke(assign.assign, input=f"{line.replace(old, new)}\n{line}\n")
+    refused, decided = map(json.loads, ran.output.splitlines())
+    assert (ran.exit_code, refused["name"]) == (1, "test")
+    assert refused["error"]["code"] == code
+    assert named in refused["error"]["message"]
+    assert set(decided["members"]) == {"m"}
+
+
+def test_what_kafka_would_assign_twice_is_refused() -> None:
+    topics = {"a": {"partitions": 3}, "b": {"partitions": 2}}
+    members = {
+        "m1": {"topics": ["a"], "owned": [["b", 7]]},
+        "m2": {"topics": ["a", "b"], "owned": [["b", 9], ["b", 1]]},
+    }
+    line = json.dumps({"assignor": "sticky", "topics": topics, "members": members})
+    ran = CliRunner().invoke(assign.assign, input=line)
+    assert json.loads(ran.output)["error"]["code"] == "unsupported"

@@ -11,10 +11,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner
 
 from caughtup.agents.cli.assign import assign
 from caughtup.models.assignment.configs import read_configs
+from caughtup.models.assignors.consumer.assign_line import CONSUMER_ASSIGNORS, STREAMS_STICKY
 from caughtup.models.assignors.registry import ASSIGNORS
 from caughtup.models.connect.assign_line import CONNECT_ASSIGNORS
 from tests.support.documented import INTEGRATING, blocks
@@ -41,6 +43,13 @@ def test_the_example_gives_what_the_page_says_in_a_shell() -> None:
     assert done.stdout == blocks("json")[0]
 
 
+@pytest.mark.parametrize("example", [1, 3])
+def test_groups_of_consumers_and_of_streams_are_decided_as_the_page_says(example: int) -> None:
+    line, answer = blocks("json")[example : example + 2]
+    ran = CliRunner().invoke(assign, input=line)
+    assert ran.output.strip() == answer.strip()
+
+
 def test_a_recommendation_s_scenario_is_decided_again_under_another_config() -> None:
     """The page's pipe, with a record's value in place of the console consumer."""
     (own,) = (own for own in service_records() if own.topic == "recommended-assignments")
@@ -64,7 +73,7 @@ def test_a_recommendation_s_scenario_is_decided_again_under_another_config() -> 
 
 def test_the_page_names_every_assignor_and_every_config() -> None:
     text = INTEGRATING.read_text()
-    for name in (*ASSIGNORS, *CONNECT_ASSIGNORS):
+    for name in (*ASSIGNORS, *CONNECT_ASSIGNORS, *CONSUMER_ASSIGNORS, STREAMS_STICKY):
         assert f"`{name}`" in text, name
     line = next(line for line in text.splitlines() if line.startswith("| `config`"))
     named = re.findall(r"`([a-z_.]+)`", line)[1:]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from caughtup.demo.apps.published_assignor import PublishedConsumerAssignor
 from caughtup.pipelines.java.jars import fetch_jars
 from tests.support.oracles import Oracle, compiled_java, running_oracle
 
@@ -27,10 +28,10 @@ def kafka_4_4() -> str:
 
 
 @pytest.fixture(scope="session")
-def consumer_group_oracle() -> Iterator[Oracle]:
+def consumer_group_oracle() -> Iterator[PublishedConsumerAssignor]:
     """The assignors of the clients and of the coordinator 4.3.1."""
-    with running_oracle("oracles.ConsumerGroupOracle", compiled_java(_JAVA)) as oracle:
-        yield oracle
+    with PublishedConsumerAssignor() as published:
+        yield published
 
 
 @pytest.fixture(scope="session")
@@ -41,11 +42,14 @@ def streams_group_oracle() -> Iterator[Oracle]:
 
 
 @pytest.fixture(scope="session")
-def consumer_group_oracle_4_4(kafka_4_4: str) -> Iterator[Oracle]:
+def consumer_group_oracle_4_4(kafka_4_4: str) -> Iterator[PublishedConsumerAssignor]:
     """The assignors of the clients and of the coordinator 4.4.0."""
-    classes = compiled_java([_HERE / "java" / "ConsumerGroupOracle.java"], kafka=kafka_4_4)
-    with running_oracle("oracles.ConsumerGroupOracle", classes, kafka=kafka_4_4) as oracle:
-        yield oracle
+
+    class Published44(PublishedConsumerAssignor):
+        jars = staticmethod(lambda: kafka_4_4)
+
+    with Published44() as published:
+        yield published
 
 
 @pytest.fixture(scope="session")

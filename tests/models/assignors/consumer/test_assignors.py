@@ -67,3 +67,19 @@ def test_a_target_beyond_its_topic_fails_as_in_kafka() -> None:
     }
     with pytest.raises(AssignorFails, match="a has t-7"):
         assign_uniform(ConsumerGroup(members, {"t": 2, "u": 2}))
+
+
+def test_a_group_for_which_kafkas_sticky_assignor_never_ends_is_found_out() -> None:
+    """Found by tests/oracle; the published assignor had no answer after twenty seconds."""
+    racks = ["r1 r2", "r3 r1", "r3 r2", "r3", "r3", "r2", "r2 r1"]
+    members = {
+        "C-57231": ConsumerMember(("c",), owned=partitions("c", 0, 6), generation=3),
+        "consumer-419755": ConsumerMember(("t",)),
+        "consumer-543029": ConsumerMember(("t", "c"), rack="r1", owned=partitions("t", 12)),
+        "zz-306548": ConsumerMember(("c",), owned=partitions("c", 1), generation=3),
+        "\u00fc-775478": ConsumerMember(("t",)),
+    }
+    topics = {"t": 14, "c": 7}
+    by_topic = {"c": [frozenset(each.split()) for each in racks]}
+    with pytest.raises(AssignorFails, match="for ever"):
+        assign_sticky(ConsumerGroup(members, topics, by_topic))

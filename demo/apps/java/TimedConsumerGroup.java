@@ -1,9 +1,11 @@
-package oracles;
+package caughtup;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -37,67 +39,71 @@ import org.apache.kafka.coordinator.group.modern.Assignment;
 import org.apache.kafka.coordinator.group.modern.GroupSpecImpl;
 import org.apache.kafka.coordinator.group.modern.MemberSubscriptionAndAssignmentImpl;
 
-/** The published assignors of consumer groups behind a pipe: lines of `caughtup assign`, answered. */
-public final class ConsumerGroupOracle {
+/**
+ * The published assignors of consumer groups with a stopwatch, behind a pipe.
+ *
+ * A line of `caughtup assign` is kept and answered with "{}". A line "decide" is answered with the
+ * decision on it and the milliseconds that the assignor alone took, by the clock and of its thread
+ * on a processor; what it throws is answered as its "exception".
+ */
+public final class TimedConsumerGroup {
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
     private static final Comparator<TopicPartition> BY_TOPIC =
         Comparator.comparing(TopicPartition::topic).thenComparing(TopicPartition::partition);
 
     public static void main(final String[] arguments) throws Exception {
-        Pipe.answer(
-            line -> {
-                final JsonNode group = JSON.readTree(line);
-                final int repeats = group.path("repeats").asInt(1);
-                final ArrayNode milliseconds = JSON.createArrayNode();
-                Map<String, List<TopicPartition>> decision = null;
-                for (int repeat = 0; repeat < repeats; repeat++) {
-                    final Runnable[] prepared = new Runnable[1];
-                    final Map<String, List<TopicPartition>> found = new TreeMap<>();
-                    prepare(group, found, prepared);
-                    final long start = System.nanoTime();
-                    prepared[0].run();
-                    milliseconds.add((System.nanoTime() - start) / 1e6);
-                    decision = found;
-                }
-                final ObjectNode answer = JSON.createObjectNode();
-                decision.forEach((member, own) -> {
-                    own.sort(BY_TOPIC);
-                    final ArrayNode partitions = answer.putArray(member);
-                    own.forEach(one ->
-                        partitions.addArray().add(one.topic()).add(one.partition()));
-                });
-                final ObjectNode whole = JSON.createObjectNode();
-                whole.set("members", answer);
-                whole.set("ms", milliseconds);
-                return whole;
-            },
-            refused -> JSON.createObjectNode().put("exception", refused.toString()));
+        TimedPipe.answer(TimedConsumerGroup::decide);
     }
 
-    private static void prepare(
-            final JsonNode group, final Map<String, List<TopicPartition>> found,
-            final Runnable[] prepared) {
+    private static ObjectNode decide(final JsonNode group) {
+        final ObjectNode answer = JSON.createObjectNode();
+        final Map<String, List<TopicPartition>> found = new TreeMap<>();
+        final Runnable assign = prepared(group, found);
+
+        final long startOfThread = THREADS.getCurrentThreadCpuTime();
+        final long start = System.nanoTime();
+        try {
+            assign.run();
+        } catch (final RuntimeException thrown) {
+            return answer.put("exception", thrown.toString());
+        }
+        final long end = System.nanoTime();
+        final long endOfThread = THREADS.getCurrentThreadCpuTime();
+
+        answer.put("ms", (end - start) / 1e6);
+        answer.put("cpu_ms", (endOfThread - startOfThread) / 1e6);
+        final ObjectNode members = answer.putObject("decision").putObject("members");
+        found.forEach((member, own) -> {
+            own.sort(BY_TOPIC);
+            final ArrayNode partitions = members.putArray(member);
+            own.forEach(one -> partitions.addArray().add(one.topic()).add(one.partition()));
+        });
+        return answer;
+    }
+
+    private static Runnable prepared(
+            final JsonNode group, final Map<String, List<TopicPartition>> found) {
         final Map<String, JsonNode> members = new TreeMap<>();
         group.get("members").fields().forEachRemaining(
             entry -> members.put(entry.getKey(), entry.getValue()));
-        switch (group.get("assignor").asText()) {
-            case "range" -> client(new RangeAssignor(), group, members, found, prepared);
-            case "roundrobin" -> client(new RoundRobinAssignor(), group, members, found, prepared);
-            case "sticky" -> client(new StickyAssignor(), group, members, found, prepared);
+        return switch (group.get("assignor").asText()) {
+            case "range" -> client(new RangeAssignor(), group, members, found);
+            case "roundrobin" -> client(new RoundRobinAssignor(), group, members, found);
+            case "sticky" -> client(new StickyAssignor(), group, members, found);
             case "cooperative_sticky" ->
-                client(new CooperativeStickyAssignor(), group, members, found, prepared);
+                client(new CooperativeStickyAssignor(), group, members, found);
             case "uniform" ->
-                coordinator(new UniformAssignor(), group, members, found, prepared);
+                coordinator(new UniformAssignor(), group, members, found);
             default -> coordinator(
                 new org.apache.kafka.coordinator.group.assignor.RangeAssignor(), group, members,
-                found, prepared);
-        }
+                found);
+        };
     }
 
-    private static void client(
+    private static Runnable client(
             final ConsumerPartitionAssignor assignor, final JsonNode group,
-            final Map<String, JsonNode> members, final Map<String, List<TopicPartition>> found,
-            final Runnable[] prepared) {
+            final Map<String, JsonNode> members, final Map<String, List<TopicPartition>> found) {
         final Map<String, Node> nodes = new TreeMap<>();
         final List<PartitionInfo> partitions = new ArrayList<>();
         group.get("topics").fields().forEachRemaining(entry -> {
@@ -127,7 +133,7 @@ public final class ConsumerGroupOracle {
             subscriptions.put(id, subscription);
         });
         final GroupSubscription subscribed = new GroupSubscription(subscriptions);
-        prepared[0] = () -> assignor.assign(cluster, subscribed).groupAssignment().forEach(
+        return () -> assignor.assign(cluster, subscribed).groupAssignment().forEach(
             (id, given) -> found.put(id, new ArrayList<>(given.partitions())));
     }
 
@@ -152,10 +158,9 @@ public final class ConsumerGroupOracle {
         return data.flip();
     }
 
-    private static void coordinator(
+    private static Runnable coordinator(
             final ConsumerGroupPartitionAssignor assignor, final JsonNode group,
-            final Map<String, JsonNode> members, final Map<String, List<TopicPartition>> found,
-            final Runnable[] prepared) {
+            final Map<String, JsonNode> members, final Map<String, List<TopicPartition>> found) {
         final Map<String, Uuid> ids = new HashMap<>();
         final Map<Uuid, String> names = new HashMap<>();
         final Map<Uuid, Integer> counts = new HashMap<>();
@@ -203,7 +208,7 @@ public final class ConsumerGroupOracle {
         final SubscriptionType type = subscriptions.size() == 1
             ? SubscriptionType.HOMOGENEOUS : SubscriptionType.HETEROGENEOUS;
         members.keySet().forEach(id -> found.put(id, new ArrayList<>()));
-        prepared[0] = () -> assignor.assign(new GroupSpecImpl(specs, type, owners), describer)
+        return () -> assignor.assign(new GroupSpecImpl(specs, type, owners), describer)
             .members().forEach((id, given) -> given.partitions().forEach((topic, numbers) ->
                 numbers.forEach(number ->
                     found.get(id).add(new TopicPartition(names.get(topic), number)))));
