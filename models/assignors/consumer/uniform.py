@@ -120,8 +120,8 @@ class _MixedTopics:
         self._partitions = {
             topic: partitions_of(topic, group.topics[topic]) for topic in self._topics
         }
-        #: Partitions in the target assignments of two members, which stay in the first one's.
-        self._doubled: list[tuple[int, TopicPartition]] = []
+        #: Partitions in the target assignments of two members, which stay in the first one's, too.
+        self._doubled: dict[tuple[int, TopicPartition], None] = {}
 
     def assigned(self) -> Assignment:
         """Return each member's partitions."""
@@ -153,7 +153,7 @@ class _MixedTopics:
         if one.partition >= len(owners):
             raise AssignorFails(f"{self._names[member]} has {one}, which isn't there")
         if owners[one.partition] >= 0:
-            self._doubled.append((owners[one.partition], one))
+            self._doubled[owners[one.partition], one] = None
         owners[one.partition] = member
         self._sizes[member] += 1
 
@@ -189,6 +189,7 @@ class _MixedTopics:
             self._sizes[most] -= 1
             self._sizes[least] += 1
             owners[number] = least
+            self._doubled.pop((most, self._partitions[topic][number]), None)
             moved = True
         return moved
 
