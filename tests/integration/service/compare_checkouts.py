@@ -58,7 +58,8 @@ _VARIES = re.compile(
     r"(_ms|seconds|_at|age|rate|velocity|eta|time|cpu|memory|bytes|total|version|address|_count|_sum"
     r"|bucket|python|process|since|offset_seconds|lag_records|turn|why|reason|text|happenings)"
 )
-_SETTLE_SECONDS = 45.0
+_SETTLE_SECONDS = 30.0
+_READ_SECONDS = 10.0
 
 
 def facts(found: object, path: str = "") -> Iterator[tuple[str, object]]:
@@ -106,6 +107,7 @@ class Shown:
         return subprocess.Popen(self._command("run", "--config", str(settings)), env=self._env())
 
     def ask(self, stage: DemoStage) -> None:
+        """Ask the service and commands."""
         for path in _PATHS:
             self.answers[path] = self._get(path)
         for command in _COMMANDS:
@@ -118,6 +120,9 @@ class Shown:
                 text=True,
             )
             self.answers[" ".join(command)] = f"exit {done.returncode}\n{done.stdout}"
+
+    def read(self, stage: DemoStage) -> None:
+        """Read the service's own topics."""
         for topic, text in _records(stage, self.name).items():
             self.answers[f"topic {topic}"] = text
 
@@ -137,7 +142,13 @@ class Shown:
 
 def _records(stage: DemoStage, prefix: str) -> dict[str, str]:
     """Return the last value of each key of each own topic, as lines."""
-    consumer = Consumer({"bootstrap.servers": stage.cluster.bootstrap_servers, "group.id": "reads"})
+    consumer = Consumer(
+        {
+            "bootstrap.servers": stage.cluster.bootstrap_servers,
+            "group.id": "reads",
+            "enable.auto.commit": False,
+        }
+    )
     found: dict[str, dict[bytes, bytes]] = {}
     topics = consumer.list_topics(timeout=10).topics
     own = {name: topic for name, topic in topics.items() if name.startswith(f"{prefix}-")}
@@ -148,8 +159,9 @@ def _records(stage: DemoStage, prefix: str) -> dict[str, str]:
             for number in topic.partitions
         ]
     )
-    while records := consumer.consume(1000, timeout=3):
-        for record in records:
+    until = time.monotonic() + _READ_SECONDS  # the services go on writing
+    while time.monotonic() < until:
+        for record in consumer.consume(1000, timeout=1):
             kept = found.setdefault(record.topic()[len(prefix) + 1 :], {})
             kept[record.key() or b""] = record.value() or b"null"
     consumer.close()
@@ -216,7 +228,10 @@ def main() -> None:
         finally:
             for process in running:
                 process.terminate()
+            for process in running:
                 process.wait(30)
+        for each in shown:
+            each.read(stage)
     compared = compare(*shown)
     print(f"{compared} differences in {len(shown[0].answers)} answers")
 
