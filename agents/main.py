@@ -53,7 +53,7 @@ for origin, short_help in (
         "caughtup.agents.cli.top.main:top",
         "Watch groups, tasks and reassignments on the whole terminal.",
     ),
-    ("caughtup.agents.cli.explain:explain", "Explain an application's last assignment."),
+    ("caughtup.agents.cli.explain.main:explain", "Explain a group's last assignment."),
     (
         "caughtup.agents.cli.history.main:history",
         "Query the history's tables: what happened, when, and who caused it.",

@@ -66,7 +66,7 @@ class Watching:
 
     def __init__(self, patterns: WatchPatterns | None = None, always: Collection[str] = ()) -> None:
         given = patterns or WatchPatterns()
-        self._always = frozenset(always)
+        self.always = frozenset(always)
         compiled = ([re.compile(pattern) for pattern in of_kind] for of_kind in given)
         self._groups, self._ignored_groups, *others = compiled
         self._topics, self._ignored_topics, self._folded, self._reserved = others
@@ -147,7 +147,7 @@ class Watching:
         return self._named_reason(group)
 
     def _named_reason(self, group: str) -> Reason | None:
-        if group in self._always:
+        if group in self.always:
             return None
         if _matches(self._ignored_groups, group):
             return "ignored"

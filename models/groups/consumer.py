@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -76,6 +77,25 @@ class ConsumerGroup:
         for member in self.members.values():
             names.update(self.regular_expressions.get(member.subscribed_topic_regex or "", ()))
         return frozenset(names)
+
+    def topics_of(self) -> dict[str, tuple[str, ...]]:
+        """Return the topics of each member's subscription, by member id."""
+        return {
+            name: (
+                *member.subscribed_topic_names,
+                *self.regular_expressions.get(member.subscribed_topic_regex or "", ()),
+            )
+            for name, member in self.members.items()
+        }
+
+    def assignor(self) -> str:
+        """Return the server's assignor that most members ask for; Kafka's default is uniform.
+
+        Of several that are asked for equally often, the first by name. Source:
+        ``ConsumerGroup.computePreferredServerAssignor``.
+        """
+        asked = Counter(one.server_assignor for one in self.members.values() if one.server_assignor)
+        return min(asked, key=lambda name: (-asked[name], name), default="uniform")
 
     def membership(self, topic_names: Mapping[bytes, str]) -> Membership:
         """Return the group's members and the owners of partitions.

@@ -45,6 +45,7 @@ from caughtup.models.spark_queries import SparkQueries
 from caughtup.models.tasks.positions import TaskPositions
 from caughtup.models.transactions.table import TransactionTable
 from caughtup.models.watching import Watching, is_end
+from caughtup.models.wire.group_metadata import GroupMetadata
 from caughtup.models.wire.record_keys import RecordType
 
 
@@ -80,6 +81,8 @@ class ClusterState:
         )
         #: The racks of replicas, if a leader may have assigned by rack; only replaced as a whole.
         self.replicas: Mapping[TopicPartition, Sequence[str | None]] = {}
+        #: The last records of the classic groups that are watched whatever the patterns.
+        self.kept_records: dict[str, GroupMetadata] = {}
         self.applications = Applications(parameters, self.faults)
         self.connect = ConnectClusters()
         self.spark = SparkQueries()
@@ -116,6 +119,12 @@ class ClusterState:
             self.apply_commits(commits, seen_ms)
         if self.topics.learn_from_commits(commits, self.commits.topics()):
             self.groups.forget_owners()
+        for group in watching.always & batch.groups.keys():
+            metadata = batch.groups[group]
+            if metadata is None:
+                self.kept_records.pop(group, None)
+            else:
+                self.kept_records[group] = metadata
         classic = read_classic_groups(batch.groups) if read is None else read
         for group, found in watching.classic(classic).items():
             with self._isolated(group, seen_ms):

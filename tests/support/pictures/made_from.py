@@ -27,7 +27,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     ),
     "commands": (
         "agents/cli/lag/*.py",
-        "agents/cli/explain.py",
+        "agents/cli/explain/*.py",
         "agents/cli/simulate/*.py",
         "agents/cli/top/*.py",
         "agents/cli/text_tables.py",

@@ -7,7 +7,7 @@ import re
 
 from rich.console import Console
 
-from caughtup.agents.cli.explain import explanation, print_explanation
+from caughtup.agents.cli.explain.main import explanation, print_explanation
 from caughtup.models.decisions.life import DecidedGeneration
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.records.fields import json_values

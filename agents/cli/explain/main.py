@@ -1,4 +1,4 @@
-"""``caughtup explain``: what the leader decided, why, and what caughtup recommends."""
+"""``caughtup explain``: what a group's members have, who decided it, why, and what would be better."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from caughtup.agents.cli.commands import examples
+from caughtup.agents.cli.explain.consumers import print_consumer_group
 from caughtup.agents.cli.options import (
     NOTHING_MATCHED,
     Connection,
@@ -35,11 +36,12 @@ from caughtup.models.records.recommendations import (
     RecommendationRecord,
     RecommendedMovement,
 )
+from caughtup.models.shown.consumer_group import explain_consumer_group
 from caughtup.models.state.cluster import ClusterState
 
 
 @click.command(
-    short_help="Explain an application's last assignment.",
+    short_help="Explain a group's last assignment.",
     epilog=examples(
         "caughtup explain -b broker:9092 orders", "caughtup explain -b broker:9092 orders 0_3"
     ),
@@ -49,14 +51,24 @@ from caughtup.models.state.cluster import ClusterState
 @connection_options
 @format_option
 def explain(group: str, tasks: tuple[str, ...], output: str, connection: Connection) -> None:
-    """Explain a Streams application's last assignment: what its leader decided, why, what it
-    costs, and what caughtup would do instead.
+    """Explain a group's last assignment. Of a Streams application: what its leader decided, why,
+    what it costs, and what caughtup would do instead. Of a consumer group: who has which
+    partitions, which client's assignor decided it, how uneven it is, and what one member more or
+    fewer would change.
 
-    With TASK, such as 0_3, show everything about that task. Exits 3 if GROUP is not a Kafka Streams
-    application of this cluster, or has no such task.
+    With TASK, such as 0_3, show everything about that task of a Streams application. Exits 3 if
+    GROUP has no members on this cluster, is of neither kind, or has no such task.
     """
     state = read_snapshot(settings_of(connection), Progress(), [group])
     application = state.applications.get(group)
+    if application is None and not tasks:
+        consumers = explain_consumer_group(state, group)
+        if consumers is not None and output == "json":
+            click.echo(msgspec.json.encode(consumers).decode())
+        elif consumers is not None:
+            print_consumer_group(Console(markup=False), consumers)
+        if consumers is not None:
+            return
     if application is None or application.decided is None:
         _refuse(f"{group} {_what_it_is(state, group)}")
     decided = application.decided
@@ -81,7 +93,7 @@ def _what_it_is(state: ClusterState, group: str) -> str:
     if group in state.groups.streams:
         return "gets its tasks from the broker (KIP-1071), so that no leader decides"
     if group in state.group_names():
-        return "has no members that run Kafka Streams"
+        return "has no members that are consumers or run Kafka Streams"
     return "is not known on this cluster"
 
 

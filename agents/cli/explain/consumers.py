@@ -1,0 +1,126 @@
+"""``caughtup explain`` of a consumer group: who has what, who decided it, and what would even it out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from caughtup.models.durations import counted
+from caughtup.models.groups.consumer_decision import ConsumerDecision
+from caughtup.models.records.fields import Absent, or_none
+from caughtup.models.shown.consumer_group import (
+    ConsumerGroupExplanation,
+    OtherSize,
+)
+
+_CLIENTS = {"kafka-clients": "the Java client"}
+#: The fewest parts of a member's greatest lag that another size has to take away to be called help.
+_HELPS = 0.05
+
+
+def print_consumer_group(console: Console, group: ConsumerGroupExplanation) -> None:
+    """Print a group's assignment, who decided it, and what one member more or fewer would change."""
+    what = "epoch" if group.group_type == "consumer" else "generation"
+    console.print(f"{group.group}, {what} {group.generation}", style="bold")
+    for line in _decided(group):
+        console.print(line)
+    table = Table("member", "client", "host", title="Assigned", title_justify="left")
+    table.add_column("partitions", justify="right")
+    table.add_column("lag", justify="right")
+    table.add_column("which")
+    for member in group.members:
+        lag = or_none(member.lag)
+        table.add_row(
+            member.member,
+            member.client_id,
+            member.host,
+            f"{len(member.assigned):,}",
+            "" if lag is None else f"{lag:,}",
+            _ranges(member.assigned),
+        )
+    console.print(table)
+    for line in _uneven(group):
+        console.print(line)
+
+
+def _decided(group: ConsumerGroupExplanation) -> Iterator[str]:
+    if isinstance(group.decision, Absent):
+        if not isinstance(group.assignor, Absent):
+            yield f"The group coordinator assigns by its assignor {group.assignor}."
+        return
+    decision: ConsumerDecision = group.decision
+    client = or_none(decision.client)
+    by = "" if client is None else f" of {_CLIENTS.get(client, client)}"
+    leader = or_none(decision.leader) or "unknown"
+    yield f"The leader {leader} decided by the assignor {decision.assignor}{by}."
+    yield {
+        "match": "The assignment is exactly what that assignor decides.",
+        "consistent": f"The assignment is what that assignor decides for what the leader knew: "
+        f"{decision.why}.",
+        "mismatch": f"That assignor decides otherwise: {decision.why}.",
+        "undetermined": f"Whether that assignor decides so is not known: {decision.why}.",
+    }[decision.result]
+
+
+def _uneven(group: ConsumerGroupExplanation) -> Iterator[str]:
+    """Yield what is uneven, and what would even it out."""
+    counts = [len(member.assigned) for member in group.members]
+    lags = [or_none(member.lag) for member in group.members]
+    spread = f"Members have {_span(min(counts), max(counts))} partitions"
+    known = [lag for lag in lags if lag is not None]
+    if len(known) == len(lags):
+        spread += f" and a lag of {_span(min(known), max(known))}"
+    yield f"{spread}."
+    if group.idle:
+        names = ", ".join(member.member for member in group.idle[:3])
+        yield (
+            f"{counted(len(group.idle), 'member')} without a partition: {names}. "
+            "There are not more partitions to assign."
+        )
+    hot = or_none(group.hot)
+    if hot is not None:
+        yield (
+            f"{hot.topic}-{hot.partition} has {hot.share:.0%} of the lag: "
+            "more members won't help, since one member reads a partition."
+        )
+    most = max(known, default=None) if len(known) == len(lags) else None
+    for size, words in ((group.one_more, "One member more"), (group.one_fewer, "One member fewer")):
+        if not isinstance(size, Absent):
+            yield f"{words}: {_other(size, most)}."
+
+
+def _other(size: OtherSize, most_lag: int | None) -> str:
+    moved = counted(size.moves, "partition")
+    text = f"{moved} would move, and a member would have at most {size.most_partitions:,}"
+    if size.idle:
+        text += f", with {counted(size.idle, 'member')} idle"
+    after = or_none(size.most_lag)
+    if after is None or most_lag is None:
+        return text
+    if abs(after - most_lag) <= _HELPS * most_lag:
+        return f"{text}; the greatest lag of a member would stay at {after:,}"
+    falls = "fall" if after < most_lag else "rise"
+    return f"{text}; the greatest lag of a member would {falls} from {most_lag:,} to {after:,}"
+
+
+def _span(least: int, most: int) -> str:
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+
+
+def _ranges(assigned: Sequence[tuple[str, int]]) -> str:
+    """Return partitions as ``orders 0-3 7``, topic by topic."""
+    numbers: dict[str, list[int]] = {}
+    for topic, number in assigned:
+        numbers.setdefault(topic, []).append(number)
+    parts = []
+    for topic, own in numbers.items():
+        runs: list[list[int]] = []
+        for number in own:
+            if runs and number == runs[-1][1] + 1:
+                runs[-1][1] = number
+            else:
+                runs.append([number, number])
+        parts.append(" ".join([topic, *(f"{a}" if a == b else f"{a}-{b}" for a, b in runs)]))
+    return ", ".join(parts)

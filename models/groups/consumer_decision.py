@@ -1,0 +1,229 @@
+"""Who decided the assignment of a classic consumer group, and whether as that client's assignor does.
+
+The record of a generation has every member's subscription and assignment, which tell the client of
+the leader apart: each library writes them in its own way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from caughtup.models.assignors.consumer.group import Assignment, ConsumerGroup, ConsumerMember
+from caughtup.models.assignors.consumer.ranges import assign_range
+from caughtup.models.assignors.consumer.round_robin import assign_round_robin
+from caughtup.models.assignors.consumer.sticky import assign_cooperative_sticky, assign_sticky
+from caughtup.models.assignors.java.strings import in_hash_map_order
+from caughtup.models.errors import CaughtupError, DecodeError
+from caughtup.models.ids import TopicPartition
+from caughtup.models.records.fields import ABSENT, Absent, Part, or_absent
+from caughtup.models.records.recommendations import Result
+from caughtup.models.wire.bounds import partition
+from caughtup.models.wire.group_metadata import (
+    ConsumerAssignment,
+    ConsumerSubscription,
+    GroupMetadata,
+    decode_assignment,
+    decode_subscription,
+)
+from caughtup.models.wire.reader import Reader
+
+JAVA, LIBRDKAFKA, AIOKAFKA = "kafka-clients", "librdkafka", "aiokafka"
+Assign = Callable[[ConsumerGroup], Assignment]
+#: The assignors that are reproduced, by client and by the protocol's name in the group's record.
+#: Range and round-robin are the same in all three, except that aiokafka's know no static members.
+_ASSIGNORS: Mapping[str, Mapping[str, Assign]] = {
+    JAVA: {
+        "range": assign_range,
+        "roundrobin": assign_round_robin,
+        "sticky": assign_sticky,
+        "cooperative-sticky": assign_cooperative_sticky,
+    },
+    LIBRDKAFKA: {"range": assign_range, "roundrobin": assign_round_robin},
+    AIOKAFKA: {"range": assign_range, "roundrobin": assign_round_robin},
+}
+#: In a larger group a decision could take too long.
+_MOST_PARTITIONS = 100_000
+_MOST_NAMED = 3
+_TOPIC_BYTES, _PARTITION_BYTES = 6, 4
+
+
+class ConsumerDecision(Part, omit_defaults=True):
+    """A comparison of an assignment with what the assignor of the leader's client decides.
+
+    ``client`` is the library of the leader, absent if it is none of those that are known; ``leader``
+    its ``client.id``. ``why`` explains every result but a match.
+    """
+
+    assignor: str
+    result: Result
+    client: str | Absent = ABSENT
+    leader: str | Absent = ABSENT
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A member as the record has it."""
+
+    instance_id: str | None
+    subscription: ConsumerSubscription
+    assignment: ConsumerAssignment
+
+
+def consumer_decision(
+    metadata: GroupMetadata,
+    partitions: Mapping[str, int],
+    racks: Mapping[str, Sequence[AbstractSet[str]]] | None = None,
+) -> ConsumerDecision:
+    """Return who decided a classic consumer group's generation, compared with what it decides.
+
+    ``partitions``: how many each topic has now; ``racks``: those of each partition's replicas, None
+    if they are unknown. The group's protocol type is ``consumer``.
+    """
+    assignor, leader = metadata.protocol or "", metadata.by_id().get(metadata.leader or "")
+    name = None if leader is None else leader.client_id
+    try:
+        members = {
+            one.member_id: _Member(
+                one.group_instance_id,
+                decode_subscription(one.subscription),
+                decode_assignment(one.assignment),
+            )
+            for one in metadata.by_id().values()
+        }
+    except DecodeError as error:
+        why = f"a member's record can't be read: {error.message}"
+        return ConsumerDecision(assignor, "undetermined", leader=or_absent(name), why=why)
+    client = _client(members.get(metadata.leader or ""))
+
+    def told(result: Result, why: str = "") -> ConsumerDecision:
+        return ConsumerDecision(assignor, result, or_absent(client), or_absent(name), why)
+
+    if client is None:
+        return told("undetermined", "the leader's client is none that is known")
+    assign = _ASSIGNORS[client].get(assignor)
+    if assign is None:
+        return told("undetermined", f"{client}'s assignor {assignor!r:.80} is not reproduced")
+    actual = {name: set(one.assignment.partitions) for name, one in members.items()}
+    counts = _counts(members)
+    if sum(counts.values()) > _MOST_PARTITIONS:
+        return told("undetermined", "the group is too large")
+    consumers = {name: _consumer(one, assignor, client) for name, one in members.items()}
+    order = in_hash_map_order(consumers) if client == JAVA else list(consumers)
+    group = ConsumerGroup({name: consumers[name] for name in order}, counts, racks or {})
+    by_rack = any(one.rack for one in consumers.values())
+    try:
+        decided = {name: set(own) for name, own in assign(group).items()}
+    except CaughtupError as error:
+        return told("undetermined", error.message)
+    if decided != actual:
+        if by_rack and racks is None:
+            return told("undetermined", "members have racks, and the replicas' are not known")
+        return told("mismatch", _differences(decided, actual))
+    other = [topic for topic, count in counts.items() if partitions.get(topic, count) != count]
+    if other:
+        first = min(other)
+        why = (
+            f"the leader knew {counts[first]} partitions of {first}, which has {partitions[first]}"
+        )
+        return told("consistent", why)
+    return told("match")
+
+
+def _client(leader: _Member | None) -> str | None:
+    """Return the leader's library, by how it writes its subscription and everybody's assignment.
+
+    Java's client writes no user data into assignments, as null. librdkafka writes it empty, or as the
+    member sent it, in version 0 of assignments, and has an empty rack where it has none; aiokafka
+    has version 0 of everything.
+    """
+    if leader is None:
+        return None
+    subscription, assignment = leader.subscription, leader.assignment
+    if assignment.user_data is None:
+        return JAVA if subscription.version >= 1 else None
+    if assignment.version == 0 and subscription.user_data is not None:
+        if subscription.version == 0:
+            return AIOKAFKA if assignment.user_data == b"" else None
+        return None if subscription.rack is None else LIBRDKAFKA
+    return None
+
+
+def _counts(members: Mapping[str, _Member]) -> dict[str, int]:
+    """Return how many partitions of each topic the leader knew: they are all assigned, or owned."""
+    read = {topic for one in members.values() for topic in one.subscription.topics}
+    counts: dict[str, int] = {}
+    for member in members.values():
+        for one in (*member.assignment.partitions, *member.subscription.owned):
+            if one.topic in read:
+                counts[one.topic] = max(counts.get(one.topic, 0), one.partition + 1)
+    return dict(sorted(counts.items()))
+
+
+def _consumer(member: _Member, assignor: str, client: str) -> ConsumerMember:
+    subscription = member.subscription
+    said = None if subscription.generation < 0 else subscription.generation
+    owned, generation = subscription.owned, said
+    if assignor == "sticky":
+        owned, generation = _sticky_user_data(subscription.user_data)
+    elif assignor == "cooperative-sticky" and said is None and subscription.user_data is not None:
+        generation = _cooperative_user_data(subscription.user_data)
+    static = client != AIOKAFKA
+    return ConsumerMember(
+        subscription.topics,
+        member.instance_id if static else None,
+        (subscription.rack or None) if static else None,
+        owned,
+        generation,
+        said,
+    )
+
+
+def _sticky_user_data(data: bytes | None) -> tuple[tuple[TopicPartition, ...], int | None]:
+    """Return the partitions and the generation that a member of the sticky assignor had.
+
+    Version 0 has no generation. Source: StickyAssignor.deserializeTopicPartitionAssignment.
+    """
+    if not data:
+        return (), None
+    try:
+        reader = Reader(data)
+        owned: list[TopicPartition] = []
+        for _ in range(reader.array_length(_TOPIC_BYTES)):
+            topic = reader.string()
+            numbers = reader.array_length(_PARTITION_BYTES)
+            owned += [TopicPartition(topic, partition(reader.int32())) for _ in range(numbers)]
+    except DecodeError:
+        return (), -1
+    try:
+        return tuple(owned), reader.int32()
+    except DecodeError:
+        return tuple(owned), None
+
+
+def _cooperative_user_data(data: bytes) -> int:
+    try:
+        return Reader(data).int32()
+    except DecodeError:
+        return -1
+
+
+def _differences(
+    decided: Mapping[str, AbstractSet[TopicPartition]],
+    actual: Mapping[str, AbstractSet[TopicPartition]],
+) -> str:
+    texts = [
+        f"{name} has {_some(actual[name] - own)}, not {_some(own - actual[name])}"
+        for name, own in sorted(decided.items())
+        if own != actual[name]
+    ]
+    more = f"; and {len(texts) - _MOST_NAMED:,} members more" * (len(texts) > _MOST_NAMED)
+    return "; ".join(texts[:_MOST_NAMED]) + more
+
+
+def _some(partitions: AbstractSet[TopicPartition]) -> str:
+    named = sorted(partitions)[:_MOST_NAMED]
+    more = len(partitions) - len(named)
+    return ", ".join(map(str, named)) + f" and {more:,} more" * (more > 0) or "nothing"
