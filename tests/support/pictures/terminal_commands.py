@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.segment import Segment
 from rich.text import Text
 
-from caughtup.agents.cli import explain as explaining
+from caughtup.agents.cli.explain import main as explaining
 from caughtup.agents.cli.simulate import groups as simulating
 from caughtup.agents.main import main
 from tests.support.pictures.played_cluster import NOW_MS, Cluster
