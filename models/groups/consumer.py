@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from caughtup.models.groups.membership import Member, Membership, longest_timeout
 from caughtup.models.ids import TopicPartition
@@ -14,6 +15,9 @@ from caughtup.models.wire.consumer_group_records import (
     ConsumerGroupMetadata,
     ConsumerGroupRecord,
     ConsumerGroupRegularExpression,
+    ConsumerGroupTargetAssignmentMember,
+    ConsumerGroupTargetAssignmentMetadata,
+    TopicPartitions,
 )
 from caughtup.models.wire.record_keys import (
     ConsumerGroupKey,
@@ -27,17 +31,28 @@ ConsumerGroupRecordKey = (
 )
 
 
+class MemberReconciliation(NamedTuple):
+    """A member's epoch, the partitions it has to revoke, and those of its target it doesn't have yet."""
+
+    epoch: int
+    revokes: tuple[TopicPartition, ...]
+    awaits: tuple[TopicPartition, ...]
+
+
 @dataclass(slots=True)
 class ConsumerGroup:
     """The last value of each of the group's records.
 
     ``epoch`` is None before the group's own record was read and after its tombstone: then the group
-    doesn't exist.
+    doesn't exist. ``target`` has the members' target assignments; the assignor computed them for the
+    group's epoch in ``target_of``, None before that was read.
     """
 
     epoch: int | None = None
     members: dict[str, ConsumerGroupMemberMetadata] = field(default_factory=dict)
     current: dict[str, ConsumerGroupCurrentMemberAssignment] = field(default_factory=dict)
+    target: dict[str, ConsumerGroupTargetAssignmentMember] = field(default_factory=dict)
+    target_of: ConsumerGroupTargetAssignmentMetadata | None = None
     regular_expressions: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def apply(self, key: ConsumerGroupRecordKey, record: ConsumerGroupRecord | None) -> None:
@@ -54,6 +69,11 @@ class ConsumerGroup:
             if record is None:  # brokers up to 4.0 don't delete the expressions of a deleted group
                 self.regular_expressions.clear()
 
+        elif key.record_type is RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA:
+            self.target_of = None
+            if isinstance(record, ConsumerGroupTargetAssignmentMetadata):
+                self.target_of = record
+
     def _apply_member(
         self, key: ConsumerGroupMemberKey, record: ConsumerGroupRecord | None
     ) -> None:
@@ -61,15 +81,19 @@ class ConsumerGroup:
             self.members[key.member_id] = record
         elif isinstance(record, ConsumerGroupCurrentMemberAssignment):
             self.current[key.member_id] = record
+        elif isinstance(record, ConsumerGroupTargetAssignmentMember):
+            self.target[key.member_id] = record
         elif key.record_type is RecordType.CONSUMER_GROUP_MEMBER_METADATA:
             self.members.pop(key.member_id, None)
         elif key.record_type is RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT:
             self.current.pop(key.member_id, None)
+        elif key.record_type is RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER:
+            self.target.pop(key.member_id, None)
 
     def is_empty(self) -> bool:
         """Return whether no record of the group is left."""
-        left = self.members or self.current or self.regular_expressions
-        return self.epoch is None and not left
+        left = self.members or self.current or self.target or self.regular_expressions
+        return self.epoch is None and self.target_of is None and not left
 
     def topics(self) -> frozenset[str]:
         """Return the topics of its members' subscriptions, as far as their names are known."""
@@ -97,6 +121,30 @@ class ConsumerGroup:
         asked = Counter(one.server_assignor for one in self.members.values() if one.server_assignor)
         return min(asked, key=lambda name: (-asked[name], name), default="uniform")
 
+    def reconciliation(
+        self, member_id: str, topic_names: Mapping[bytes, str]
+    ) -> MemberReconciliation | None:
+        """Return how far a member is from its target; None before both are known.
+
+        Partitions of topics without a known name are left out.
+        """
+        current, target = self.current.get(member_id), self.target.get(member_id)
+        if current is None or target is None:
+            return None
+        has = _named(current.assigned_partitions, topic_names)
+        return MemberReconciliation(
+            current.member_epoch,
+            tuple(_named(current.partitions_pending_revocation, topic_names)),
+            tuple(one for one in _named(target.topic_partitions, topic_names) if one not in has),
+        )
+
+    def target_partitions(
+        self, member_id: str, topic_names: Mapping[bytes, str]
+    ) -> tuple[TopicPartition, ...] | None:
+        """Return a member's target assignment, sorted; None if it is not known."""
+        target = self.target.get(member_id)
+        return None if target is None else tuple(_named(target.topic_partitions, topic_names))
+
     def membership(self, topic_names: Mapping[bytes, str]) -> Membership:
         """Return the group's members and the owners of partitions.
 
@@ -123,3 +171,16 @@ class ConsumerGroup:
             self.topics(),
             longest_timeout(read.rebalance_timeout_ms for read in self.members.values()),
         )
+
+
+def _named(
+    held: tuple[TopicPartitions, ...], topic_names: Mapping[bytes, str]
+) -> dict[TopicPartition, None]:
+    """Return partitions by their topics' names, sorted."""
+    named = [
+        TopicPartition(topic, number)
+        for each in held
+        if (topic := topic_names.get(each.topic_id)) is not None
+        for number in each.partitions
+    ]
+    return dict.fromkeys(sorted(named))

@@ -13,15 +13,15 @@ from caughtup.models.assignors.consumer.ranges import assign_coordinator_range, 
 from caughtup.models.assignors.consumer.round_robin import assign_round_robin
 from caughtup.models.assignors.consumer.sticky import assign_sticky
 from caughtup.models.assignors.consumer.uniform import assign_uniform, in_target_order
-from caughtup.models.errors import CaughtupError, DecodeError
-from caughtup.models.groups.consumer_decision import (
+from caughtup.models.decisions.consumer_decision import (
     Assign,
     ConsumerDecision,
     consumer_decision,
 )
-from caughtup.models.groups.membership import Membership
+from caughtup.models.errors import CaughtupError, DecodeError
+from caughtup.models.groups.membership import Member, Membership
 from caughtup.models.ids import TopicPartition
-from caughtup.models.records.fields import ABSENT, Absent, Part, or_absent
+from caughtup.models.records.fields import ABSENT, Absent, Part, or_absent, or_none
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.wire.group_metadata import GroupMetadata, decode_subscription
 
@@ -42,13 +42,20 @@ _NEW_MEMBER = "another member"
 
 
 class AssignedMember(Part, kw_only=True):
-    """A member and its partitions; ``lag`` is their sum (offsets), absent unless all are known."""
+    """A member and its partitions; ``lag`` is their sum (offsets), absent unless all are known.
+
+    On the new protocol: its ``epoch``, the partitions that it ``revokes`` before others can have
+    them, and those that it ``awaits``, because its target assignment has them.
+    """
 
     member: str
     client_id: str
     host: str
     assigned: list[tuple[str, int]]
     lag: int | Absent = ABSENT
+    epoch: int | Absent = ABSENT
+    revokes: list[tuple[str, int]] | Absent = ABSENT
+    awaits: list[tuple[str, int]] | Absent = ABSENT
 
 
 class HotPartition(Part):
@@ -76,6 +83,8 @@ class ConsumerGroupExplanation(Part, kw_only=True):
     """The explanation; what isn't known is absent.
 
     ``decision`` is of a classic group: who decided, and whether as its client's assignor does.
+    ``target_epoch`` and ``target_ms`` are of a group on the new protocol: for which epoch its target
+    assignment was computed, and when.
     """
 
     group: str
@@ -84,14 +93,16 @@ class ConsumerGroupExplanation(Part, kw_only=True):
     members: list[AssignedMember]
     assignor: str | Absent = ABSENT
     decision: ConsumerDecision | Absent = ABSENT
+    target_epoch: int | Absent = ABSENT
+    target_ms: int | Absent = ABSENT
     hot: HotPartition | Absent = ABSENT
     one_more: OtherSize | Absent = ABSENT
     one_fewer: OtherSize | Absent = ABSENT
 
     @property
     def idle(self) -> list[AssignedMember]:
-        """The members without a partition."""
-        return [member for member in self.members if not member.assigned]
+        """The members that have no partition, and await none."""
+        return [one for one in self.members if not one.assigned and not or_none(one.awaits)]
 
 
 class _Assignable(NamedTuple):
@@ -118,27 +129,48 @@ def explain_consumer_group(state: ClusterState, group: str) -> ConsumerGroupExpl
     counts = state.ends.partition_counts()
     metadata = state.kept_records.get(group)
     decision = None if metadata is None else consumer_decision(metadata, counts)
+    consumer = state.groups.consumer.get(group)
+    target = None if consumer is None else consumer.target_of
     assignable = _assignable(state, group, membership, metadata, owned)
     return ConsumerGroupExplanation(
         group=group,
         group_type=membership.group_type,
         generation=membership.generation,
         members=[
-            AssignedMember(
-                member=one.member_id,
-                client_id=one.client_id,
-                host=one.host,
-                assigned=[(*partition,) for partition in owned[one.member_id]],
-                lag=_sum(owned[one.member_id], lags),
-            )
-            for one in membership.members
+            _member(state, group, one, owned[one.member_id], lags) for one in membership.members
         ],
         assignor=_assignor(state, group, decision),
         decision=or_absent(decision),
+        target_epoch=ABSENT if target is None else target.assignment_epoch,
+        target_ms=or_absent((target.assignment_timestamp_ms or None) if target else None),
         hot=or_absent(_hot(lags)),
         one_more=or_absent(assignable and _one_more(assignable, lags)),
         one_fewer=or_absent(assignable and _one_fewer(assignable, lags)),
     )
+
+
+def _member(
+    state: ClusterState,
+    group: str,
+    member: Member,
+    owned: Sequence[TopicPartition],
+    lags: Mapping[TopicPartition, int | None],
+) -> AssignedMember:
+    found = AssignedMember(
+        member=member.member_id,
+        client_id=member.client_id,
+        host=member.host,
+        assigned=[(*partition,) for partition in owned],
+        lag=_sum(owned, lags),
+    )
+    consumer = state.groups.consumer.get(group)
+    if consumer is not None:
+        reconciled = consumer.reconciliation(member.member_id, state.topics.names)
+        if reconciled is not None:
+            found.epoch = reconciled.epoch
+            found.revokes = [(*partition,) for partition in reconciled.revokes]
+            found.awaits = [(*partition,) for partition in reconciled.awaits]
+    return found
 
 
 def _assignor(state: ClusterState, group: str, decision: ConsumerDecision | None) -> str | Absent:
@@ -179,7 +211,10 @@ def _assignable(
         return None
     topics = {topic: counts[topic] for topic in sorted(membership.topics) if topic in counts}
     for name, partitions in owned.items():
-        has = partitions if consumer is None else in_target_order(topics, partitions)
+        has = partitions
+        if consumer is not None:
+            target = consumer.target_partitions(name, state.topics.names)
+            has = in_target_order(topics, partitions if target is None else target)
         members[name] = ConsumerMember(
             tuple(read[name]),
             statics[name],

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.models.decisions.consumer_decision import ConsumerDecision
 from caughtup.models.durations import counted
-from caughtup.models.groups.consumer_decision import ConsumerDecision
 from caughtup.models.records.fields import Absent, or_none
 from caughtup.models.shown.consumer_group import (
     ConsumerGroupExplanation,
@@ -41,7 +41,7 @@ def print_consumer_group(console: Console, group: ConsumerGroupExplanation) -> N
             _ranges(member.assigned),
         )
     console.print(table)
-    for line in _uneven(group):
+    for line in (*_reconciling(group), *_uneven(group)):
         console.print(line)
 
 
@@ -64,6 +64,26 @@ def _decided(group: ConsumerGroupExplanation) -> Iterator[str]:
     }[decision.result]
 
 
+def _reconciling(group: ConsumerGroupExplanation) -> Iterator[str]:
+    """Yield who has to revoke what before others have their target assignments (KIP-848)."""
+    awaited = {
+        partition: member.member
+        for member in group.members
+        for partition in or_none(member.awaits) or ()
+    }
+    for member in group.members:
+        revokes = or_none(member.revokes)
+        if revokes:
+            waiting = sorted({awaited[one] for one in revokes if one in awaited})
+            others = f", for which {', '.join(waiting)} waits" if waiting else ""
+            yield f"{member.member} still has to revoke {_ranges(revokes)}{others}."
+    held = {one for member in group.members for one in member.assigned}
+    for member in group.members:
+        free = [one for one in or_none(member.awaits) or () if one not in held]
+        if free:
+            yield f"{member.member} gets {_ranges(free)} with its next heartbeat."
+
+
 def _uneven(group: ConsumerGroupExplanation) -> Iterator[str]:
     """Yield what is uneven, and what would even it out."""
     counts = [len(member.assigned) for member in group.members]
@@ -75,10 +95,9 @@ def _uneven(group: ConsumerGroupExplanation) -> Iterator[str]:
     yield f"{spread}."
     if group.idle:
         names = ", ".join(member.member for member in group.idle[:3])
-        yield (
-            f"{counted(len(group.idle), 'member')} without a partition: {names}. "
-            "There are not more partitions to assign."
-        )
+        few = sum(counts) < len(counts)
+        why = " There are fewer partitions than members." if few else ""
+        yield f"{counted(len(group.idle), 'member')} without a partition: {names}.{why}"
     hot = or_none(group.hot)
     if hot is not None:
         yield (
@@ -100,7 +119,7 @@ def _other(size: OtherSize, most_lag: int | None) -> str:
     if after is None or most_lag is None:
         return text
     if abs(after - most_lag) <= _HELPS * most_lag:
-        return f"{text}; the greatest lag of a member would stay at {after:,}"
+        return f"{text}; the greatest lag of a member would stay about {after:,}"
     falls = "fall" if after < most_lag else "rise"
     return f"{text}; the greatest lag of a member would {falls} from {most_lag:,} to {after:,}"
 

@@ -22,7 +22,7 @@ from tests.support.service import Service, caughtup, commit, wait_for
 
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(900)]
 
-RELEASES = ("3.3.2", "3.6.2", "3.7.2", "3.9.1", "4.0.0", "4.1.1", "4.2.0")
+RELEASES = ("3.3.2", "3.6.2", "3.7.2", "3.9.1", "4.0.0", "4.1.1", "4.2.0", "4.4.0")
 
 
 @pytest.fixture(scope="module", params=RELEASES)

@@ -198,6 +198,36 @@ def test_a_group_of_the_new_protocol_has_its_members_and_other_sizes(
     assert found["one_more"] == {"moves": 1, "most_partitions": 2, "idle": 0, "most_lag": 0}
 
 
+def test_who_has_to_revoke_what_is_named_while_another_one_waits(
+    cluster: EmbeddedCluster, make_topic: MakeTopic, group: str
+) -> None:
+    topic = make_topic(partitions=4)
+    arguments = ["explain", "-b", cluster.bootstrap_servers, group]
+    config = {**cluster.client_config(), "group.id": group, "group.protocol": "consumer"}
+    stuck, joins = Consumer(config), Consumer(config)
+    try:
+        stuck.subscribe([topic])
+        wait_for("it has all", lambda: stuck.poll(0.1) or len(stuck.assignment()) == 4, 60)
+        joins.subscribe([topic])  # the other one polls no more, so that it revokes nothing
+
+        def shown() -> str | None:
+            joins.poll(0.1)
+            text = " ".join(CliRunner().invoke(main, arguments).output.split())
+            return text if "still has to revoke" in text else None
+
+        text = wait_for("it is named", shown, 60)
+        found = json.loads(CliRunner().invoke(main, [*arguments, "--format", "json"]).stdout)
+    finally:
+        stuck.close()
+        joins.close()
+    holds, waits = sorted(found["members"], key=lambda one: -len(one["assigned"]))
+    assert len(holds["revokes"]) == 2
+    assert waits["awaits"] == holds["revokes"]
+    assert f"{holds['member']} still has to revoke {topic} " in text
+    assert f"for which {waits['member']} waits." in text
+    assert found["target_epoch"] == found["generation"]
+
+
 def test_members_that_idle_are_named(
     cluster: EmbeddedCluster, make_topic: MakeTopic, group: str
 ) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from caughtup.models.groups.consumer import ConsumerGroup
+from dataclasses import replace
+
+from caughtup.models.groups.consumer import ConsumerGroup, MemberReconciliation
 from caughtup.models.groups.membership import Member
 from caughtup.models.ids import TopicPartition
 from caughtup.models.wire.consumer_group_records import (
@@ -10,6 +12,8 @@ from caughtup.models.wire.consumer_group_records import (
     ConsumerGroupMemberMetadata,
     ConsumerGroupMetadata,
     ConsumerGroupRegularExpression,
+    ConsumerGroupTargetAssignmentMember,
+    ConsumerGroupTargetAssignmentMetadata,
     TopicPartitions,
 )
 from caughtup.models.wire.record_keys import (
@@ -40,6 +44,10 @@ def assignment(
 
 def member_key(member: str) -> ConsumerGroupMemberKey:
     return ConsumerGroupMemberKey(RecordType.CONSUMER_GROUP_MEMBER_METADATA, GROUP, member)
+
+
+def target_key(member: str) -> ConsumerGroupMemberKey:
+    return ConsumerGroupMemberKey(RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER, GROUP, member)
 
 
 def current_key(member: str) -> ConsumerGroupMemberKey:
@@ -97,3 +105,41 @@ def test_tombstones_take_a_member_away_and_at_last_the_group() -> None:
     assert not group.is_empty()
     group.apply(EPOCH, None)
     assert group.is_empty()
+
+
+def test_a_member_is_as_far_from_its_target_as_its_records_say() -> None:
+    group = two_members()
+    names = {CLICKS: "clicks"}
+    assert group.reconciliation("m1", names) is None
+    key = ConsumerGroupKey(RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA, GROUP)
+    group.apply(key, ConsumerGroupTargetAssignmentMetadata(4, 1_000))
+    for member, numbers in (("m1", (0,)), ("m2", (1, 2))):
+        target = ConsumerGroupTargetAssignmentMember((TopicPartitions(CLICKS, numbers),))
+        group.apply(target_key(member), target)
+    two, one = TopicPartition("clicks", 2), group.reconciliation("m1", names)
+    assert one == MemberReconciliation(3, (two,), ())
+    assert group.reconciliation("m2", names) == MemberReconciliation(3, (), (two,))
+    assert group.reconciliation("m2", {}) == MemberReconciliation(3, (), ())
+    assert group.target_of == ConsumerGroupTargetAssignmentMetadata(4, 1_000)
+    group.apply(target_key("m1"), None)
+    assert group.reconciliation("m1", names) is None
+
+
+def test_a_group_is_gone_once_its_last_target_is() -> None:
+    group = ConsumerGroup()
+    key = ConsumerGroupKey(RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA, GROUP)
+    group.apply(key, ConsumerGroupTargetAssignmentMetadata(4, 0))
+    group.apply(target_key("m1"), ConsumerGroupTargetAssignmentMember(()))
+    group.apply(key, None)
+    assert not group.is_empty()
+    group.apply(target_key("m1"), None)
+    assert group.is_empty()
+
+
+def test_its_assignor_is_what_most_members_ask_for() -> None:
+    group = ConsumerGroup()
+    assert group.assignor() == "uniform"
+    for name, asked in (("m1", "range"), ("m2", None), ("m3", "uniform"), ("m4", "range")):
+        group.apply(member_key(name), replace(metadata("clicks"), server_assignor=asked))
+    assert group.assignor() == "range"
+    assert group.topics_of()["m2"] == ("clicks",)

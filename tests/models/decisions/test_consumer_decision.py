@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from caughtup.models.groups.consumer_decision import ConsumerDecision, consumer_decision
+from caughtup.models.decisions.consumer_decision import ConsumerDecision, consumer_decision
 from caughtup.models.records.fields import ABSENT
 from caughtup.models.wire.group_metadata import GroupMember, GroupMetadata
 
