@@ -126,7 +126,7 @@ class _MixedTopics:
     def assigned(self) -> Assignment:
         """Return each member's partitions."""
         for place, member in enumerate(self._group.members.values()):
-            reads = set(member.topics)
+            reads = self._owners.keys() & set(member.topics)
             for one in member.owned:
                 if one.topic in reads:
                     self._keep(one, place)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ from click.testing import CliRunner
 
 from caughtup.agents.cli import assign
 from caughtup.agents.main import main
+from caughtup.models.assignors.consumer.assign_line import CONSUMER_ASSIGNORS
 from tests.models.assignors.building import client, described
 
 ONE = "00000000-0000-0000-0000-000000000001"
@@ -27,6 +29,7 @@ CAUGHTUP = """
 import re, sys
 from pathlib import Path
 from caughtup.agents.main import main
+from caughtup.models.assignors.consumer.assign_line import CONSUMER_ASSIGNORS
 try:
     main(["assign"])
 finally:
@@ -380,3 +383,41 @@ def test_what_kafka_would_assign_twice_is_refused() -> None:
     line = json.dumps({"assignor": "sticky", "topics": topics, "members": members})
     ran = CliRunner().invoke(assign.assign, input=line)
     assert json.loads(ran.output)["error"]["code"] == "unsupported"
+
+
+def hostile_line(seed: int, assignor: str) -> str:
+    """Make a group of a seed: names of topics twice or of none, claims of anything, racks anywhere."""
+    drawn = random.Random(seed)
+    topics: dict[str, Any] = {}
+    for name in drawn.sample(["a", "b", "c", "d", "\U0001f600"], drawn.randint(1, 5)):
+        topics[name] = {"partitions": drawn.choice([0, 1, 2, 5])}
+        if drawn.random() < 0.4:
+            racks = [
+                drawn.sample("xy", drawn.randint(0, 2)) for _ in range(topics[name]["partitions"])
+            ]
+            topics[name]["racks"] = racks
+    members: dict[str, Any] = {}
+    for number in range(drawn.randint(1, 6)):
+        claims = [
+            [drawn.choice("abcde"), drawn.choice([0, 1, 2, 9])] for _ in range(drawn.randint(0, 6))
+        ]
+        member: dict[str, Any] = {
+            "topics": drawn.choices("abcde", k=drawn.randint(0, 5)),
+            "owned": claims,
+        }
+        if drawn.random() < 0.5:
+            member["generation"] = drawn.randint(0, 3)
+        if drawn.random() < 0.5:
+            member["rack"] = drawn.choice(["x", "y", "z", ""])
+        if drawn.random() < 0.3:
+            member["instance_id"] = drawn.choice("ijk")
+        members[f"m{number}"] = member
+    return json.dumps({"assignor": assignor, "topics": topics, "members": members})
+
+
+@pytest.mark.parametrize("assignor", CONSUMER_ASSIGNORS)
+def test_whatever_a_group_claims_there_is_a_decision_or_a_reason(assignor: str) -> None:
+    for seed in range(300):
+        answer = assign.answer_line(hostile_line(seed, assignor).encode(), None)
+        decided = "members" in answer
+        assert decided or answer["error"]["code"] in ("assignor_fails", "unsupported"), seed  # type: ignore[index]

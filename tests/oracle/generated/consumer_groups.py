@@ -83,11 +83,7 @@ class ConsumerGroupStory:
                 name = rng.choice(sorted(self._topics))  # it is made again with fewer partitions
                 self._topics[name] = self._topic(max(1, self._topics[name]["partitions"] - 2))
             elif len(self._topics) > 1:
-                gone = rng.choice(sorted(self._topics))
-                del self._topics[gone]
-                if self.assignor in ("uniform", "range_848"):
-                    for member in self._members.values():
-                        member["owned"] = [one for one in member["owned"] if one[0] != gone]
+                del self._topics[rng.choice(sorted(self._topics))]
 
     def _make_topic(self) -> None:
         rng = self._rng
