@@ -193,7 +193,8 @@ async def test_the_countdown_runs_by_the_services_clock_and_then_says_overdue(pa
         server.state = state(applications=[counted])
         server.push()
         await page.until(rf"/probing in [1-4].0 s/.test({TEXT})")
-        await page.until(f"{TEXT}.includes('probing overdue by 2.0 s')")  # nothing was pushed
+        # Nothing is pushed meanwhile. A busy machine may leave out a second.
+        await page.until(rf"/probing overdue by ([2-9]|[1-9][0-9])/.test({TEXT})")
 
 
 async def test_the_matrix_is_one_stop_for_tab_and_arrows_go_on_and_show_the_tip(

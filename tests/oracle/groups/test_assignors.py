@@ -19,8 +19,8 @@ from tests.oracle.generated.consumer_groups import ConsumerGroupStory
 from tests.oracle.generated.coordinated_groups import CoordinatedGroup, generate_group
 from tests.support.oracles import Oracle
 
-#: They share JVMs.
-pytestmark = pytest.mark.xdist_group("group oracle")
+#: Those of a release share JVMs.
+of_4_3, of_4_4 = map(pytest.mark.xdist_group, ("group oracle", "group oracle 4.4"))
 Json = dict[str, Any]
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative_sticky", "uniform", "range_848")
 
@@ -28,6 +28,7 @@ ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative_sticky", "uniform", "
 @pytest.mark.parametrize("assignor", ASSIGNORS)
 @pytest.mark.family("consumer groups: the clients' and the coordinator's assignors, 5 rounds each")
 @seeds_of_a_family(one_of=4)
+@of_4_3
 def test_partitions_are_assigned_as_by_the_published_assignors(
     consumer_group_oracle: PublishedConsumerAssignor,
     assignor: str,
@@ -42,6 +43,7 @@ def test_partitions_are_assigned_as_by_the_published_assignors(
 @pytest.mark.parametrize("assignor", ASSIGNORS)
 @pytest.mark.family("consumer groups: the assignors of 4.4.0, 5 rounds each")
 @seeds_of_a_family(one_of=12)
+@of_4_4
 def test_partitions_are_assigned_as_by_those_of_4_4(
     consumer_group_oracle_4_4: PublishedConsumerAssignor,
     assignor: str,
@@ -55,6 +57,7 @@ def test_partitions_are_assigned_as_by_those_of_4_4(
 
 @pytest.mark.family("streams groups: sticky, 6 rounds each")
 @seeds_of_a_family(one_of=4)
+@of_4_3
 def test_tasks_are_assigned_as_by_the_sticky_assignor(
     streams_group_oracle: Oracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
@@ -65,6 +68,7 @@ def test_tasks_are_assigned_as_by_the_sticky_assignor(
 
 @pytest.mark.family("streams groups: sticky of 4.4.0, 6 rounds each")
 @seeds_of_a_family(one_of=4)
+@of_4_4
 def test_tasks_are_assigned_as_by_the_sticky_assignor_of_4_4(
     streams_group_oracle_4_4: Oracle, seeds: range, tally: Callable[[int], None]
 ) -> None:
