@@ -147,6 +147,31 @@ PARTITION_COLUMNS = (
         page=Page("Member", "member", 9, id="member"),
     ),
 )
+#: Of a ``Rebalance``.
+REBALANCE_COLUMNS = (
+    Column("AGO", right=True, of=("at_ms",), unit="time since", page=Page("Ago", "time", 0)),
+    Column("GENERATION", right=True, of=("generation",), page=Page("Generation", place=1)),
+    Column("CAUSE", of=("cause_texts",), unit="list", page=Page("Cause", "causes", 2)),
+    Column(
+        "MOVED",
+        right=True,
+        of=("moved",),
+        unit="number",
+        page=Page("Moved", place=3, title="partitions that got another member"),
+    ),
+    Column(
+        "STILL",
+        right=True,
+        of=("stood_still_seconds",),
+        unit="time to go",
+        page=Page(
+            "Stood still",
+            "time",
+            4,
+            title="the longest time without a commit of a partition that had to stop: at most this",
+        ),
+    ),
+)
 #: Of a ``CopyLine``, as a snapshot shows it.
 COPY_COLUMNS = (
     Column("GROUP", name=True, of=("group",)),

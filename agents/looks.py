@@ -114,6 +114,7 @@ class ClusterLooks:
         reassignments: bool = False,
     ) -> None:
         self._settings = settings
+        self._groups = frozenset(groups)
         self._connect = connect
         self._reassignments = _ReassignmentObservations(settings) if reassignments else None
         admin, cluster = first_contact.connect(settings)
@@ -223,15 +224,16 @@ class ClusterLooks:
                     nonlocal left
                     limit.reschedule(asyncio.get_running_loop().time() + _PATIENCE_SECONDS)
                     for batch in batches:
-                        self._state.apply_batch(batch, now_ms())
+                        self._state.apply_batch(batch, now_ms(), compared=self._groups)
                     before, left = left, offset_log.unread_at_open()
                     advance(before - left)
 
                 await offset_log.read_to_open_end(self._decode, take)
 
     def _decode(self, records: FramedRecords) -> list[Batch]:
-        if self._connect:
-            parts = split_generations(records, _POLL_RECORDS)
+        if self._connect or self._groups:
+            groups = None if self._connect else self._groups
+            parts = split_generations(records, _POLL_RECORDS, groups)
         else:
             parts = in_parts(records, _POLL_RECORDS)
         return [decode_records(part) for part in parts]

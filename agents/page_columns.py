@@ -12,12 +12,14 @@ from caughtup.agents.columns import (
     GROUP_COLUMNS,
     PARTITION_COLUMNS,
     REASSIGNMENT_COLUMNS,
+    REBALANCE_COLUMNS,
     TRANSACTION_COLUMNS,
     UNASSIGNED_COLUMNS,
     VOCABULARIES,
     Column,
     Page,
 )
+from caughtup.models.rebalances.rebalance import CAUSES
 from caughtup.models.records.fields import changed
 from caughtup.models.verdicts import Vocabulary
 
@@ -127,6 +129,7 @@ def _declared(vocabulary: Vocabulary) -> dict[str, object]:
 #: Sent to the page with each view: verdicts, the best first, and the columns of its tables.
 DECLARED = {
     "verdicts": {kind: _declared(words) for kind, words in VOCABULARIES.items()},
+    "causes": CAUSES,
     "columns": {
         name: _on_page(*columns)
         for name, columns in {
@@ -134,6 +137,7 @@ DECLARED = {
             "transactions": TRANSACTION_COLUMNS,
             "groups": (*GROUP_COLUMNS, _RECENT),
             "partitions": (_PARTITION, *PARTITION_COLUMNS),
+            "rebalances": REBALANCE_COLUMNS,
             "copies": (*COPY_COLUMNS, *COPY_VERDICT_COLUMNS, _COPY_AGE),
             "matrix": _MATRIX_COLUMNS,
             "movements": _MOVEMENT_COLUMNS,

@@ -44,6 +44,7 @@ MODELS = (
     "commits",
     "transactions",
     "lag",
+    "rebalances",
     "recent",
     "assignment",
     "assignors",

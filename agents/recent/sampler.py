@@ -73,11 +73,8 @@ class Sampler(Service):
 
     def _look(self, group: str, now: int) -> None:
         state = self._state
-        application = state.applications.get(group)
-        due = None if application is None else application.newest.next_rebalance()
-        verdict = state.assessments.verdicts.get(group)
-        membership = state.groups.membership(group)
-        state.recent.observe(group, membership, verdict, now, None if due is None else due[0])
+        state.recent.observe(group, state.assessments.verdicts.get(group), now)
+        state.rebalancing.settle(group, now)
 
     def _observe_reassignment(self, partition: TopicPartition) -> None:
         tracked = self._state.reassignments.ongoing.get(partition)

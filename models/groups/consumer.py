@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from caughtup.models.groups.membership import Member, Membership, longest_timeout
+from caughtup.models.groups.membership import Member, Membership, longest_timeout, positive
 from caughtup.models.ids import TopicPartition
 from caughtup.models.wire.consumer_group_records import (
     ConsumerGroupCurrentMemberAssignment,
@@ -151,26 +151,68 @@ class ConsumerGroup:
         Assignments have topic ids only; ``topic_names`` has the known names. A partition that a
         member has yet to revoke is its own until then.
         """
-        members, owners = [], {}
-        for member_id, metadata in sorted(self.members.items()):
-            member = Member(member_id, metadata.client_id, metadata.client_host)
-            members.append(member)
-            current = self.current.get(member_id)
-            if current is None:
-                continue
-            for held in (*current.assigned_partitions, *current.partitions_pending_revocation):
-                topic = topic_names.get(held.topic_id)
-                if topic is not None:
-                    for partition in held.partitions:
-                        owners[TopicPartition(topic, partition)] = member
+        members = self._members()
+        owners: dict[TopicPartition, Member] = {}
+        for member in members:
+            current = self.current.get(member.member_id)
+            if current is not None:
+                held = (*current.assigned_partitions, *current.partitions_pending_revocation)
+                owners.update(dict.fromkeys(_named(held, topic_names), member))
+        return self._membership(self.epoch or 0, members, owners)
+
+    def decided(self, topic_names: Mapping[bytes, str]) -> Membership:
+        """Return the group's members and the owners of partitions by its last target assignment.
+
+        Its ``generation`` is the epoch of the target assignment, or the group's once it is empty: the
+        coordinator assigns nothing to nobody. Otherwise as ``membership``.
+        """
+        members = self._members()
+        owners: dict[TopicPartition, Member] = {}
+        for member in members:
+            target = self.target.get(member.member_id)
+            if target is not None:
+                owners.update(dict.fromkeys(_named(target.topic_partitions, topic_names), member))
+        epoch, at_ms = self.epoch or 0, None
+        if members and self.target_of is not None:
+            epoch = self.target_of.assignment_epoch
+            at_ms = positive(self.target_of.assignment_timestamp_ms)
+        return replace(self._membership(epoch, members, owners), as_of_ms=at_ms)
+
+    def _members(self) -> list[Member]:
+        subscribed: dict[tuple[str, ...], frozenset[str]] = {}
+        topics = self.topics_of()
+        return [
+            Member(
+                member_id,
+                read.client_id,
+                read.client_host,
+                instance_id=read.instance_id,
+                topics=subscribed.setdefault(topics[member_id], frozenset(topics[member_id])),
+                pattern=read.subscribed_topic_regex,
+                session_timeout_ms=_session_timeout_ms(read),
+                poll_interval_ms=positive(read.rebalance_timeout_ms),
+            )
+            for member_id, read in sorted(self.members.items())
+        ]
+
+    def _membership(
+        self, epoch: int, members: list[Member], owners: Mapping[TopicPartition, Member]
+    ) -> Membership:
         return Membership(
             "consumer",
-            self.epoch or 0,
+            epoch,
             tuple(members),
             owners,
             self.topics(),
             longest_timeout(read.rebalance_timeout_ms for read in self.members.values()),
+            self.assignor() if members else None,
         )
+
+
+def _session_timeout_ms(member: ConsumerGroupMemberMetadata) -> int | None:
+    """Return a member's session timeout, which only one on the classic protocol has of its own."""
+    classic = member.classic_member_metadata
+    return None if classic is None else positive(classic.session_timeout_ms)
 
 
 def _named(

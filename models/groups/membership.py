@@ -19,16 +19,33 @@ from caughtup.models.groups.generation import (
     read_streams_generation,
 )
 from caughtup.models.ids import TopicPartition
-from caughtup.models.wire.group_metadata import GroupMetadata
+from caughtup.models.wire.group_metadata import (
+    GroupMember,
+    GroupMetadata,
+    decode_subscribed_topics,
+)
+
+NO_TOPICS: frozenset[str] = frozenset()
 
 
 class Member(NamedTuple):
-    """A member of a group; ``process`` if the protocol has one."""
+    """A member of a group; ``process`` if the protocol has one.
+
+    ``instance_id`` is its ``group.instance.id``, None if it isn't static. ``topics`` are those of its
+    subscription, and ``pattern`` is its regular expression, if the group coordinator resolves one.
+    ``session_timeout_ms`` is None where the coordinator sets it; ``poll_interval_ms`` is
+    ``max.poll.interval.ms``, which consumers send as their rebalance timeout.
+    """
 
     member_id: str
     client_id: str
     host: str
     process: str | None = None
+    instance_id: str | None = None
+    topics: frozenset[str] = NO_TOPICS
+    pattern: str | None = None
+    session_timeout_ms: int | None = None
+    poll_interval_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +55,9 @@ class Membership:
     ``group_type`` is ``classic``, ``streams``, ``connect``, ``consumer`` or ``share``;
     ``generation`` the group's generation or epoch. ``topics`` are all topics that the group reads,
     assigned or not. ``rebalance_timeout_ms`` is the longest of any member, None without one; for a
-    consumer it is ``max.poll.interval.ms``.
+    consumer it is ``max.poll.interval.ms``. ``assignor`` is the assignor's name, None where there is
+    none or a broker's config chooses it; ``as_of_ms`` is when the generation or the target assignment
+    was decided, None if it is unknown.
     """
 
     group_type: str
@@ -47,6 +66,8 @@ class Membership:
     owners: Mapping[TopicPartition, Member]
     topics: frozenset[str]
     rebalance_timeout_ms: int | None = None
+    assignor: str | None = None
+    as_of_ms: int | None = None
 
 
 def classic_membership(
@@ -59,8 +80,17 @@ def classic_membership(
     members: list[Member] = []
     owners: dict[TopicPartition, Member] = {}
     errors: list[DecodeError] = []
+    subscribed: dict[tuple[str, ...], frozenset[str]] = {}
     for _, read in sorted(metadata.by_id().items()):
-        member = Member(read.member_id, read.client_id, read.client_host)
+        member = Member(
+            read.member_id,
+            read.client_id,
+            read.client_host,
+            instance_id=read.group_instance_id,
+            topics=_subscribed_topics(metadata, read, subscribed),
+            session_timeout_ms=positive(read.session_timeout_ms),
+            poll_interval_ms=positive(read.rebalance_timeout_ms),
+        )
         members.append(member)
         given = assignments.get(read.member_id)
         if given is None or metadata.protocol_type != "consumer":
@@ -77,8 +107,28 @@ def classic_membership(
         owners,
         topics,
         longest_timeout(read.rebalance_timeout_ms for read in metadata.members),
+        metadata.protocol,
+        positive(metadata.state_timestamp_ms),
     )
     return membership, tuple(errors)
+
+
+def _subscribed_topics(
+    metadata: GroupMetadata, member: GroupMember, known: dict[tuple[str, ...], frozenset[str]]
+) -> frozenset[str]:
+    """Return a consumer's topics, one set for all members that have the same; empty if unreadable."""
+    if metadata.protocol_type != "consumer" or not member.subscription:
+        return NO_TOPICS
+    try:
+        topics = decode_subscribed_topics(member.subscription)
+    except DecodeError:
+        return NO_TOPICS
+    return known.setdefault(topics, frozenset(topics))
+
+
+def positive(number: int) -> int | None:
+    """Return a number above 0; None for others, which are no timeout and no time."""
+    return number if number > 0 else None
 
 
 def longest_timeout(timeouts_ms: Iterable[int]) -> int | None:

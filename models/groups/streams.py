@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from caughtup.models.groups.membership import Member, Membership, longest_timeout
+from caughtup.models.groups.membership import Member, Membership, longest_timeout, positive
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.wire.record_keys import RecordType, StreamsGroupKey, StreamsGroupMemberKey
 from caughtup.models.wire.streams_group_assignments import (
     StreamsGroupCurrentMemberAssignment,
+    StreamsGroupTargetAssignmentMember,
+    StreamsGroupTargetAssignmentMetadata,
     TaskIds,
 )
 from caughtup.models.wire.streams_group_records import (
@@ -39,7 +41,8 @@ class StreamsTask(NamedTuple):
 class StreamsGroup:
     """The last value of each of the group's records; ``epoch`` as in ConsumerGroup.
 
-    ``configs`` are those of the coordinator's last assignment.
+    ``configs`` are those of the coordinator's last assignment. ``target`` and ``target_of`` as in
+    ConsumerGroup.
     """
 
     epoch: int | None = None
@@ -47,6 +50,8 @@ class StreamsGroup:
     topology: StreamsGroupTopology | None = None
     members: dict[str, StreamsGroupMemberMetadata] = field(default_factory=dict)
     current: dict[str, StreamsGroupCurrentMemberAssignment] = field(default_factory=dict)
+    target: dict[str, StreamsGroupTargetAssignmentMember] = field(default_factory=dict)
+    target_of: StreamsGroupTargetAssignmentMetadata | None = None
 
     def apply(self, key: StreamsGroupRecordKey, record: StreamsGroupRecord | None) -> None:
         """Apply a record, or None for its tombstone."""
@@ -58,20 +63,29 @@ class StreamsGroup:
             self.configs = {} if found is None else found.last_assignment_configs
         elif key.record_type is RecordType.STREAMS_GROUP_TOPOLOGY:
             self.topology = record if isinstance(record, StreamsGroupTopology) else None
+        elif key.record_type is RecordType.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA:
+            self.target_of = None
+            if isinstance(record, StreamsGroupTargetAssignmentMetadata):
+                self.target_of = record
 
     def _apply_member(self, key: StreamsGroupMemberKey, record: StreamsGroupRecord | None) -> None:
         if isinstance(record, StreamsGroupMemberMetadata):
             self.members[key.member_id] = record
         elif isinstance(record, StreamsGroupCurrentMemberAssignment):
             self.current[key.member_id] = record
+        elif isinstance(record, StreamsGroupTargetAssignmentMember):
+            self.target[key.member_id] = record
         elif key.record_type is RecordType.STREAMS_GROUP_MEMBER_METADATA:
             self.members.pop(key.member_id, None)
         elif key.record_type is RecordType.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT:
             self.current.pop(key.member_id, None)
+        elif key.record_type is RecordType.STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER:
+            self.target.pop(key.member_id, None)
 
     def is_empty(self) -> bool:
         """Return whether no record of the group is left."""
-        return self.epoch is None and not (self.members or self.current or self.topology)
+        left = self.members or self.current or self.target or self.topology
+        return self.epoch is None and self.target_of is None and not left
 
     def source_topics(self) -> dict[str, frozenset[str]]:
         """Return each subtopology's source topics, as far as they are listed by name."""
@@ -117,19 +131,44 @@ class StreamsGroup:
 
         ``partition_counts``: topic → number of partitions.
         """
+        active = ((copy.task, copy.member) for copy in self.copies() if copy.role == "active")
+        return self._membership(self.epoch or 0, active, partition_counts)
+
+    def decided(self, partition_counts: Mapping[str, int]) -> Membership:
+        """Return the group's members and the owners of partitions by its last target assignment.
+
+        Otherwise as ``ConsumerGroup.decided``.
+        """
+        active = (
+            (task, member)
+            for member in self._members()
+            if (target := self.target.get(member.member_id)) is not None
+            for task in sorted(_tasks(target.active_tasks))
+        )
+        epoch, at_ms = self.epoch or 0, None
+        if self.members and self.target_of is not None:
+            epoch = self.target_of.assignment_epoch
+            at_ms = positive(self.target_of.assignment_timestamp_ms)
+        return replace(self._membership(epoch, active, partition_counts), as_of_ms=at_ms)
+
+    def _membership(
+        self,
+        epoch: int,
+        active: Iterable[tuple[TaskId, Member]],
+        partition_counts: Mapping[str, int],
+    ) -> Membership:
         sources = self.source_topics()
         owners = {
-            TopicPartition(topic, copy.task.partition): copy.member
-            for copy in self.copies()
-            if copy.role == "active"
-            for topic in sources.get(str(copy.task.subtopology), ())
-            if copy.task.partition < partition_counts.get(topic, 0)
+            TopicPartition(topic, task.partition): member
+            for task, member in active
+            for topic in sources.get(str(task.subtopology), ())
+            if task.partition < partition_counts.get(topic, 0)
         }
         topics = frozenset(topic for names in sources.values() for topic in names)
         changelogs = frozenset(t for names in self.changelogs().values() for t in names)
         return Membership(
             "streams",
-            self.epoch or 0,
+            epoch,
             tuple(self._members()),
             owners,
             topics | changelogs,
@@ -138,7 +177,14 @@ class StreamsGroup:
 
     def _members(self) -> Iterator[Member]:
         for member_id, read in sorted(self.members.items()):
-            yield Member(member_id, read.client_id, read.client_host, read.process_id)
+            yield Member(
+                member_id,
+                read.client_id,
+                read.client_host,
+                read.process_id,
+                read.instance_id,
+                poll_interval_ms=positive(read.rebalance_timeout_ms),
+            )
 
 
 def _tasks(held: tuple[TaskIds, ...]) -> Iterator[TaskId]:

@@ -154,6 +154,18 @@ class GroupTable:
             known = self._owners[group] = self._watched(known)
         return known
 
+    def decided(self, group: str) -> Membership | None:
+        """Return a group's members and its decided assignment, which it may not have yet.
+
+        On the classic protocol that is the same; on the new ones it is the target assignment. None if
+        only commits of it are known.
+        """
+        if (consumer := self.consumer.get(group)) is not None:
+            return self._watched(consumer.decided(self._topic_names))
+        if (streams := self.streams.get(group)) is not None:
+            return self._watched(streams.decided(self._partition_counts()))
+        return self._memberships.get(group)
+
     def names(self) -> set[str]:
         """Return the names of all groups with metadata."""
         return self.classic | self.consumer.keys() | self.streams.keys()

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Literal
 
-from caughtup.models.groups.membership import Member, Membership
-from caughtup.models.records.fields import Part, changed
+from caughtup.models.rebalances.rebalance import CAUSES, CauseKind, Rebalance
+from caughtup.models.records.fields import Part, changed, or_none
 
 Kind = Literal[
     "rebalance", "verdict", "movement", "reassignment", "connect", "transaction", "service"
@@ -71,53 +71,31 @@ class Happenings:
         self._of.pop(group, None)
 
 
-#: A rebalance counts as the one that was due if it comes at most this long (ms) after its time.
-_LATE_MS = 15_000
 _MOST_NAMED = 5
 _THREAD = re.compile(r"-StreamThread-[0-9]+-consumer$")
 
 
-def rebalance(
-    group: str, before: Membership, after: Membership, at_ms: int, due_ms: int | None = None
-) -> Happening | None:
-    """Return the event between two looks at a group; None if it is in the same generation.
-
-    ``due_ms``: when the earlier generation of a Streams application requested the next rebalance.
-    """
-    if after.generation == before.generation:
-        return None
-    old, new = _by_id(before), _by_id(after)
-    left = Counter(_name(old[member]) for member in sorted(old.keys() - new.keys()))
-    joined = Counter(_name(new[member]) for member in sorted(new.keys() - old.keys()))
-    again = left & joined  # the same client as another member
-    causes = [
-        named(joined - again, "joined"),
-        named(left - again, "left"),
-        named(again, "came back as another member"),
-    ]
-    said = ", ".join(cause for cause in causes if cause)
-    steps = f"generation {before.generation} → {after.generation}"
-    if not new:
-        return Happening(at_ms, "rebalance", f"{steps}: everybody left", said or None, group)
-    if said:
-        return Happening(at_ms, "rebalance", f"{steps}: {said}", None, group)
-    return Happening(at_ms, "rebalance", f"{steps}: {_asked_for(due_ms, at_ms)}", None, group)
+def rebalanced(group: str, rebalance: Rebalance, now_ms: int) -> Happening:
+    """Return the event of a rebalance, with its causes, such as ``generation 6: b joined``."""
+    by_kind: dict[CauseKind, Counter[str]] = {}
+    for cause in rebalance.causes:
+        client = or_none(cause.client)
+        about = or_none(cause.topic) if client is None else _name(client) or or_none(cause.member)
+        by_kind.setdefault(cause.kind, Counter())[about or ""] += 1
+    said = ", ".join(
+        CAUSES[kind] if "" in names else named(names, CAUSES[kind])
+        for kind, names in by_kind.items()
+    )
+    text = f"generation {rebalance.generation}: {said}"
+    if not rebalance.members:
+        text = f"generation {rebalance.generation}: everybody left"
+    at_ms = or_none(rebalance.at_ms) or now_ms
+    return Happening(at_ms, "rebalance", text, rebalance.cause.why or None, group)
 
 
-def _asked_for(due_ms: int | None, at_ms: int) -> str:
-    """Return why a group rebalanced that no member joined or left."""
-    if due_ms is not None and due_ms <= at_ms <= due_ms + _LATE_MS:
-        return "the rebalance that was due (probing or follow-up)"
-    return "a member requested it; no member joined or left"
-
-
-def _by_id(membership: Membership) -> dict[str, Member]:
-    return {member.member_id: member for member in membership.members}
-
-
-def _name(member: Member) -> str:
+def _name(client_id: str) -> str:
     """Return a member's client: its ``client.id`` without Kafka Streams' thread suffix."""
-    return _THREAD.sub("", member.client_id) or member.member_id
+    return _THREAD.sub("", client_id)
 
 
 def named(names: Counter[str], what: str) -> str:

@@ -7,12 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from caughtup.models.groups.membership import Membership
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.group_lag import Positions
 from caughtup.models.lag.verdict import GroupVerdict
 from caughtup.models.polls.column_reader import Ints, Rows
-from caughtup.models.recent.happenings import Happening, Happenings, rebalance
+from caughtup.models.recent.happenings import Happening, Happenings
 from caughtup.models.recent.rings import Series
 from caughtup.models.verdicts import UNTROUBLED
 
@@ -103,9 +102,7 @@ class Since(NamedTuple):
 
 
 class _LastObserved(NamedTuple):
-    membership: Membership | None
     verdict: GroupVerdict | None
-    due_ms: int | None
     not_ok: Since | None
 
 
@@ -139,28 +136,12 @@ class Recent:
         seen = self._seen.get(group)
         return None if seen is None else seen.not_ok
 
-    def observe(
-        self,
-        group: str,
-        membership: Membership | None,
-        verdict: GroupVerdict | None,
-        now_ms: int,
-        due_ms: int | None = None,
-    ) -> None:
-        """Record the events of a group since it was last observed; none at the first time.
-
-        ``due_ms``: when its next rebalance is due.
-        """
+    def observe(self, group: str, verdict: GroupVerdict | None, now_ms: int) -> None:
+        """Record whether a group's verdict changed since it was last observed."""
         before = self._seen.get(group)
-        self._seen[group] = _LastObserved(
-            membership, verdict, due_ms, _not_ok(before, verdict, now_ms)
-        )
+        self._seen[group] = _LastObserved(verdict, _not_ok(before, verdict, now_ms))
         if before is None:
             return
-        if before.membership is not membership and before.membership and membership:
-            happening = rebalance(group, before.membership, membership, now_ms, before.due_ms)
-            if happening is not None:
-                self.happenings.note(happening)
         if before.verdict and verdict and self._is_news(group, before.verdict, verdict):
             text = f"{before.verdict.verdict} → {verdict.verdict}"
             self.happenings.note(Happening(now_ms, "verdict", text, verdict.reason or None, group))

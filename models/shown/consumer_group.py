@@ -21,6 +21,7 @@ from caughtup.models.decisions.consumer_decision import (
 from caughtup.models.errors import CaughtupError, DecodeError
 from caughtup.models.groups.membership import Member, Membership
 from caughtup.models.ids import TopicPartition
+from caughtup.models.rebalances.rebalance import Rebalance
 from caughtup.models.records.fields import ABSENT, Absent, Part, or_absent, or_none
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.wire.group_metadata import GroupMetadata, decode_subscription
@@ -84,7 +85,8 @@ class ConsumerGroupExplanation(Part, kw_only=True):
 
     ``decision`` is of a classic group: who decided, and whether as its client's assignor does.
     ``target_epoch`` and ``target_ms`` are of a group on the new protocol: for which epoch its target
-    assignment was computed, and when.
+    assignment was computed, and when. ``rebalances`` are the last ones of which the log or the service
+    knows, the newest first.
     """
 
     group: str
@@ -95,6 +97,7 @@ class ConsumerGroupExplanation(Part, kw_only=True):
     decision: ConsumerDecision | Absent = ABSENT
     target_epoch: int | Absent = ABSENT
     target_ms: int | Absent = ABSENT
+    rebalances: Sequence[Rebalance] = ()
     hot: HotPartition | Absent = ABSENT
     one_more: OtherSize | Absent = ABSENT
     one_fewer: OtherSize | Absent = ABSENT
@@ -115,10 +118,12 @@ class _Assignable(NamedTuple):
 def explain_consumer_group(state: ClusterState, group: str) -> ConsumerGroupExplanation | None:
     """Return what is known of a group's assignment; None if it isn't one of consumers with members.
 
+    A Streams application whose tasks the coordinator assigns is one, too.
+
     A classic group is compared if its record was kept, see ``ClusterState.apply_batch``.
     """
     membership = state.groups.membership(group)
-    if membership is None or membership.group_type not in ("classic", "consumer"):
+    if membership is None or membership.group_type not in ("classic", "consumer", "streams"):
         return None
     if not membership.members:
         return None
@@ -143,6 +148,7 @@ def explain_consumer_group(state: ClusterState, group: str) -> ConsumerGroupExpl
         decision=or_absent(decision),
         target_epoch=ABSENT if target is None else target.assignment_epoch,
         target_ms=or_absent((target.assignment_timestamp_ms or None) if target else None),
+        rebalances=state.rebalances.of(group),
         hot=or_absent(_hot(lags)),
         one_more=or_absent(assignable and _one_more(assignable, lags)),
         one_fewer=or_absent(assignable and _one_fewer(assignable, lags)),

@@ -38,10 +38,12 @@ from caughtup.models.reading import ReaderCounts
 from caughtup.models.reassignments.events import ReassignmentEvents
 from caughtup.models.reassignments.tracker import ReassignmentTracker
 from caughtup.models.reassignments.watch import ReassignmentWatch
+from caughtup.models.rebalances.table import Rebalances
 from caughtup.models.recent.recent import Recent
 from caughtup.models.records.recommendations import RecommendationRecord
 from caughtup.models.records.transactions import OpenTransaction
 from caughtup.models.spark_queries import SparkQueries
+from caughtup.models.state.rebalancing import Rebalancing
 from caughtup.models.tasks.positions import TaskPositions
 from caughtup.models.transactions.table import TransactionTable
 from caughtup.models.watching import Watching, is_end
@@ -89,6 +91,16 @@ class ClusterState:
         self.transactions = TransactionTable()
         self.assessments = Assessments()
         self.recent = Recent()
+        self.rebalances = Rebalances()
+        self.rebalancing = Rebalancing(
+            self.rebalances,
+            self.recent.happenings,
+            self.groups,
+            self.commits,
+            self.ends,
+            self.applications,
+            self.faults,
+        )
         self.watches = CopyWatches(
             self.ends, self.commits, self.positions, self.rates, self.transactions
         )
@@ -101,17 +113,21 @@ class ClusterState:
         connect: Mapping[str, ReadGeneration] | None = None,
         *,
         past: bool = False,
+        compared: frozenset[str] | None = None,
     ) -> None:
         """Apply a poll of ``__consumer_offsets``; ``seen_ms`` is when it was read.
 
         ``read`` are its classic groups and ``connect`` its Connect groups, if another thread has
         decoded them already. ``past``: the service hasn't read to the log's end yet, so the records
-        are from before it started.
+        are from before it started, and no assignments are compared. ``compared``: compare those of
+        these groups only, of whose records it isn't known when they were written; None for all groups
+        and records that were read as soon as they were written.
         """
         self.counts.records.update(batch.records)
         self.counts.skipped.update(batch.skipped)
         self.counts.errors.update(batch.errors)
         watching, commits = self.watching, self.watching.commits(batch.commits)
+        rebalancing = self.rebalancing.before(batch, frozenset() if past else compared)
         if past:
             apply_past(self.commits, commits)
             self.commits.note_all()
@@ -145,6 +161,9 @@ class ClusterState:
             if watching.is_watched(streams_key.group, gone=is_end(streams_key, streams_record)):
                 with self._isolated(streams_key.group, seen_ms):
                     self.groups.apply_streams(streams_key, streams_record)
+        self.rebalancing.compare(rebalancing, seen_ms if compared is None else None, seen_ms)
+        for group in sorted(compared or ()):
+            self.rebalancing.settle(group, seen_ms)
 
     def _apply_classic(
         self, group: str, found: ReadGroup, seen_ms: int, offset: int | None
@@ -311,6 +330,7 @@ class ClusterState:
         """Remove the assessments of all other groups."""
         self.assessments.keep_only(groups)
         self.watches.keep_only(groups)
+        self.rebalances.keep_only(groups)
 
     def task_rows(self, group: str) -> list[TaskCopy]:
         """Return every copy of every task of a Streams application.

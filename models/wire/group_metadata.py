@@ -145,6 +145,13 @@ def decode_subscription(data: bytes) -> ConsumerSubscription:
     )
 
 
+def decode_subscribed_topics(data: bytes) -> tuple[str, ...]:
+    """Decode the topics of a subscription alone. Raises DecodeError."""
+    reader = Reader(data)
+    _version(reader, "subscription")
+    return tuple(reader.string() for _ in range(reader.array_length(_STRING_BYTES)))
+
+
 def decode_assignment(data: bytes) -> ConsumerAssignment:
     """Decode an assignment; a version after 3 is decoded as 3, with trailing bytes tolerated.
 

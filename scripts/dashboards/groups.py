@@ -29,6 +29,7 @@ def groups() -> str:
             "Whether they catch up": _catching_up(),
             "Retention: what may be deleted unread": _retention(),
             "Commits and members": _commits(),
+            "Rebalances": _rebalances(),
             "Open transactions": _transactions(),
             "Groups that metrics leave out": _left_out(),
         },
@@ -238,6 +239,47 @@ def _commits() -> tuple[Any, ...]:
             ),
             links=GROUPS,
             width=12,
+        ),
+    )
+
+
+def _rebalances() -> tuple[Any, ...]:
+    return (
+        lines(
+            "Rebalances by cause",
+            "How many rebalances each cause had; caughtup explain GROUP names the members.",
+            (
+                "sum by (cause) (increase(caughtup_group_rebalances_total{GROUP}[$__rate_interval]))",
+                "{{cause}}",
+            ),
+            links=GROUPS,
+            width=12,
+        ),
+        lines(
+            "Lost by rebalancing, the 10 groups that lost most",
+            "Partitions that stand still, on average: their time without a commit around rebalances, "
+            "at most.",
+            (
+                "topk(10, sum by (cluster, group) (rate("
+                + "caughtup_group_rebalance_lost_seconds_total{GROUP}[$__rate_interval])))",
+                "{{group}}",
+            ),
+            links=GROUPS,
+            width=12,
+        ),
+        table(
+            "Groups that rebalance again and again",
+            "Six rebalances or more within ten minutes, and what causes most of them.",
+            "caughtup_group_storm_rebalances{GROUP}",
+            columns={
+                "cluster": "Cluster",
+                "group": "Group",
+                "cause": "Cause",
+                "client": "Client",
+                "Value": "Rebalances",
+            },
+            links=GROUPS,
+            width=24,
         ),
     )
 

@@ -7,8 +7,11 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.table import Table
 
+from caughtup.agents.clock import now_ms
+from caughtup.agents.columns import REBALANCE_COLUMNS, cells
 from caughtup.models.decisions.consumer_decision import ConsumerDecision
 from caughtup.models.durations import counted
+from caughtup.models.rebalances.rebalance import Rebalance
 from caughtup.models.records.fields import Absent, or_none
 from caughtup.models.shown.consumer_group import (
     ConsumerGroupExplanation,
@@ -18,11 +21,12 @@ from caughtup.models.shown.consumer_group import (
 _CLIENTS = {"kafka-clients": "the Java client"}
 #: The fewest parts of a member's greatest lag that another size has to take away to be called help.
 _HELPS = 0.05
+_MOST_REBALANCES = 10
 
 
 def print_consumer_group(console: Console, group: ConsumerGroupExplanation) -> None:
     """Print a group's assignment, who decided it, and what one member more or fewer would change."""
-    what = "epoch" if group.group_type == "consumer" else "generation"
+    what = "generation" if group.group_type == "classic" else "epoch"
     console.print(f"{group.group}, {what} {group.generation}", style="bold")
     for line in _decided(group):
         console.print(line)
@@ -41,8 +45,25 @@ def print_consumer_group(console: Console, group: ConsumerGroupExplanation) -> N
             _ranges(member.assigned),
         )
     console.print(table)
+    print_rebalances(console, group.rebalances)
     for line in (*_reconciling(group), *_uneven(group)):
         console.print(line)
+
+
+def print_rebalances(console: Console, rebalances: Sequence[Rebalance]) -> None:
+    """Print a group's last rebalances, the newest first, each with its causes and its cost."""
+    if not rebalances:
+        return
+    table = Table(title="Last rebalances", title_justify="left")
+    for column in REBALANCE_COLUMNS:
+        table.add_column(column.heading.lower(), justify="right" if column.right else "left")
+    now = now_ms()
+    for one in rebalances[:_MOST_REBALANCES]:
+        table.add_row(*cells(REBALANCE_COLUMNS, one, now))
+    console.print(table)
+    newest = rebalances[0]
+    if newest.cause.why:
+        console.print(f"The last one: {newest.cause.text}; {newest.cause.why}.")
 
 
 def _decided(group: ConsumerGroupExplanation) -> Iterator[str]:

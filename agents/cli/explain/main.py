@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from caughtup.agents.cli.commands import examples
-from caughtup.agents.cli.explain.consumers import print_consumer_group
+from caughtup.agents.cli.explain.consumers import print_consumer_group, print_rebalances
 from caughtup.agents.cli.options import (
     NOTHING_MATCHED,
     Connection,
@@ -28,6 +28,7 @@ from caughtup.models.decisions.life import DecidedGeneration
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.durations import duration
 from caughtup.models.ids import TaskId
+from caughtup.models.rebalances.rebalance import Rebalance
 from caughtup.models.records.fields import ABSENT, Absent, changed, or_absent, or_none
 from caughtup.models.records.recommendations import (
     CostRecord,
@@ -77,9 +78,12 @@ def explain(group: str, tasks: tuple[str, ...], output: str, connection: Connect
         if task not in known:
             _refuse(f"{group} has no task {task}")
     if output == "json":
-        click.echo(msgspec.json.encode(explanation(decided)).decode())
+        rebalances = state.rebalances.of(group)
+        click.echo(msgspec.json.encode(explanation(decided, rebalances)).decode())
     else:
         print_explanation(Console(markup=False), decided, state.task_rows(group), tasks)
+        if not tasks:
+            print_rebalances(Console(markup=False), state.rebalances.of(group))
 
 
 def _refuse(what: str) -> NoReturn:
@@ -90,8 +94,6 @@ def _refuse(what: str) -> NoReturn:
 def _what_it_is(state: ClusterState, group: str) -> str:
     if group in state.applications:
         return "is rebalancing: try again in a few seconds"
-    if group in state.groups.streams:
-        return "gets its tasks from the broker (KIP-1071), so that no leader decides"
     if group in state.group_names():
         return "has no members that are consumers or run Kafka Streams"
     return "is not known on this cluster"
@@ -114,10 +116,11 @@ class Explanation(msgspec.Struct, kw_only=True):
     configs: Sequence[KnownConfigRecord]
     leader_movements: Sequence[RecommendedMovement]
     recommendation: RecommendationRecord | Absent = ABSENT
+    rebalances: Sequence[Rebalance] = ()
 
 
-def explanation(decided: DecidedGeneration) -> Explanation:
-    """Return a generation's decision, and the recommendation."""
+def explanation(decided: DecidedGeneration, rebalances: Sequence[Rebalance] = ()) -> Explanation:
+    """Return a generation's decision, the recommendation, and the last rebalances."""
     generation = decided.generation
     return Explanation(
         group=generation.group,
@@ -133,6 +136,7 @@ def explanation(decided: DecidedGeneration) -> Explanation:
         configs=decided.inputs.configs,
         leader_movements=decided.leader_movements or (),
         recommendation=or_absent(decided.recommendation),
+        rebalances=rebalances,
     )
 
 

@@ -23,6 +23,7 @@ from caughtup.models.histories.end_columns import NEVER_MS
 from caughtup.models.lag.partition_lag import lag_columns, retention_columns
 from caughtup.models.polls.column_reader import Rows
 from caughtup.models.polls.commit_columns import NO_OFFSET
+from caughtup.models.records.fields import or_none
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.verdicts import LAG
 
@@ -166,6 +167,24 @@ def _objectives(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
         yield family.line((scrape.state.cluster, group), seconds)
 
 
+def _rebalances(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
+    for cause, count in sorted(scrape.state.rebalances.counts(group).items()):
+        yield family.line((scrape.state.cluster, group, cause), count)
+
+
+def _lost_seconds(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
+    seconds = scrape.state.rebalances.lost_seconds(group)
+    if seconds is not None:
+        yield family.line((scrape.state.cluster, group), seconds)
+
+
+def _storm(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
+    storm = scrape.state.rebalances.storm(group, scrape.now_ms)
+    if storm is not None:
+        client = or_none(storm.client) or ""
+        yield family.line((scrape.state.cluster, group, storm.cause, client), storm.rebalances)
+
+
 def _groups(scrape: Scrape) -> list[str]:
     return scrape.groups
 
@@ -233,6 +252,29 @@ GROUP_TOTALS = (
         "1 for the group's verdict, 0 for the others",
         ("cluster", "group", "status"),
         _statuses,
+        _groups,
+    ),
+    Family(
+        "caughtup_group_rebalances_total",
+        "Rebalances of the group since the service started, by their surest cause",
+        ("cluster", "group", "cause"),
+        _rebalances,
+        _groups,
+        "counter",
+    ),
+    Family(
+        "caughtup_group_rebalance_lost_seconds_total",
+        "Seconds without a commit of partitions that had to stop for rebalances, at most: summed over them",
+        ("cluster", "group"),
+        _lost_seconds,
+        _groups,
+        "counter",
+    ),
+    Family(
+        "caughtup_group_storm_rebalances",
+        "Rebalances within ten minutes of a group that rebalances again and again",
+        ("cluster", "group", "cause", "client"),
+        _storm,
         _groups,
     ),
     Family(

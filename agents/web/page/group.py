@@ -10,6 +10,7 @@ from caughtup.agents.web.page.head import Head, encoded, view_with_head
 from caughtup.models.commits.table import LastCommits
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.group_lag import PartitionRow, partition_rows
+from caughtup.models.rebalances.rebalance import Rebalance
 from caughtup.models.recent.happenings import Happening
 from caughtup.models.records.fields import ABSENT, Absent, extended, or_none
 from caughtup.models.records.lag_lines import PartitionLine
@@ -23,6 +24,8 @@ from caughtup.models.verdicts import LAG
 
 #: The most partitions of a group in one answer, the worst; the others are counted.
 PARTITIONS_SHOWN = 500
+#: The most rebalances of a group in one answer, the newest.
+REBALANCES_SHOWN = 10
 
 
 class GroupPartition(PartitionLine, kw_only=True):
@@ -41,6 +44,7 @@ class GroupView(Head, kw_only=True):
     partitions: Sequence[GroupPartition] | Absent = ABSENT
     application: ApplicationView | Absent = ABSENT
     connect: ConnectView | Absent = ABSENT
+    rebalances: Sequence[Rebalance] = ()
     feed: Sequence[Happening]
 
 
@@ -66,6 +70,7 @@ def group_steps(
         with state.faults.isolated("page", group, now_ms):
             connect = yield from connect_view(state, group, now_ms)
             view.connect = ABSENT if connect is None else encoded(connect)
+    view.rebalances = state.rebalances.of(group)[:REBALANCES_SHOWN]
     view.feed = list(state.recent.happenings.of(group))
     return view
 

@@ -6,6 +6,7 @@ import { known, short, written } from "./shell/format.js";
 import { COPY_CELLS } from "./application/copies.js";
 import { MOVEMENT_CELLS } from "./application/movements.js";
 import { PARTITION_CELLS } from "./group/partitions.js";
+import { REBALANCE_CELLS } from "./group/rebalances.js";
 import { CHANGE_CELLS } from "./overview/changes.js";
 import { groupName } from "./overview/groups.js";
 import { sparkline } from "./overview/sparkline.js";
@@ -36,5 +37,6 @@ export const CELLS = {
   ...MOVEMENT_CELLS,
   ...PARTITION_CELLS,
   ...REASSIGNMENT_CELLS,
+  ...REBALANCE_CELLS,
   ...TRANSACTION_CELLS,
 };

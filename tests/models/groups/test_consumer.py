@@ -69,13 +69,32 @@ def test_each_partition_is_its_members_until_it_has_let_go_of_it() -> None:
     membership = two_members().membership({CLICKS: "clicks"})
     assert membership.group_type == "consumer"
     assert membership.generation == 3
-    first, second = (Member(name, "app", "/10.0.0.1") for name in ("m1", "m2"))
+    first, second = (
+        Member(name, "app", "/10.0.0.1", topics=frozenset({"clicks"}), poll_interval_ms=300_000)
+        for name in ("m1", "m2")
+    )
     assert membership.members == (first, second)
     assert membership.owners == {
         TopicPartition("clicks", 0): first,
         TopicPartition("clicks", 2): first,
         TopicPartition("clicks", 1): second,
     }
+
+
+def test_what_is_decided_is_the_target_of_its_epoch() -> None:
+    group = two_members()
+    metadata_key = ConsumerGroupKey(RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA, GROUP)
+    group.apply(metadata_key, ConsumerGroupTargetAssignmentMetadata(4, 1_800_000_000_000))
+    group.apply(
+        target_key("m2"), ConsumerGroupTargetAssignmentMember((TopicPartitions(CLICKS, (0, 1)),))
+    )
+    decided = group.decided({CLICKS: "clicks"})
+    assert (decided.generation, decided.as_of_ms) == (4, 1_800_000_000_000)
+    owners = {partition: member.member_id for partition, member in decided.owners.items()}
+    assert owners == {TopicPartition("clicks", 0): "m2", TopicPartition("clicks", 1): "m2"}
+    for name in ("m1", "m2"):
+        group.apply(member_key(name), None)
+    assert (group.decided({}).generation, group.decided({}).members) == (3, ())
 
 
 def test_a_topic_whose_name_isnt_known_yet_is_left_out() -> None:

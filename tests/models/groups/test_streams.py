@@ -71,7 +71,7 @@ def application() -> StreamsGroup:
     return group
 
 
-MEMBER = Member("m1", "app", "/10.0.0.1", PROCESS)
+MEMBER = Member("m1", "app", "/10.0.0.1", PROCESS, poll_interval_ms=1)
 
 
 def test_every_copy_is_told_with_its_role() -> None:

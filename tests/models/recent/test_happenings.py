@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from caughtup.models.groups.membership import Member, Membership
-from caughtup.models.recent.happenings import Happening, Happenings, rebalance
+from caughtup.models.rebalances.rebalance import Cause, CauseKind, Rebalance
+from caughtup.models.recent.happenings import Happening, Happenings, rebalanced
 
 
 def a_rebalance(number: int, group: str) -> Happening:
@@ -40,62 +40,56 @@ def test_neither_number_nor_groups_nor_words_grow_without_end() -> None:
 AT_MS = 1_800_000_000_000
 
 
-def group(generation: int, **members: str) -> Membership:
-    """Return a group in a generation; ``members`` are client ids by member id."""
-    found = tuple(Member(member, client, "/10.0.0.1") for member, client in members.items())
-    return Membership("classic", generation, found, {}, frozenset())
+def who(kind: CauseKind, client: str, member: str = "m1", why: str = "") -> Cause:
+    return Cause(kind, "certain", client, member, why=why)
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "said"),
+    ("causes", "members", "said"),
     [
-        (group(5, m1="a"), group(6, m1="a", m2="b"), "generation 5 → 6: b joined"),
-        (group(5, m1="a", m2="b"), group(7, m2="b"), "generation 5 → 7: a left"),
+        ([who("joined", "b")], 2, "generation 6: b joined"),
+        ([who("left", "a"), who("joined", "c")], 2, "generation 6: a left, c joined"),
+        ([who("left", "a")], 0, "generation 6: everybody left"),
         (
-            group(5, m1="a", m2="b"),
-            group(6, m1="a", m3="c"),
-            "generation 5 → 6: c joined, b left",
+            [who("joined", f"c{number}") for number in range(7)],
+            7,
+            "generation 6: c0, c1, c2, c3, c4 and 2 more joined",
         ),
         (
-            group(5, m1="a", m2="b"),
-            group(6, m1="a", m3="b"),
-            "generation 5 → 6: b came back as another member",
-        ),
-        (group(5, m1="a"), group(6), "generation 5 → 6: everybody left"),
-        (
-            group(5),
-            group(6, **{f"m{n}": f"c{n}" for n in range(7)}),
-            "generation 5 → 6: c0, c1, c2, c3, c4 and 2 more joined",
+            [who("joined", ""), who("joined", "two"), who("joined", "two")],
+            3,
+            "generation 6: m1, two (2 members) joined",
         ),
         (
-            group(5),
-            group(6, m1="", m2="two", m3="two"),
-            "generation 5 → 6: m1, two (2 members) joined",
+            [who("joined", f"b-StreamThread-{number}-consumer") for number in (1, 2)],
+            3,
+            "generation 6: b (2 members) joined",
         ),
         (
-            group(5, m1="a"),
-            group(6, m1="a", m2="b-StreamThread-1-consumer", m3="b-StreamThread-2-consumer"),
-            "generation 5 → 6: b (2 members) joined",
+            [Cause("topic_grew", "certain", topic="orders")],
+            1,
+            "generation 6: orders got more partitions",
         ),
         (
-            group(5, m1="a"),
-            group(6, m1="a"),
-            "generation 5 → 6: a member requested it; no member joined or left",
+            [Cause("requested", "possible")],
+            1,
+            "generation 6: a member requested it; no member joined or left",
         ),
     ],
 )
-def test_who_joined_and_left_is_named(before: Membership, after: Membership, said: str) -> None:
-    happening = rebalance("orders", before, after, AT_MS)
-    assert happening is not None
+def test_what_caused_a_rebalance_is_said_in_one_line(
+    causes: list[Cause], members: int, said: str
+) -> None:
+    rebalance = Rebalance(
+        generation=6, causes=causes, members=members, partitions=6, moved=3, at_ms=AT_MS
+    )
+    happening = rebalanced("orders", rebalance, AT_MS + 5)
     assert (happening.text, happening.group, happening.at_ms) == (said, "orders", AT_MS)
+    assert happening.why is None
 
 
-def test_a_group_in_the_same_generation_was_not_dealt_anew() -> None:
-    assert rebalance("orders", group(5, m1="a"), group(5, m1="a"), AT_MS) is None
-
-
-@pytest.mark.parametrize(("due_ms", "was_due"), [(AT_MS - 3_000, True), (AT_MS + 60_000, False)])
-def test_a_rebalance_that_was_due_is_told_from_one_that_was_not(due_ms: int, was_due: bool) -> None:
-    happening = rebalance("orders", group(5, m1="a"), group(6, m1="a"), AT_MS, due_ms)
-    assert happening is not None
-    assert ("was due" in happening.text) is was_due
+def test_the_evidence_is_the_reason_and_a_rebalance_of_unknown_time_is_of_now() -> None:
+    causes = [who("left", "a", why="its last commit was 2.0 s before")]
+    rebalance = Rebalance(generation=6, causes=causes, members=1, partitions=6, moved=0)
+    happening = rebalanced("orders", rebalance, AT_MS)
+    assert (happening.why, happening.at_ms) == (causes[0].why, AT_MS)

@@ -58,7 +58,7 @@ def test_copies_are_figures_of_an_application_from_when_it_is_one() -> None:
 def test_a_verdict_is_told_when_it_changes_and_not_at_the_first_look() -> None:
     recent = Recent()
     for verdict in ("ok", "ok", "stalled", "stalled"):
-        recent.observe("orders", None, GroupVerdict(verdict, None, "no commit for 26 s"), BEGAN_MS)
+        recent.observe("orders", GroupVerdict(verdict, None, "no commit for 26 s"), BEGAN_MS)
     (told,) = recent.happenings.newest(9)
     assert (told.kind, told.text, told.why, told.group) == (
         "verdict",
@@ -71,7 +71,7 @@ def test_a_verdict_is_told_when_it_changes_and_not_at_the_first_look() -> None:
 def test_that_a_group_is_well_after_all_is_no_news_unless_it_was_not() -> None:
     recent = Recent()
     for verdict in ("unknown", "ok", "slow", "unknown", "ok"):
-        recent.observe("orders", None, GroupVerdict(verdict, None, ""), BEGAN_MS)
+        recent.observe("orders", GroupVerdict(verdict, None, ""), BEGAN_MS)
     told = [one.text for one in reversed(recent.happenings.newest(9))]
     assert told == ["ok → slow", "slow → unknown", "unknown → ok"]
 
@@ -94,7 +94,7 @@ def test_it_knows_since_when_a_group_is_not_ok_whatever_it_was_called(
     recent = Recent()
     for number, verdict in enumerate(verdicts):
         found = None if verdict is None else GroupVerdict(verdict, None, "")
-        recent.observe("orders", None, found, BEGAN_MS + number)
+        recent.observe("orders", found, BEGAN_MS + number)
     assert recent.not_ok_since("orders") == since
     assert recent.not_ok_since("nobody") is None
 

@@ -11,6 +11,7 @@ import { age, lasting, status } from "../overview/status.js";
 import { connect } from "../views/connect.js";
 import { charts } from "./charts.js";
 import { partitions } from "./partitions.js";
+import { rebalances } from "./rebalances.js";
 
 const CHARTS = [
   { id: "lag", title: "Lag", series: [["lag", "offsets", "offset"]] },
@@ -33,7 +34,7 @@ export function group(state, name, ui, nowMs) {
     over && h("div", { key: "charts", class: "wide" }, over),
     streams && h("div", { key: "streams", class: "wide" }, application(streams, ui, nowMs)),
     workers && h("div", { key: "connect", class: "wide" }, connect(workers, nowMs)),
-    h("div", { key: "main", class: "column" }, partitions(state, ui, nowMs)),
+    h("div", { key: "main", class: "column" }, rebalances(state, nowMs), partitions(state, ui, nowMs)),
     h("div", { key: "side", class: "column" }, happened(state.feed, ui, nowMs, name)),
   ];
 }

@@ -5,7 +5,7 @@ import { UNKNOWN, known } from "./format.js";
 
 const CLASSES = { green: "ok", yellow: "unsure", red: "bad" };
 const NONE = { unassessed: null, terms: [] };
-let declared = { verdicts: {}, columns: {} };
+let declared = { verdicts: {}, columns: {}, causes: {} };
 
 /** Keep a view's declarations. */
 export function declare(next) {
@@ -14,6 +14,9 @@ export function declare(next) {
 
 /** Return the columns of a table: each with the fields of a row, their unit, and what draws it on the page. */
 export const columns = (table) => declared.columns[table] ?? [];
+
+/** Return the words for a cause of a rebalance. */
+export const causeWords = (kind) => declared.causes?.[kind] ?? kind.replaceAll("_", " ");
 
 /** Return the verdicts of a kind, the worst first. */
 export const worst = (kind) => (declared.verdicts[kind] ?? NONE).terms.map(({ word }) => word).reverse();

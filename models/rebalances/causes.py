@@ -1,0 +1,223 @@
+"""What caused a rebalance: the differences between two decided assignments of a group, and times.
+
+A coordinator writes down who is a member, and not why somebody isn't any more. A member that left, one
+whose session timed out and one that was too slow to poll are told apart by the time since its last
+commit, so they are never certain.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from caughtup.models.durations import duration
+from caughtup.models.groups.membership import Member, Membership
+from caughtup.models.rebalances.rebalance import SURENESS, Cause, CauseKind, Sureness
+from caughtup.models.records.fields import or_absent
+
+#: ``session.timeout.ms`` of a group on the new protocol unless its brokers or its configs have another.
+_SESSION_TIMEOUT_MS = 45_000
+#: How much longer (ms) than a timeout the time since a member's last commit is: the time between two
+#: commits, until the coordinator or the client notices, and until the other members rejoined.
+_SLACK_MS = 15_000
+#: A rebalance counts as the one that was due if it comes at most this long (ms) after its time.
+_LATE_MS = 15_000
+#: A coordinator's move this long (ms) before a rebalance may have caused it.
+_MOVE_MS = 60_000
+#: The most causes of one rebalance that are kept.
+MOST_CAUSES = 20
+
+
+class Evidence(NamedTuple):
+    """What else is known of the time of a rebalance (ms), which is ``at_ms``, or None if unknown.
+
+    ``last_commit_ms``: when each earlier member last committed before it. ``due_ms``: when the earlier
+    generation of a Streams application requested the next rebalance. ``counts``: the number of
+    partitions of each topic that the group had been assigned at most. ``coordinator_moved_ms``: when
+    the group last got another coordinator. ``exists`` says whether a topic exists, as far as known.
+    """
+
+    at_ms: int | None
+    last_commit_ms: Mapping[str, int]
+    counts: Mapping[str, int]
+    due_ms: int | None = None
+    coordinator_moved_ms: int | None = None
+    exists: Callable[[str], bool] = lambda _: True
+
+
+def causes(before: Membership, after: Membership, evidence: Evidence) -> list[Cause]:
+    """Return the causes of the rebalance between two decided assignments, the surest first.
+
+    At least one; at most MOST_CAUSES.
+    """
+    old, new = _by_id(before), _by_id(after)
+    gone, came = old.keys() - new.keys(), new.keys() - old.keys()
+    statics = {one.instance_id: name for name, one in old.items() if name in gone}
+    returned = {
+        name: statics[one.instance_id]
+        for name, one in sorted(new.items())
+        if name in came and one.instance_id is not None and one.instance_id in statics
+    }
+    kept = {name: name for name in old.keys() & new.keys()} | returned
+    found = [
+        *_of_group(before, after),
+        *(
+            _of_member("static_member_returned", "certain", new[name], _instance(new[name]))
+            for name in returned
+        ),
+        *_subscriptions(old, new, kept),
+        *_topics(before, after, evidence),
+        *(
+            _of_member("joined", "certain", new[name], _again(new[name], old, gone))
+            for name in sorted(came - returned.keys())
+        ),
+        *(_gone(old[name], evidence) for name in sorted(gone - set(returned.values()))),
+    ]
+    if not found:
+        found = [_without_change(before, evidence)]
+    found.sort(key=lambda cause: SURENESS.index(cause.sure))
+    return found[:MOST_CAUSES]
+
+
+def _of_group(before: Membership, after: Membership) -> Iterator[Cause]:
+    """Yield what changed for all members: the protocol, or the assignor."""
+    if "consumer" in {before.group_type, after.group_type} and (
+        before.group_type != after.group_type
+    ):
+        why = f"it was a group of the type {before.group_type}, and is one of {after.group_type}"
+        yield Cause("protocol_converted", "certain", why=why)
+    elif before.assignor and after.assignor and before.assignor != after.assignor:
+        why = f"it was {before.assignor:.80}, and is {after.assignor:.80}"
+        yield Cause("assignor_changed", "certain", why=why)
+
+
+def _subscriptions(
+    old: Mapping[str, Member], new: Mapping[str, Member], kept: Mapping[str, str]
+) -> Iterator[Cause]:
+    """Yield which members changed their subscriptions, or which topics match them since.
+
+    If all members' subscriptions changed alike, they are patterns that match another topic.
+    ``kept``: the id of each member that stayed, and its id before.
+    """
+    changes: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
+    resubscribed: list[str] = []
+    for name, before in sorted(kept.items()):
+        was, now = old[before], new[name]
+        more, fewer = now.topics - was.topics, was.topics - now.topics
+        if was.pattern != now.pattern:
+            resubscribed.append(name)
+        elif more or fewer:
+            changes[name] = more, fewer
+    by_pattern = {name for name in changes if new[name].pattern}
+    alike = len(set(changes.values())) == 1 and changes.keys() == kept.keys()
+    matched = changes.keys() if alike and len(changes) > 1 else by_pattern
+    for name in sorted({*resubscribed, *(changes.keys() - matched)}):
+        sure: Sureness = "likely" if alike and name in changes else "certain"
+        yield _of_member("resubscribed", sure, new[name], _difference(*changes.get(name, ((), ()))))
+    topics: dict[tuple[CauseKind, str], bool] = {}
+    for name in sorted(matched):
+        more, fewer = changes[name]
+        for topic in sorted(more):
+            topics["topic_appeared", topic] = name in by_pattern
+        for topic in sorted(fewer):
+            topics["topic_vanished", topic] = name in by_pattern
+    for (kind, topic), certain in topics.items():
+        why = "the subscriptions are patterns" if certain else "every subscription changed alike"
+        yield Cause(kind, "certain" if certain else "likely", topic=topic, why=why)
+
+
+def _difference(more: Iterator[str] | tuple[()], fewer: Iterator[str] | tuple[()]) -> str:
+    parts = [f"with {topic}" for topic in sorted(more)[:3]]
+    parts += [f"without {topic}" for topic in sorted(fewer)[:3]]
+    return f"it subscribes now {', '.join(parts)}" if parts else "its pattern is another one"
+
+
+def _topics(before: Membership, after: Membership, evidence: Evidence) -> Iterator[Cause]:
+    """Yield topics that got more partitions, or are no longer assigned although subscribed."""
+    had, has = partition_counts(before), partition_counts(after)
+    read = {topic for member in after.members for topic in member.topics}
+    for topic in sorted(had.keys() | has.keys()):
+        most = max(had.get(topic, 0), evidence.counts.get(topic, 0))
+        if topic in had and has.get(topic, 0) > most:
+            why = f"it had {most} partitions, and has {has[topic]}"
+            yield Cause("topic_grew", "certain", topic=topic, why=why)
+        elif topic in read and topic not in has and not evidence.exists(topic):
+            why = "no partition of it is assigned any more, and it doesn't exist"
+            yield Cause("topic_vanished", "certain", topic=topic, why=why)
+
+
+def partition_counts(membership: Membership) -> dict[str, int]:
+    """Return how many partitions of each topic are assigned: one more than the greatest number."""
+    counts: Counter[str] = Counter()
+    for topic, number in membership.owners:
+        counts[topic] = max(counts[topic], number + 1)
+    return dict(counts)
+
+
+def _gone(member: Member, evidence: Evidence) -> Cause:
+    """Return why a member is gone, by the time since its last commit."""
+    session_ms = member.session_timeout_ms or _SESSION_TIMEOUT_MS
+    poll_ms = member.poll_interval_ms
+    committed_ms = evidence.last_commit_ms.get(member.member_id)
+    if committed_ms is None or evidence.at_ms is None:
+        return _of_member("left", "possible", member, "when it last committed is not known")
+    silent_ms = max(evidence.at_ms - committed_ms, 0)
+    silent = f"its last commit was {duration(silent_ms / 1000)} before"
+    timeouts: tuple[tuple[CauseKind, int | None], ...] = (
+        ("session_timed_out", session_ms),
+        ("poll_interval_exceeded", poll_ms),
+    )
+    near = {
+        kind: timeout_ms
+        for kind, timeout_ms in timeouts
+        if timeout_ms is not None and 0 <= silent_ms - timeout_ms <= _SLACK_MS
+    }
+    if member.instance_id is not None and silent_ms >= session_ms:
+        # A static member that is stopped or too slow doesn't leave; its session has to time out.
+        return _of_member("session_timed_out", "likely", member, f"it is static, and {silent}")
+    if near:
+        kind = max(near, key=near.__getitem__)
+        timeout = duration(near[kind] / 1000)
+        name = "session.timeout.ms" if kind == "session_timed_out" else "max.poll.interval.ms"
+        why = f"{silent}, and its {name} is {timeout}"
+        return _of_member(kind, "likely" if len(near) == 1 else "possible", member, why)
+    if silent_ms < min(session_ms, poll_ms or session_ms):
+        return _of_member("left", "likely", member, f"{silent}, which is less than its timeouts")
+    return _of_member("left", "possible", member, silent)
+
+
+def _without_change(before: Membership, evidence: Evidence) -> Cause:
+    """Return why a group rebalanced whose members and topics stayed the same."""
+    at_ms, due_ms, moved_ms = evidence.at_ms, evidence.due_ms, evidence.coordinator_moved_ms
+    if at_ms is not None and due_ms is not None and due_ms <= at_ms <= due_ms + _LATE_MS:
+        return Cause("scheduled", "certain", why="the leader had requested it for this time")
+    withheld = sum(evidence.counts.values()) - len(before.owners)
+    if withheld > 0 and before.group_type == "classic":
+        why = f"{withheld} partitions had no member: others had to revoke them first"
+        return Cause("follow_up", "likely", why=why)
+    if at_ms is not None and moved_ms is not None and 0 <= at_ms - moved_ms <= _MOVE_MS:
+        why = f"it moved {duration((at_ms - moved_ms) / 1000)} before"
+        return Cause("coordinator_moved", "possible", why=why)
+    return Cause("requested", "possible")
+
+
+def _of_member(kind: CauseKind, sure: Sureness, member: Member, why: str) -> Cause:
+    host = member.host or None
+    return Cause(kind, sure, member.client_id, member.member_id, or_absent(host), why=why)
+
+
+def _instance(member: Member) -> str:
+    return f"its group.instance.id is {member.instance_id}"
+
+
+def _again(member: Member, old: Mapping[str, Member], gone: set[str]) -> str:
+    """Return whether a client joined that another member was of."""
+    for name in sorted(gone):
+        if (old[name].client_id, old[name].host) == (member.client_id, member.host):
+            return "the same client was another member before"
+    return ""
+
+
+def _by_id(membership: Membership) -> dict[str, Member]:
+    return {member.member_id: member for member in membership.members}

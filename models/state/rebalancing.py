@@ -1,0 +1,101 @@
+"""Compares the assignments of groups before and after a batch of records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from caughtup.models.commits.table import CommitTable, LastCommits
+from caughtup.models.decisions.applications import Applications
+from caughtup.models.faults import Faults
+from caughtup.models.groups.table import GroupTable
+from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.ids import TopicPartition
+from caughtup.models.polls.batch import Batch
+from caughtup.models.rebalances.table import Rebalances
+from caughtup.models.recent.happenings import Happenings, rebalanced
+from caughtup.models.wire.record_keys import RecordType
+
+#: The records of which a group has another assignment, or none any more.
+_DECIDING = frozenset(
+    {
+        RecordType.CONSUMER_GROUP_METADATA,
+        RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA,
+        RecordType.STREAMS_GROUP_METADATA,
+        RecordType.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA,
+    }
+)
+
+
+class _Before(NamedTuple):
+    """What is known of a group before a batch: its last commits, and when its next rebalance is due."""
+
+    commits: LastCommits
+    due_ms: int | None
+
+
+class Rebalancing:
+    """Compares each group's decided assignments, and notes the rebalances between them."""
+
+    def __init__(
+        self,
+        rebalances: Rebalances,
+        happenings: Happenings,
+        groups: GroupTable,
+        commits: CommitTable,
+        ends: EndOffsetTable,
+        applications: Applications,
+        faults: Faults,
+    ) -> None:
+        self._rebalances = rebalances
+        self._happenings = happenings
+        self._groups = groups
+        self._commits = commits
+        self._ends = ends
+        self._applications = applications
+        self._faults = faults
+
+    def before(self, batch: Batch, only: frozenset[str] | None) -> Mapping[str, _Before]:
+        """Return what has to be known of groups before a batch is applied, to pass to ``compare``.
+
+        ``only``: compare no other groups; None for all.
+        """
+        new_keys = (*batch.consumer_group_records, *batch.streams_group_records)
+        touched = {*batch.groups, *(key.group for key in new_keys)}
+        deciding = {
+            *batch.groups,
+            *(key.group for key in new_keys if key.record_type in _DECIDING),
+        }
+        if only is not None:
+            touched &= only
+        for group in sorted(touched):
+            if group not in self._rebalances:
+                self._rebalances.begin(group, self._groups.decided(group))
+        found: dict[str, _Before] = {}
+        for group in sorted(touched & deciding):
+            application = self._applications.get(group)
+            due = None if application is None else application.newest.next_rebalance()
+            found[group] = _Before(self._commits.last(group), None if due is None else due[0])
+        return found
+
+    def compare(self, before: Mapping[str, _Before], seen_ms: int | None, now_ms: int) -> None:
+        """Compare after the batch. ``seen_ms``: when it was read; None if it is from the past."""
+        for group, known in before.items():
+            with self._faults.isolated("rebalances", group, now_ms):
+                decided = self._groups.decided(group)
+                at_ms = seen_ms if decided is None else decided.as_of_ms or seen_ms
+                rebalance = self._rebalances.compare(
+                    group,
+                    decided,
+                    at_ms,
+                    (known.commits, self._commits.last(group)),
+                    known.due_ms,
+                    lambda topic: self._ends.latest(TopicPartition(topic, 0)) is not None,
+                )
+                if rebalance is not None:
+                    self._happenings.note(rebalanced(group, rebalance, now_ms))
+
+    def settle(self, group: str, now_ms: int) -> None:
+        """Note which partitions are committed on again since a group's last rebalance."""
+        if self._rebalances.is_settling(group):
+            self._rebalances.settle(group, self._commits.last(group), now_ms)

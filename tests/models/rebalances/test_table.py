@@ -1,0 +1,120 @@
+"""The rebalances of a group: what moved, how long it stood still, and storms."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from caughtup.models.commits.table import LastCommits
+from caughtup.models.groups.membership import Membership
+from caughtup.models.ids import TopicPartition
+from caughtup.models.rebalances.rebalance import Rebalance
+from caughtup.models.rebalances.table import MOST_KEPT, Rebalances
+from tests.models.rebalances.test_causes import AT_MS, A, B, group, member
+
+PARTITIONS = [TopicPartition("orders", number) for number in range(6)]
+
+
+def commits(at_ms: int, count: int = 6) -> LastCommits:
+    return LastCommits(PARTITIONS[:count], [7] * count, [at_ms] * count)
+
+
+def compared(*groups: Membership, at_ms: int = AT_MS) -> tuple[Rebalances, list[Rebalance | None]]:
+    table = Rebalances()
+    return table, [table.compare("g", one, at_ms, [commits(at_ms - 1_000)]) for one in groups]
+
+
+def test_the_first_assignment_is_no_rebalance_and_the_same_generation_is_none() -> None:
+    _, found = compared(group(A, B), group(A, B))
+    assert found == [None, None]
+
+
+def test_what_moved_and_who_caused_it() -> None:
+    _, (_, rebalance) = compared(group(A), group(A, B, generation=6))
+    assert rebalance is not None
+    assert (rebalance.generation, rebalance.members, rebalance.partitions) == (6, 2, 6)
+    assert (rebalance.moved, rebalance.unfinished, rebalance.at_ms) == (3, 0, AT_MS)
+    assert rebalance.cause.text == "client-b joined"
+
+
+def test_generations_that_nobody_completed_are_counted_on_the_classic_protocol() -> None:
+    _, (_, rebalance) = compared(group(A), group(A, B, generation=9))
+    assert rebalance is not None
+    assert rebalance.unfinished == 3
+    new = [replace(one, group_type="consumer") for one in (group(A), group(A, B, generation=9))]
+    _, (_, epoch) = compared(*new)
+    assert epoch is not None
+    assert epoch.unfinished == 0
+
+
+def test_how_long_partitions_stood_still_is_at_most_between_two_commits() -> None:
+    table, _ = compared(group(A), group(A, B, generation=6))
+    table.settle("g", commits(AT_MS - 1_000), AT_MS + 1_000)
+    (rebalance,) = table.of("g")
+    assert rebalance.unsettled == 6  # all members of an eager group stop
+    table.settle("g", commits(AT_MS + 4_000, 4), AT_MS + 5_000)
+    (rebalance,) = table.of("g")
+    assert (rebalance.stood_still_seconds, rebalance.lost_seconds) == (5.0, 20.0)
+    assert (rebalance.unsettled, table.lost_seconds("g")) == (2, 20.0)
+    table.settle("g", commits(AT_MS + 9_000), AT_MS + 9_000)
+    assert table.lost_seconds("g") == 20.0 + 2 * 10.0
+    assert not table.is_settling("g")
+
+
+def test_of_a_cooperative_group_only_what_moved_has_to_stop() -> None:
+    before, after = (
+        replace(one, assignor="cooperative-sticky") for one in (group(A), group(A, B, generation=6))
+    )
+    _, (_, rebalance) = compared(before, after)
+    assert rebalance is not None
+    assert rebalance.unsettled == rebalance.moved == 3
+
+
+def test_partitions_that_nobody_commits_on_again_are_given_up() -> None:
+    table, _ = compared(group(A), group(A, B, generation=6))
+    table.settle("g", commits(AT_MS - 1_000), AT_MS + 700_000)
+    assert not table.is_settling("g")
+    assert table.of("g")[0].unsettled == 6
+
+
+def test_a_deleted_group_begins_again_and_others_are_forgotten() -> None:
+    table, found = compared(group(A, generation=8), None, group(A, generation=1))  # type: ignore[arg-type]
+    assert found == [None, None, None]
+    table.keep_only({"other"})
+    assert "g" not in table
+    assert table.of("g") == []
+    assert table.lost_seconds("g") is None
+
+
+def test_one_member_that_comes_and_goes_is_a_storm_and_is_named() -> None:
+    table = Rebalances()
+    for number in range(12):
+        members = (A, B) if number % 2 else (A,)
+        at_ms = AT_MS + number * 20_000
+        table.compare("g", group(*members, generation=number), at_ms, [commits(at_ms - 1_000)])
+        assert (table.storm("g", at_ms) is not None) == (number >= 6)
+    storm = table.storm("g", AT_MS + 300_000)
+    assert storm is not None
+    assert (storm.rebalances, storm.client) == (11, "client-b")
+    assert table.storm("g", AT_MS + 3_600_000) is None
+    assert table.counts("g") == {"joined": 6, "left": 5}
+
+
+def test_a_rolling_restart_is_no_storm() -> None:
+    table, members = Rebalances(), [member(f"m{number}") for number in range(8)]
+    at_ms, generation = AT_MS, 0
+    for number, restarted in enumerate(list(members)):
+        without = members[:number] + members[number + 1 :]
+        members[number] = restarted._replace(member_id=f"again-{number}")
+        for there in (without, members):
+            generation, at_ms = generation + 1, at_ms + 10_000
+            table.compare("g", group(*there, generation=generation), at_ms, [])
+    assert len(table.of("g")) == 15
+    assert table.storm("g", at_ms) is None
+
+
+def test_a_group_that_rebalances_for_ever_is_kept_in_bounds() -> None:
+    table = Rebalances()
+    for number in range(5 * MOST_KEPT):
+        table.compare("g", group(*((A, B) if number % 2 else (A,)), generation=number), AT_MS, [])
+    assert len(table.of("g")) == MOST_KEPT
+    assert sum(table.counts("g").values()) == 5 * MOST_KEPT - 1
