@@ -163,8 +163,8 @@ class ConsumerGroup:
     def decided(self, topic_names: Mapping[bytes, str]) -> Membership:
         """Return the group's members and the owners of partitions by its last target assignment.
 
-        Its ``generation`` is the epoch of the target assignment, or the group's once it is empty: the
-        coordinator assigns nothing to nobody. Otherwise as ``membership``.
+        Its ``generation`` is the epoch of the target assignment, 0 before there is one, and the group's
+        epoch once it is empty: the coordinator assigns nothing to nobody. Otherwise as ``membership``.
         """
         members = self._members()
         owners: dict[TopicPartition, Member] = {}
@@ -172,11 +172,17 @@ class ConsumerGroup:
             target = self.target.get(member.member_id)
             if target is not None:
                 owners.update(dict.fromkeys(_named(target.topic_partitions, topic_names), member))
-        epoch, at_ms = self.epoch or 0, None
+        epoch, at_ms = 0 if members else self.epoch or 0, None
         if members and self.target_of is not None:
             epoch = self.target_of.assignment_epoch
             at_ms = positive(self.target_of.assignment_timestamp_ms)
-        return replace(self._membership(epoch, members, owners), as_of_ms=at_ms)
+        unnamed = any(
+            held.topic_id not in topic_names
+            for target in self.target.values()
+            for held in target.topic_partitions
+        )
+        decided = self._membership(epoch, members, owners)
+        return replace(decided, as_of_ms=at_ms, unnamed=unnamed)
 
     def _members(self) -> list[Member]:
         subscribed: dict[tuple[str, ...], frozenset[str]] = {}
@@ -206,6 +212,7 @@ class ConsumerGroup:
             self.topics(),
             longest_timeout(read.rebalance_timeout_ms for read in self.members.values()),
             self.assignor() if members else None,
+            by_epochs=True,
         )
 
 

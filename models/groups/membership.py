@@ -57,7 +57,9 @@ class Membership:
     assigned or not. ``rebalance_timeout_ms`` is the longest of any member, None without one; for a
     consumer it is ``max.poll.interval.ms``. ``assignor`` is the assignor's name, None where there is
     none or a broker's config chooses it; ``as_of_ms`` is when the generation or the target assignment
-    was decided, None if it is unknown.
+    was decided, None if it is unknown. ``by_epochs``: whether the group is on a protocol of epochs and
+    target assignments (KIP-848, KIP-1071). ``unnamed``: whether partitions are left out whose topics are
+    known by their ids only.
     """
 
     group_type: str
@@ -68,6 +70,8 @@ class Membership:
     rebalance_timeout_ms: int | None = None
     assignor: str | None = None
     as_of_ms: int | None = None
+    by_epochs: bool = False
+    unnamed: bool = False
 
 
 def classic_membership(

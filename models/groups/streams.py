@@ -145,7 +145,7 @@ class StreamsGroup:
             if (target := self.target.get(member.member_id)) is not None
             for task in sorted(_tasks(target.active_tasks))
         )
-        epoch, at_ms = self.epoch or 0, None
+        epoch, at_ms = 0 if self.members else self.epoch or 0, None
         if self.members and self.target_of is not None:
             epoch = self.target_of.assignment_epoch
             at_ms = positive(self.target_of.assignment_timestamp_ms)
@@ -173,6 +173,7 @@ class StreamsGroup:
             owners,
             topics | changelogs,
             longest_timeout(read.rebalance_timeout_ms for read in self.members.values()),
+            by_epochs=True,
         )
 
     def _members(self) -> Iterator[Member]:

@@ -82,14 +82,16 @@ def causes(before: Membership, after: Membership, evidence: Evidence) -> list[Ca
 
 def _of_group(before: Membership, after: Membership) -> Iterator[Cause]:
     """Yield what changed for all members: the protocol, or the assignor."""
-    if "consumer" in {before.group_type, after.group_type} and (
-        before.group_type != after.group_type
-    ):
-        why = f"it was a group of the type {before.group_type}, and is one of {after.group_type}"
+    if before.members and before.by_epochs != after.by_epochs:
+        why = f"it was a group of the type {_type(before)}, and is one of {_type(after)}"
         yield Cause("protocol_converted", "certain", why=why)
     elif before.assignor and after.assignor and before.assignor != after.assignor:
         why = f"it was {before.assignor:.80}, and is {after.assignor:.80}"
         yield Cause("assignor_changed", "certain", why=why)
+
+
+def _type(group: Membership) -> str:
+    return group.group_type if group.by_epochs else "classic"
 
 
 def _subscriptions(
@@ -193,7 +195,7 @@ def _without_change(before: Membership, evidence: Evidence) -> Cause:
     if at_ms is not None and due_ms is not None and due_ms <= at_ms <= due_ms + _LATE_MS:
         return Cause("scheduled", "certain", why="the leader had requested it for this time")
     withheld = sum(evidence.counts.values()) - len(before.owners)
-    if withheld > 0 and before.group_type == "classic":
+    if withheld > 0 and not before.by_epochs:
         why = f"{withheld} partitions had no member: others had to revoke them first"
         return Cause("follow_up", "likely", why=why)
     if at_ms is not None and moved_ms is not None and 0 <= at_ms - moved_ms <= _MOVE_MS:

@@ -73,7 +73,8 @@ class Cause(Part, omit_defaults=True):
 class Rebalance(Part, kw_only=True, omit_defaults=True):
     """A rebalance, which began ``generation`` (or epoch); ``causes`` has at least one, the surest first.
 
-    ``moved`` is how many of the ``partitions`` got another member. ``unfinished`` counts generations
+    ``moved`` is how many of the ``partitions`` got another member; both are absent while the names of
+    topics aren't known. ``unfinished`` counts generations
     before it that ended before they had an assignment. ``stood_still_seconds`` is the longest time
     that one of the partitions that had to stop was without a commit: at most as long as it stood still
     and the time between two commits. ``lost_seconds`` is the sum over all of them, and ``unsettled``
@@ -83,8 +84,8 @@ class Rebalance(Part, kw_only=True, omit_defaults=True):
     generation: int
     causes: list[Cause]
     members: int
-    partitions: int
-    moved: int
+    partitions: int | Absent = ABSENT
+    moved: int | Absent = ABSENT
     at_ms: int | Absent = ABSENT
     unfinished: int = 0
     stood_still_seconds: float | Absent = ABSENT

@@ -11,7 +11,7 @@ from caughtup.models.groups.membership import Membership
 from caughtup.models.ids import TopicPartition
 from caughtup.models.rebalances.causes import Evidence, causes, partition_counts
 from caughtup.models.rebalances.rebalance import CauseKind, Rebalance, Storm
-from caughtup.models.records.fields import changed, or_absent, or_none
+from caughtup.models.records.fields import ABSENT, changed, or_absent, or_none
 
 #: The most rebalances of a group that are kept, the newest.
 MOST_KEPT = 50
@@ -80,8 +80,10 @@ class Rebalances:
             self.begin(group, decided)
             return None
         before = known.decided
-        if decided.generation == before.generation and decided.group_type == before.group_type:
-            known.decided = decided
+        same_protocol = decided.by_epochs == before.by_epochs
+        if same_protocol and not _is_later(decided, before):
+            if not decided.by_epochs or _has_same_members(decided, before):
+                known.decided = decided  # a static member may be another member now
             return None
         last_ms = _last_before(commits, at_ms)
         by_member: dict[str, int] = {}
@@ -94,16 +96,15 @@ class Rebalances:
             for partition, owner in sorted(decided.owners.items())
             if partition in before.owners and before.owners[partition].member_id != owner.member_id
         ]
-        same_type = decided.group_type == before.group_type
         skipped = decided.generation - before.generation - 1
         rebalance = Rebalance(
             generation=decided.generation,
             causes=causes(before, decided, evidence),
             members=len(decided.members),
-            partitions=len(decided.owners),
-            moved=len(moved),
+            partitions=ABSENT if decided.unnamed else len(decided.owners),
+            moved=ABSENT if decided.unnamed or before.unnamed else len(moved),
             at_ms=or_absent(at_ms),
-            unfinished=max(skipped, 0) if same_type and decided.group_type == "classic" else 0,
+            unfinished=max(skipped, 0) if not decided.by_epochs and before.members else 0,
         )
         known.decided = decided
         counts = partition_counts(decided)
@@ -122,15 +123,19 @@ class Rebalances:
             rebalance.unsettled = len(known.settling.before_ms)
         return rebalance
 
-    def settle(self, group: str, commits: LastCommits, now_ms: int) -> None:
-        """Note which partitions are committed on again since the group's last rebalance."""
+    def settle(
+        self, group: str, committed_ms: Callable[[TopicPartition], int | None], now_ms: int
+    ) -> None:
+        """Note which partitions are committed on again since the group's last rebalance.
+
+        ``committed_ms`` returns when the group last committed on a partition.
+        """
         known = self._groups.get(group)
         if known is None or known.settling is None:
             return
         settling = known.settling
-        last = dict(zip(commits.partitions, commits.times_ms, strict=True))
         for partition, before_ms in list(settling.before_ms.items()):
-            ms = last.get(partition)
+            ms = committed_ms(partition)
             if ms is not None and ms > settling.at_ms:
                 settling.stood_still_ms[partition] = ms - before_ms
                 del settling.before_ms[partition]
@@ -213,6 +218,26 @@ def _storm(kept: Collection[Rebalance], now_ms: int) -> Storm | None:
     return Storm(count, kind, kinds[kind], or_absent(client))
 
 
+def _is_later(decided: Membership, before: Membership) -> bool:
+    """Return whether an assignment was decided after another one.
+
+    A classic group that is made again begins with generation 1. On the new protocols a group has an
+    epoch as soon as a member joins, and a target assignment of an earlier one until the next is computed.
+    """
+    if not decided.by_epochs:
+        return decided.generation != before.generation
+    return decided.generation > before.generation
+
+
+def _has_same_members(decided: Membership, before: Membership) -> bool:
+    """Return whether the members are the same but for their ids, if they are static."""
+    return _identities(decided) == _identities(before)
+
+
+def _identities(group: Membership) -> set[tuple[str, frozenset[str], str | None]]:
+    return {(one.instance_id or one.member_id, one.topics, one.pattern) for one in group.members}
+
+
 def _last_before(commits: Collection[LastCommits], at_ms: int | None) -> dict[TopicPartition, int]:
     """Return the time (ms) of each partition's last commit at ``at_ms``, of those that are known."""
     found: dict[TopicPartition, int] = {}
@@ -225,4 +250,8 @@ def _last_before(commits: Collection[LastCommits], at_ms: int | None) -> dict[To
 
 def _stops_all(decided: Membership) -> bool:
     """Return whether every member stops reading while the group rebalances (eager protocol)."""
-    return decided.group_type == "classic" and decided.assignor != "cooperative-sticky"
+    return (
+        decided.group_type == "classic"
+        and not decided.by_epochs
+        and decided.assignor != "cooperative-sticky"
+    )

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from caughtup.models.commits.table import CommitTable, LastCommits
 from caughtup.models.decisions.applications import Applications
 from caughtup.models.faults import Faults
+from caughtup.models.groups.membership import Membership
 from caughtup.models.groups.table import GroupTable
 from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.ids import TopicPartition
@@ -25,6 +26,10 @@ _DECIDING = frozenset(
         RecordType.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA,
     }
 )
+
+
+#: A group before its first member.
+_NEW = Membership("", 0, (), {}, frozenset())
 
 
 class _Before(NamedTuple):
@@ -70,7 +75,10 @@ class Rebalancing:
             touched &= only
         for group in sorted(touched):
             if group not in self._rebalances:
-                self._rebalances.begin(group, self._groups.decided(group))
+                decided = self._groups.decided(group)
+                if decided is None and only is None:
+                    decided = _NEW  # all groups are known that existed before the service started
+                self._rebalances.begin(group, decided)
         found: dict[str, _Before] = {}
         for group in sorted(touched & deciding):
             application = self._applications.get(group)
@@ -97,5 +105,11 @@ class Rebalancing:
 
     def settle(self, group: str, now_ms: int) -> None:
         """Note which partitions are committed on again since a group's last rebalance."""
-        if self._rebalances.is_settling(group):
-            self._rebalances.settle(group, self._commits.last(group), now_ms)
+        if not self._rebalances.is_settling(group):
+            return
+
+        def committed_ms(partition: TopicPartition) -> int | None:
+            history = self._commits.find(group, partition)
+            return None if history is None else history.commit_timestamp_ms
+
+        self._rebalances.settle(group, committed_ms, now_ms)

@@ -252,7 +252,7 @@ def _rebalances() -> tuple[Any, ...]:
                 "sum by (cause) (increase(caughtup_group_rebalances_total{GROUP}[$__rate_interval]))",
                 "{{cause}}",
             ),
-            links=GROUPS,
+            links=OVERVIEW_PAGE,
             width=12,
         ),
         lines(

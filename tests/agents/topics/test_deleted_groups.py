@@ -35,7 +35,16 @@ PLACES = (
 #: Ids that no row has any more are swept out once there may be many of them.
 IDS = "state.commits.topic_ids"
 #: What is counted or logged of the past, and has bounds of its own.
-NO_TABLES = ("counts", "faults", "refused", "set_aside", "_parameters", "parameters")
+NO_TABLES = (
+    "happenings",
+    "_happenings",
+    "counts",
+    "faults",
+    "refused",
+    "set_aside",
+    "_parameters",
+    "parameters",
+)
 
 
 def sizes(value: Any, path: str = "state", seen: set[int] | None = None) -> dict[str, int]:

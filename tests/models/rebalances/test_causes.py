@@ -135,7 +135,9 @@ def test_a_partition_that_is_assigned_again_is_no_growth() -> None:
 def test_another_assignor_and_another_protocol() -> None:
     after = group(A, B, generation=6, assignor="cooperative-sticky")
     assert kinds(group(A, B), after, evidence()) == [("assignor_changed", "certain")]
-    converted = replace(group(A, B, generation=6), group_type="consumer", assignor="uniform")
+    converted = replace(
+        group(A, B, generation=6), group_type="consumer", assignor="uniform", by_epochs=True
+    )
     assert kinds(group(A, B), converted, evidence()) == [("protocol_converted", "certain")]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from caughtup.models.commits.table import LastCommits
@@ -16,6 +17,10 @@ PARTITIONS = [TopicPartition("orders", number) for number in range(6)]
 
 def commits(at_ms: int, count: int = 6) -> LastCommits:
     return LastCommits(PARTITIONS[:count], [7] * count, [at_ms] * count)
+
+
+def committed(at_ms: int, count: int = 6) -> Callable[[TopicPartition], int | None]:
+    return dict.fromkeys(PARTITIONS[:count], at_ms).get
 
 
 def compared(*groups: Membership, at_ms: int = AT_MS) -> tuple[Rebalances, list[Rebalance | None]]:
@@ -40,7 +45,10 @@ def test_generations_that_nobody_completed_are_counted_on_the_classic_protocol()
     _, (_, rebalance) = compared(group(A), group(A, B, generation=9))
     assert rebalance is not None
     assert rebalance.unfinished == 3
-    new = [replace(one, group_type="consumer") for one in (group(A), group(A, B, generation=9))]
+    new = [
+        replace(one, group_type="consumer", by_epochs=True)
+        for one in (group(A), group(A, B, generation=9))
+    ]
     _, (_, epoch) = compared(*new)
     assert epoch is not None
     assert epoch.unfinished == 0
@@ -48,14 +56,14 @@ def test_generations_that_nobody_completed_are_counted_on_the_classic_protocol()
 
 def test_how_long_partitions_stood_still_is_at_most_between_two_commits() -> None:
     table, _ = compared(group(A), group(A, B, generation=6))
-    table.settle("g", commits(AT_MS - 1_000), AT_MS + 1_000)
+    table.settle("g", committed(AT_MS - 1_000), AT_MS + 1_000)
     (rebalance,) = table.of("g")
     assert rebalance.unsettled == 6  # all members of an eager group stop
-    table.settle("g", commits(AT_MS + 4_000, 4), AT_MS + 5_000)
+    table.settle("g", committed(AT_MS + 4_000, 4), AT_MS + 5_000)
     (rebalance,) = table.of("g")
     assert (rebalance.stood_still_seconds, rebalance.lost_seconds) == (5.0, 20.0)
     assert (rebalance.unsettled, table.lost_seconds("g")) == (2, 20.0)
-    table.settle("g", commits(AT_MS + 9_000), AT_MS + 9_000)
+    table.settle("g", committed(AT_MS + 9_000), AT_MS + 9_000)
     assert table.lost_seconds("g") == 20.0 + 2 * 10.0
     assert not table.is_settling("g")
 
@@ -71,7 +79,7 @@ def test_of_a_cooperative_group_only_what_moved_has_to_stop() -> None:
 
 def test_partitions_that_nobody_commits_on_again_are_given_up() -> None:
     table, _ = compared(group(A), group(A, B, generation=6))
-    table.settle("g", commits(AT_MS - 1_000), AT_MS + 700_000)
+    table.settle("g", committed(AT_MS - 1_000), AT_MS + 700_000)
     assert not table.is_settling("g")
     assert table.of("g")[0].unsettled == 6
 

@@ -16,10 +16,11 @@ from typing import Self
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 
 _PROGRAM = """
-import json, sys, threading
+import json, queue, sys, threading
 from confluent_kafka import Consumer
 given = json.loads(sys.argv[1])
 consumer, stalled, ended = Consumer(given["config"]), threading.Event(), threading.Event()
+subscriptions = queue.SimpleQueue()  # a consumer is used by one thread
 consumer.subscribe(given["topics"])
 print("here", flush=True)
 def obey():
@@ -30,12 +31,14 @@ def obey():
         elif command == "go":
             stalled.clear()
         elif command == "subscribe":
-            consumer.subscribe(rest.split(","))
+            subscriptions.put(rest.split(","))
         elif command == "leave":
             ended.set()
     ended.set()
 threading.Thread(target=obey, daemon=True).start()
 while not ended.is_set():
+    if not subscriptions.empty():
+        consumer.subscribe(subscriptions.get())
     if stalled.is_set():
         ended.wait(0.05)
     else:
