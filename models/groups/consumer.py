@@ -194,7 +194,7 @@ class ConsumerGroup:
                 read.client_host,
                 instance_id=read.instance_id,
                 topics=subscribed.setdefault(topics[member_id], frozenset(topics[member_id])),
-                pattern=read.subscribed_topic_regex,
+                pattern=read.subscribed_topic_regex or None,
                 session_timeout_ms=_session_timeout_ms(read),
                 poll_interval_ms=positive(read.rebalance_timeout_ms),
             )

@@ -12,15 +12,17 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from caughtup.models.durations import duration
-from caughtup.models.groups.membership import Member, Membership
+from caughtup.models.groups.membership import NO_TOPICS, Member, Membership
 from caughtup.models.rebalances.rebalance import SURENESS, Cause, CauseKind, Sureness
-from caughtup.models.records.fields import or_absent
+from caughtup.models.records.fields import ABSENT, Absent, or_absent
 
 #: ``session.timeout.ms`` of a group on the new protocol unless its brokers or its configs have another.
 _SESSION_TIMEOUT_MS = 45_000
 #: How much longer (ms) than a timeout the time since a member's last commit is: the time between two
 #: commits, until the coordinator or the client notices, and until the other members rejoined.
 _SLACK_MS = 15_000
+#: How long (ms) after its last poll a client may commit, in the background: a usual commit interval.
+_COMMITTED_LATER_MS = 5_000
 #: A rebalance counts as the one that was due if it comes at most this long (ms) after its time.
 _LATE_MS = 15_000
 #: A coordinator's move this long (ms) before a rebalance may have caused it.
@@ -66,7 +68,7 @@ def causes(before: Membership, after: Membership, evidence: Evidence) -> list[Ca
             _of_member("static_member_returned", "certain", new[name], _instance(new[name]))
             for name in returned
         ),
-        *_subscriptions(old, new, kept),
+        *_subscriptions(old, new, kept, evidence, by_epochs=after.by_epochs),
         *_topics(before, after, evidence),
         *(
             _of_member("joined", "certain", new[name], _again(new[name], old, gone))
@@ -95,12 +97,17 @@ def _type(group: Membership) -> str:
 
 
 def _subscriptions(
-    old: Mapping[str, Member], new: Mapping[str, Member], kept: Mapping[str, str]
+    old: Mapping[str, Member],
+    new: Mapping[str, Member],
+    kept: Mapping[str, str],
+    evidence: Evidence,
+    *,
+    by_epochs: bool,
 ) -> Iterator[Cause]:
     """Yield which members changed their subscriptions, or which topics match them since.
 
     If all members' subscriptions changed alike, they are patterns that match another topic.
-    ``kept``: the id of each member that stayed, and its id before.
+    ``kept``: the id of each member that stayed, and its id before; ``by_epochs`` as in Membership.
     """
     changes: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
     resubscribed: list[str] = []
@@ -114,9 +121,18 @@ def _subscriptions(
     by_pattern = {name for name in changes if new[name].pattern}
     alike = len(set(changes.values())) == 1 and changes.keys() == kept.keys()
     matched = changes.keys() if alike and len(changes) > 1 else by_pattern
+    # A client that resolves its pattern itself writes only topics down: another one may match it, which
+    # the other members don't know yet.
+    sure: Sureness = "certain" if by_epochs else "likely"
     for name in sorted({*resubscribed, *(changes.keys() - matched)}):
-        sure: Sureness = "likely" if alike and name in changes else "certain"
-        yield _of_member("resubscribed", sure, new[name], _difference(*changes.get(name, ((), ()))))
+        more, fewer = changes.get(name, (NO_TOPICS, NO_TOPICS))
+        deleted = sorted(one for one in fewer if not evidence.exists(one))
+        if deleted and not more:
+            why = f"{new[name].client_id} doesn't subscribe to it any more, and it doesn't exist"
+            yield Cause("topic_vanished", "likely", topic=deleted[0], why=why)
+            continue
+        topic = or_absent(min(more | fewer) if len(more | fewer) == 1 else None)
+        yield _of_member("resubscribed", sure, new[name], _difference(more, fewer), topic)
     topics: dict[tuple[CauseKind, str], bool] = {}
     for name in sorted(matched):
         more, fewer = changes[name]
@@ -129,7 +145,7 @@ def _subscriptions(
         yield Cause(kind, "certain" if certain else "likely", topic=topic, why=why)
 
 
-def _difference(more: Iterator[str] | tuple[()], fewer: Iterator[str] | tuple[()]) -> str:
+def _difference(more: frozenset[str], fewer: frozenset[str]) -> str:
     parts = [f"with {topic}" for topic in sorted(more)[:3]]
     parts += [f"without {topic}" for topic in sorted(fewer)[:3]]
     return f"it subscribes now {', '.join(parts)}" if parts else "its pattern is another one"
@@ -144,9 +160,12 @@ def _topics(before: Membership, after: Membership, evidence: Evidence) -> Iterat
         if topic in had and has.get(topic, 0) > most:
             why = f"it had {most} partitions, and has {has[topic]}"
             yield Cause("topic_grew", "certain", topic=topic, why=why)
-        elif topic in read and topic not in has and not evidence.exists(topic):
-            why = "no partition of it is assigned any more, and it doesn't exist"
-            yield Cause("topic_vanished", "certain", topic=topic, why=why)
+        elif topic in had and topic in read and topic not in has and after.members:
+            gone = not evidence.exists(topic)
+            why = "no partition of it is assigned any more"
+            sure: Sureness = "certain" if gone or after.by_epochs else "likely"
+            why += ", and it doesn't exist" if gone else ""
+            yield Cause("topic_vanished", sure, topic=topic, why=why)
 
 
 def partition_counts(membership: Membership) -> dict[str, int]:
@@ -166,27 +185,35 @@ def _gone(member: Member, evidence: Evidence) -> Cause:
         return _of_member("left", "possible", member, "when it last committed is not known")
     silent_ms = max(evidence.at_ms - committed_ms, 0)
     silent = f"its last commit was {duration(silent_ms / 1000)} before"
-    timeouts: tuple[tuple[CauseKind, int | None], ...] = (
-        ("session_timed_out", session_ms),
-        ("poll_interval_exceeded", poll_ms),
-    )
-    near = {
-        kind: timeout_ms
-        for kind, timeout_ms in timeouts
-        if timeout_ms is not None and 0 <= silent_ms - timeout_ms <= _SLACK_MS
-    }
-    if member.instance_id is not None and silent_ms >= session_ms:
+    near = _near_timeouts(silent_ms, session_ms, poll_ms)
+    is_static = member.instance_id is not None
+    if is_static and silent_ms >= session_ms and "poll_interval_exceeded" not in near:
         # A static member that is stopped or too slow doesn't leave; its session has to time out.
         return _of_member("session_timed_out", "likely", member, f"it is static, and {silent}")
     if near:
-        kind = max(near, key=near.__getitem__)
-        timeout = duration(near[kind] / 1000)
+        kind = max(sorted(near), key=near.__getitem__)
+        timeout = duration((session_ms if kind == "session_timed_out" else poll_ms or 0) / 1000)
         name = "session.timeout.ms" if kind == "session_timed_out" else "max.poll.interval.ms"
         why = f"{silent}, and its {name} is {timeout}"
         return _of_member(kind, "likely" if len(near) == 1 else "possible", member, why)
     if silent_ms < min(session_ms, poll_ms or session_ms):
         return _of_member("left", "likely", member, f"{silent}, which is less than its timeouts")
     return _of_member("left", "possible", member, silent)
+
+
+def _near_timeouts(silent_ms: int, session_ms: int, poll_ms: int | None) -> dict[CauseKind, int]:
+    """Return the timeouts (ms) that a member's silence may have exceeded, if it isn't much longer.
+
+    A client that commits in the background still does so after its last poll. One that doesn't leave when
+    it polls too seldom, as static members, sends no heartbeats from then on.
+    """
+    found: dict[CauseKind, int] = {}
+    if 0 <= silent_ms - session_ms <= _SLACK_MS:
+        found["session_timed_out"] = session_ms
+    for timeout_ms in () if poll_ms is None else (poll_ms, poll_ms + session_ms):
+        if -_COMMITTED_LATER_MS <= silent_ms - timeout_ms <= _SLACK_MS:
+            found["poll_interval_exceeded"] = timeout_ms
+    return found
 
 
 def _without_change(before: Membership, evidence: Evidence) -> Cause:
@@ -204,9 +231,11 @@ def _without_change(before: Membership, evidence: Evidence) -> Cause:
     return Cause("requested", "possible")
 
 
-def _of_member(kind: CauseKind, sure: Sureness, member: Member, why: str) -> Cause:
-    host = member.host or None
-    return Cause(kind, sure, member.client_id, member.member_id, or_absent(host), why=why)
+def _of_member(
+    kind: CauseKind, sure: Sureness, member: Member, why: str, topic: str | Absent = ABSENT
+) -> Cause:
+    host = or_absent(member.host or None)
+    return Cause(kind, sure, member.client_id, member.member_id, host, topic, why)
 
 
 def _instance(member: Member) -> str:

@@ -60,6 +60,7 @@ class MemberProcess:
             "auto.commit.interval.ms": 500,
             **{name.replace("_", "."): value for name, value in config.items()},
         }
+        given = {name: value for name, value in given.items() if value is not None}
         self.client_id = str(given.get("client.id", ""))
         self._process = subprocess.Popen(
             [sys.executable, "-c", _PROGRAM, json.dumps({"config": given, "topics": topics})],
