@@ -64,7 +64,8 @@ class EndOffsetListing(NamedTuple):
     partition. ``unanswered``: partitions whose leader did not answer; their known offsets get old.
     ``given_up``: ids of brokers for which the client waited much longer than its time-out.
     ``leaderless``: the number of partitions without a leader; they have no offsets for now, and no
-    producer can write to them.
+    producer can write to them. ``appeared`` and ``vanished``: topics of the cluster, wanted or not, that
+    are there or gone since the listing before.
     """
 
     as_of_ms: int
@@ -73,6 +74,8 @@ class EndOffsetListing(NamedTuple):
     unanswered: set[TopicPartition]
     given_up: tuple[int, ...] = ()
     leaderless: int = 0
+    appeared: frozenset[str] = frozenset()
+    vanished: frozenset[str] = frozenset()
 
 
 class _PendingRequests(NamedTuple):
@@ -119,6 +122,7 @@ class EndOffsetLister:
         self._make_client = client
         self._client = client()
         self._known: ClusterMetadata | None = None
+        self._topics: frozenset[str] | None = None
         self._pending: dict[int, _PendingRequests] = {}
         #: Brokers whose last answer was late: nothing waits for them, a late answer is still used.
         self._late: set[int] = set()
@@ -160,6 +164,8 @@ class EndOffsetLister:
         given_up = self._give_up()
         if failure is not None and not found:
             raise failure
+        topics = frozenset(metadata.topics)
+        before, self._topics = topics if self._topics is None else self._topics, topics
         return EndOffsetListing(
             min((ends.as_of_ms for ends in found.values()), default=as_of_ms),
             {partition: ends for partition, ends in found.items() if partition in present},
@@ -167,6 +173,8 @@ class EndOffsetLister:
             present - found.keys() - {TopicPartition(p.topic, p.partition) for p in leaderless},
             given_up,
             len(leaderless),
+            topics - before,
+            before - topics,
         )
 
     def _metadata(self, patience_seconds: float) -> tuple[ClusterMetadata, KafkaException | None]:

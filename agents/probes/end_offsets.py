@@ -64,6 +64,7 @@ class EndOffsetObserver:
         """
         listing = await asyncio.to_thread(self._lister.list_ends, wants, patience_seconds)
         found, faults, now = listing.found, self._state.faults, now_ms()
+        self._state.topic_changes.apply(sorted(listing.appeared), sorted(listing.vanished), now)
         with faults.isolated(PROBE, "readable ends", now):
             suspects = self._readable.suspects(found, at_once=at_once)
             await asyncio.to_thread(self._readable.read, suspects, found)

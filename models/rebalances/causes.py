@@ -37,7 +37,8 @@ class Evidence(NamedTuple):
     ``last_commit_ms``: when each earlier member last committed before it. ``due_ms``: when the earlier
     generation of a Streams application requested the next rebalance. ``counts``: the number of
     partitions of each topic that the group had been assigned at most. ``coordinator_moved_ms``: when
-    the group last got another coordinator. ``exists`` says whether a topic exists, as far as known.
+    the group last got another coordinator. ``exists`` says whether a topic exists, as far as known, and
+    ``is_new`` whether it was certainly made lately.
     """
 
     at_ms: int | None
@@ -46,6 +47,7 @@ class Evidence(NamedTuple):
     due_ms: int | None = None
     coordinator_moved_ms: int | None = None
     exists: Callable[[str], bool] = lambda _: True
+    is_new: Callable[[str], bool] = lambda _: False
 
 
 def causes(before: Membership, after: Membership, evidence: Evidence) -> list[Cause]:
@@ -127,9 +129,14 @@ def _subscriptions(
     for name in sorted({*resubscribed, *(changes.keys() - matched)}):
         more, fewer = changes.get(name, (NO_TOPICS, NO_TOPICS))
         deleted = sorted(one for one in fewer if not evidence.exists(one))
+        made = sorted(one for one in more if evidence.is_new(one))
         if deleted and not more:
             why = f"{new[name].client_id} doesn't subscribe to it any more, and it doesn't exist"
             yield Cause("topic_vanished", "likely", topic=deleted[0], why=why)
+            continue
+        if made and len(made) == len(more) and not fewer and not by_epochs:
+            why = f"{new[name].client_id} subscribes to it as well, and it is new"
+            yield Cause("topic_appeared", "likely", topic=made[0], why=why)
             continue
         topic = or_absent(min(more | fewer) if len(more | fewer) == 1 else None)
         yield _of_member("resubscribed", sure, new[name], _difference(more, fewer), topic)

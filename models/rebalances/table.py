@@ -52,10 +52,21 @@ class Rebalances:
     def begin(self, group: str, decided: Membership | None) -> None:
         """Take a group's decided assignment as the one that the next is compared with.
 
-        A group that is known already keeps its own.
+        A group that is known already keeps its own, unless names of its topics were missing.
         """
-        if decided is not None and group not in self._groups:
+        if decided is None:
+            return
+        known = self._groups.get(group)
+        if known is None:
             self._groups[group] = _Group(decided, partition_counts(decided))
+        elif known.decided.unnamed and not _is_later(decided, known.decided):
+            known.decided = decided
+            known.counts |= partition_counts(decided)
+
+    def is_complete(self, group: str) -> bool:
+        """Return whether a group is known with the names of all its topics."""
+        known = self._groups.get(group)
+        return known is not None and not known.decided.unnamed
 
     def compare(
         self,
@@ -65,11 +76,12 @@ class Rebalances:
         commits: Collection[LastCommits],
         due_ms: int | None = None,
         exists: Callable[[str], bool] = lambda _: True,
+        is_new: Callable[[str], bool] = lambda _: False,
     ) -> Rebalance | None:
         """Compare a group's new assignment with the one before, and return the rebalance, if it is one.
 
         ``at_ms`` is when it was decided, None if that isn't known. ``commits`` are the group's last
-        commits at one or more times near it. ``due_ms`` and ``exists`` as in Evidence. None, too, for
+        commits at one or more times near it. ``due_ms``, ``exists`` and ``is_new`` as in Evidence. None, too, for
         a group that is new or gone.
         """
         known = self._groups.get(group)
@@ -82,15 +94,19 @@ class Rebalances:
         before = known.decided
         same_protocol = decided.by_epochs == before.by_epochs
         if same_protocol and not _is_later(decided, before):
-            if not decided.by_epochs or _has_same_members(decided, before):
-                known.decided = decided  # a static member may be another member now
+            # A static member may be another member now. The partitions stay those of the assignment: the
+            # coordinator may have noticed already that one of its topics is gone.
+            if not decided.by_epochs or (
+                _ids(decided) != _ids(before) and _identities(decided) == _identities(before)
+            ):
+                known.decided = decided
             return None
         last_ms = _last_before(commits, at_ms)
         by_member: dict[str, int] = {}
         for partition, owner in before.owners.items():
             if (ms := last_ms.get(partition)) is not None:
                 by_member[owner.member_id] = max(by_member.get(owner.member_id, 0), ms)
-        evidence = Evidence(at_ms, by_member, known.counts, due_ms, exists=exists)
+        evidence = Evidence(at_ms, by_member, known.counts, due_ms, exists=exists, is_new=is_new)
         moved = [
             partition
             for partition, owner in sorted(decided.owners.items())
@@ -185,9 +201,6 @@ class Rebalances:
         known = self._groups.get(group)
         return None if known is None else _storm(known.kept, now_ms)
 
-    def __contains__(self, group: str) -> bool:
-        return group in self._groups
-
     def keep_only(self, groups: Collection[str]) -> None:
         """Remove groups that are gone."""
         for group in self._groups.keys() - groups:
@@ -229,12 +242,12 @@ def _is_later(decided: Membership, before: Membership) -> bool:
     return decided.generation > before.generation
 
 
-def _has_same_members(decided: Membership, before: Membership) -> bool:
-    """Return whether the members are the same but for their ids, if they are static."""
-    return _identities(decided) == _identities(before)
+def _ids(group: Membership) -> set[str]:
+    return {one.member_id for one in group.members}
 
 
 def _identities(group: Membership) -> set[tuple[str, frozenset[str], str | None]]:
+    """Return who the members are, and what they subscribe to; static ones whatever their ids."""
     return {(one.instance_id or one.member_id, one.topics, one.pattern) for one in group.members}
 
 

@@ -110,7 +110,8 @@ class ApplicationView(Part, kw_only=True):
 
     ``exact``, ``leader_movements`` and ``recommendation`` are of the last decision, the latter
     without its assignment and scenario, which are long. ``pending``: the recommended movements that
-    aren't complete.
+    aren't complete. ``by_coordinator``: the group coordinator assigns the tasks (KIP-1071), so that
+    there is no decision of a leader; ``generation`` is the group's epoch then.
     """
 
     group: str
@@ -129,6 +130,7 @@ class ApplicationView(Part, kw_only=True):
     set_aside: list[SetAside]
     rates: RatesLine
     history: list[PastGeneration]
+    by_coordinator: bool | Absent = ABSENT
 
     @property
     def behind(self) -> int:
@@ -171,7 +173,7 @@ def application_view(
         probing=_probing(application.newest, watch),
         change=ABSENT if change is None else change_line(change),
         set_aside=state.set_aside.of(group),
-        rates=_rates(state, watch, now_ms),
+        rates=rates_line(state, watch, now_ms),
         history=list(reversed(application.history)),
     )
     if decided is not None:
@@ -258,7 +260,7 @@ def _tasks(
     return [TaskLine(task, task in stateful, found) for task, found in by_task.items()]
 
 
-def _rates(state: ClusterState, watch: CopyWatch | None, now_ms: int) -> RatesLine:
+def rates_line(state: ClusterState, watch: CopyWatch | None, now_ms: int) -> RatesLine:
     """Return the line of the sources of rates."""
     counts = Counter[str]() if watch is None else watch.rate_sources()
     silent = state.rates.live(now_ms) is False

@@ -39,6 +39,7 @@ from caughtup.models.reassignments.events import ReassignmentEvents
 from caughtup.models.reassignments.tracker import ReassignmentTracker
 from caughtup.models.reassignments.watch import ReassignmentWatch
 from caughtup.models.rebalances.table import Rebalances
+from caughtup.models.rebalances.topics import TopicChanges
 from caughtup.models.recent.recent import Recent
 from caughtup.models.records.recommendations import RecommendationRecord
 from caughtup.models.records.transactions import OpenTransaction
@@ -91,6 +92,7 @@ class ClusterState:
         self.transactions = TransactionTable()
         self.assessments = Assessments()
         self.recent = Recent()
+        self.topic_changes = TopicChanges()
         self.rebalances = Rebalances()
         self.rebalancing = Rebalancing(
             self.rebalances,
@@ -99,6 +101,7 @@ class ClusterState:
             self.commits,
             self.ends,
             self.applications,
+            self.topic_changes,
             self.faults,
         )
         self.watches = CopyWatches(

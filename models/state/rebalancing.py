@@ -14,6 +14,7 @@ from caughtup.models.histories.end_offsets import EndOffsetTable
 from caughtup.models.ids import TopicPartition
 from caughtup.models.polls.batch import Batch
 from caughtup.models.rebalances.table import Rebalances
+from caughtup.models.rebalances.topics import TopicChanges
 from caughtup.models.recent.happenings import Happenings, rebalanced
 from caughtup.models.wire.record_keys import RecordType
 
@@ -50,6 +51,7 @@ class Rebalancing:
         commits: CommitTable,
         ends: EndOffsetTable,
         applications: Applications,
+        topic_changes: TopicChanges,
         faults: Faults,
     ) -> None:
         self._rebalances = rebalances
@@ -58,6 +60,7 @@ class Rebalancing:
         self._commits = commits
         self._ends = ends
         self._applications = applications
+        self._topic_changes = topic_changes
         self._faults = faults
 
     def before(self, batch: Batch, only: frozenset[str] | None) -> Mapping[str, _Before]:
@@ -74,7 +77,7 @@ class Rebalancing:
         if only is not None:
             touched &= only
         for group in sorted(touched):
-            if group not in self._rebalances:
+            if not self._rebalances.is_complete(group):
                 decided = self._groups.decided(group)
                 if decided is None and only is None:
                     decided = _NEW  # all groups are known that existed before the service started
@@ -98,10 +101,16 @@ class Rebalancing:
                     at_ms,
                     (known.commits, self._commits.last(group)),
                     known.due_ms,
-                    lambda topic: self._ends.latest(TopicPartition(topic, 0)) is not None,
+                    self._exists,
+                    self._topic_changes.is_new,
                 )
                 if rebalance is not None:
                     self._happenings.note(rebalanced(group, rebalance, now_ms))
+
+    def _exists(self, topic: str) -> bool:
+        return not self._topic_changes.is_gone(topic) and (
+            self._ends.latest(TopicPartition(topic, 0)) is not None
+        )
 
     def settle(self, group: str, now_ms: int) -> None:
         """Note which partitions are committed on again since a group's last rebalance."""

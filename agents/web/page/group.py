@@ -19,6 +19,7 @@ from caughtup.models.shown.connect import connect_view
 from caughtup.models.shown.connect_lines import ConnectView
 from caughtup.models.shown.groups import GroupLine, group_line, with_since
 from caughtup.models.shown.lag import partition_lines
+from caughtup.models.shown.streams_group import streams_group_view
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.verdicts import LAG
 
@@ -65,6 +66,12 @@ def group_steps(
         with state.faults.isolated("page", group, now_ms):
             described = yield from application_view(state, group, application, now_ms)
             view.application = encoded(described)
+        yield
+    elif (coordinated := state.groups.streams.get(group)) is not None:
+        with state.faults.isolated("page", group, now_ms):
+            view.application = encoded(
+                (yield from streams_group_view(state, group, coordinated, now_ms))
+            )
         yield
     if group in state.connect.groups:
         with state.faults.isolated("page", group, now_ms):

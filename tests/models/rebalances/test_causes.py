@@ -102,6 +102,22 @@ def test_one_of_several_subscribes_to_more(by_epochs: bool, sure: str) -> None:
     assert "payments" in cause.why
 
 
+def test_a_topic_that_is_new_or_gone_matches_a_pattern_that_a_client_resolves() -> None:
+    more = member("b", topics=ORDERS | {"orders-2"})
+    appeared = causes(
+        group(A, B), group(A, more, generation=6), evidence(is_new=lambda name: name == "orders-2")
+    )
+    assert [(one.kind, one.sure, one.topic) for one in appeared] == [
+        ("topic_appeared", "likely", "orders-2")
+    ]
+    vanished = causes(
+        group(A, more), group(A, B, generation=6), evidence(exists=lambda name: name == "orders")
+    )
+    assert [(one.kind, one.sure, one.topic) for one in vanished] == [
+        ("topic_vanished", "likely", "orders-2")
+    ]
+
+
 def test_all_whose_subscriptions_grow_alike_have_a_pattern() -> None:
     more = [member(name, topics=ORDERS | {"orders-2"}) for name in "ab"]
     (cause,) = causes(group(A, B), group(*more, generation=6), evidence())

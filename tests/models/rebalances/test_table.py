@@ -88,9 +88,31 @@ def test_a_deleted_group_begins_again_and_others_are_forgotten() -> None:
     table, found = compared(group(A, generation=8), None, group(A, generation=1))  # type: ignore[arg-type]
     assert found == [None, None, None]
     table.keep_only({"other"})
-    assert "g" not in table
+    assert not table.is_complete("g")
     assert table.of("g") == []
     assert table.lost_seconds("g") is None
+
+
+def test_names_that_are_known_later_complete_what_was_decided() -> None:
+    unnamed = replace(group(A, partitions=0), by_epochs=True, unnamed=True)
+    table, _ = compared(unnamed)
+    assert not table.is_complete("g")
+    table.begin("g", replace(group(A), by_epochs=True))
+    assert table.is_complete("g")
+    after = replace(group(A, B, generation=6), by_epochs=True)
+    rebalance = table.compare("g", after, AT_MS, [commits(AT_MS - 1_000)])
+    assert rebalance is not None
+    assert (rebalance.moved, rebalance.partitions) == (3, 6)
+
+
+def test_a_deleted_topic_is_noticed_though_its_name_is_forgotten_before() -> None:
+    """A group's epoch comes before the target assignment of it."""
+    before, forgotten = (replace(group(A, B, partitions=count), by_epochs=True) for count in (6, 0))
+    table, found = compared(before, forgotten)
+    assert found == [None, None]
+    rebalance = table.compare("g", replace(forgotten, generation=6), AT_MS, [])
+    assert rebalance is not None
+    assert (rebalance.cause.kind, rebalance.cause.topic) == ("topic_vanished", "orders")
 
 
 def test_one_member_that_comes_and_goes_is_a_storm_and_is_named() -> None:

@@ -21,7 +21,8 @@ export function application(app, ui, nowMs) {
     h("div", { class: "tools" },
       h("h3", { id: "application" }, "Streams application",
         h("span", { class: "quiet" }, ` ${plural(app.clients.length, "client")}, ${
-          plural(app.tasks.length, "task")}, generation ${count(app.generation)}`)),
+          plural(app.tasks.length, "task")}, ${app.by_coordinator
+          ? "assigned by the group coordinator, epoch" : "generation"} ${count(app.generation)}`)),
       h("span", { class: "chips" }, warming(app), probingChip(app.probing, nowMs), exactChip(app.exact))),
     undecided(app),
     h("dl", { class: "facts" }, facts(app, nowMs), idle(app, nowMs), adding(app, ui), configs(app)),
@@ -49,6 +50,7 @@ function tasks(app, ui, nowMs) {
 
 /** Describe that the newest generation waits for end offsets, and the one before is shown. */
 function undecided(app) {
+  if (app.by_coordinator) return null;
   const decided = Math.max(...(app.history ?? []).map((each) => each.generation));
   if (decided >= app.generation) return null;
   return h("p", { key: "undecided", class: "notice" }, `The service waits for end offsets to decide generation ${count(app.generation)}. ${

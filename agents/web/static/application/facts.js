@@ -58,7 +58,7 @@ export function facts(app, nowMs) {
       probing.carried_by && `, triggered by ${probing.carried_by}`,
       probing.worthwhile_now && h("b", { class: "ok" }, ", worthwhile now"),
       probing.why && h("span", { class: "why" }, probing.why)]);
-  } else if (probing) {
+  } else if (probing && !app.by_coordinator) {
     said.push([word("probing rebalance", "Next probing rebalance"), "none scheduled"]);
   }
   const { spark, own, silent_since_ms: silent } = app.rates ?? {};

@@ -16,8 +16,18 @@ from caughtup.models.records.fields import json_values
 from caughtup.models.shown.lag import partition_lines
 from caughtup.models.state.cluster import ClusterState
 from tests.agents.web.page.test_overview import done
+from tests.support.groups.new_groups import streams_group
 from tests.support.groups.records import GROUP
-from tests.support.states import HOSTILE, JUDGED_MS, NOW_MS, STOPPED, assess, everything, judged
+from tests.support.states import (
+    HOSTILE,
+    JUDGED_MS,
+    NOW_MS,
+    STOPPED,
+    assess,
+    everything,
+    judged,
+    read,
+)
 
 
 def shown(state: ClusterState, group: str, now_ms: int = NOW_MS) -> dict[str, Any]:
@@ -43,6 +53,28 @@ def test_an_application_has_its_tasks_and_what_happened_to_it() -> None:
     view = shown(state, GROUP)
     assert {task["task"] for task in view["application"]["tasks"]} == {"0_0", "0_1"}
     assert view["feed"][0]["text"] == "generation 6 → 7"
+
+
+def test_an_application_whose_tasks_the_coordinator_assigns_has_them_too() -> None:
+    state = everything()
+    configs = {"num.standby.replicas": "1"}
+    records = streams_group("by-coordinator", "orders-in", "counts-changelog", configs=configs)
+    read(state, *records, seen_ms=NOW_MS)
+    application = shown(state, "by-coordinator")["application"]
+    assert application["by_coordinator"] is True
+    assert (application["generation"], application["history"]) == (4, [])
+    (client,) = application["clients"]
+    assert (client["name"], client["capacity"], client["leader"]) == ("c", 1, False)
+    assert [(one["task"], one["stateful"]) for one in application["tasks"]] == [
+        ("0_0", True),
+        ("0_1", True),
+    ]
+    roles = [[copy["role"] for copy in one["copies"]] for one in application["tasks"]]
+    assert roles == [["active", "warmup"]] * 2
+    (config,) = application["configs"]
+    assert (config["name"], config["values"]) == ("num.standby.replicas", "1")
+    assert config["known"] == "by the coordinator"
+    assert "by_coordinator" not in shown(state, GROUP)["application"]
 
 
 @pytest.mark.parametrize("name", ["nobody", "", "\u202e" * 249])
