@@ -16,13 +16,17 @@ import msgspec
 from caughtup.agents.errors import NotThereError, UserError
 from caughtup.agents.web.addresses import is_loopback
 from caughtup.agents.web.page.parts import WholeView
+from caughtup.models.rebalances.rebalance import Rebalance
 from caughtup.models.records.config_lines import ChangelogsLine, ConfigLine
 from caughtup.models.records.config_lines import Line as ConfigsLine
+from caughtup.models.records.fields import ABSENT, Absent, Part
 from caughtup.models.records.reassignment_lines import Line
 from caughtup.models.records.transactions import OpenTransaction
 from caughtup.models.shown.connect_lines import Line as ConnectLine
+from caughtup.models.shown.groups import GroupLine
 from caughtup.models.shown.lag import Line as LagLine
 from caughtup.models.what_if.safety import Safety
+from caughtup.models.why.links import KINDS, Why
 
 _BESIDE = "without --service, caughtup asks the cluster itself"
 
@@ -99,6 +103,20 @@ _CONNECT_KINDS = ("worker", "unassigned", "contradiction", "connector", "group")
 _decode_whole = msgspec.json.Decoder(WholeView).decode
 
 
+class OverviewAnswer(Part):
+    """What a service tells of all groups: their lines, the worst first, and how many it left out."""
+
+    groups: Sequence[GroupLine]
+    groups_more: int = 0
+
+
+class GroupAnswer(Part):
+    """What a service tells of a group: its line, absent for an unknown one, and its rebalances."""
+
+    group: GroupLine | Absent = ABSENT
+    rebalances: Sequence[Rebalance] = ()
+
+
 class ServiceClient:
     """Requests from the service at a URL. Every call raises UserError without an answer.
 
@@ -169,6 +187,29 @@ class ServiceClient:
         asked += "&leave_group=true" if leave_group else ""
         path = f"/api/groups/{quote(group, safe='')}/safe?{asked}"
         found: Safety = self._typed(self._decoded(b"".join(self._pieces(path))), Safety)
+        return found
+
+    def why(self, group: str) -> Why:
+        """Return why a group is as it is, without links of kinds that only a newer service knows."""
+        path = f"/api/groups/{quote(group, safe='')}/why"
+        answer = self._decoded(b"".join(self._pieces(path)))
+        links = answer.get("links")
+        if isinstance(links, list):
+            known = [one for one in links if isinstance(one, dict) and one.get("kind") in KINDS]
+            answer["links"] = known
+        found: Why = self._typed(answer, Why)
+        return found
+
+    def group(self, group: str) -> GroupAnswer:
+        """Return a group's line and its last rebalances, the newest first."""
+        path = f"/api/view?group={quote(group, safe='')}"
+        found: GroupAnswer = self._typed(self._decoded(b"".join(self._pieces(path))), GroupAnswer)
+        return found
+
+    def overview(self) -> OverviewAnswer:
+        """Return the lines of groups, the worst first, and how many the service left out."""
+        answer = self._decoded(b"".join(self._pieces("/api/view?view=overview")))
+        found: OverviewAnswer = self._typed(answer, OverviewAnswer)
         return found
 
     def _of_kinds(self, path: str, kinds: Collection[str]) -> Iterator[Mapping[str, object]]:

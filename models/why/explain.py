@@ -64,7 +64,8 @@ def why_steps(state: ClusterState, group: str, now_ms: int) -> Generator[None, N
     if is_connect:
         links = list(connect_links(known)) or [*_settled(known)]
     elif verdict == "ok":
-        links = [keeps_up(known)]
+        # One look cannot see for how long a last stable offset has stood still.
+        links = [keeps_up(known), *transaction_links(known)]
     else:
         links = list(_links(known))
     return fitted(group, verdict, ordered(links), list(not_known(known)))

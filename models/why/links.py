@@ -7,7 +7,7 @@ stands in a field of its own as well as in the text.
 from __future__ import annotations
 
 from collections.abc import Sized
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from caughtup.models.durations import counted
 from caughtup.models.ids import TopicPartition
@@ -36,6 +36,7 @@ Kind = Literal[
     "topic_deleted",
     "ok",
 ]
+KINDS: frozenset[str] = frozenset(get_args(Kind))
 #: The most links of an answer, and the most figures of a link.
 MOST_LINKS, MOST_FIGURES = 10, 4
 #: The most bytes of an answer as JSON.

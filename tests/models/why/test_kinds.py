@@ -68,6 +68,15 @@ def test_a_group_that_is_ok_has_one_link_with_the_figures() -> None:
     assert found.links[0].text.startswith("The group is ok: all 2 partitions keep up")
 
 
+def test_a_transaction_that_has_only_been_seen_once_is_possible_beside_ok() -> None:
+    state = scene({0: 10})
+    state.apply_ends(ZERO, EndOffsets(0, 2_190, 2_290, NOW_MS), now_ms=NOW_MS)
+    state.transactions.apply([open_transaction("payments-1", [ZERO])], NOW_MS)
+    found = asked(state)
+    assert (found.verdict, kinds(found)) == ("ok", ["ok", "open_transaction"])
+    assert found.links[1].sure == "possible"
+
+
 def test_a_group_with_long_pauses_is_ok_and_commits_in_bursts() -> None:
     state = scene({0: 10}, until=1)
     for second in (60, 90):
