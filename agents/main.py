@@ -79,6 +79,10 @@ for origin, short_help in (
         "Decide recorded generations again under other settings.",
     ),
     (
+        "caughtup.agents.cli.mcp.main:mcp",
+        "Answer programs that speak the Model Context Protocol (MCP).",
+    ),
+    (
         "caughtup.agents.cli.files:files",
         "Write rules, dashboards, docs and the follower into a directory.",
     ),

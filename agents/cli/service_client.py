@@ -13,17 +13,15 @@ from urllib.parse import SplitResult, quote, urlsplit
 import click
 import msgspec
 
+from caughtup.agents.cli.service_answers import GroupAnswer, OverviewAnswer
 from caughtup.agents.errors import NotThereError, UserError
 from caughtup.agents.web.addresses import is_loopback
 from caughtup.agents.web.page.parts import WholeView
-from caughtup.models.rebalances.rebalance import Rebalance
 from caughtup.models.records.config_lines import ChangelogsLine, ConfigLine
 from caughtup.models.records.config_lines import Line as ConfigsLine
-from caughtup.models.records.fields import ABSENT, Absent, Part
 from caughtup.models.records.reassignment_lines import Line
 from caughtup.models.records.transactions import OpenTransaction
 from caughtup.models.shown.connect_lines import Line as ConnectLine
-from caughtup.models.shown.groups import GroupLine
 from caughtup.models.shown.lag import Line as LagLine
 from caughtup.models.what_if.safety import Safety
 from caughtup.models.why.links import KINDS, Why
@@ -101,20 +99,6 @@ _MOST_QUERY = 6_000
 _REASSIGNMENT_KINDS = ("partition", "throttle", "missing")
 _CONNECT_KINDS = ("worker", "unassigned", "contradiction", "connector", "group")
 _decode_whole = msgspec.json.Decoder(WholeView).decode
-
-
-class OverviewAnswer(Part):
-    """What a service tells of all groups: their lines, the worst first, and how many it left out."""
-
-    groups: Sequence[GroupLine]
-    groups_more: int = 0
-
-
-class GroupAnswer(Part):
-    """What a service tells of a group: its line, absent for an unknown one, and its rebalances."""
-
-    group: GroupLine | Absent = ABSENT
-    rebalances: Sequence[Rebalance] = ()
 
 
 class ServiceClient:
@@ -201,7 +185,7 @@ class ServiceClient:
         return found
 
     def group(self, group: str) -> GroupAnswer:
-        """Return a group's line and its last rebalances, the newest first."""
+        """Return a group's line, its worst partitions, and its last rebalances."""
         path = f"/api/view?group={quote(group, safe='')}"
         found: GroupAnswer = self._typed(self._decoded(b"".join(self._pieces(path))), GroupAnswer)
         return found
