@@ -40,7 +40,7 @@ KINDS: frozenset[str] = frozenset(get_args(Kind))
 #: The most links of an answer, and the most figures of a link.
 MOST_LINKS, MOST_FIGURES = 10, 4
 #: The most bytes of an answer as JSON.
-MOST_BYTES = 4_000
+MOST_BYTES = 3_800
 #: The most characters of a name in a text and in a field, of a text, and of what is not known.
 NAME_CHARACTERS, FIELD_CHARACTERS, TEXT_CHARACTERS, UNKNOWN_CHARACTERS = 60, 249, 300, 160
 _SHORT_CHARACTERS = 40

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 import uuid
 from pathlib import Path
+from typing import Any
 
 from confluent_kafka import Producer
+from mcp import Client, StdioServerParameters
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
@@ -56,3 +60,30 @@ def test_a_look_finds_the_open_transaction_before_a_group(
         producer.abort_transaction()
     named = [link.get("transactional_id") for link in found["links"]]
     assert name in named, found
+
+
+async def test_an_assistant_asks_without_a_service(
+    cluster: EmbeddedCluster, make_topic: MakeTopic
+) -> None:
+    topic, group = make_topic("asked"), f"readers-{uuid.uuid4().hex[:8]}"
+    produce(cluster, topic, 10)
+    commit(cluster, group, topic, 4)
+    command = ["-m", "caughtup.agents", "mcp", "-b", cluster.bootstrap_servers]
+    server = StdioServerParameters(command=sys.executable, args=command)
+    async with asyncio.timeout(120), Client(server) as client:
+
+        async def answer(tool: str, **arguments: object) -> Any:
+            result = await client.call_tool(tool, arguments)
+            assert not result.is_error, result
+            return result.structured_content
+
+        found = await answer("why", group=group)
+        assert [link["kind"] for link in found["why"]["links"]] == ["no_members"]
+        lag = await answer("lag", group=group)
+        assert [(one["topic"], one["lag"]) for one in lag["partitions"]] == [(topic, 6)]
+        assert (await answer("rebalances", group=group))["rebalances"] == []
+        assert (await answer("reassignments"))["reassignments"] == []
+        assert (await answer("groups", limit=50))["groups"]
+        assert (await client.call_tool("lag", {"group": "nobody"})).is_error
+        commit(cluster, group, topic, 9)  # a later look reads what is new
+        assert (await answer("lag", group=group))["group"]["lag"] == 1
