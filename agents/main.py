@@ -53,6 +53,7 @@ for origin, short_help in (
         "caughtup.agents.cli.top.main:top",
         "Watch groups, tasks and reassignments on the whole terminal.",
     ),
+    ("caughtup.agents.cli.why:why", "Say why a group lags: the true cause first."),
     ("caughtup.agents.cli.explain.main:explain", "Explain a group's last assignment."),
     (
         "caughtup.agents.cli.history.main:history",
@@ -76,6 +77,10 @@ for origin, short_help in (
     (
         "caughtup.agents.cli.replay.main:replay",
         "Decide recorded generations again under other settings.",
+    ),
+    (
+        "caughtup.agents.cli.mcp.main:mcp",
+        "Answer programs that speak the Model Context Protocol (MCP).",
     ),
     (
         "caughtup.agents.cli.files:files",

@@ -21,7 +21,7 @@ compile() {
 
 # Not the extras msk, for which the tests have a stand-in, and kerberos, which is built with Debian's
 # headers.
-compile pyproject.toml --extra history --extra spark --extra top --extra pkcs12 --group demo --group dev \
+compile pyproject.toml --extra history --extra spark --extra top --extra mcp --extra pkcs12 --group demo --group dev \
     -o requirements.lock "$@"
 # Of the same versions, what each image needs to run; and what makes wheels while it is built.
 compile pyproject.toml -c requirements.lock -o requirements-service.lock

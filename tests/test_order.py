@@ -67,6 +67,7 @@ MODELS = (
     "spark_queries",
     "state",
     "what_if",
+    "why",
     "shown",
 )
 

@@ -13,6 +13,7 @@ from urllib.parse import SplitResult, quote, urlsplit
 import click
 import msgspec
 
+from caughtup.agents.cli.service_answers import GroupAnswer, OverviewAnswer
 from caughtup.agents.errors import NotThereError, UserError
 from caughtup.agents.web.addresses import is_loopback
 from caughtup.agents.web.page.parts import WholeView
@@ -23,6 +24,7 @@ from caughtup.models.records.transactions import OpenTransaction
 from caughtup.models.shown.connect_lines import Line as ConnectLine
 from caughtup.models.shown.lag import Line as LagLine
 from caughtup.models.what_if.safety import Safety
+from caughtup.models.why.links import KINDS, Why
 
 _BESIDE = "without --service, caughtup asks the cluster itself"
 
@@ -169,6 +171,29 @@ class ServiceClient:
         asked += "&leave_group=true" if leave_group else ""
         path = f"/api/groups/{quote(group, safe='')}/safe?{asked}"
         found: Safety = self._typed(self._decoded(b"".join(self._pieces(path))), Safety)
+        return found
+
+    def why(self, group: str) -> Why:
+        """Return why a group is as it is, without links of kinds that only a newer service knows."""
+        path = f"/api/groups/{quote(group, safe='')}/why"
+        answer = self._decoded(b"".join(self._pieces(path)))
+        links = answer.get("links")
+        if isinstance(links, list):
+            known = [one for one in links if isinstance(one, dict) and one.get("kind") in KINDS]
+            answer["links"] = known
+        found: Why = self._typed(answer, Why)
+        return found
+
+    def group(self, group: str) -> GroupAnswer:
+        """Return a group's line, its worst partitions, and its last rebalances."""
+        path = f"/api/view?group={quote(group, safe='')}"
+        found: GroupAnswer = self._typed(self._decoded(b"".join(self._pieces(path))), GroupAnswer)
+        return found
+
+    def overview(self) -> OverviewAnswer:
+        """Return the lines of groups, the worst first, and how many the service left out."""
+        answer = self._decoded(b"".join(self._pieces("/api/view?view=overview")))
+        found: OverviewAnswer = self._typed(answer, OverviewAnswer)
         return found
 
     def _of_kinds(self, path: str, kinds: Collection[str]) -> Iterator[Mapping[str, object]]:

@@ -31,6 +31,7 @@ from caughtup.agents.web.page_views import ADDRESSES, PageViews, page_handler, r
 from caughtup.agents.web.scrapes import Scrapes
 from caughtup.agents.web.stand_in import StandIn
 from caughtup.agents.web.what_if import WhatIfEndpoints
+from caughtup.agents.web.why import WhyEndpoint
 from caughtup.models.state.cluster import ClusterState
 
 log = logging.getLogger(__name__)
@@ -40,6 +41,8 @@ _PUSH_SECONDS = 1.0
 _STREAMS = 50
 #: The most what-if requests under way, of which one is simulated, and how long one waits (s).
 _PLAYED, _PLAYED_SECONDS = 5, 1.0
+#: The most groups that are asked about at once, see ``WhyEndpoint``.
+_ASKED = 20
 #: Requested by orchestrators, which have no token; always answered.
 _PROBES = frozenset({"/ready", "/healthz"})
 #: The headers of every answer.
@@ -151,6 +154,10 @@ class WebServer(Service):
         )
         Lines(state, clock, refusals).add_routes(app)
         WhatIfEndpoints(state, clock, questions).add_routes(app)
+        causes = Questions(
+            "questions", refusals, most=_ASKED, wait_seconds=_PLAYED_SECONDS, retry_seconds=5
+        )
+        WhyEndpoint(state, clock, causes).add_routes(app)
         HistoryCharts(self._settings, clock, refusals).add_routes(app)
         Scrapes(self._settings, state, self._health, self._labels, clock, refusals).add_routes(app)
         app.router.add_get("/ready", self._ready)

@@ -21,13 +21,12 @@ from caughtup.models.decisions.consumer_decision import (
 from caughtup.models.errors import CaughtupError, DecodeError
 from caughtup.models.groups.membership import Member, Membership
 from caughtup.models.ids import TopicPartition
+from caughtup.models.lag.hot import HotPartition, hot_partition
 from caughtup.models.rebalances.rebalance import Rebalance
 from caughtup.models.records.fields import ABSENT, Absent, Part, or_absent, or_none
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.wire.group_metadata import GroupMetadata, decode_subscription
 
-#: From this share of the group's lag on, a partition is the one that has to be read faster.
-HOT_SHARE = 0.5
 _UNIFORM, _COORDINATOR_RANGE = "uniform", "range"
 _CLASSIC: Mapping[str, Assign] = {
     "range": assign_range,
@@ -57,14 +56,6 @@ class AssignedMember(Part, kw_only=True):
     epoch: int | Absent = ABSENT
     revokes: list[tuple[str, int]] | Absent = ABSENT
     awaits: list[tuple[str, int]] | Absent = ABSENT
-
-
-class HotPartition(Part):
-    """A partition with most of the group's lag; ``share`` is its part of it, up to 1."""
-
-    topic: str
-    partition: int
-    share: float
 
 
 class OtherSize(Part, kw_only=True):
@@ -149,7 +140,7 @@ def explain_consumer_group(state: ClusterState, group: str) -> ConsumerGroupExpl
         target_epoch=ABSENT if target is None else target.assignment_epoch,
         target_ms=or_absent((target.assignment_timestamp_ms or None) if target else None),
         rebalances=state.rebalances.of(group),
-        hot=or_absent(_hot(lags)),
+        hot=or_absent(hot_partition(lags)),
         one_more=or_absent(assignable and _one_more(assignable, lags)),
         one_fewer=or_absent(assignable and _one_fewer(assignable, lags)),
     )
@@ -282,14 +273,3 @@ def _sum(
             return ABSENT
         total += lag
     return total
-
-
-def _hot(lags: Mapping[TopicPartition, int | None]) -> HotPartition | None:
-    """Return the partition with most of the lag, None if none has, or a lag is unknown."""
-    known = {one: lag for one, lag in lags.items() if lag is not None}
-    total = sum(known.values())
-    if len(known) < len(lags) or len(lags) < 2 or not total:
-        return None
-    worst = max(sorted(known), key=known.__getitem__)
-    share = known[worst] / total
-    return HotPartition(*worst, share) if share >= HOT_SHARE else None

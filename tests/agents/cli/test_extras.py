@@ -20,6 +20,7 @@ NEEDING = [
     (["pipeline", "compact", "--output", "o"], "spark"),
     (["history", "--tables", "t"], "history"),
     (["replay", "--from", "g"], "spark"),
+    (["mcp"], "mcp"),
 ]
 #: Commands that only a checkout has.
 OF_A_CHECKOUT = [
@@ -43,7 +44,7 @@ OF_A_CHECKOUT = [
 #: Runs each in one interpreter that finds none of the extras' packages.
 PROGRAM = """
 import json, sys
-sys.modules.update(dict.fromkeys(("pyspark", "pandas", "pyarrow", "py4j", "scipy")))
+sys.modules.update(dict.fromkeys(("pyspark", "pandas", "pyarrow", "py4j", "scipy", "mcp")))
 from click.testing import CliRunner
 from caughtup.agents.main import main
 for words in json.loads(sys.argv[1]):

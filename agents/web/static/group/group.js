@@ -12,6 +12,7 @@ import { connect } from "../views/connect.js";
 import { charts } from "./charts.js";
 import { partitions } from "./partitions.js";
 import { rebalances } from "./rebalances.js";
+import { why } from "./why.js";
 
 const CHARTS = [
   { id: "lag", title: "Lag", series: [["lag", "offsets", "offset"]] },
@@ -30,7 +31,8 @@ export function group(state, name, ui, nowMs) {
       h("p", { class: "quiet tools" }, h("a", { href: served("") }, "All groups"), grafana(state, name)),
       h("h2", { class: "fixed" }, h("bdi", null, name)),
       summary && h("p", { class: "quiet" }, kind(summary, nowMs)),
-      summary && h("dl", { class: "facts" }, facts(summary, nowMs))),
+      summary && h("dl", { class: "facts" }, facts(summary, nowMs)),
+      (summary || workers) && why(name, ui)),
     over && h("div", { key: "charts", class: "wide" }, over),
     streams && h("div", { key: "streams", class: "wide" }, application(streams, ui, nowMs)),
     workers && h("div", { key: "connect", class: "wide" }, connect(workers, nowMs)),

@@ -1,0 +1,200 @@
+"""Links about brokers and logs: a broker that is gone, no leader, a reassignment, open transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from caughtup.models.durations import counted, duration
+from caughtup.models.ids import TopicPartition
+from caughtup.models.records.fields import ABSENT, or_absent, or_none
+from caughtup.models.records.transactions import OpenTransaction
+from caughtup.models.transactions.table import producer
+from caughtup.models.why.known import Known
+from caughtup.models.why.links import Figure, Link, Name, and_others, named
+
+#: Log ends are listed each minute at least: an older one (ms), while others are newer, is overdue.
+_OVERDUE_MS = 180_000
+_LAG = "caughtup_group_lag_records"
+_NO_SOURCE = "leader-missing"
+
+
+def broker_links(known: Known) -> Iterator[Link]:
+    """Yield the links about the group's partitions in reassignments, leaders and brokers."""
+    state = known.state
+    moving = sorted(state.reassignments.ongoing.keys() & known.lags.keys())
+    leaderless = [one for one in moving if _lacks_leader(known, one)]
+    yield from _gone(known, moving)
+    for partition in leaderless:
+        yield Link(
+            kind="no_leader",
+            sure="certain",
+            text=f"{named(partition)} has no leader, so nobody can read it or write to it.",
+            evidence=[_verdict_of(known, partition), _lag_on(known, [partition])],
+            lag=known.sum_of([partition]),
+            topic=partition.topic,
+            partition=partition.partition,
+        )
+    yield from _overdue(known, leaderless)
+    ranked = state.reassignment_watch.worst_first(state.reassignments) if moving else []
+    others = [one for one in ranked if one in known.lags and one not in leaderless]
+    if others:
+        yield _reassignment(known, others)
+
+
+def _lacks_leader(known: Known, partition: TopicPartition) -> bool:
+    tracker = known.state.reassignments
+    row = known.state.reassignment_watch.row(tracker, partition, known.now_ms)
+    latest = tracker.ongoing[partition].latest
+    return row.cause == _NO_SOURCE or (latest.has_metadata and latest.leader is None)
+
+
+def _verdict_of(known: Known, partition: TopicPartition) -> Figure:
+    row = known.state.reassignment_watch.row(known.state.reassignments, partition, known.now_ms)
+    return Figure("verdict on the reassignment", row.verdict, "caughtup_reassignment_status")
+
+
+def _gone(known: Known, moving: list[TopicPartition]) -> Iterator[Link]:
+    """Yield brokers that have replicas of the group's partitions and are gone, then fenced ones."""
+    tracker = known.state.reassignments
+    brokers = None if tracker.cluster is None else tracker.cluster.brokers
+    of: dict[int, list[TopicPartition]] = {}
+    for partition in moving:
+        latest = tracker.ongoing[partition].latest
+        absent = set() if not brokers else set(latest.replicas) - brokers.keys()
+        for broker in {*latest.offline, *absent}:
+            of.setdefault(broker, []).append(partition)
+    for broker, partitions in sorted(of.items()):
+        yield Link(
+            kind="broker_gone",
+            sure="likely",
+            text=f"Broker {broker}, which has replicas of {named(partitions[0])}"
+            f"{and_others(partitions)}, is down.",
+            evidence=[Figure("partitions of the group", len(partitions))],
+            lag=known.sum_of(partitions),
+            broker=broker,
+            topic=partitions[0].topic,
+            partition=partitions[0].partition,
+        )
+    fenced = [one for one, record in sorted((brokers or {}).items()) if record.fenced]
+    for broker in fenced:
+        if broker not in of:
+            yield Link(
+                kind="broker_gone",
+                sure="possible",
+                text=f"The controller has fenced broker {broker}: it is down or starts. Whether it "
+                "leads partitions of the group is not known.",
+                evidence=[Figure("fenced brokers", len(fenced))],
+                broker=broker,
+            )
+
+
+def _overdue(known: Known, leaderless: list[TopicPartition]) -> Iterator[Link]:
+    """Yield that log ends have not been listed for long, while others of the group have."""
+    seen = {one: ms for one, ms in known.last_seen_ms.items() if one not in leaderless}
+    newest = max(known.last_seen_ms.values(), default=0)
+    late = sorted(one for one, ms in seen.items() if newest - ms > _OVERDUE_MS)
+    if not late:
+        return
+    oldest = min(late, key=lambda one: (seen[one], one))
+    silent = (known.now_ms - seen[oldest]) / 1000
+    yield Link(
+        kind="no_leader",
+        sure="possible",
+        text=f"The log end of {named(oldest)}{and_others(late)} was last listed "
+        f"{duration(max(silent, 0.0))} ago, that of others since: no leader answers for it.",
+        evidence=[
+            Figure("seconds since its log end was listed", round(max(silent, 0.0), 1)),
+            Figure("partitions", len(late)),
+        ],
+        lag=known.sum_of(late),
+        topic=oldest.topic,
+        partition=oldest.partition,
+    )
+
+
+def _reassignment(known: Known, partitions: list[TopicPartition]) -> Link:
+    """Return the link of the group's partitions in movement, about the worst of them."""
+    worst = partitions[0]
+    row = known.state.reassignment_watch.row(known.state.reassignments, worst, known.now_ms)
+    cause = f", cause {row.cause}" if row.cause else ""
+    evidence = [
+        _verdict_of(known, worst),
+        Figure("partitions of the group in movement", len(partitions)),
+    ]
+    if row.cause:
+        evidence.append(Figure("cause", row.cause, "caughtup_reassignment_cause"))
+    if row.eta_seconds is not None:
+        metric = "caughtup_reassignment_eta_seconds"
+        evidence.append(Figure("seconds until it ends", round(row.eta_seconds, 1), metric))
+    return Link(
+        kind="reassignment",
+        sure="possible",
+        text=f"{named(worst)}{and_others(partitions)} is in a reassignment, whose verdict is "
+        f"{row.verdict}{cause}.",
+        evidence=evidence,
+        lag=known.sum_of(partitions),
+        topic=worst.topic,
+        partition=worst.partition,
+    )
+
+
+def transaction_links(known: Known) -> Iterator[Link]:
+    """Yield the open transactions that hold back a last stable offset before the group."""
+    state, blocked = known.state, known.state.assessments.blocked.get(known.group, ())
+    if known.group in state.assessments.reads_uncommitted:
+        return
+    holders = state.transactions.holders
+    held: dict[tuple[int, int] | None, list[TopicPartition]] = {}
+    for partition in sorted({*(holders.keys() & known.held.keys()), *blocked}):
+        holder = holders.get(partition)
+        held.setdefault(None if holder is None else producer(holder), []).append(partition)
+    for partitions in held.values():
+        holder = holders.get(partitions[0])
+        yield _transaction(known, partitions, holder, sure=bool(set(partitions) & set(blocked)))
+
+
+def _transaction(
+    known: Known, partitions: list[TopicPartition], holder: OpenTransaction | None, *, sure: bool
+) -> Link:
+    behind = sum(known.held.get(one, 0) for one in partitions)
+    evidence = [
+        Figure("offsets beyond the last stable offset", behind, "caughtup_partition_end_offset"),
+        Figure("partitions", len(partitions)),
+    ]
+    where = f"{named(partitions[0])}{and_others(partitions)}"
+    what, then = "An open transaction, whose producer is not known yet,", ""
+    if holder is not None:
+        hanging = "A hanging transaction" if holder.hanging else "An open transaction"
+        what = f"{hanging} of {Name(holder.name)}"
+        then = f" {_ends(holder, known.now_ms)}"
+        started_ms = or_none(holder.started_at_ms)
+        if started_ms is not None:
+            open_seconds = max(known.now_ms - started_ms, 0) / 1000
+            metric = "caughtup_transaction_open_seconds"
+            evidence.append(Figure("seconds since it began", open_seconds, metric))
+    return Link(
+        kind="open_transaction",
+        sure="likely" if sure else "possible",
+        text=f"{what} holds back the last stable offset of {where}: the group cannot read the "
+        f"{counted(behind, 'offset')} after it, if it reads only committed records.{then}",
+        evidence=evidence,
+        lag=behind,
+        topic=partitions[0].topic,
+        partition=partitions[0].partition,
+        transactional_id=ABSENT if holder is None else or_absent(or_none(holder.transactional_id)),
+    )
+
+
+def _ends(holder: OpenTransaction, now_ms: int) -> str:
+    """Return what ends a transaction, in a short sentence without names."""
+    if holder.hanging:
+        return "No coordinator will end it."
+    timeout_ms, started_ms = or_none(holder.timeout_ms), or_none(holder.started_at_ms)
+    if timeout_ms is None or started_ms is None or holder.state.startswith("Prepare"):
+        return ""
+    left = max(0, started_ms + timeout_ms - now_ms) / 1000
+    return f"Its coordinator aborts it in {duration(left)}, unless its producer ends it before."
+
+
+def _lag_on(known: Known, partitions: list[TopicPartition]) -> Figure:
+    return Figure("lag", known.sum_of(partitions), _LAG)
