@@ -169,6 +169,9 @@ class Rebalances:
             known.lost_seconds += sum(known.settling.stood_still_ms.values()) / 1000
             known.settling = None
 
+    def __contains__(self, group: str) -> bool:
+        return group in self._groups
+
     def is_settling(self, group: str) -> bool:
         """Return whether commits are waited for since the group's last rebalance."""
         known = self._groups.get(group)

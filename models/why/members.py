@@ -142,17 +142,18 @@ def _recent(known: Known, rebalance: Rebalance) -> Iterator[Link]:
     evidence = [
         Figure("seconds ago", round(ago, 1)),
         Figure("partitions without a commit since", rebalance.unsettled),
-        Figure("partitions that moved", rebalance.moved),
         _lost(known),
     ]
+    if (moved := or_none(rebalance.moved)) is not None:
+        evidence.insert(2, Figure("partitions that moved", moved))
+    partitions = or_none(rebalance.partitions)
+    whole = rebalance.unsettled and partitions is not None and rebalance.unsettled >= partitions
     link = Link(
         kind="recent_rebalance",
         sure="likely" if rebalance.unsettled else "possible",
         text=f"{text}.",
         evidence=evidence,
-        lag=known.lag
-        if rebalance.unsettled and rebalance.unsettled >= rebalance.partitions
-        else ABSENT,
+        lag=known.lag if whole else ABSENT,
     )
     yield _about(link, cause)
 

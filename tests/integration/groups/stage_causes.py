@@ -10,12 +10,13 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
 
 import click
 
 from caughtup.agents.progress import Progress
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from tests.support.groups.staged_rebalances import SCENARIOS, Stage, Staged, staged
+from tests.support.groups.staged_rebalances import SCENARIOS, Stage, Staged, old_topic, staged
 from tests.support.service import Service
 
 #: A cause has to be named within this time (s) after the rebalance.
@@ -35,18 +36,18 @@ def main(seeds: int, first: int, at_once: int) -> None:
     ]
     right, slow, total = Counter[tuple[str, str]](), 0, Counter[tuple[str, str]]()
     wrongly_certain = 0
-    with (
-        EmbeddedCluster(nodes=1) as cluster,
-        Service(cluster) as service,
-        ThreadPoolExecutor(at_once) as pool,
-        Progress().task("staging rebalances", len(jobs)) as advance,
-    ):
+    with ExitStack() as running:
+        cluster = running.enter_context(EmbeddedCluster(nodes=1))
+        topic = old_topic(cluster)
+        service = running.enter_context(Service(cluster))
+        pool = running.enter_context(ThreadPoolExecutor(at_once))
+        advance = running.enter_context(Progress().task("staging rebalances", len(jobs)))
 
         def run(
             protocol: str, scenario: Callable[[Stage], Staged], seed: int
         ) -> Staged | AssertionError:
             try:
-                return staged(cluster, service.url, protocol, scenario, seed)
+                return staged(cluster, service.url, protocol, scenario, seed, topic)
             except AssertionError as error:  # nothing was named in time
                 return error
 

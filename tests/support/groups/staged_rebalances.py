@@ -53,14 +53,16 @@ class Stage:
         protocol: str,
         rng: random.Random,
         running: ExitStack,
+        old_topic: str,
     ) -> None:
+        """``old_topic`` was there before the service started: it can't have appeared lately."""
         self.cluster, self.url, self.protocol, self.rng = cluster, url, protocol, rng
         self.running = running
         self.group = f"staged-{uuid.uuid4().hex[:8]}"
         self.prefix = f"{self.group}-topic"
         self.admin = AdminClient(cluster.client_config())
-        self.topics = [self.make_topic() for _ in range(2)]
-        running.enter_context(records_flow(cluster, self.topics))
+        self.topics = [self.make_topic(), old_topic]
+        running.enter_context(records_flow(cluster, self.topics[:1]))
 
     def make_topic(self) -> str:
         """Make another topic with the group's prefix."""
@@ -148,6 +150,15 @@ class Staged(NamedTuple):
         return (self.named.cause["kind"], self.named.about) == (self.kind, self.about)
 
 
+def old_topic(cluster: EmbeddedCluster) -> str:
+    """Make a topic, to be called before the service starts."""
+    name = f"old-{uuid.uuid4().hex[:8]}"
+    AdminClient(cluster.client_config()).create_topics([NewTopic(name, _PARTITIONS)])[name].result(
+        30
+    )
+    return name
+
+
 def joined(stage: Stage) -> Staged:
     """A second member joins."""
     stage.member("steady")
@@ -214,11 +225,11 @@ def topic_appeared(stage: Stage) -> Staged:
 def topic_vanished(stage: Stage) -> Staged:
     """One of the topics that match the members' pattern is deleted."""
     pattern = [f"^{stage.prefix}-.*"]
-    third = stage.make_topic()
+    doomed = stage.make_topic()
     stage.member("steady", pattern)
     stage.member("second", pattern)
     stage.settle(2)
-    return Staged("topic_vanished", third, stage.named(lambda: stage.delete(third), 90))
+    return Staged("topic_vanished", doomed, stage.named(lambda: stage.delete(doomed), 90))
 
 
 def static_member_returned(stage: Stage) -> Staged:
@@ -308,8 +319,9 @@ def staged(
     protocol: str,
     scenario: Callable[[Stage], Staged],
     seed: int,
+    old_topic: str,
 ) -> Staged:
-    """Stage one rebalance, and end its members."""
+    """Stage one rebalance, and end its members. ``old_topic`` as in Stage."""
     rng = random.Random(f"{seed} {protocol} {scenario.__name__}")
     with ExitStack() as running:
-        return scenario(Stage(cluster, url, protocol, rng, running))
+        return scenario(Stage(cluster, url, protocol, rng, running, old_topic))
