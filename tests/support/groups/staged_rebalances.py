@@ -153,9 +153,8 @@ class Staged(NamedTuple):
 def old_topic(cluster: EmbeddedCluster) -> str:
     """Make a topic, to be called before the service starts."""
     name = f"old-{uuid.uuid4().hex[:8]}"
-    AdminClient(cluster.client_config()).create_topics([NewTopic(name, _PARTITIONS)])[name].result(
-        30
-    )
+    admin = AdminClient(cluster.client_config())  # Held: a collected client drops its requests.
+    admin.create_topics([NewTopic(name, _PARTITIONS)])[name].result(30)
     return name
 
 
