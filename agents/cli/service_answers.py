@@ -31,7 +31,7 @@ class OverviewAnswer(Part):
 
 
 class GroupAnswer(Part):
-    """A group: its line, absent for an unknown one, its worst partitions, and its last rebalances."""
+    """A group: its line, absent for an unknown one, its worst partitions, its last rebalances."""
 
     group: GroupLine | Absent = ABSENT
     partitions: Sequence[PartitionAnswer] = ()

@@ -70,7 +70,7 @@ def why(group: str, output: str, connection: Connection) -> None:
 
 
 def look_and_explain(settings: Settings, group: str) -> Why | None:
-    """Return why a group is as it is, by one look at the cluster; None if there is no such group."""
+    """Return why a group is as it is, by one look at the cluster; None if it doesn't exist."""
     looks = ClusterLooks(settings, [group], connect=True, reassignments=True)
     try:
         return explained(looks.look(Progress()), group, now_ms())

@@ -28,6 +28,6 @@ def hot_partition(lags: Mapping[TopicPartition, int | None]) -> HotPartition | N
     total = sum(known.values())
     if len(known) < len(lags) or len(lags) < 2 or not total:
         return None
-    worst = max(sorted(known), key=known.__getitem__)
+    worst = min(known, key=lambda one: (-known[one], one))
     share = known[worst] / total
     return HotPartition(*worst, share) if share >= HOT_SHARE else None

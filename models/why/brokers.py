@@ -1,7 +1,8 @@
-"""Links about brokers and logs: a broker that is gone, no leader, a reassignment, open transactions."""
+"""Links about brokers and logs: brokers that are gone, leaders, reassignments, transactions."""
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator
 
 from caughtup.models.durations import counted, duration
@@ -10,7 +11,7 @@ from caughtup.models.records.fields import ABSENT, or_absent, or_none
 from caughtup.models.records.transactions import OpenTransaction
 from caughtup.models.transactions.table import producer
 from caughtup.models.why.known import Known
-from caughtup.models.why.links import Figure, Link, Name, and_others, named
+from caughtup.models.why.links import MOST_LINKS, Figure, Link, Name, and_others, named, verb
 
 #: Log ends are listed each minute at least: an older one (ms), while others are newer, is overdue.
 _OVERDUE_MS = 180_000
@@ -24,21 +25,33 @@ def broker_links(known: Known) -> Iterator[Link]:
     moving = sorted(state.reassignments.ongoing.keys() & known.lags.keys())
     leaderless = [one for one in moving if _lacks_leader(known, one)]
     yield from _gone(known, moving)
-    for partition in leaderless:
-        yield Link(
-            kind="no_leader",
-            sure="certain",
-            text=f"{named(partition)} has no leader, so nobody can read it or write to it.",
-            evidence=[_verdict_of(known, partition), _lag_on(known, [partition])],
-            lag=known.sum_of([partition]),
-            topic=partition.topic,
-            partition=partition.partition,
-        )
+    if leaderless:
+        yield _leaderless(known, leaderless)
     yield from _overdue(known, leaderless)
     ranked = state.reassignment_watch.worst_first(state.reassignments) if moving else []
     others = [one for one in ranked if one in known.lags and one not in leaderless]
     if others:
         yield _reassignment(known, others)
+
+
+def _leaderless(known: Known, partitions: list[TopicPartition]) -> Link:
+    """Return the link of partitions without a leader, about the one with most lag."""
+    first = max(partitions, key=lambda one: (known.lags[one] or 0, one))
+    has = verb(partitions, "has", "have")
+    return Link(
+        kind="no_leader",
+        sure="certain",
+        text=f"{named(first)}{and_others(partitions)} {has} no leader: "
+        "nobody can read or write there.",
+        evidence=[
+            _verdict_of(known, first),
+            Figure("lag on them", known.sum_of(partitions), _LAG),
+            Figure("partitions without a leader", len(partitions)),
+        ],
+        lag=known.sum_of(partitions),
+        topic=first.topic,
+        partition=first.partition,
+    )
 
 
 def _lacks_leader(known: Known, partition: TopicPartition) -> bool:
@@ -54,7 +67,7 @@ def _verdict_of(known: Known, partition: TopicPartition) -> Figure:
 
 
 def _gone(known: Known, moving: list[TopicPartition]) -> Iterator[Link]:
-    """Yield brokers that have replicas of the group's partitions and are gone, then fenced ones."""
+    """Yield the brokers with replicas of the group's partitions that are gone, then fenced ones."""
     tracker = known.state.reassignments
     brokers = None if tracker.cluster is None else tracker.cluster.brokers
     of: dict[int, list[TopicPartition]] = {}
@@ -63,7 +76,8 @@ def _gone(known: Known, moving: list[TopicPartition]) -> Iterator[Link]:
         absent = set() if not brokers else set(latest.replicas) - brokers.keys()
         for broker in {*latest.offline, *absent}:
             of.setdefault(broker, []).append(partition)
-    for broker, partitions in sorted(of.items()):
+    worst = heapq.nlargest(MOST_LINKS, sorted(of.items()), key=lambda one: known.sum_of(one[1]))
+    for broker, partitions in worst:
         yield Link(
             kind="broker_gone",
             sure="likely",
@@ -76,16 +90,17 @@ def _gone(known: Known, moving: list[TopicPartition]) -> Iterator[Link]:
             partition=partitions[0].partition,
         )
     fenced = [one for one, record in sorted((brokers or {}).items()) if record.fenced]
-    for broker in fenced:
-        if broker not in of:
-            yield Link(
-                kind="broker_gone",
-                sure="possible",
-                text=f"The controller has fenced broker {broker}: it is down or starts. Whether it "
-                "leads partitions of the group is not known.",
-                evidence=[Figure("fenced brokers", len(fenced))],
-                broker=broker,
-            )
+    others = [one for one in fenced if one not in of]
+    if others:
+        first = f"{others[0]}{and_others(others, 'other')}"
+        yield Link(
+            kind="broker_gone",
+            sure="possible",
+            text=f"The controller has fenced broker {first}, which is down or starts. Whether it "
+            "leads partitions of the group is not known.",
+            evidence=[Figure("fenced brokers", len(fenced))],
+            broker=others[0],
+        )
 
 
 def _overdue(known: Known, leaderless: list[TopicPartition]) -> Iterator[Link]:
@@ -129,8 +144,8 @@ def _reassignment(known: Known, partitions: list[TopicPartition]) -> Link:
     return Link(
         kind="reassignment",
         sure="possible",
-        text=f"{named(worst)}{and_others(partitions)} is in a reassignment, whose verdict is "
-        f"{row.verdict}{cause}.",
+        text=f"{named(worst)}{and_others(partitions)} {verb(partitions, 'is', 'are')} "
+        f"in a reassignment, whose verdict is {row.verdict}{cause}.",
         evidence=evidence,
         lag=known.sum_of(partitions),
         topic=worst.topic,
@@ -148,7 +163,11 @@ def transaction_links(known: Known) -> Iterator[Link]:
     for partition in sorted({*(holders.keys() & known.held.keys()), *blocked}):
         holder = holders.get(partition)
         held.setdefault(None if holder is None else producer(holder), []).append(partition)
-    for partitions in held.values():
+
+    def behind(partitions: list[TopicPartition]) -> int:
+        return sum(known.held.get(one, 0) for one in partitions)
+
+    for partitions in heapq.nlargest(MOST_LINKS, held.values(), key=behind):
         holder = holders.get(partitions[0])
         yield _transaction(known, partitions, holder, sure=bool(set(partitions) & set(blocked)))
 
@@ -194,7 +213,3 @@ def _ends(holder: OpenTransaction, now_ms: int) -> str:
         return ""
     left = max(0, started_ms + timeout_ms - now_ms) / 1000
     return f"Its coordinator aborts it in {duration(left)}, unless its producer ends it before."
-
-
-def _lag_on(known: Known, partitions: list[TopicPartition]) -> Figure:
-    return Figure("lag", known.sum_of(partitions), _LAG)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 
 from caughtup.models.rebalances.rebalance import SURENESS
 from caughtup.models.records.fields import or_none
@@ -38,6 +38,14 @@ _EXPLAINS: Mapping[Kind, frozenset[Kind]] = {
 }
 #: It precedes what it explains even if it is only possible: its times alone fit two timeouts.
 _ALWAYS_FIRST: Kind = "poll_interval_exceeded"
+_LINKS: tuple[Callable[[Known], Iterator[Link]], ...] = (
+    broker_links,
+    transaction_links,
+    connect_links,
+    member_links,
+    streams_links,
+    pace_links,
+)
 
 
 def why(state: ClusterState, group: str, now_ms: int) -> Why | None:
@@ -67,17 +75,11 @@ def why_steps(state: ClusterState, group: str, now_ms: int) -> Generator[None, N
         # One look cannot see for how long a last stable offset has stood still.
         links = [keeps_up(known), *transaction_links(known)]
     else:
-        links = list(_links(known))
+        links = []
+        for found in _LINKS:
+            links += found(known)
+            yield
     return fitted(group, verdict, ordered(links), list(not_known(known)))
-
-
-def _links(known: Known) -> Iterator[Link]:
-    yield from broker_links(known)
-    yield from transaction_links(known)
-    yield from connect_links(known)
-    yield from member_links(known)
-    yield from streams_links(known)
-    yield from pace_links(known)
 
 
 def _settled(known: Known) -> Iterator[Link]:

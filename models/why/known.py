@@ -19,12 +19,13 @@ _UNASSESSED = GroupVerdict("unknown", None, "the group has not been assessed yet
 
 @dataclass(slots=True)
 class Known:
-    """A group at ``now_ms``: its partitions with lag, those without a member, and those that are gone.
+    """A group at ``now_ms``: its partitions with lag, without a member, without a log end.
 
-    ``lags``: by partition, in offsets, None where the log end is unknown. ``held``: what lies beyond
-    the last stable offset, by partition. ``behind`` has the rows and assessments of partitions with
+    ``lags``: by partition, in offsets, None where the log end is unknown. ``held``: what lies
+    beyond the last stable offset, by partition. ``behind`` has the rows and assessments of partitions with
     lag, ``without_member`` those that were committed on and have none, and ``without_end`` those
     whose log end is unknown. ``last_seen_ms``: when the log end of each partition was last listed.
+    ``by_verdict``: the partitions with lag, each after the negated age of its oldest record (s).
     """
 
     state: ClusterState
@@ -38,6 +39,7 @@ class Known:
     without_member: list[TopicPartition] = field(default_factory=list)
     without_end: list[TopicPartition] = field(default_factory=list)
     last_seen_ms: dict[TopicPartition, int] = field(default_factory=dict)
+    by_verdict: dict[str, list[tuple[float, TopicPartition]]] = field(default_factory=dict)
 
     @property
     def lag(self) -> int:
@@ -55,13 +57,9 @@ class Known:
         return self.group in self.state.connect.groups
 
     def of_verdict(self, *words: str) -> list[TopicPartition]:
-        """Return the partitions with one of these verdicts, the one with the oldest record first."""
-        found = [
-            (-(assessed.lag_seconds or 0.0), partition)
-            for partition, (_, assessed) in self.behind.items()
-            if assessed is not None and assessed.verdict in words
-        ]
-        return [partition for _, partition in sorted(found)]
+        """Return the partitions with one of these verdicts, those with the oldest record first."""
+        found = sorted(one for word in words for one in self.by_verdict.get(word, ()))
+        return [partition for _, partition in found]
 
     def sum_of(self, partitions: list[TopicPartition]) -> int:
         """Return the lag on some partitions (offsets), as far as it is known."""
@@ -91,7 +89,11 @@ def gather(state: ClusterState, group: str, now_ms: int) -> Generator[None, None
         if row.lag is not None and row.lag.lag_committed_view > row.lag.lag:
             known.held[partition] = row.lag.lag_committed_view - row.lag.lag
         if partition in behind or (row.lag is not None and (row.lag.lag or row.lag.out_of_range)):
-            known.behind[partition] = (row, state.assessments.find(group, partition))
+            assessed = state.assessments.find(group, partition)
+            known.behind[partition] = (row, assessed)
+            if assessed is not None:
+                aged = -(assessed.lag_seconds or 0.0), partition
+                known.by_verdict.setdefault(assessed.verdict, []).append(aged)
         if owns and row.member is None:
             known.without_member.append(partition)
     return known

@@ -114,8 +114,13 @@ def and_others(things: Sized, what: str = "other partition") -> str:
     return f" and {counted(others, what)}" if others else ""
 
 
+def verb(things: Sized, one: str, several: str) -> str:
+    """Return the verb of a sentence about the first of some things and the others."""
+    return one if len(things) == 1 else several
+
+
 def cut(text: str, most: int) -> str:
-    """Return a text of at most ``most`` characters, the last of them an ellipsis if it was longer."""
+    """Return a text of at most ``most`` characters, with an ellipsis if it was longer."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 

@@ -8,7 +8,7 @@ from caughtup.models.durations import counted, duration
 from caughtup.models.rebalances.rebalance import CAUSES, Cause, CauseKind, Rebalance
 from caughtup.models.records.fields import ABSENT, changed, or_none
 from caughtup.models.why.known import Known
-from caughtup.models.why.links import Figure, Link, Name, and_others, named
+from caughtup.models.why.links import Figure, Link, Name, and_others, named, verb
 
 #: A rebalance counts as recent for this long (ms).
 RECENT_MS = 10 * 60_000
@@ -45,7 +45,7 @@ def _no_members(known: Known) -> Iterator[Link]:
 
 
 def _without_member(known: Known) -> Iterator[Link]:
-    """Yield partitions on which the group has committed, with lag, and that no member is assigned."""
+    """Yield partitions with commits and lag that no member is assigned."""
     lacking = [one for one in known.without_member if known.lags.get(one)]
     if not known.has_members or not lacking:
         return
@@ -56,7 +56,8 @@ def _without_member(known: Known) -> Iterator[Link]:
     yield Link(
         kind="partition_without_member",
         sure="certain",
-        text=f"{named(first)}{and_others(lacking)} is assigned to no member{why}.",
+        text=f"{named(first)}{and_others(lacking)} {verb(lacking, 'is', 'are')} "
+        f"assigned to no member{why}.",
         evidence=[
             Figure("lag on them", lag, "caughtup_group_lag_records"),
             Figure("partitions", len(lacking)),

@@ -1,4 +1,4 @@
-"""Links about reading itself: rewound, hot, without progress, too slow, in bursts, about to lose."""
+"""Links about reading itself: rewound, hot, without progress, too slow, in bursts, too late."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.hot import hot_partition
 from caughtup.models.lag.rates import GroupRates, group_rates, records_lost, retention_used
 from caughtup.models.why.known import Known
-from caughtup.models.why.links import Figure, Kind, Link, Name, and_others, named
+from caughtup.models.why.links import Figure, Kind, Link, Name, and_others, named, verb
 
 #: The share of a log behind the commit from which on retention is ahead, as in the alert's warning.
 RETENTION_SHARE = 0.8
@@ -88,7 +88,7 @@ def _age(known: Known, partition: TopicPartition) -> list[Figure]:
 
 
 def _slow(known: Known, partitions: list[TopicPartition]) -> Link:
-    """Return that fewer records are committed than are produced, about the partition furthest behind."""
+    """Return that the group is too slow, about the partition with the oldest unread record."""
     first = partitions[0]
     _, assessed = known.behind[first]
     rates = _rates(known, first)
@@ -174,8 +174,9 @@ def _deleted(known: Known) -> Iterator[Link]:
         yield Link(
             kind="topic_deleted",
             sure="likely",
-            text=f"{Name(topics[0])}{and_others(topics, 'other topic')} does not exist any more; "
-            "the group's commits on it stay until they expire.",
+            text=f"{Name(topics[0])}{and_others(topics, 'other topic')} "
+            f"{verb(topics, 'does', 'do')} not exist any more; the group's commits on "
+            f"{verb(topics, 'it', 'them')} stay until they expire.",
             evidence=[
                 Figure("topics", len(topics)),
                 Figure("partitions", sum(one.topic in topics for one in known.without_end)),
@@ -186,9 +187,14 @@ def _deleted(known: Known) -> Iterator[Link]:
 
 def keeps_up(known: Known) -> Link:
     """Return the link of a group that is ok."""
-    ages = [(one, row) for one, row in known.behind.items() if row[1] and row[1].lag_seconds]
-    oldest = max(ages, key=lambda one: (one[1][1].lag_seconds or 0.0, one[0]), default=None)  # type: ignore[union-attr]
-    seconds = 0.0
+    seconds, oldest = max(
+        (
+            (assessed.lag_seconds, partition)
+            for partition, (_, assessed) in known.behind.items()
+            if assessed is not None and assessed.lag_seconds is not None
+        ),
+        default=(0.0, None),
+    )
     evidence = [
         Figure("lag", known.lag, _LAG),
         Figure("partitions", len(known.lags)),
@@ -199,23 +205,22 @@ def keeps_up(known: Known) -> Link:
         ),
     ]
     if oldest is not None:
-        partition, (_, assessed) = oldest
-        evidence += _age(known, partition)
-        seconds = (assessed.lag_seconds or 0.0) if assessed else 0.0
+        evidence += _age(known, oldest)
+        _, assessed = known.behind[oldest]
         if assessed is not None and seconds >= _BURST_SECONDS:
             return Link(
                 kind="bursts",
                 sure="certain",
-                text=f"The group is ok; it commits in bursts, with long pauses: {named(partition)} "
+                text=f"The group is ok; it commits in bursts, with long pauses: {named(oldest)} "
                 f"has {assessed.why}.",
                 evidence=evidence,
-                topic=partition.topic,
-                partition=partition.partition,
+                topic=oldest.topic,
+                partition=oldest.partition,
             )
     return Link(
         kind="ok",
         sure="certain",
-        text=f"The group is ok: {known.verdict.reason}; {counted(known.lag, 'offset')} to read, the "
-        f"oldest for {duration(seconds)}.",
+        text=f"The group is ok: {known.verdict.reason}; {counted(known.lag, 'offset')} to read, "
+        f"the oldest for {duration(seconds)}.",
         evidence=evidence,
     )

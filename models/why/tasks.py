@@ -10,10 +10,10 @@ from caughtup.models.durations import counted, duration
 from caughtup.models.ids import CopyKey, TaskId, TopicPartition
 from caughtup.models.records.fields import or_absent
 from caughtup.models.why.known import Known
-from caughtup.models.why.links import Figure, Link, Name, and_others
+from caughtup.models.why.links import Figure, Link, Name, and_others, verb
 
 _LAG = "caughtup_task_lag_records"
-#: What Connect calls the consumer group of a sink connector, unless its configuration names another.
+#: Begins the name of a sink connector's consumer group, unless its configuration has another.
 _SINK = "connect-"
 
 
@@ -83,7 +83,9 @@ def _restoring(known: Known, restoring: list[TaskCopy]) -> Link:
         kind="restoring_tasks",
         sure="likely",
         text=f"Task {most.task} on {Name(most.client_id)}{and_others(restoring, 'other task')} "
-        f"restores its state and processes nothing until then: {to_go} to restore, {verdict}.",
+        f"{verb(restoring, 'restores its', 'restore their')} state and "
+        f"{verb(restoring, 'processes', 'process')} nothing until then: {to_go} to restore, "
+        f"{verdict}.",
         evidence=evidence,
         lag=or_absent(known.sum_of(partitions) if partitions else None),
         client=most.client_id,
@@ -91,7 +93,7 @@ def _restoring(known: Known, restoring: list[TaskCopy]) -> Link:
 
 
 def connect_links(known: Known) -> Iterator[Link]:
-    """Yield the connectors and tasks whose status is FAILED: of a worker cluster, or of a sink's group."""
+    """Yield the failed connectors and tasks of a worker cluster, or of a sink's group."""
     for group in sorted(known.state.connect.groups):
         own = group == known.group
         failed = [

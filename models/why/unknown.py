@@ -8,6 +8,8 @@ from caughtup.models.durations import counted
 from caughtup.models.why.known import Known
 
 _SINK = "connect-"
+#: The most reasons of one question to brokers: they also concern other groups.
+_MOST_OF_ONE = 2
 
 
 def not_known(known: Known) -> Iterator[str]:
@@ -41,12 +43,10 @@ def _brokers(known: Known) -> Iterator[str]:
     transactions, cluster = known.state.transactions, known.state.reassignments.cluster
     if transactions.observed_ms is None:
         yield "whether an open transaction holds it back: producers were not asked yet"
-    for reason in transactions.missing.reasons:
-        yield f"open transactions: {reason}"
+    yield from transactions.missing.reasons[:_MOST_OF_ONE]
     if cluster is None:
-        yield "whether its partitions are in a reassignment, and which brokers are down: not asked yet"
+        yield "whether its partitions are in a reassignment, and which brokers are down: not asked"
         return
-    for what in cluster.missing:
-        yield f"reassignments: {what}"
+    yield from cluster.missing[:_MOST_OF_ONE]
     if cluster.brokers is None:
         yield "which brokers are down: no broker told"

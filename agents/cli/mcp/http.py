@@ -117,6 +117,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.listen(_MOST_CONNECTIONS)
     except OSError as error:
         raise UserError(
-            f"cannot listen on {authority(host, port)} ({error.strerror}): choose another with --http"
+            f"cannot listen on {authority(host, port)} ({error.strerror}): "
+            "choose another with --http"
         ) from None
     return listening

@@ -1,4 +1,4 @@
-"""``caughtup mcp``: a server of the Model Context Protocol, on standard input and output or HTTP."""
+"""``caughtup mcp``: the Model Context Protocol on standard input and output, or over HTTP."""
 
 from __future__ import annotations
 

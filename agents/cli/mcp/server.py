@@ -58,15 +58,15 @@ def make_server(source: Source, executor: Executor) -> MCPServer:
         )
 
     async def groups(limit: Limit = 10) -> CallToolResult:
-        """List groups with lag and verdict (ok, slow, rewound, blocked, diverging, stalled, stopped), the worst first."""
+        """List groups with lag and verdict, such as ok, slow or stopped, the worst first."""
         return await answered(partial(source.groups, limit))
 
     async def why(group: Group) -> CallToolResult:
-        """Say why a group lags: the true cause first, how sure it is, its figures, and what is not known."""
+        """Say why a group lags: the true cause first, how sure it is, and what is not known."""
         return await answered(lambda: WhyAnswer(why=source.why(group)))
 
     async def lag(group: Group) -> CallToolResult:
-        """Show a group's lag in offsets and seconds, and that of its partitions, the worst first."""
+        """Show a group's lag in offsets and seconds, and its partitions, the worst first."""
         return await answered(partial(source.lag, group))
 
     async def rebalances(group: Group) -> CallToolResult:
@@ -74,7 +74,7 @@ def make_server(source: Source, executor: Executor) -> MCPServer:
         return await answered(partial(source.rebalances, group))
 
     async def reassignments() -> CallToolResult:
-        """Show the partitions whose replicas move: progress, verdict, cause and advice, the worst first."""
+        """Show partitions in movement: progress, verdict, cause and advice, the worst first."""
         return await answered(source.reassignments)
 
     for tool in (groups, why, lag, rebalances, reassignments):

@@ -1,9 +1,8 @@
-"""Where answers come from: a running service, or looks at the cluster. Both block: call in a thread."""
+"""Where answers come from: a running service, or looks at the cluster. Both block."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
 from typing import Protocol
 
 from caughtup.agents.cli.mcp.answers import (
@@ -122,18 +121,12 @@ class FromLooks:
     def lag(self, group: str) -> LagAnswer:
         """Return a group's lag, by partition."""
         state = self._look_at(group)
-        count = 0
-
-        def lines() -> Iterable[PartitionLine]:
-            nonlocal count
-            for count, line in enumerate(partition_lines(state, group), 1):  # noqa: B007 - read below
-                yield line
-
-        worst = heapq.nsmallest(MOST, lines(), key=_partition_rank)
+        line = group_line(state, group)
+        worst = heapq.nsmallest(MOST, partition_lines(state, group), key=_partition_rank)
         return LagAnswer(
-            group=group_line(state, group),
+            group=line,
             partitions=[_answer(line) for line in worst],
-            left_out=count - len(worst),
+            left_out=line.partitions - len(worst),
         )
 
     def rebalances(self, group: str) -> RebalancesAnswer:

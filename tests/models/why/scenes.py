@@ -30,7 +30,7 @@ def scene(
 ) -> ClusterState:
     """Return a group after two minutes: ``reads`` is the records it reads a second, by partition.
 
-    ``writes`` records a second are written to each partition; from ``until`` on the group reads none.
+    ``writes`` records a second are written to each partition; from ``until`` on it reads none.
     """
     state = cluster_state()
     partitions = tuple(TopicPartition(topic, number) for number in reads)

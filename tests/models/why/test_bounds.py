@@ -1,4 +1,4 @@
-"""Whatever the state: at most ten links, less than 4 kB of JSON, hostile names as data, no exception."""
+"""Whatever the state: at most ten links, below 4 kB of JSON, names as data, no exception."""
 
 from __future__ import annotations
 

@@ -230,9 +230,11 @@ def test_a_reassignment_is_there_with_its_verdict_and_cause() -> None:
 
 def test_what_brokers_did_not_tell_is_not_known() -> None:
     state = scene({0: 10}, until=60)
-    state.reassignments.apply_cluster(ClusterRecord(2, NOW_MS, missing=("reassignments: refused",)))
+    state.reassignments.apply_cluster(
+        ClusterRecord(2, NOW_MS, missing=("partitions in movement: refused",))
+    )
     found = asked(state)
-    assert "reassignments: reassignments: refused" in found.not_known
+    assert "partitions in movement: refused" in found.not_known
     assert "which brokers are down: no broker told" in found.not_known
 
 

@@ -1,4 +1,4 @@
-"""``caughtup mcp``: real sessions of the package mcp, over standard input and output and over HTTP."""
+"""``caughtup mcp``: real sessions of the package mcp, over stdio and over HTTP."""
 
 from __future__ import annotations
 
@@ -193,7 +193,8 @@ async def test_a_taken_port_is_refused_in_a_line(site: Site) -> None:
 
 
 def test_other_commands_do_not_import_the_package() -> None:
-    program = "import sys; import caughtup.agents.main, caughtup.agents.cli.why; print('mcp' in sys.modules)"
+    commands = "caughtup.agents.main, caughtup.agents.cli.why, caughtup.agents.cli.mcp.main"
+    program = f"import sys, {commands}; print('mcp' in sys.modules)"
     ran = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
     )
