@@ -73,12 +73,13 @@ class Cause(Part, omit_defaults=True):
 class Rebalance(Part, kw_only=True, omit_defaults=True):
     """A rebalance, which began ``generation`` (or epoch); ``causes`` has at least one, the surest first.
 
+    ``after``: the generation or epoch before it on the same protocol, absent for the first one.
     ``moved`` is how many of the ``partitions`` got another member; both are absent while the names of
-    topics aren't known. ``unfinished`` counts generations
-    before it that ended before they had an assignment. ``stood_still_seconds`` is the longest time
-    that one of the partitions that had to stop was without a commit: at most as long as it stood still
-    and the time between two commits. ``lost_seconds`` is the sum over all of them, and ``unsettled``
-    counts those without a commit since. Both are absent while no partition has one.
+    topics aren't known. ``unfinished`` counts generations before it that ended before they had an
+    assignment. ``stood_still_seconds`` is the longest time that one of the partitions that had to stop
+    was without a commit: at most as long as it stood still and the time between two commits.
+    ``lost_seconds`` is the sum over all of them, and ``unsettled`` counts those without a commit since.
+    Both are absent while no partition has one.
     """
 
     generation: int
@@ -91,6 +92,7 @@ class Rebalance(Part, kw_only=True, omit_defaults=True):
     stood_still_seconds: float | Absent = ABSENT
     lost_seconds: float | Absent = ABSENT
     unsettled: int = 0
+    after: int | Absent = ABSENT
 
     @property
     def cause(self) -> Cause:

@@ -120,6 +120,7 @@ class Rebalances:
             partitions=ABSENT if decided.unnamed else len(decided.owners),
             moved=ABSENT if decided.unnamed or before.unnamed else len(moved),
             at_ms=or_absent(at_ms),
+            after=before.generation if same_protocol and before.group_type else ABSENT,
             unfinished=max(skipped, 0) if not decided.by_epochs and before.members else 0,
         )
         known.decided = decided

@@ -76,7 +76,7 @@ _THREAD = re.compile(r"-StreamThread-[0-9]+-consumer$")
 
 
 def rebalanced(group: str, rebalance: Rebalance, now_ms: int) -> Happening:
-    """Return the event of a rebalance, with its causes, such as ``generation 6: b joined``."""
+    """Return the event of a rebalance, with its causes: ``generation 5 → 6: b joined``."""
     by_kind: dict[CauseKind, Counter[str]] = {}
     for cause in rebalance.causes:
         client = or_none(cause.client)
@@ -86,9 +86,11 @@ def rebalanced(group: str, rebalance: Rebalance, now_ms: int) -> Happening:
         CAUSES[kind] if "" in names else named(names, CAUSES[kind])
         for kind, names in by_kind.items()
     )
-    text = f"generation {rebalance.generation}: {said}"
+    after = or_none(rebalance.after)
+    steps = "" if after is None else f"{after} → "
     if not rebalance.members:
-        text = f"generation {rebalance.generation}: everybody left"
+        said = "everybody left"
+    text = f"generation {steps}{rebalance.generation}: {said}"
     at_ms = or_none(rebalance.at_ms) or now_ms
     return Happening(at_ms, "rebalance", text, rebalance.cause.why or None, group)
 

@@ -75,7 +75,9 @@ def _rebalances(known: Known) -> Iterator[Link]:
     recent = [
         one
         for one in rebalances.of(known.group)
-        if (at_ms := or_none(one.at_ms)) is not None and known.now_ms - at_ms < RECENT_MS
+        if (at_ms := or_none(one.at_ms)) is not None
+        and known.now_ms - at_ms < RECENT_MS
+        and not is_first(one)
     ]
     slow = [
         (one, cause)
@@ -102,6 +104,11 @@ def _rebalances(known: Known) -> Iterator[Link]:
         )
     elif recent and not (slow and slow[0][0] is recent[0]):
         yield from _recent(known, recent[0])
+
+
+def is_first(rebalance: Rebalance) -> bool:
+    """Return whether a group's first members got its partitions: nobody had to stop for that."""
+    return or_none(rebalance.after) in (None, 0) and rebalance.cause.kind != "protocol_converted"
 
 
 def _because(kind: CauseKind) -> str:

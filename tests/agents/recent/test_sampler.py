@@ -65,9 +65,9 @@ def test_a_rebalance_is_told_with_who_joined_and_left() -> None:
     read(state, consumer_generation(4, {"c1": (), "c3": ()}, group="plain"), seen_ms=NOW_MS)
     newest, *_ = state.recent.happenings.of("plain")
     assert newest.kind == "rebalance"
-    assert newest.text == "generation 4: c3 joined, c2 left"
+    assert newest.text == "generation 3 → 4: c3 joined, c2 left"
     newest, *_ = state.recent.happenings.of(GROUP)
-    assert newest.text.startswith("generation 8: ")
+    assert newest.text.startswith("generation 7 → 8: ")
 
 
 def test_a_verdict_that_changes_is_told() -> None:

@@ -47,33 +47,33 @@ def who(kind: CauseKind, client: str, member: str = "m1", why: str = "") -> Caus
 @pytest.mark.parametrize(
     ("causes", "members", "said"),
     [
-        ([who("joined", "b")], 2, "generation 6: b joined"),
-        ([who("left", "a"), who("joined", "c")], 2, "generation 6: a left, c joined"),
-        ([who("left", "a")], 0, "generation 6: everybody left"),
+        ([who("joined", "b")], 2, "generation 5 → 6: b joined"),
+        ([who("left", "a"), who("joined", "c")], 2, "generation 5 → 6: a left, c joined"),
+        ([who("left", "a")], 0, "generation 5 → 6: everybody left"),
         (
             [who("joined", f"c{number}") for number in range(7)],
             7,
-            "generation 6: c0, c1, c2, c3, c4 and 2 more joined",
+            "generation 5 → 6: c0, c1, c2, c3, c4 and 2 more joined",
         ),
         (
             [who("joined", ""), who("joined", "two"), who("joined", "two")],
             3,
-            "generation 6: m1, two (2 members) joined",
+            "generation 5 → 6: m1, two (2 members) joined",
         ),
         (
             [who("joined", f"b-StreamThread-{number}-consumer") for number in (1, 2)],
             3,
-            "generation 6: b (2 members) joined",
+            "generation 5 → 6: b (2 members) joined",
         ),
         (
             [Cause("topic_grew", "certain", topic="orders")],
             1,
-            "generation 6: orders got more partitions",
+            "generation 5 → 6: orders got more partitions",
         ),
         (
             [Cause("requested", "possible")],
             1,
-            "generation 6: a member requested it; no member joined or left",
+            "generation 5 → 6: a member requested it; no member joined or left",
         ),
     ],
 )
@@ -81,7 +81,7 @@ def test_what_caused_a_rebalance_is_said_in_one_line(
     causes: list[Cause], members: int, said: str
 ) -> None:
     rebalance = Rebalance(
-        generation=6, causes=causes, members=members, partitions=6, moved=3, at_ms=AT_MS
+        generation=6, causes=causes, members=members, partitions=6, moved=3, at_ms=AT_MS, after=5
     )
     happening = rebalanced("orders", rebalance, AT_MS + 5)
     assert (happening.text, happening.group, happening.at_ms) == (said, "orders", AT_MS)

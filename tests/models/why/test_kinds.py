@@ -252,7 +252,7 @@ def test_a_storm_comes_before_no_progress_and_replaces_the_last_rebalance() -> N
     found = asked(state)
     assert kinds(found) == ["rebalance_storm", "no_progress"]
     link = found.links[0]
-    assert figures(link)["rebalances in ten minutes"] == 10
+    assert figures(link)["rebalances in ten minutes"] == 11
     assert link.client == "client-b"
 
 
