@@ -22,6 +22,7 @@ from caughtup.models.records.config_lines import Line as ConfigsLine
 from caughtup.models.records.reassignment_lines import Line
 from caughtup.models.records.transactions import OpenTransaction
 from caughtup.models.shown.connect_lines import Line as ConnectLine
+from caughtup.models.shown.consumer_group import ConsumerGroupExplanation
 from caughtup.models.shown.lag import Line as LagLine
 from caughtup.models.what_if.safety import Safety
 from caughtup.models.why.links import KINDS, Why
@@ -182,6 +183,13 @@ class ServiceClient:
             known = [one for one in links if isinstance(one, dict) and one.get("kind") in KINDS]
             answer["links"] = known
         found: Why = self._typed(answer, Why)
+        return found
+
+    def explanation(self, group: str) -> ConsumerGroupExplanation:
+        """Return who has what in a group of consumers, and why."""
+        path = f"/api/groups/{quote(group, safe='')}/explanation"
+        answer = self._decoded(b"".join(self._pieces(path)))
+        found: ConsumerGroupExplanation = self._typed(answer, ConsumerGroupExplanation)
         return found
 
     def group(self, group: str) -> GroupAnswer:

@@ -31,7 +31,7 @@ from caughtup.agents.web.page_views import ADDRESSES, PageViews, page_handler, r
 from caughtup.agents.web.scrapes import Scrapes
 from caughtup.agents.web.stand_in import StandIn
 from caughtup.agents.web.what_if import WhatIfEndpoints
-from caughtup.agents.web.why import WhyEndpoint
+from caughtup.agents.web.why import WhyEndpoints
 from caughtup.models.state.cluster import ClusterState
 
 log = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ _PUSH_SECONDS = 1.0
 _STREAMS = 50
 #: The most what-if requests under way, of which one is simulated, and how long one waits (s).
 _PLAYED, _PLAYED_SECONDS = 5, 1.0
-#: The most groups that are asked about at once, see ``WhyEndpoint``.
+#: The most groups that are asked about at once, see ``WhyEndpoints``.
 _ASKED = 20
 #: Requested by orchestrators, which have no token; always answered.
 _PROBES = frozenset({"/ready", "/healthz"})
@@ -157,7 +157,7 @@ class WebServer(Service):
         causes = Questions(
             "questions", refusals, most=_ASKED, wait_seconds=_PLAYED_SECONDS, retry_seconds=5
         )
-        WhyEndpoint(state, clock, causes).add_routes(app)
+        WhyEndpoints(state, clock, causes).add_routes(app)
         HistoryCharts(self._settings, clock, refusals).add_routes(app)
         Scrapes(self._settings, state, self._health, self._labels, clock, refusals).add_routes(app)
         app.router.add_get("/ready", self._ready)

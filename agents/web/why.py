@@ -1,8 +1,9 @@
-"""``/api/groups/GROUP/why``: why a group is as it is, from the service's state."""
+"""``/api/groups/GROUP/why`` and ``/explanation``: why a group is as it is, and who has what and why."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 import msgspec
@@ -11,15 +12,18 @@ from aiohttp import web
 from caughtup.agents.process.turns import done_in_turns
 from caughtup.agents.web.answer import error_response
 from caughtup.agents.web.door.questions import Questions, Unanswerable
+from caughtup.models.shown.consumer_group import ConsumerGroupExplanation, begin_explanation
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.why.explain import why_steps
 from caughtup.models.why.links import Why
 
 NO_GROUP = "there is no group of this name"
+NO_CONSUMERS = "there is no group of consumers of this name that has members"
+_FAILED = "the service could not compute this answer: its log says why"
 
 
-class WhyEndpoint:
-    """Answers why a group is as it is, one group at a time."""
+class WhyEndpoints:
+    """Answers questions about why a group is as it is, one group at a time."""
 
     def __init__(self, state: ClusterState, clock: Callable[[], int], questions: Questions) -> None:
         self._state = state
@@ -27,26 +31,49 @@ class WhyEndpoint:
         self._questions = questions
 
     def add_routes(self, app: web.Application) -> None:
-        """Register the endpoint."""
+        """Register the endpoints."""
         app.router.add_get(r"/api/groups/{group:[\s\S]+}/why", self._why)
+        app.router.add_get(r"/api/groups/{group:[\s\S]+}/explanation", self._explanation)
 
     async def _why(self, request: web.Request) -> web.Response:
         """Answer 200 with the links, 404 if there is no such group."""
         group = request.match_info["group"]
+        return await self._answer(("why", group), partial(self._links, group))
+
+    async def _explanation(self, request: web.Request) -> web.Response:
+        """Answer 200 with the explanation, 404 if there is no such group of consumers with members."""
+        group = request.match_info["group"]
+        return await self._answer(("explanation", group), partial(self._explain, group))
+
+    async def _answer(
+        self, question: tuple[str, str], ask: Callable[[], Awaitable[object]]
+    ) -> web.Response:
         try:
-            found = await self._questions.answer(("why", group), partial(self._explain, group))
+            found = await self._questions.answer(question, ask)
         except Unanswerable as error:
             return error_response(error.status, error.why)
         return web.Response(body=msgspec.json.encode(found), content_type="application/json")
 
-    async def _explain(self, group: str) -> Why:
+    async def _explain(self, group: str) -> ConsumerGroupExplanation:
+        answered, found = False, None
+        with self._state.faults.isolated("page", group, self._clock()):
+            begun = begin_explanation(self._state, group)
+            found = None if begun is None else await asyncio.to_thread(begun.complete)
+            answered = True
+        if not answered:
+            raise Unanswerable(500, _FAILED)
+        if found is None:
+            raise Unanswerable(404, NO_CONSUMERS)
+        return found
+
+    async def _links(self, group: str) -> Why:
         state, now_ms = self._state, self._clock()
         answered, found = False, None
         with state.faults.isolated("page", group, now_ms):
             found = await done_in_turns(why_steps(state, group, now_ms))
             answered = True
         if not answered:
-            raise Unanswerable(500, "the service could not compute this answer: its log says why")
+            raise Unanswerable(500, _FAILED)
         if found is None:
             raise Unanswerable(404, NO_GROUP)
         return found

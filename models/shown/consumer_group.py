@@ -18,14 +18,13 @@ from caughtup.models.decisions.consumer_decision import (
     ConsumerDecision,
     consumer_decision,
 )
-from caughtup.models.errors import CaughtupError, DecodeError
+from caughtup.models.errors import CaughtupError
 from caughtup.models.groups.membership import Member, Membership
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.hot import HotPartition, hot_partition
 from caughtup.models.rebalances.rebalance import Rebalance
 from caughtup.models.records.fields import ABSENT, Absent, Part, or_absent, or_none
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.wire.group_metadata import GroupMetadata, decode_subscription
 
 _UNIFORM, _COORDINATOR_RANGE = "uniform", "range"
 _CLASSIC: Mapping[str, Assign] = {
@@ -106,12 +105,33 @@ class _Assignable(NamedTuple):
     group: ConsumerGroup
 
 
+class BegunExplanation(NamedTuple):
+    """An explanation without the other sizes, and what they are computed from."""
+
+    explanation: ConsumerGroupExplanation
+    assignable: _Assignable | None
+    lags: Mapping[TopicPartition, int | None]
+
+    def complete(self) -> ConsumerGroupExplanation:
+        """Return the explanation with the other sizes, on any thread: it takes long for large groups."""
+        found, assignable = self.explanation, self.assignable
+        if assignable is not None:
+            found.one_more = or_absent(_one_more(assignable, self.lags))
+            found.one_fewer = or_absent(_one_fewer(assignable, self.lags))
+        return found
+
+
 def explain_consumer_group(state: ClusterState, group: str) -> ConsumerGroupExplanation | None:
+    """Return what is known of a group's assignment, see ``begin_explanation``."""
+    begun = begin_explanation(state, group)
+    return None if begun is None else begun.complete()
+
+
+def begin_explanation(state: ClusterState, group: str) -> BegunExplanation | None:
     """Return what is known of a group's assignment; None if it isn't one of consumers with members.
 
-    A Streams application whose tasks the coordinator assigns is one, too.
-
-    A classic group is compared if its record was kept, see ``ClusterState.apply_batch``.
+    A Streams application whose tasks the coordinator assigns is one, too. A classic group is compared
+    if its record was kept, see ``ClusterState.apply_batch``.
     """
     membership = state.groups.membership(group)
     if membership is None or membership.group_type not in ("classic", "consumer", "streams"):
@@ -122,28 +142,26 @@ def explain_consumer_group(state: ClusterState, group: str) -> ConsumerGroupExpl
     owned: dict[str, list[TopicPartition]] = {one.member_id: [] for one in membership.members}
     for partition, member in sorted(membership.owners.items()):
         owned[member.member_id].append(partition)
-    counts = state.ends.partition_counts()
     metadata = state.kept_records.get(group)
+    counts = state.ends.partition_counts()
     decision = None if metadata is None else consumer_decision(metadata, counts)
     consumer = state.groups.consumer.get(group)
     target = None if consumer is None else consumer.target_of
-    assignable = _assignable(state, group, membership, metadata, owned)
-    return ConsumerGroupExplanation(
+    explanation = ConsumerGroupExplanation(
         group=group,
         group_type=membership.group_type,
         generation=membership.generation,
         members=[
             _member(state, group, one, owned[one.member_id], lags) for one in membership.members
         ],
-        assignor=_assignor(state, group, decision),
+        assignor=or_absent(membership.assignor),
         decision=or_absent(decision),
         target_epoch=ABSENT if target is None else target.assignment_epoch,
         target_ms=or_absent((target.assignment_timestamp_ms or None) if target else None),
         rebalances=state.rebalances.of(group),
         hot=or_absent(hot_partition(lags)),
-        one_more=or_absent(assignable and _one_more(assignable, lags)),
-        one_fewer=or_absent(assignable and _one_fewer(assignable, lags)),
     )
+    return BegunExplanation(explanation, _assignable(state, group, membership, owned), lags)
 
 
 def _member(
@@ -170,51 +188,30 @@ def _member(
     return found
 
 
-def _assignor(state: ClusterState, group: str, decision: ConsumerDecision | None) -> str | Absent:
-    if decision is not None:
-        return decision.assignor
-    consumer = state.groups.consumer.get(group)
-    return ABSENT if consumer is None else consumer.assignor()
-
-
 def _assignable(
     state: ClusterState,
     group: str,
     membership: Membership,
-    metadata: GroupMetadata | None,
     owned: Mapping[str, Sequence[TopicPartition]],
 ) -> _Assignable | None:
     """Return the group as its assignor would see it now, None if that isn't known."""
     counts = state.ends.partition_counts()
     consumer = state.groups.consumer.get(group)
-    members: dict[str, ConsumerMember] = {}
-    if consumer is not None:
-        assign = _COORDINATOR.get(consumer.assignor())
-        read = consumer.topics_of()
-        statics = {name: one.instance_id for name, one in consumer.members.items()}
-    elif metadata is not None:
-        assign = _CLASSIC.get(metadata.protocol or "")
-        try:
-            read = {
-                name: decode_subscription(one.subscription).topics
-                for name, one in metadata.by_id().items()
-            }
-        except DecodeError:
-            return None
-        statics = {name: one.group_instance_id for name, one in metadata.by_id().items()}
-    else:
-        return None
-    if assign is None or read.keys() != owned.keys():
+    known = _CLASSIC if consumer is None else _COORDINATOR
+    assign = known.get(membership.assignor or "")
+    if assign is None or not all(one.topics for one in membership.members):
         return None
     topics = {topic: counts[topic] for topic in sorted(membership.topics) if topic in counts}
-    for name, partitions in owned.items():
-        has = partitions
+    members: dict[str, ConsumerMember] = {}
+    for member in membership.members:
+        name = member.member_id
+        has = owned[name]
         if consumer is not None:
             target = consumer.target_partitions(name, state.topics.names)
-            has = in_target_order(topics, partitions if target is None else target)
+            has = in_target_order(topics, has if target is None else target)
         members[name] = ConsumerMember(
-            tuple(read[name]),
-            statics[name],
+            tuple(sorted(member.topics)),
+            member.instance_id,
             owned=has,
             generation=membership.generation,
             joined_generation=membership.generation,

@@ -18,6 +18,8 @@ from caughtup.agents.cli.options import (
     Connection,
     connection_options,
     format_option,
+    service_of,
+    service_options,
     settings_of,
 )
 from caughtup.agents.looks import read_snapshot
@@ -37,18 +39,21 @@ from caughtup.models.records.recommendations import (
     RecommendationRecord,
     RecommendedMovement,
 )
-from caughtup.models.shown.consumer_group import explain_consumer_group
+from caughtup.models.shown.consumer_group import ConsumerGroupExplanation, explain_consumer_group
 from caughtup.models.state.cluster import ClusterState
 
 
 @click.command(
     short_help="Explain a group's last assignment.",
     epilog=examples(
-        "caughtup explain -b broker:9092 orders", "caughtup explain -b broker:9092 orders 0_3"
+        "caughtup explain -b broker:9092 orders",
+        "caughtup explain -b broker:9092 orders 0_3",
+        "caughtup explain --service http://127.0.0.1:8080 orders",
     ),
 )
 @click.argument("group")
 @click.argument("tasks", nargs=-1, metavar="[TASK]...")
+@service_options
 @connection_options
 @format_option
 def explain(group: str, tasks: tuple[str, ...], output: str, connection: Connection) -> None:
@@ -57,18 +62,25 @@ def explain(group: str, tasks: tuple[str, ...], output: str, connection: Connect
     partitions, which client's assignor decided it, how uneven it is, and what one member more or
     fewer would change.
 
-    With TASK, such as 0_3, show everything about that task of a Streams application. Exits 3 if
-    GROUP has no members on this cluster, is of neither kind, or has no such task.
+    Both have the last rebalances, each with its causes. With TASK, such as 0_3, show everything about
+    that task of a Streams application. With --service, ask a service that has seen more rebalances
+    than the log still has, about groups of consumers. Exits 3 if GROUP has no members on this
+    cluster, is of neither kind, or has no such task.
     """
+    service = service_of(connection)
+    if service is not None:
+        if tasks:
+            raise click.UsageError(
+                "a service explains groups, not tasks: leave TASK or --service out"
+            )
+        _show(service.explanation(group), output)
+        return
     state = read_snapshot(settings_of(connection), Progress(), [group])
     application = state.applications.get(group)
     if application is None and not tasks:
         consumers = explain_consumer_group(state, group)
-        if consumers is not None and output == "json":
-            click.echo(msgspec.json.encode(consumers).decode())
-        elif consumers is not None:
-            print_consumer_group(Console(markup=False), consumers)
         if consumers is not None:
+            _show(consumers, output)
             return
     if application is None or application.decided is None:
         _refuse(f"{group} {_what_it_is(state, group)}")
@@ -84,6 +96,13 @@ def explain(group: str, tasks: tuple[str, ...], output: str, connection: Connect
         print_explanation(Console(markup=False), decided, state.task_rows(group), tasks)
         if not tasks:
             print_rebalances(Console(markup=False), state.rebalances.of(group))
+
+
+def _show(consumers: ConsumerGroupExplanation, output: str) -> None:
+    if output == "json":
+        click.echo(msgspec.json.encode(consumers).decode())
+    else:
+        print_consumer_group(Console(markup=False), consumers)
 
 
 def _refuse(what: str) -> NoReturn:

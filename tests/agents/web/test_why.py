@@ -10,6 +10,10 @@ import pytest
 
 from caughtup.agents.process.health import Health
 from caughtup.agents.web import why as module
+from caughtup.models.shown.consumer_group import (
+    ConsumerGroupExplanation,
+    explain_consumer_group,
+)
 from caughtup.models.why.explain import why
 from caughtup.models.why.links import Why
 from tests.support.observability.site import Site
@@ -32,6 +36,19 @@ async def test_it_answers_with_the_links_of_the_state(group: str) -> None:
         found = msgspec.json.decode(await response.read(), type=Why)
     assert found == why(site.state, group, NOW_MS)
     assert found.links
+
+
+@pytest.mark.parametrize("group", ["plain", HOSTILE])
+async def test_an_explanation_is_that_of_the_state(group: str) -> None:
+    path = f"/api/groups/{quote(group, safe='')}/explanation"
+    async with Site(everything()) as site, site.get(path) as response:
+        if group == HOSTILE and response.status == 404:
+            assert await response.json() == {"error": module.NO_CONSUMERS}
+            return
+        assert response.status == 200
+        found = msgspec.json.decode(await response.read(), type=ConsumerGroupExplanation)
+    assert found == explain_consumer_group(site.state, group)
+    assert found.members
 
 
 async def test_a_hostile_name_is_a_group_like_others() -> None:
