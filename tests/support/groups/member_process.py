@@ -1,7 +1,7 @@
 """A member of a consumer group in a process of its own, which does what the test says.
 
 It polls until standard input ends, and takes commands there: ``stall`` (poll no more), ``go on``,
-``subscribe TOPICS`` and ``leave``.
+``slow SECONDS`` (wait so long before each record), ``subscribe TOPICS`` and ``leave``.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from confluent_kafka import Consumer
 given = json.loads(sys.argv[1])
 consumer, stalled, ended = Consumer(given["config"]), threading.Event(), threading.Event()
 subscriptions = queue.SimpleQueue()  # a consumer is used by one thread
+pause = 0.0
 consumer.subscribe(given["topics"])
 print("here", flush=True)
 def obey():
+    global pause
     for line in sys.stdin:
         command, _, rest = line.strip().partition(" ")
         if command == "stall":
@@ -32,6 +34,8 @@ def obey():
             stalled.clear()
         elif command == "subscribe":
             subscriptions.put(rest.split(","))
+        elif command == "slow":
+            pause = float(rest)
         elif command == "leave":
             ended.set()
     ended.set()
@@ -42,6 +46,7 @@ while not ended.is_set():
     if stalled.is_set():
         ended.wait(0.05)
     else:
+        ended.wait(pause)
         consumer.poll(0.05)
 consumer.close()
 """
