@@ -175,7 +175,8 @@ class ClusterState:
         self.rebalancing.compare(rebalancing, seen_ms if compared is None else None, seen_ms)
         if not past:
             if decisions is None:
-                decisions = compare_classic_groups(batch.groups)
+                # A look decides the last generation again, from the record that it keeps.
+                decisions = compare_classic_groups(batch.groups) if only is None else {}
             self.group_decisions.compare(batch, only, decisions, converted, seen_ms)
         for group in sorted(compared or ()):
             self.rebalancing.settle(group, seen_ms)
