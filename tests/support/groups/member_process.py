@@ -20,6 +20,7 @@ import json, sys, threading
 from confluent_kafka import Consumer
 given = json.loads(sys.argv[1])
 consumer, stalled, ended = Consumer(given["config"]), threading.Event(), threading.Event()
+wanted = []  # the polling thread subscribes: another one would wait for ever while that polls
 consumer.subscribe(given["topics"])
 print("here", flush=True)
 def obey():
@@ -30,12 +31,14 @@ def obey():
         elif command == "go":
             stalled.clear()
         elif command == "subscribe":
-            consumer.subscribe(rest.split(","))
+            wanted.append(rest.split(","))
         elif command == "leave":
             ended.set()
     ended.set()
 threading.Thread(target=obey, daemon=True).start()
 while not ended.is_set():
+    if wanted:
+        consumer.subscribe(wanted.pop(0))
     if stalled.is_set():
         ended.wait(0.05)
     else:
