@@ -53,7 +53,8 @@ from caughtup.models.connect_clusters.table import PATIENCE_MS
 from caughtup.models.decisions.life import LEADER_STATE_WAIT_MS
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
-from caughtup.models.polls.batch import Batch, decode_records, in_parts, split_generations
+from caughtup.models.polls.batch import Batch, decode_records, in_parts
+from caughtup.models.polls.generations import split_generations
 from caughtup.models.polls.records import FramedRecords
 from caughtup.models.records.fields import changed
 from caughtup.models.records.reassignment_lines import Line, Reassignment

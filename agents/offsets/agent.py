@@ -20,9 +20,11 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import return_free_memory
 from caughtup.models.connect_clusters.table import ReadGeneration, read_connect_groups
 from caughtup.models.groups.membership import ReadGroup, read_classic_groups
-from caughtup.models.polls.batch import Batch, decode_records, split_generations
+from caughtup.models.polls.batch import Batch, decode_records
+from caughtup.models.polls.generations import split_generations
 from caughtup.models.polls.records import FramedRecords
 from caughtup.models.state.cluster import ClusterState
+from caughtup.models.state.group_decisions import ReadDecision, compare_classic_groups
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 log = logging.getLogger(__name__)
@@ -36,19 +38,22 @@ LIVE_RECORDS = 2_000
 class Changes(NamedTuple):
     """A batch of changes with its classic groups and Connect generations decoded, by group.
 
-    ``past``: whether the records are from before the service started; more such batches may follow.
+    ``decisions`` has the generations of consumers, decided again. ``past``: whether the records are
+    from before the service started; more such batches may follow.
     """
 
     batch: Batch
     groups: Mapping[str, ReadGroup]
     connect: Mapping[str, ReadGeneration]
+    decisions: Mapping[str, ReadDecision]
     past: bool = False
 
     @classmethod
     def of(cls, batch: Batch, *, past: bool = False) -> Changes:
-        """Decode the groups of a batch, which takes long for large groups."""
+        """Decode the groups of a batch, and decide them again, which takes long for large groups."""
         connect = read_connect_groups(batch.groups)
-        return cls(batch, read_classic_groups(batch.groups), connect, past)
+        decisions = {} if past else compare_classic_groups(batch.groups)
+        return cls(batch, read_classic_groups(batch.groups), connect, decisions, past)
 
 
 def decode_past(records: FramedRecords) -> list[Changes]:
@@ -89,7 +94,14 @@ def offsets(
                 await asyncio.to_thread(return_free_memory)
                 continue
             batch = change.batch
-            state.apply_batch(batch, now_ms(), change.groups, change.connect, past=change.past)
+            state.apply_batch(
+                batch,
+                now_ms(),
+                change.groups,
+                change.connect,
+                past=change.past,
+                decisions=change.decisions,
+            )
             if batch.groups and health.standby is not None:
                 state.applications.log_read_to_end()  # the active instance decides them
             for sample in batch.samples:

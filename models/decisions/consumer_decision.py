@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from caughtup.models.assignors.consumer.group import Assignment, ConsumerGroup, ConsumerMember
 from caughtup.models.assignors.consumer.ranges import assign_range
@@ -17,7 +17,7 @@ from caughtup.models.assignors.consumer.sticky import assign_cooperative_sticky,
 from caughtup.models.assignors.java.strings import in_hash_map_order
 from caughtup.models.errors import CaughtupError, DecodeError
 from caughtup.models.ids import TopicPartition
-from caughtup.models.records.fields import ABSENT, Absent, Part, or_absent
+from caughtup.models.records.fields import ABSENT, Absent, Part, changed, or_absent
 from caughtup.models.records.recommendations import Result
 from caughtup.models.wire.bounds import partition
 from caughtup.models.wire.group_metadata import (
@@ -64,6 +64,28 @@ class ConsumerDecision(Part, omit_defaults=True):
 
 
 @dataclass(frozen=True, slots=True)
+class ComparedGeneration:
+    """A generation and its comparison; ``counts`` are the partitions of each topic that its leader knew."""
+
+    generation: int
+    decision: ConsumerDecision
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    def for_partitions(self, partitions: Callable[[str], int]) -> ConsumerDecision:
+        """Return the decision, given how many partitions a topic has now, 0 if that is not known.
+
+        A match is only consistent if the leader knew another number.
+        """
+        if self.decision.result != "match":
+            return self.decision
+        for topic, count in self.counts.items():
+            if (has := partitions(topic)) not in (0, count):
+                why = f"the leader knew {count} partitions of {topic}, which has {has}"
+                return changed(self.decision, result="consistent", why=why)
+        return self.decision
+
+
+@dataclass(frozen=True, slots=True)
 class _Member:
     """A member as the record has it."""
 
@@ -82,6 +104,21 @@ def consumer_decision(
     ``partitions``: how many each topic has now; ``racks``: those of each partition's replicas, None
     if they are unknown. The group's protocol type is ``consumer``.
     """
+    return compare_generation(metadata, racks).for_partitions(
+        lambda topic: partitions.get(topic, 0)
+    )
+
+
+def compare_generation(
+    metadata: GroupMetadata,
+    racks: Mapping[str, Sequence[AbstractSet[str]]] | None = None,
+    most: int = _MOST_PARTITIONS,
+) -> ComparedGeneration:
+    """Compare a generation as ``consumer_decision`` does, but for the topics' partitions now.
+
+    That takes the longest, and may be done on any thread. ``most``: of a group with more assigned
+    partitions the result is undetermined.
+    """
     assignor, leader = metadata.protocol or "", metadata.by_id().get(metadata.leader or "")
     name = None if leader is None else leader.client_id
     try:
@@ -95,11 +132,17 @@ def consumer_decision(
         }
     except DecodeError as error:
         why = f"a member's record can't be read: {error.message}"
-        return ConsumerDecision(assignor, "undetermined", leader=or_absent(name), why=why)
+        return ComparedGeneration(
+            metadata.generation,
+            ConsumerDecision(assignor, "undetermined", leader=or_absent(name), why=why),
+        )
     client = _client(members.get(metadata.leader or ""))
 
-    def told(result: Result, why: str = "") -> ConsumerDecision:
-        return ConsumerDecision(assignor, result, or_absent(client), or_absent(name), why)
+    counts = _counts(members)
+
+    def told(result: Result, why: str = "") -> ComparedGeneration:
+        decision = ConsumerDecision(assignor, result, or_absent(client), or_absent(name), why)
+        return ComparedGeneration(metadata.generation, decision, counts)
 
     if client is None:
         return told("undetermined", "the leader's client is none that is known")
@@ -107,8 +150,7 @@ def consumer_decision(
     if assign is None:
         return told("undetermined", f"{client}'s assignor {assignor!r:.80} is not reproduced")
     actual = {name: set(one.assignment.partitions) for name, one in members.items()}
-    counts = _counts(members)
-    if sum(counts.values()) > _MOST_PARTITIONS:
+    if sum(counts.values()) > most:
         return told("undetermined", "the group is too large")
     consumers = {name: _consumer(one, assignor, client) for name, one in members.items()}
     order = in_hash_map_order(consumers) if client == JAVA else list(consumers)
@@ -121,14 +163,7 @@ def consumer_decision(
     if decided != actual:
         if by_rack and racks is None:
             return told("undetermined", "members have racks, and the replicas' are not known")
-        return told("mismatch", _differences(decided, actual))
-    other = [topic for topic, count in counts.items() if partitions.get(topic, count) != count]
-    if other:
-        first = min(other)
-        why = (
-            f"the leader knew {counts[first]} partitions of {first}, which has {partitions[first]}"
-        )
-        return told("consistent", why)
+        return told("mismatch", differences(decided, actual))
     return told("match")
 
 
@@ -210,10 +245,11 @@ def _cooperative_user_data(data: bytes) -> int:
         return -1
 
 
-def _differences(
+def differences(
     decided: Mapping[str, AbstractSet[TopicPartition]],
     actual: Mapping[str, AbstractSet[TopicPartition]],
 ) -> str:
+    """Return which members have other partitions than those decided, in words; the first few."""
     texts = [
         f"{name} has {_some(actual[name] - own)}, not {_some(own - actual[name])}"
         for name, own in sorted(decided.items())

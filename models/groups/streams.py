@@ -123,7 +123,7 @@ class StreamsGroup:
                 ("standby", held.standby_tasks + held.standby_tasks_pending_revocation),
                 ("warmup", held.warmup_tasks + held.warmup_tasks_pending_revocation),
             ):
-                for task in sorted(_tasks(tasks)):
+                for task in sorted(tasks_of(tasks)):
                     yield StreamsTask(task, role, member)
 
     def membership(self, partition_counts: Mapping[str, int]) -> Membership:
@@ -143,7 +143,7 @@ class StreamsGroup:
             (task, member)
             for member in self._members()
             if (target := self.target.get(member.member_id)) is not None
-            for task in sorted(_tasks(target.active_tasks))
+            for task in sorted(tasks_of(target.active_tasks))
         )
         epoch, at_ms = 0 if self.members else self.epoch or 0, None
         if self.members and self.target_of is not None:
@@ -188,7 +188,8 @@ class StreamsGroup:
             )
 
 
-def _tasks(held: tuple[TaskIds, ...]) -> Iterator[TaskId]:
+def tasks_of(held: tuple[TaskIds, ...]) -> Iterator[TaskId]:
+    """Yield tasks whose subtopologies have numbers."""
     for tasks in held:
         if _is_number(tasks.subtopology_id):
             for partition in tasks.partitions:

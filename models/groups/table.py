@@ -16,14 +16,14 @@ from caughtup.models.wire.streams_group_records import StreamsGroupRecord
 class TopicNames:
     """The present id of each topic: ``names`` maps ids (16 bytes) to names, one to one.
 
-    A topic that is deleted and created again has another id; the old one is removed. The brokers'
-    last answer about a topic counts; an id from a commit is a guess until the brokers answer, and
-    makes the service ask again if it differs from their answer.
+    ``ids`` maps names to ids. A topic that is deleted and created again has another id; the old one
+    is removed. The brokers' last answer about a topic counts; an id from a commit is a guess until
+    the brokers answer, and makes the service ask again if it differs from their answer.
     """
 
     def __init__(self) -> None:
         self.names: dict[bytes, str] = {}
-        self._ids: dict[str, bytes] = {}
+        self.ids: dict[str, bytes] = {}
         self._confirmed: set[str] = set()
         self._doubted: set[str] = set()
 
@@ -32,7 +32,7 @@ class TopicNames:
 
         Return whether it is new.
         """
-        before, holder = self._ids.get(topic), self.names.get(topic_id)
+        before, holder = self.ids.get(topic), self.names.get(topic_id)
         if (
             not confirmed
             and before != topic_id
@@ -49,7 +49,7 @@ class TopicNames:
             self.forget(holder)  # the brokers' next answer has its id, if it still exists
         if before is not None:
             del self.names[before]
-        self._ids[topic] = topic_id
+        self.ids[topic] = topic_id
         self.names[topic_id] = topic
         return True
 
@@ -69,7 +69,7 @@ class TopicNames:
         """Remove a deleted topic."""
         self._confirmed.discard(topic)
         self._doubted.discard(topic)
-        topic_id = self._ids.pop(topic, None)
+        topic_id = self.ids.pop(topic, None)
         if topic_id is not None:
             del self.names[topic_id]
 

@@ -304,6 +304,10 @@ class EndOffsetTable:
         """Return all partitions, in the order in which they were added."""
         return list(self._histories)
 
+    def partition_count(self, topic: str) -> int:
+        """Return how many partitions of a topic have a sample."""
+        return len(self._rows.get(topic, ()))
+
     def partition_counts(self) -> dict[str, int]:
         """Return each topic's number of partitions with a sample."""
         return {topic: len(found) for topic, found in self._rows.items()}

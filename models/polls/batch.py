@@ -5,10 +5,9 @@ The agents and the Spark jobs both read the topic with this, a poll or an Arrow 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
 
@@ -43,12 +42,6 @@ _KEY_TYPE_BYTES = 2
 _OFFSET_COMMIT, _LEGACY_OFFSET_COMMIT = (
     int(kind).to_bytes(_KEY_TYPE_BYTES)
     for kind in (RecordType.OFFSET_COMMIT, RecordType.LEGACY_OFFSET_COMMIT)
-)
-#: The types of the records that complete an assignment of a group, on each protocol.
-_LAST_OF_ASSIGNMENT = (
-    int(RecordType.GROUP_METADATA),
-    int(RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA),
-    int(RecordType.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA),
 )
 _GROUP_METADATA = int(RecordType.GROUP_METADATA).to_bytes(_KEY_TYPE_BYTES)
 #: The least possible type of a key, and a number above all possible types.
@@ -133,41 +126,6 @@ def decode_records(records: Records) -> Batch:
     return batch
 
 
-def split_generations(
-    records: Records, most: int = 1 << 31, groups: Collection[str] | None = None
-) -> Iterator[Records]:
-    """Yield the parts of a poll, none of which has two generations or target assignments of a group.
-
-    A batch keeps the last value of each key, which would drop generations. On the new protocols a part
-    ends with the record of the target assignment's epoch, which is the last of its assignment. No part
-    has more than ``most`` records. With ``groups``, only their generations are parted.
-    """
-    types = _types(records.key_reader())
-    is_last = np.isin(types, _LAST_OF_ASSIGNMENT)
-    rows = np.flatnonzero(is_last).tolist()
-    wanted = None if groups is None else {key for group in groups for key in _last_keys(group)}
-    cuts = [0]
-    last_row: dict[bytes | None, int] = {}
-    for row, key in zip(
-        rows, records.select(is_last).keys() if len(rows) > 1 else (), strict=False
-    ):
-        if wanted is None or key in wanted:
-            before = last_row.get(key)
-            if before is not None and before >= cuts[-1]:
-                is_classic = types[row] == RecordType.GROUP_METADATA
-                cuts.append(row if is_classic else before + 1)
-            last_row[key] = row
-    for begin, end in pairwise([*cuts, len(records)]):
-        yield from in_parts(records.select(slice(begin, end)), most)
-
-
-def _last_keys(group: str) -> Iterator[bytes]:
-    """Yield the keys of the records that complete an assignment of a group, on each protocol."""
-    name = group.encode()
-    for record_type in _LAST_OF_ASSIGNMENT:
-        yield record_type.to_bytes(_KEY_TYPE_BYTES) + len(name).to_bytes(2) + name
-
-
 def in_parts(records: Records, most: int) -> Iterator[Records]:
     """Yield records in parts of at most ``most``."""
     for first in range(0, len(records), most):
@@ -203,6 +161,11 @@ def _apply_last(batch: Batch, keys: Sequence[bytes | None], values: Sequence[byt
     if commits:
         batch.records[RecordType.OFFSET_COMMIT] = len(keys) - of_others
     return True
+
+
+def types_of(records: Records) -> Ints:
+    """Return the type of each record's key, and a number above all types for one without."""
+    return _types(records.key_reader())
 
 
 def _types(reader: ColumnReader) -> Ints:

@@ -73,10 +73,10 @@ class OtherSize(Part, kw_only=True):
 class ConsumerGroupExplanation(Part, kw_only=True):
     """The explanation; what isn't known is absent.
 
-    ``decision`` is of a classic group: who decided, and whether as its client's assignor does.
-    ``target_epoch`` and ``target_ms`` are of a group on the new protocol: for which epoch its target
-    assignment was computed, and when. ``rebalances`` are the last ones of which the log or the service
-    knows, the newest first.
+    ``decision``: who decided, and whether as the assignor of the leader's client does, or that of
+    the group coordinator. ``target_epoch`` and ``target_ms`` are of a group on the new protocol:
+    for which epoch its target assignment was computed, and when. ``rebalances`` are the last ones
+    of which the log or the service knows, the newest first.
     """
 
     group: str
@@ -144,8 +144,10 @@ def begin_explanation(state: ClusterState, group: str) -> BegunExplanation | Non
         owned[member.member_id].append(partition)
     metadata = state.kept_records.get(group)
     counts = state.ends.partition_counts()
-    decision = None if metadata is None else consumer_decision(metadata, counts)
     consumer = state.groups.consumer.get(group)
+    decision = state.group_decisions.last(group)
+    if membership.group_type == "classic" and metadata is not None:
+        decision = consumer_decision(metadata, counts)
     target = None if consumer is None else consumer.target_of
     explanation = ConsumerGroupExplanation(
         group=group,

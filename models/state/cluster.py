@@ -44,6 +44,11 @@ from caughtup.models.recent.recent import Recent
 from caughtup.models.records.recommendations import RecommendationRecord
 from caughtup.models.records.transactions import OpenTransaction
 from caughtup.models.spark_queries import SparkQueries
+from caughtup.models.state.group_decisions import (
+    GroupDecisions,
+    ReadDecision,
+    compare_classic_groups,
+)
 from caughtup.models.state.rebalancing import Rebalancing
 from caughtup.models.tasks.positions import TaskPositions
 from caughtup.models.transactions.table import TransactionTable
@@ -104,6 +109,7 @@ class ClusterState:
             self.topic_changes,
             self.faults,
         )
+        self.group_decisions = GroupDecisions(self.groups, self.topics, self.ends, self.faults)
         self.watches = CopyWatches(
             self.ends, self.commits, self.positions, self.rates, self.transactions
         )
@@ -117,20 +123,24 @@ class ClusterState:
         *,
         past: bool = False,
         compared: frozenset[str] | None = None,
+        decisions: Mapping[str, ReadDecision] | None = None,
     ) -> None:
         """Apply a poll of ``__consumer_offsets``; ``seen_ms`` is when it was read.
 
-        ``read`` are its classic groups and ``connect`` its Connect groups, if another thread has
-        decoded them already. ``past``: the service hasn't read to the log's end yet, so the records
-        are from before it started, and no assignments are compared. ``compared``: compare those of
-        these groups only, of whose records it isn't known when they were written; None for all groups
-        and records that were read as soon as they were written.
+        ``read`` are its classic groups, ``connect`` its Connect groups and ``decisions`` its
+        generations of consumers, if another thread has decoded and compared them already. ``past``:
+        the service hasn't read to the log's end yet, so the records are from before it started, and
+        no assignments are compared. ``compared``: compare those of these groups only, of whose
+        records it isn't known when they were written; None for all groups and records that were
+        read as soon as they were written.
         """
         self.counts.records.update(batch.records)
         self.counts.skipped.update(batch.skipped)
         self.counts.errors.update(batch.errors)
         watching, commits = self.watching, self.watching.commits(batch.commits)
-        rebalancing = self.rebalancing.before(batch, frozenset() if past else compared)
+        only = frozenset[str]() if past else compared
+        rebalancing = self.rebalancing.before(batch, only)
+        converted = self.group_decisions.before(batch, only)
         if past:
             apply_past(self.commits, commits)
             self.commits.note_all()
@@ -138,6 +148,7 @@ class ClusterState:
             self.apply_commits(commits, seen_ms)
         if self.topics.learn_from_commits(commits, self.commits.topics()):
             self.groups.forget_owners()
+            self.group_decisions.names_changed(seen_ms)
         for group in watching.always & batch.groups.keys():
             metadata = batch.groups[group]
             if metadata is None:
@@ -165,6 +176,11 @@ class ClusterState:
                 with self._isolated(streams_key.group, seen_ms):
                     self.groups.apply_streams(streams_key, streams_record)
         self.rebalancing.compare(rebalancing, seen_ms if compared is None else None, seen_ms)
+        if not past:
+            if decisions is None:
+                # A look decides the last generation again, from the record that it keeps.
+                decisions = compare_classic_groups(batch.groups) if only is None else {}
+            self.group_decisions.compare(batch, only, decisions, converted, seen_ms)
         for group in sorted(compared or ()):
             self.rebalancing.settle(group, seen_ms)
 
@@ -185,6 +201,7 @@ class ClusterState:
             self.groups.forget(group)
             self.applications.forget(group)
             self.connect.forget(group)
+            self.group_decisions.doubt(group)
 
         return self.faults.isolated("group records", group, now_ms, forget)
 
@@ -205,6 +222,7 @@ class ClusterState:
         )
         if renamed or (before is None) != (ends is None):
             self.groups.forget_owners()
+            self.group_decisions.topic_changed(partition.topic, now_ms or 0)
 
     def apply_commits(self, commits: CommitColumns, now_ms: int) -> None:
         """Apply new commits; one that fails is removed and counted."""
@@ -334,6 +352,7 @@ class ClusterState:
         self.assessments.keep_only(groups)
         self.watches.keep_only(groups)
         self.rebalances.keep_only(groups)
+        self.group_decisions.keep_only(groups)
 
     def task_rows(self, group: str) -> list[TaskCopy]:
         """Return every copy of every task of a Streams application.

@@ -279,7 +279,19 @@ def _rebalances() -> tuple[Any, ...]:
                 "Value": "Rebalances",
             },
             links=GROUPS,
-            width=24,
+            width=12,
+        ),
+        lines(
+            "Assignments that the assignor doesn't explain",
+            "Assignments that differ from what the assignor decides, or can't be compared; caughtup "
+            "explain GROUP says why.",
+            (
+                "topk(10, sum by (cluster, group, result) (increase("
+                + 'caughtup_group_decisions_total{GROUP,result!="match"}[$__rate_interval])))',
+                "{{group}} {{result}}",
+            ),
+            links=GROUPS,
+            width=12,
         ),
     )
 

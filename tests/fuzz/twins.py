@@ -17,7 +17,8 @@ from caughtup.agents.web.page.parts import whole_steps
 from caughtup.models.faults import Fault
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
-from caughtup.models.polls.batch import Record, decode_records, split_generations
+from caughtup.models.polls.batch import Record, decode_records
+from caughtup.models.polls.generations import split_generations
 from caughtup.models.polls.records import ListedRecords
 from caughtup.models.records.fields import json_values
 from caughtup.models.records.movements import (

@@ -10,6 +10,7 @@ from rich.table import Table
 from caughtup.agents.clock import now_ms
 from caughtup.agents.columns import REBALANCE_COLUMNS, cells
 from caughtup.models.decisions.consumer_decision import ConsumerDecision
+from caughtup.models.decisions.coordinator_decision import COORDINATOR
 from caughtup.models.durations import counted
 from caughtup.models.rebalances.rebalance import Rebalance
 from caughtup.models.records.fields import Absent, or_none
@@ -75,10 +76,15 @@ def _decided(group: ConsumerGroupExplanation) -> Iterator[str]:
     client = or_none(decision.client)
     by = "" if client is None else f" of {_CLIENTS.get(client, client)}"
     leader = or_none(decision.leader) or "unknown"
-    yield f"The leader {leader} decided by the assignor {decision.assignor}{by}."
+    who, knew = f"The leader {leader}", "the leader"
+    if client is not None and client.startswith(COORDINATOR):
+        release = client.removeprefix(COORDINATOR).strip()
+        who, knew = "The group coordinator", "the coordinator"
+        by = f" of Kafka {release}" if release else ""
+    yield f"{who} decided by the assignor {decision.assignor}{by}."
     yield {
         "match": "The assignment is exactly what that assignor decides.",
-        "consistent": f"The assignment is what that assignor decides for what the leader knew: "
+        "consistent": f"The assignment is what that assignor decides for what {knew} knew: "
         f"{decision.why}.",
         "mismatch": f"That assignor decides otherwise: {decision.why}.",
         "undetermined": f"Whether that assignor decides so is not known: {decision.why}.",

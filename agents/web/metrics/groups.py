@@ -172,6 +172,11 @@ def _rebalances(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
         yield family.line((scrape.state.cluster, group, cause), count)
 
 
+def _decisions(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
+    for kind, count in sorted(scrape.state.group_decisions.counts(group).items()):
+        yield family.line((scrape.state.cluster, group, *kind), count)
+
+
 def _lost_seconds(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
     seconds = scrape.state.rebalances.lost_seconds(group)
     if seconds is not None:
@@ -259,6 +264,14 @@ GROUP_TOTALS = (
         "Rebalances of the group since the service started, by their surest cause",
         ("cluster", "group", "cause"),
         _rebalances,
+        _groups,
+        "counter",
+    ),
+    Family(
+        "caughtup_group_decisions_total",
+        "Assignments of the group, compared with what the assignor decides, since the service started",
+        ("cluster", "group", "assignor", "client", "result"),
+        _decisions,
         _groups,
         "counter",
     ),

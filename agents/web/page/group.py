@@ -8,11 +8,12 @@ from itertools import islice
 from caughtup.agents.process.health import Health
 from caughtup.agents.web.page.head import Head, encoded, view_with_head
 from caughtup.models.commits.table import LastCommits
+from caughtup.models.decisions.consumer_decision import ConsumerDecision
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.group_lag import PartitionRow, partition_rows
 from caughtup.models.rebalances.rebalance import Rebalance
 from caughtup.models.recent.happenings import Happening
-from caughtup.models.records.fields import ABSENT, Absent, extended, or_none
+from caughtup.models.records.fields import ABSENT, Absent, extended, or_absent, or_none
 from caughtup.models.records.lag_lines import PartitionLine
 from caughtup.models.shown.applications import ApplicationView, application_view
 from caughtup.models.shown.connect import connect_view
@@ -37,7 +38,11 @@ class GroupPartition(PartitionLine, kw_only=True):
 
 
 class GroupView(Head, kw_only=True):
-    """One group; ``group`` is absent if there is none of this name."""
+    """One group; ``group`` is absent if there is none of this name.
+
+    ``decision`` compares its last assignment, if that was decided while the service ran, with what
+    the assignor decides.
+    """
 
     name: str
     partitions_more: int
@@ -45,6 +50,7 @@ class GroupView(Head, kw_only=True):
     partitions: Sequence[GroupPartition] | Absent = ABSENT
     application: ApplicationView | Absent = ABSENT
     connect: ConnectView | Absent = ABSENT
+    decision: ConsumerDecision | Absent = ABSENT
     rebalances: Sequence[Rebalance] = ()
     feed: Sequence[Happening]
 
@@ -77,6 +83,7 @@ def group_steps(
         with state.faults.isolated("page", group, now_ms):
             connect = yield from connect_view(state, group, now_ms)
             view.connect = ABSENT if connect is None else encoded(connect)
+    view.decision = or_absent(state.group_decisions.last(group))
     view.rebalances = state.rebalances.of(group)[:REBALANCES_SHOWN]
     view.feed = list(state.recent.happenings.of(group))
     return view

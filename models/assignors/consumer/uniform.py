@@ -22,15 +22,21 @@ from caughtup.models.ids import TopicPartition
 _ROUNDS = 16
 
 
-def assign_uniform(group: ConsumerGroup) -> Assignment:
+def assign_uniform(group: ConsumerGroup, *, homogeneous: bool | None = None) -> Assignment:
     """Return each member's partitions, unordered. Topics that don't exist are left out.
+
+    ``homogeneous``: whether the coordinator takes the subscriptions for equal; None if it does so
+    where they are. It doesn't compare a regular expression with a list of the same topics. Topics
+    of equal subscriptions are in the order of a HashSet, others in that of their ids.
 
     Raises AssignorFails where Kafka's assignor throws.
 
     Source: UniformAssignor of the group coordinator 4.3.1 and 4.4.0.
     """
     topics = [set(member.topics) for member in group.members.values()]
-    if all(one == topics[0] for one in topics):
+    if homogeneous is None:
+        homogeneous = all(one == topics[0] for one in topics)
+    if homogeneous:
         return _assign_same_topics(group, [topic for topic in group.topics if topic in topics[0]])
     return _MixedTopics(group).assigned()
 
@@ -91,8 +97,14 @@ def in_target_order(
     return [
         TopicPartition(topic, number)
         for topic, own in numbers.items()
-        for number in JavaHashMap[int](int, copied_table(len(own)), own)
+        for number in in_hash_set_order_of(own)
     ]
+
+
+def in_hash_set_order_of(numbers: Sequence[int]) -> list[int]:
+    """Return different numbers in the order of a HashSet that is made of a list of them."""
+    own = list(dict.fromkeys(numbers))
+    return list(JavaHashMap[int](int, copied_table(len(own)), own))
 
 
 class _MixedTopics:

@@ -129,16 +129,17 @@ class JavaHashMap(Generic[K]):
         self._buckets = [lower for lower, _ in halves] + [upper for _, upper in halves]
 
 
-def in_hash_order(hash_code: Callable[[K], int], keys: Iterable[K]) -> list[K]:
+def in_hash_order(hash_code: Callable[[K], int], keys: Iterable[K], table: int = 16) -> list[K]:
     """Return the keys in the order of a ``JavaHashMap`` to which they were added in their order.
 
     It makes none unless a bucket may become a tree: without trees the order is that by bucket.
+    ``table`` is the initial number of buckets.
     """
     added = list(keys)
     hashes = [_spread(code % _WORD) for code in map(hash_code, added)]
-    uncrowded = _table_without_crowds(16, hashes)
+    uncrowded = _table_without_crowds(table, hashes)
     if uncrowded is None:
-        return list(JavaHashMap(hash_code, keys=added))
+        return list(JavaHashMap(hash_code, table, added))
     buckets = [one & uncrowded - 1 for one in hashes]
     return [added[at] for at in sorted(range(len(added)), key=buckets.__getitem__)]
 

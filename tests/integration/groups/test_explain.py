@@ -29,7 +29,7 @@ from tests.integration.conftest import MakeTopic
 from tests.support.oracles import compiled_java
 from tests.support.service import wait_for
 
-_MEMBERS = Path(__file__).parents[2] / "support" / "java" / "GroupMembers.java"
+MEMBERS = Path(__file__).parents[2] / "support" / "java" / "GroupMembers.java"
 _AIOKAFKA = {
     "range": RangePartitionAssignor,
     "roundrobin": RoundRobinPartitionAssignor,
@@ -42,7 +42,7 @@ def java_members(
     cluster: EmbeddedCluster, group: str, assignor: str, topics: list[str]
 ) -> Iterator[None]:
     """Run two members in Java's client."""
-    path = os.pathsep.join((classpath(), str(compiled_java([_MEMBERS]))))
+    path = os.pathsep.join((classpath(), str(compiled_java([MEMBERS]))))
     names = {"range": "Range", "roundrobin": "RoundRobin", "sticky": "Sticky"}
     name = f"org.apache.kafka.clients.consumer.{names.get(assignor, 'CooperativeSticky')}Assignor"
     command = [str(find_java().program), *QUICK_START, "-cp", path, "oracles.GroupMembers"]
@@ -193,7 +193,11 @@ def test_a_group_of_the_new_protocol_has_its_members_and_other_sizes(
     with librdkafka_members(cluster, group, [topic], group_protocol="consumer"):
         found = wait_for("both members", lambda: explained(cluster, group), 60)
     assert (found["group_type"], found["assignor"]) == ("consumer", "uniform")
-    assert "decision" not in found
+    assert found["decision"] == {
+        "assignor": "uniform",
+        "result": "match",
+        "client": "group-coordinator",
+    }
     assert sorted(len(one["assigned"]) for one in found["members"]) == [2, 3]
     assert found["one_more"] == {"moves": 1, "most_partitions": 2, "idle": 0, "most_lag": 0}
 

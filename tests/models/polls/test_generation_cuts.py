@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.polls.batch import Record, decode_batch, decode_records, in_parts
-from caughtup.models.polls.batch import split_generations as split_records
+from caughtup.models.polls.generations import split_generations as split_records
 from caughtup.models.polls.records import ListedRecords, Records
+from caughtup.models.wire.record_keys import RecordType
+from tests.support.groups.coordinator import PlayedGroup
 from tests.support.groups.records import GROUP, START_MS, commit, group_tombstone
 from tests.support.groups.streams import WARMING, generation
 from tests.support.states import publish, state_with_ends
@@ -25,6 +27,9 @@ RECORDS: list[Record] = [
     (None, b"a record without a key"),
     (b"\x00", b"a key without a type"),
 ]
+
+TOPICS = {"t": (b"t" * 16, 3)}
+TARGET = int(RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER).to_bytes(2)
 
 
 def listed(records: list[Record]) -> ListedRecords:
@@ -110,3 +115,24 @@ def test_every_generation_of_a_poll_is_decided(picked: list[int]) -> None:
         state.apply_batch(decode_batch(chunk), START_MS + 50)
     decided = [r["generation"] for r in publish(state, START_MS + 50) if r["group"] == GROUP]
     assert decided == expected
+
+
+def test_a_part_ends_with_a_group_as_its_coordinator_saw_it() -> None:
+    group, other = PlayedGroup("g", topics=TOPICS), PlayedGroup("other", topics=TOPICS)
+    polls: list[list[Record]] = []
+    for played, member in ((group, "a"), (other, "x"), (group, "b")):
+        played.join(member, ["t"])
+        polls.append(played.take())
+    group.leave("a")
+    polls.append(group.take())
+    group.join("a", ["t"])
+    polls.append(group.take())
+    first, others, second, leaves, again = polls
+    assert split_generations([*first, *others]) == [[*first, *others]]
+    assert split_generations([*first, *others, *second]) == [[*first, *others], second]
+    cut = next(n for n, (key, _) in enumerate(leaves) if key and key[:2] == TARGET)
+    assert split_generations([*second, *leaves, *again]) == [
+        [*second, *leaves[:cut]],
+        [*leaves[cut:], *again[:1]],
+        again[1:],
+    ]
