@@ -38,14 +38,16 @@ settings.register_profile(
 )
 settings.load_profile("unhurried")
 
-#: The Python workers of Spark begin here, wherever a command of a test runs.
+_ROOT = Path(__file__).parents[1]
+#: The Python workers of Spark begin here, wherever a test's command runs; no option has a space.
 _WORKERS = (
     "-Dspark.python.daemon.module=tests.support.pipelines.python_workers",
-    f"-Dspark.executorEnv.PYTHONPATH={Path(__file__).parents[1]}",
+    f"-Dspark.executorEnv.PYTHONPATH={_ROOT}",
 )
+_OPTIONS = QUICK_START if " " in str(_ROOT) else (*QUICK_START, *_WORKERS)
 
 # What Spark's JVMs are told: a test's is over before compiling it for speed has paid.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join((*QUICK_START, *_WORKERS)))
+os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(_OPTIONS))
 os.environ.setdefault("SPARK_LAUNCHER_OPTS", " ".join(QUICK_START))
 
 #: What a parameter may add to a test's name, which goes to every worker and stands in every report.
