@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -37,9 +38,17 @@ settings.register_profile(
 )
 settings.load_profile("unhurried")
 
+_ROOT = Path(__file__).parents[1]
+#: The Python workers of Spark begin here, wherever a test's command runs; no option has a space.
+_WORKERS = (
+    "-Dspark.python.daemon.module=tests.support.pipelines.python_workers",
+    f"-Dspark.executorEnv.PYTHONPATH={_ROOT}",
+)
+_OPTIONS = QUICK_START if " " in str(_ROOT) else (*QUICK_START, *_WORKERS)
+
 # What Spark's JVMs are told: a test's is over before compiling it for speed has paid.
-for _variable in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
-    os.environ.setdefault(_variable, " ".join(QUICK_START))
+os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(_OPTIONS))
+os.environ.setdefault("SPARK_LAUNCHER_OPTS", " ".join(QUICK_START))
 
 #: What a parameter may add to a test's name, which goes to every worker and stands in every report.
 _NAME_CHARACTERS = 200

@@ -106,6 +106,8 @@ def server_properties(
         # A dead node is noticed in 6 s, and a busy machine still fences no node.
         "broker.heartbeat.interval.ms": "1000",
         "broker.session.timeout.ms": "6000",
+        # By default each node writes and reads a record twice a second that says nothing.
+        "metadata.max.idle.interval.ms": "10000",
         "auto.create.topics.enable": "false",
         "default.replication.factor": replicas,
         "offsets.topic.num.partitions": "4",

@@ -8,6 +8,7 @@ each worker of the tests. ``run`` waits for the fork's end; a ``Fork`` goes on, 
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import runpy
@@ -187,7 +188,11 @@ def _become(asked: socket.socket) -> str:
 
 
 if __name__ == "__main__":
+    gc.disable()
     _import_commands()
+    gc.collect()
+    gc.freeze()  # no fork has to search them for garbage, least of all at its end
+    gc.enable()
     if module := _wait_for_requests(socket.socket(fileno=int(sys.argv[1]))):
         runpy.run_module(module, run_name="__main__", alter_sys=True)
     else:

@@ -38,10 +38,12 @@ _Seen = TypeVar("_Seen")
 
 def wait_for(what: str, ask: Callable[[], _Seen | None], seconds: float = SECONDS) -> _Seen:
     """Call ``ask`` until it returns a true value, and return that."""
-    deadline = time.monotonic() + seconds
+    began = time.monotonic()
     while not (seen := ask()):
-        assert time.monotonic() < deadline, f"after {seconds:.0f} s still not: {what}"
-        time.sleep(0.05)
+        waited = time.monotonic() - began
+        assert waited < seconds, f"after {seconds:.0f} s still not: {what}"
+        # What takes long is asked less often: each answer costs who gives it.
+        time.sleep(0.05 if waited < 1 else 0.1)
     return seen
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from caughtup.demo.processes.children import ClosedOnExit, Process, Processes, free_ports
-from caughtup.pipelines.java.find import find_java
+from caughtup.pipelines.java.find import QUICK_START, find_java
 from caughtup.pipelines.java.jars import cache_directory, pyspark_jars
 from tests.support.service import wait_for
 
@@ -66,6 +66,8 @@ class SparkCluster(ClosedOnExit):
             "SPARK_HOME": str(self._home),
             "SPARK_LOCAL_DIRS": str(self._directory / "local"),
             "SPARK_LOCAL_IP": "127.0.0.1",
+            # Without the Python workers of other tests, which need what isn't there.
+            "SPARK_SUBMIT_OPTS": " ".join(QUICK_START),
         }
 
     def submit(
