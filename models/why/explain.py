@@ -10,13 +10,14 @@ from caughtup.models.state.cluster import ClusterState
 from caughtup.models.why.brokers import broker_links, transaction_links
 from caughtup.models.why.known import Known, gather
 from caughtup.models.why.links import Figure, Kind, Link, Why, fitted
-from caughtup.models.why.members import member_links
+from caughtup.models.why.members import member_links, restless_links
 from caughtup.models.why.pace import keeps_up, pace_links
 from caughtup.models.why.tasks import connect_links, streams_links
 from caughtup.models.why.unknown import not_known
 
 #: What follows from causes: where the lag is, how it grows, and what that leads to.
 _DEPTH: Mapping[Kind, int] = {
+    "ok": 1,
     "no_progress": 1,
     "hot_partition": 2,
     "slow_consumer": 3,
@@ -73,7 +74,7 @@ def why_steps(state: ClusterState, group: str, now_ms: int) -> Generator[None, N
         links = list(connect_links(known)) or [*_settled(known)]
     elif verdict == "ok":
         # One look cannot see for how long a last stable offset has stood still.
-        links = [keeps_up(known), *transaction_links(known)]
+        links = [*restless_links(known), keeps_up(known), *transaction_links(known)]
     else:
         links = []
         for found in _LINKS:
@@ -112,6 +113,11 @@ def _rank(link: Link) -> tuple[bool, int, int, int, str]:
 
 def _precedes(link: Link, other: Link) -> bool:
     """Return whether a link explains another; a possible one explains nothing."""
+    if {link.kind, other.kind} == {"hot_partition", "no_progress"}:
+        hot, standing = (link, other) if link.kind == "hot_partition" else (other, link)
+        # The others wait behind it unless it stands still itself: then its lag is part of theirs.
+        waits = (or_none(hot.lag) or 0) > (or_none(standing.lag) or 0)
+        return waits == (link is hot)
     if link.sure == "possible" and link.kind != _ALWAYS_FIRST:
         return False
     deeper = _DEPTH.get(other.kind, 0) > _DEPTH.get(link.kind, 0)

@@ -69,6 +69,13 @@ def _without_member(known: Known) -> Iterator[Link]:
     )
 
 
+def restless_links(known: Known) -> Iterator[Link]:
+    """Yield what keeps a group rebalancing though it is ok: slow polls and storms of the last minutes."""
+    for link in _rebalances(known):
+        if link.kind != "recent_rebalance":
+            yield link
+
+
 def _rebalances(known: Known) -> Iterator[Link]:
     rebalances = known.state.rebalances
     storm = rebalances.storm(known.group, known.now_ms)

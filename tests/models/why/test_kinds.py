@@ -68,6 +68,14 @@ def test_a_group_that_is_ok_has_one_link_with_the_figures() -> None:
     assert found.links[0].text.startswith("The group is ok: all 2 partitions keep up")
 
 
+def test_a_group_that_is_ok_and_rebalances_again_and_again_says_so_first() -> None:
+    state = scene({0: 100})
+    rebalanced(state, 2_000, times=5)
+    found = asked(state)
+    assert found.verdict == "ok"
+    assert kinds(found) == ["rebalance_storm", "ok"]
+
+
 def test_a_transaction_that_has_only_been_seen_once_is_possible_beside_ok() -> None:
     state = scene({0: 10})
     state.apply_ends(ZERO, EndOffsets(0, 2_190, 2_290, NOW_MS), now_ms=NOW_MS)

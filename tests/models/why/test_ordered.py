@@ -31,13 +31,19 @@ def a_link(kind: Kind, lag: int = 0, sure: Sureness = "certain") -> Link:
         ("no_members", "partition_without_member"),
         ("connect_task_failed", "no_members"),
         ("hot_partition", "slow_consumer"),
-        ("no_progress", "hot_partition"),
         ("slow_consumer", "retention_ahead"),
     ],
 )
 def test_what_explains_another_comes_first_whatever_they_hold_back(first: Kind, then: Kind) -> None:
     found = ordered([a_link(then, 1_000), a_link(first, 1)])
     assert [link.kind for link in found] == [first, then]
+
+
+def test_partitions_that_wait_behind_a_hot_one_come_after_it() -> None:
+    standing, hot = a_link("no_progress", 100), a_link("hot_partition", 900)
+    assert ordered([standing, hot]) == [hot, standing]
+    with_it = a_link("no_progress", 1_000)
+    assert ordered([hot, with_it, a_link("slow_consumer", 1_000)])[:2] == [with_it, hot]
 
 
 def test_of_two_causes_the_one_that_holds_back_more_comes_first() -> None:
