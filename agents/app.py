@@ -20,6 +20,7 @@ from caughtup.agents.connect.reader import ConnectReader
 from caughtup.agents.connect.watcher import ConnectWatcher
 from caughtup.agents.election.agent import Election
 from caughtup.agents.end_offsets import EndOffsetsProbe
+from caughtup.agents.kafka.partition_leaders import coordinator_moved_ms
 from caughtup.agents.kafka.tokens.keeper import TokenKeeper
 from caughtup.agents.kept_channel import KeptChannel, Wakeup, kept_channel
 from caughtup.agents.lag_topic import LagTopic
@@ -149,6 +150,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
 
     ends = EndOffsetsProbe(settings, health, state, publisher.topic(END_OFFSETS), hurry)
     log_reader = OffsetsReader(settings, health, changes)
+    state.rebalancing.coordinator_moved_ms = partial(coordinator_moved_ms, log_reader.partitions)
     transactions = TransactionsProbe(
         settings, health, state, publisher.topic(TRANSACTIONS), log_reader.held_offsets
     )

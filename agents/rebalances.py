@@ -22,7 +22,7 @@ from caughtup.agents.kafka.protocol.groups import list_groups
 from caughtup.agents.kafka.protocol.requests import Key
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
-from caughtup.models.assignors.java.strings import hash_code
+from caughtup.models.assignors.java.strings import coordinator_partition
 from caughtup.models.histories.rebalance_ends import RebalanceEnds
 from caughtup.models.ids import TopicPartition
 from caughtup.models.state.cluster import ClusterState
@@ -222,8 +222,8 @@ class RebalancesProbe(Service):
                     self._leaders[partition] = one.leader
 
     def _place(self, group: str) -> TopicPartition:
-        """Return the partition of ``__consumer_offsets`` of a group. Source: partitionFor."""
-        number = (hash_code(group) & 0x7FFFFFFF) % len(self._partitions)
+        """Return the partition of ``__consumer_offsets`` of a group."""
+        number = coordinator_partition(group, len(self._partitions))
         return TopicPartition(CONSUMER_OFFSETS, number)
 
     def _coordinator(self, group: str) -> int | None:

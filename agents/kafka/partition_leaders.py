@@ -11,11 +11,13 @@ from aiokafka.errors import (
     UnknownTopicOrPartitionError,
 )
 
+from caughtup.agents.clock import now_ms
 from caughtup.agents.kafka.protocol import answers, requests
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.cluster_answers import PartitionInfo, decode_metadata
 from caughtup.agents.kafka.protocol.connection import raise_for
 from caughtup.agents.kafka.protocol.decoding import decode as decode_answer
+from caughtup.models.assignors.java.strings import coordinator_partition
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.polls.pending_commits import PendingCommits
@@ -31,7 +33,8 @@ class LogPartition:
     ``high_watermark``: as in the leader's last answer, at ``answered_ms`` (None: no answer yet).
     ``leader`` is None while there is none. ``records_epoch``: the leader epoch of the last batch
     that was read. ``is_asked``: a fetch for it is running. ``pending``: commits of open
-    transactions; ``first_pending``: the offset of the first of them, None without one.
+    transactions; ``first_pending``: the offset of the first of them, None without one. ``moved_ms``: when
+    another leader was seen last, None if it has always been the first one.
     """
 
     position: int = 0
@@ -44,6 +47,13 @@ class LogPartition:
     is_asked: bool = False
     pending: PendingCommits = field(default_factory=PendingCommits)
     first_pending: int | None = None
+    moved_ms: int | None = None
+
+
+def coordinator_moved_ms(partitions: Mapping[int, LogPartition], group: str) -> int | None:
+    """Return when a group last got another coordinator (ms), None if it did not while it was watched."""
+    number = coordinator_partition(group, len(partitions)) if partitions else 0
+    return partitions[number].moved_ms if number in partitions else None
 
 
 def held_offsets(
@@ -171,6 +181,7 @@ class PartitionLeaders:
             for number in numbers:
                 known = self.partitions[number]
                 known.leader, known.leader_epoch = broker, described[number].leader_epoch
+                known.moved_ms = now_ms()
 
     async def _tells_epochs(self, broker: int) -> bool:
         """Return whether a broker answers OffsetForLeaderEpoch v3: since 2.3."""

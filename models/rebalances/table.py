@@ -75,13 +75,14 @@ class Rebalances:
         at_ms: int | None,
         commits: Collection[LastCommits],
         due_ms: int | None = None,
+        coordinator_moved_ms: int | None = None,
         exists: Callable[[str], bool] = lambda _: True,
         is_new: Callable[[str], bool] = lambda _: False,
     ) -> Rebalance | None:
         """Compare a group's new assignment with the one before, and return the rebalance, if it is one.
 
         ``at_ms`` is when it was decided, None if that isn't known. ``commits`` are the group's last
-        commits at one or more times near it. ``due_ms``, ``exists`` and ``is_new`` as in Evidence. None, too, for
+        commits at one or more times near it. The others as in Evidence. None, too, for
         a group that is new or gone.
         """
         known = self._groups.get(group)
@@ -106,7 +107,9 @@ class Rebalances:
         for partition, owner in before.owners.items():
             if (ms := last_ms.get(partition)) is not None:
                 by_member[owner.member_id] = max(by_member.get(owner.member_id, 0), ms)
-        evidence = Evidence(at_ms, by_member, known.counts, due_ms, exists=exists, is_new=is_new)
+        evidence = Evidence(
+            at_ms, by_member, known.counts, due_ms, coordinator_moved_ms, exists, is_new
+        )
         moved = [
             partition
             for partition, owner in sorted(decided.owners.items())

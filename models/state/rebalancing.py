@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from caughtup.models.commits.table import CommitTable, LastCommits
@@ -61,6 +61,8 @@ class Rebalancing:
         self._ends = ends
         self._applications = applications
         self._topic_changes = topic_changes
+        #: Returns when a group last got another coordinator (ms), None if that isn't known.
+        self.coordinator_moved_ms: Callable[[str], int | None] = lambda _: None
         self._faults = faults
 
     def before(self, batch: Batch, only: frozenset[str] | None) -> Mapping[str, _Before]:
@@ -101,6 +103,7 @@ class Rebalancing:
                     at_ms,
                     (known.commits, self._commits.last(group)),
                     known.due_ms,
+                    self.coordinator_moved_ms(group),
                     self._exists,
                     self._topic_changes.is_new,
                 )

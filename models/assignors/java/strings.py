@@ -70,6 +70,14 @@ def in_hash_set_order(texts: Sequence[str]) -> list[str]:
     return _walk(order, codes, copied_table(len(texts)))
 
 
+def coordinator_partition(group: str, partitions: int) -> int:
+    """Return the partition of ``__consumer_offsets``, of so many, whose leader coordinates a group.
+
+    Source: ``partitionFor`` of Kafka's group coordinator.
+    """
+    return (hash_code(group) & 0x7FFFFFFF) % partitions
+
+
 def hash_code(text: str) -> int:
     """Return String.hashCode, as an unsigned number of 32 bits.
 

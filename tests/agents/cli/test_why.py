@@ -57,7 +57,7 @@ async def test_links_that_only_a_newer_service_knows_are_left_out(
     async def explained(self: object, group: str) -> Why:
         return answer
 
-    monkeypatch.setattr("caughtup.agents.web.why.WhyEndpoint._explain", explained)
+    monkeypatch.setattr("caughtup.agents.web.why.WhyEndpoints._links", explained)
     async with Site(judged()) as site:
         ran = await run("--service", site.url(""), STOPPED)
     assert ran.stdout.splitlines() == ["stopped: stopped", "No cause is known."]

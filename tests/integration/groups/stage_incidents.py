@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
+from pathlib import Path
 
 import click
 
@@ -25,7 +26,8 @@ from tests.support.service import Service
 @click.option("--first", default=1, show_default=True, help="The first seed.")
 @click.option("--at-once", default=5, show_default=True, help="Groups at a time.")
 @click.option("--answers", is_flag=True, help="Print each answer.")
-def main(seeds: int, first: int, at_once: int, answers: bool) -> None:
+@click.option("--record", type=click.Path(path_type=Path), help="Write recordings to this folder.")
+def main(seeds: int, first: int, at_once: int, answers: bool, record: Path | None) -> None:
     jobs = [(acts, seed) for seed in range(first, first + seeds) for acts in INCIDENTS]
     counts = {1: [0, 0, 0], 2: [0, 0, 0]}
     invented = 0
@@ -35,8 +37,9 @@ def main(seeds: int, first: int, at_once: int, answers: bool) -> None:
         service = running.enter_context(Service(cluster))
         pool = running.enter_context(ThreadPoolExecutor(at_once))
         advance = running.enter_context(Progress().task("staging incidents", len(jobs)))
+        recorder = None if record is None else running.enter_context(Recorder(cluster))
         futures = {
-            pool.submit(answered, cluster, service.url, acts, seed, topic): (acts, seed)
+            pool.submit(answered, cluster, service.url, acts, seed, topic, recorder): (acts, seed)
             for acts, seed in jobs
         }
         for future in as_completed(futures):
@@ -44,11 +47,15 @@ def main(seeds: int, first: int, at_once: int, answers: bool) -> None:
             advance(1)
             staged = " and ".join(act.__name__ for act in acts)
             try:
-                found = future.result()
+                found, recorded = future.result()
             except AssertionError as error:
                 print(f"{staged}, seed {seed}: {error}", file=sys.stderr)
                 counts[len(acts)][0] += 1
                 continue
+            if record is not None and recorded is not None:
+                record.mkdir(parents=True, exist_ok=True)
+                name = "+".join(act.__name__ for act in acts)
+                recorded.write(record / f"{name}-{seed}.json.gz")
             count = counts[len(acts)]
             count[0] += 1
             count[1] += found.is_right

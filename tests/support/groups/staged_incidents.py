@@ -15,13 +15,17 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import Producer
 
+from caughtup.agents.clock import now_ms
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from tests.support.groups.member_process import MemberProcess
+from tests.support.groups.recorded_incidents import Recorded, Recorder
 from tests.support.groups.staged_rebalances import CLASSIC, Stage
 
 #: How long (s) after an incident began its cause is asked for.
 _AFTER_SECONDS = 25.0
 _FLOOD = 5_000
+#: The recorder has been told everything from before so long (s) ago.
+_TOLD_SECONDS = 2.0
 
 
 class Scene:
@@ -132,11 +136,12 @@ class Answered(NamedTuple):
         return [
             link["kind"]
             for link in self.answer.get("links", ())
-            if link["sure"] == "certain" and link["kind"] in _CAUSES - set(self.staged)
+            if link["sure"] == "certain" and link["kind"] in CAUSES - set(self.staged)
         ]
 
 
-_CAUSES = {one.__name__ for one in SINGLE if one is not slow_consumer and one is not hot_partition}
+#: The causes that nothing else can be taken for: a group is slow, or has a hot partition, for many reasons.
+CAUSES = {one.__name__ for one in SINGLE if one is not slow_consumer and one is not hot_partition}
 
 
 def why_of(url: str, group: str) -> dict[str, Any]:
@@ -153,15 +158,25 @@ def answered(
     acts: tuple[Callable[[Scene], None], ...],
     seed: int,
     old_topic: str,
-) -> Answered:
-    """Stage an incident, ask the service why the group is as it is, and end its members."""
+    recorder: Recorder | None = None,
+) -> tuple[Answered, Recorded | None]:
+    """Stage an incident, ask the service why the group is as it is, and end its members.
+
+    Return its answer, and with a recorder the recording of what it was told.
+    """
     names = tuple(act.__name__ for act in acts)
     rng = random.Random(f"{seed} {names}")
+    recorded, began_ms = None, now_ms()
     with ExitStack() as running:
         stage = Stage(cluster, url, CLASSIC, rng, running, old_topic)
         scene = Scene(stage)
         for act in acts:
             act(scene)
         time.sleep(_AFTER_SECONDS)
-        answer = why_of(url, stage.group)
-    return Answered(names, [link["kind"] for link in answer.get("links", ())], answer)
+        answer, asked_ms = why_of(url, stage.group), now_ms()
+        if recorder is not None:
+            time.sleep(_TOLD_SECONDS)
+            events = recorder.of(stage.group, stage.topics, began_ms)
+            recorded = Recorded(list(names), stage.group, asked_ms, events)
+    kinds = [link["kind"] for link in answer.get("links", ())]
+    return Answered(names, kinds, answer), recorded
