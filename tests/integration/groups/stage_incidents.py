@@ -16,6 +16,7 @@ import click
 
 from caughtup.agents.progress import Progress
 from caughtup.demo.cluster.cluster import EmbeddedCluster
+from tests.support.groups.recorded_incidents import Recorder
 from tests.support.groups.staged_incidents import INCIDENTS, answered
 from tests.support.groups.staged_rebalances import old_topic
 from tests.support.service import Service

@@ -48,6 +48,7 @@ from caughtup.models.wire.consumer_offsets import decode_key
 
 #: How often ends and transactions are asked for (s), and a group is assessed (ms).
 _ROUND_SECONDS, _ASSESS_MS = 1.0, 2_000
+_RETRY_SECONDS = 0.2
 
 Event = list[Any]
 _Record = tuple[bytes | None, bytes | None]
@@ -63,6 +64,7 @@ class Recorder:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._running: Future[None] | None = None
+        self._ended = threading.Event()
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -71,9 +73,11 @@ class Recorder:
 
     def __exit__(self, *_: object) -> None:
         assert self._running is not None
-        self._running.cancel()
+        self._ended.set()
+        self._running.result(60)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+        self._loop.close()
 
     def of(self, group: str, topics: Iterable[str], since_ms: int) -> list[Event]:
         """Return what was told of a group and its topics since a time."""
@@ -104,8 +108,8 @@ class Recorder:
 
     async def _run(self) -> None:
         async with OffsetLog(self._settings) as log:
-            while not await log.open():
-                await asyncio.sleep(0.2)
+            while not await log.open():  # noqa: ASYNC110 - brokers tell nobody of it
+                await asyncio.sleep(_RETRY_SECONDS)
             following = asyncio.ensure_future(log.follow(self._take_records, self._taken))
             try:
                 async with ClusterProtocol(
@@ -115,11 +119,12 @@ class Recorder:
                         self._settings, self._state, lambda: admin_client(self._settings)
                     )
                     transactions = TransactionObserver(protocol)
-                    while True:
+                    while not self._ended.is_set():
                         await self._look(log, observer, transactions)
-                        await asyncio.sleep(_ROUND_SECONDS)
+                        await asyncio.wait((following,), timeout=_ROUND_SECONDS)
             finally:
                 following.cancel()
+                await asyncio.gather(following, return_exceptions=True)
 
     def _take_records(self, records: FramedRecords) -> list[Batch]:
         pairs = list(zip(records.keys(), records.values(), strict=True))
