@@ -65,6 +65,16 @@ class CommitHistory:
         made.topic_id, made.rewound_from = topic_id, rewound_from
         return made
 
+    def first_after(self, at_ms: int) -> int | None:
+        """Return the time (ms) of the first known commit after ``at_ms``, None without one.
+
+        It may be later than the first one that there was: old steps are dropped.
+        """
+        if self.commit_timestamp_ms <= at_ms:
+            return None
+        later = (ms for ms in self._steps[1::STEP_NUMBERS] if ms > at_ms)
+        return next(later, self.commit_timestamp_ms)
+
     def copy(self) -> CommitHistory:
         """Return a copy that later commits don't change."""
         return CommitHistory.of(

@@ -144,19 +144,19 @@ class Rebalances:
         return rebalance
 
     def settle(
-        self, group: str, committed_ms: Callable[[TopicPartition], int | None], now_ms: int
+        self, group: str, committed_after: Callable[[TopicPartition, int], int | None], now_ms: int
     ) -> None:
         """Note which partitions are committed on again since the group's last rebalance.
 
-        ``committed_ms`` returns when the group last committed on a partition.
+        ``committed_after`` returns when the group first committed on a partition after a time (ms).
         """
         known = self._groups.get(group)
         if known is None or known.settling is None:
             return
         settling = known.settling
         for partition, before_ms in list(settling.before_ms.items()):
-            ms = committed_ms(partition)
-            if ms is not None and ms > settling.at_ms:
+            ms = committed_after(partition, settling.at_ms)
+            if ms is not None:
                 settling.stood_still_ms[partition] = ms - before_ms
                 del settling.before_ms[partition]
         stood = settling.stood_still_ms

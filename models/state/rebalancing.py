@@ -120,8 +120,8 @@ class Rebalancing:
         if not self._rebalances.is_settling(group):
             return
 
-        def committed_ms(partition: TopicPartition) -> int | None:
+        def committed_after(partition: TopicPartition, at_ms: int) -> int | None:
             history = self._commits.find(group, partition)
-            return None if history is None else history.commit_timestamp_ms
+            return None if history is None else history.first_after(at_ms)
 
-        self._rebalances.settle(group, committed_ms, now_ms)
+        self._rebalances.settle(group, committed_after, now_ms)

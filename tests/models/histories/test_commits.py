@@ -42,6 +42,20 @@ def test_the_offset_committed_last_at_a_moment_is_that_of_the_step_before_it() -
     assert [made.committed_at(ms) for ms in moments] == [None, 0, 0, 100, 400, 400]
 
 
+def test_the_first_commit_after_a_time_is_a_step_or_the_last_one() -> None:
+    history = CommitHistory(10, 1_000)
+    for number in range(1, 4):
+        history.add(10 + number, 1_000 + 100 * number)
+    history.add(13, 1_350)  # it repeats the last one
+    assert [history.first_after(at_ms) for at_ms in (0, 1_000, 1_150, 1_300, 1_350)] == [
+        1_000,
+        1_100,
+        1_200,
+        1_350,
+        None,
+    ]
+
+
 def test_the_interval_is_the_second_longest_so_that_one_outage_makes_no_rhythm() -> None:
     steps = [(0, 0), (1, 5), (2, 11), (3, 3_611), (4, 3_616), (5, 3_620)]
     assert history(*steps).interval_ms == 6_000

@@ -19,8 +19,10 @@ def commits(at_ms: int, count: int = 6) -> LastCommits:
     return LastCommits(PARTITIONS[:count], [7] * count, [at_ms] * count)
 
 
-def committed(at_ms: int, count: int = 6) -> Callable[[TopicPartition], int | None]:
-    return dict.fromkeys(PARTITIONS[:count], at_ms).get
+def committed(at_ms: int, count: int = 6) -> Callable[[TopicPartition, int], int | None]:
+    return lambda partition, after_ms: (
+        at_ms if partition in PARTITIONS[:count] and at_ms > after_ms else None
+    )
 
 
 def compared(*groups: Membership, at_ms: int = AT_MS) -> tuple[Rebalances, list[Rebalance | None]]:

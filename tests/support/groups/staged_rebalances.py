@@ -186,7 +186,7 @@ def poll_interval_exceeded(stage: Stage) -> Staged:
     stage.member("steady")
     slow = stage.member("slow", max_poll_interval_ms=stage.rng.choice([12_000, 16_000]))
     stage.settle(2)
-    return Staged("poll_interval_exceeded", "slow", stage.named(lambda: slow.tell("stall"), 60))
+    return Staged("poll_interval_exceeded", "slow", stage.named(lambda: slow.tell("stall"), 90))
 
 
 def resubscribed(stage: Stage) -> Staged:
