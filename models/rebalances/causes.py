@@ -18,6 +18,8 @@ from caughtup.models.records.fields import ABSENT, Absent, or_absent
 
 #: ``session.timeout.ms`` of a group on the new protocol unless its brokers or its configs have another.
 _SESSION_TIMEOUT_MS = 45_000
+#: Its heartbeat interval: a commit is none there, so the last one may be so much later.
+_HEARTBEAT_MS = 5_000
 #: How much longer (ms) than a timeout the time since a member's last commit is: the time between two
 #: commits, until the coordinator or the client notices, and until the other members rejoined.
 _SLACK_MS = 15_000
@@ -185,7 +187,7 @@ def partition_counts(membership: Membership) -> dict[str, int]:
 
 def _gone(member: Member, evidence: Evidence) -> Cause:
     """Return why a member is gone, by the time since its last commit."""
-    session_ms = member.session_timeout_ms or _SESSION_TIMEOUT_MS
+    session_ms = member.session_timeout_ms or _SESSION_TIMEOUT_MS - _HEARTBEAT_MS
     poll_ms = member.poll_interval_ms
     committed_ms = evidence.last_commit_ms.get(member.member_id)
     if committed_ms is None or evidence.at_ms is None:
@@ -199,7 +201,8 @@ def _gone(member: Member, evidence: Evidence) -> Cause:
         return _of_member("session_timed_out", "likely", member, f"it is static, and {silent}")
     if near:
         kind = max(sorted(near), key=near.__getitem__)
-        timeout = duration((session_ms if kind == "session_timed_out" else poll_ms or 0) / 1000)
+        session = member.session_timeout_ms or _SESSION_TIMEOUT_MS
+        timeout = duration((session if kind == "session_timed_out" else poll_ms or 0) / 1000)
         name = "session.timeout.ms" if kind == "session_timed_out" else "max.poll.interval.ms"
         why = f"{silent}, and its {name} is {timeout}"
         return _of_member(kind, "likely" if len(near) == 1 else "possible", member, why)

@@ -52,6 +52,8 @@ A, B = member("a"), member("b")
         (44_000, B, ("left", "likely")),
         (47_000, B, ("session_timed_out", "likely")),
         (58_000, B, ("session_timed_out", "likely")),
+        (41_000, member("b", session_timeout_ms=None), ("session_timed_out", "likely")),
+        (39_000, member("b", session_timeout_ms=None), ("left", "likely")),
         (100_000, B, ("left", "possible")),
         (303_000, B, ("poll_interval_exceeded", "likely")),
         (8_000, member("b", poll_interval_ms=6_000), ("poll_interval_exceeded", "likely")),
