@@ -29,6 +29,8 @@ _COMMITTED_LATER_MS = 5_000
 _LATE_MS = 15_000
 #: A coordinator's move this long (ms) before a rebalance may have caused it.
 _MOVE_MS = 60_000
+#: The assignors of the Java client that assign every partition in every generation.
+_EAGER = frozenset({"range", "roundrobin", "sticky"})
 #: The most causes of one rebalance that are kept.
 MOST_CAUSES = 20
 
@@ -168,11 +170,14 @@ def _topics(before: Membership, after: Membership, evidence: Evidence) -> Iterat
         most = max(had.get(topic, 0), evidence.counts.get(topic, 0))
         if topic in had and has.get(topic, 0) > most:
             why = f"it had {most} partitions, and has {has[topic]}"
-            yield Cause("topic_grew", "certain", topic=topic, why=why)
+            # Cooperative members may have been revoking its last partitions ever since.
+            whole = before.by_epochs or before.assignor in _EAGER
+            yield Cause("topic_grew", "certain" if whole else "likely", topic=topic, why=why)
         elif topic in had and topic in read and topic not in has and after.members:
             gone = not evidence.exists(topic)
             why = "no partition of it is assigned any more"
-            sure: Sureness = "certain" if gone or after.by_epochs else "likely"
+            decided = after.by_epochs and not after.unnamed
+            sure: Sureness = "certain" if gone or decided else "likely"
             why += ", and it doesn't exist" if gone else ""
             yield Cause("topic_vanished", sure, topic=topic, why=why)
 

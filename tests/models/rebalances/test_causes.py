@@ -143,6 +143,11 @@ def test_a_pattern_that_the_coordinator_resolves_is_certain() -> None:
 def test_a_topic_that_grew_or_was_deleted() -> None:
     (cause,) = causes(group(A, B), group(A, B, generation=6, partitions=8), evidence())
     assert (cause.kind, cause.sure, cause.topic) == ("topic_grew", "certain", "orders")
+    cooperative = [
+        replace(one, assignor="cooperative-sticky")
+        for one in (group(A, B), group(A, B, generation=6, partitions=8))
+    ]
+    assert kinds(*cooperative, evidence()) == [("topic_grew", "likely")]
     gone = evidence(exists=lambda _: False)
     assert kinds(group(A, B), group(A, B, generation=6, partitions=0), gone) == [
         ("topic_vanished", "certain")
