@@ -6,6 +6,7 @@ from caughtup.models.lag.assessment import AT_THE_END, Assessed
 from caughtup.models.lag.group_lag import group_lag
 from caughtup.models.records.fields import Part
 from caughtup.models.state.cluster import ClusterState
+from caughtup.models.verdicts import LAG
 
 
 class GroupLine(Part, kw_only=True, omit_defaults=True):
@@ -37,6 +38,11 @@ class GroupLine(Part, kw_only=True, omit_defaults=True):
     started_ms: int | None = None
     since_ms: int | None = None
     since_at_least: bool = False
+
+
+def group_rank(line: GroupLine) -> tuple[int, int, str]:
+    """Return a sort key by which the worst groups come first, those with more lag before others."""
+    return -LAG.severity(line.status), -(line.lag or line.lag_at_least or 0), line.group
 
 
 class CheckpointProblem(Part):

@@ -15,9 +15,10 @@ from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.ids import CopyKey
 from caughtup.models.lag.assessment import Assessed
 from caughtup.models.lag.group_lag import PartitionRow
-from caughtup.models.records.fields import ABSENT, Absent, Part, or_absent
+from caughtup.models.records.fields import ABSENT, Absent, Part, or_absent, or_none
 from caughtup.models.records.lag_lines import CopyLine, GroupType, PartitionLine
 from caughtup.models.state.cluster import ClusterState
+from caughtup.models.verdicts import LAG
 
 
 class MemberLine(Part, kw_only=True, omit_defaults=True, tag_field="kind", tag="member"):
@@ -101,6 +102,12 @@ def member_lines(state: ClusterState, group: str) -> Iterator[MemberLine]:
             process=member.process or processes.get(member.member_id),
             assigned=owned.get(member.member_id, []),
         )
+
+
+def partition_rank(line: PartitionLine) -> tuple[int, int, str, int]:
+    """Return a sort key by which the worst partitions come first, those with more lag before others."""
+    severity = LAG.severity(or_none(line.verdict))
+    return -severity, -(or_none(line.lag) or 0), line.topic, line.partition
 
 
 def copy_lines(state: ClusterState, group: str) -> Iterator[CopyLine]:

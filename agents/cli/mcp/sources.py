@@ -20,10 +20,9 @@ from caughtup.agents.progress import NoProgress
 from caughtup.agents.settings import Settings
 from caughtup.models.records.fields import or_none
 from caughtup.models.records.lag_lines import PartitionLine
-from caughtup.models.shown.groups import GroupLine, group_line
-from caughtup.models.shown.lag import partition_lines
+from caughtup.models.shown.groups import group_line, group_rank
+from caughtup.models.shown.lag import partition_lines, partition_rank
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.verdicts import LAG
 from caughtup.models.why.explain import why
 from caughtup.models.why.links import Why
 
@@ -108,7 +107,7 @@ class FromLooks:
     def groups(self, limit: int) -> GroupsAnswer:
         """Return the groups, the worst first."""
         state = self._look(None)
-        lines = sorted((group_line(state, group) for group in state.group_names()), key=_group_rank)
+        lines = sorted((group_line(state, group) for group in state.group_names()), key=group_rank)
         return GroupsAnswer(groups=lines[:limit], left_out=len(lines[limit:]))
 
     def why(self, group: str) -> Why:
@@ -122,7 +121,7 @@ class FromLooks:
         """Return a group's lag, by partition."""
         state = self._look_at(group)
         line = group_line(state, group)
-        worst = heapq.nsmallest(MOST, partition_lines(state, group), key=_partition_rank)
+        worst = heapq.nsmallest(MOST, partition_lines(state, group), key=partition_rank)
         return LagAnswer(
             group=line,
             partitions=[_answer(line) for line in worst],
@@ -161,15 +160,6 @@ class FromLooks:
             looks = ClusterLooks(self._settings, named, connect=True, reassignments=True)
             self._looks[group] = looks
         return looks.look(NoProgress())
-
-
-def _group_rank(line: GroupLine) -> tuple[int, int, str]:
-    return -LAG.severity(line.status), -(line.lag or line.lag_at_least or 0), line.group
-
-
-def _partition_rank(line: PartitionLine) -> tuple[int, int, str, int]:
-    lag = or_none(line.lag) or 0
-    return -LAG.severity(or_none(line.verdict)), -lag, line.topic, line.partition
 
 
 def _answer(line: PartitionLine) -> PartitionAnswer:

@@ -19,7 +19,7 @@ from caughtup.models.shown.applications import ApplicationView, application_view
 from caughtup.models.shown.connect import connect_view
 from caughtup.models.shown.connect_lines import ConnectView
 from caughtup.models.shown.groups import GroupLine, group_line, with_since
-from caughtup.models.shown.lag import partition_lines
+from caughtup.models.shown.lag import partition_lines, partition_rank
 from caughtup.models.shown.streams_group import streams_group_view
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.verdicts import LAG
@@ -111,14 +111,7 @@ def _partitions(
                 )
             )
         yield
-    rows.sort(
-        key=lambda row: (
-            -LAG.severity(or_none(row.verdict)),
-            -(or_none(row.lag) or 0),
-            row.topic,
-            row.partition,
-        )
-    )
+    rows.sort(key=partition_rank)
     return rows, more
 
 

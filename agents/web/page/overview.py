@@ -18,7 +18,7 @@ from caughtup.models.recent.happenings import Happening
 from caughtup.models.records.fields import Part, extended
 from caughtup.models.shown.applications import ChangeLine, change_line, pending_movements
 from caughtup.models.shown.connect import connector_lines, unassigned_lines
-from caughtup.models.shown.groups import GroupLine, group_line, with_since
+from caughtup.models.shown.groups import GroupLine, group_line, group_rank, with_since
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.verdicts import LAG
 
@@ -87,7 +87,7 @@ def overview_steps(
                 rows.append(group_line(state, group))
             yield
     statuses = Counter(row.status or LAG.unassessed for row in rows)
-    rows.sort(key=_worst_first)
+    rows.sort(key=group_rank)
     shown = []
     for row in rows[:GROUPS_SHOWN]:
         with state.faults.isolated("page", row.group, now_ms):
@@ -108,10 +108,6 @@ def overview_steps(
         **reassignment_fields(state, now_ms, _REASSIGNMENTS_SHOWN),
         **failure_fields(state),
     )
-
-
-def _worst_first(row: GroupLine) -> tuple[int, int, str]:
-    return -LAG.severity(row.status), -(row.lag or row.lag_at_least or 0), row.group
 
 
 def _row(state: ClusterState, line: GroupLine, now_ms: int) -> GroupRow:
