@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from caughtup.models.records.fields import ABSENT, Absent, Part
+from caughtup.models.records.fields import ABSENT, Absent, Part, or_none
 
 CauseKind = Literal[
     "joined",
@@ -63,11 +63,17 @@ class Cause(Part, omit_defaults=True):
     why: str = ""
 
     @property
+    def about(self) -> str | None:
+        """The client, or the id of a member without a ``client.id``, else the topic; None for neither."""
+        if isinstance(self.client, Absent):
+            return or_none(self.topic)
+        return self.client or or_none(self.member)
+
+    @property
     def text(self) -> str:
         """The cause in words: ``orders-c joined``."""
-        about = self.topic if isinstance(self.client, Absent) else self.client or self.member
         words = CAUSES[self.kind]
-        return words if isinstance(about, Absent) else f"{about} {words}"
+        return words if self.about is None else f"{self.about} {words}"
 
 
 class Rebalance(Part, kw_only=True, omit_defaults=True):

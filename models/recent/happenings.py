@@ -79,9 +79,7 @@ def rebalanced(group: str, rebalance: Rebalance, now_ms: int) -> Happening:
     """Return the event of a rebalance, with its causes: ``generation 5 → 6: b joined``."""
     by_kind: dict[CauseKind, Counter[str]] = {}
     for cause in rebalance.causes:
-        client = or_none(cause.client)
-        about = or_none(cause.topic) if client is None else _name(client) or or_none(cause.member)
-        by_kind.setdefault(cause.kind, Counter())[about or ""] += 1
+        by_kind.setdefault(cause.kind, Counter())[_name(cause.about or "")] += 1
     said = ", ".join(
         CAUSES[kind] if "" in names else named(names, CAUSES[kind])
         for kind, names in by_kind.items()

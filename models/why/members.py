@@ -128,7 +128,7 @@ def _because(kind: CauseKind) -> str:
 def _too_slow_to_poll(known: Known, slow: list[tuple[Rebalance, Cause]]) -> Link:
     """Return the link of the member that last did not poll in time."""
     rebalance, cause = slow[0]
-    client = or_none(cause.client) or or_none(cause.member) or "a member"
+    client = cause.about or "a member"
     ago = duration(max(known.now_ms - (or_none(rebalance.at_ms) or 0), 0) / 1000)
     count = sum(or_none(one.client) == or_none(cause.client) for _, one in slow)
     often = f", {counted(count, 'time')} in ten minutes" if count > 1 else ""
@@ -147,8 +147,9 @@ def _recent(known: Known, rebalance: Rebalance) -> Iterator[Link]:
     """Yield the last rebalance, if the group has not caught up since."""
     at_ms = or_none(rebalance.at_ms) or known.now_ms
     ago, cause = max(known.now_ms - at_ms, 0) / 1000, rebalance.cause
-    about = or_none(cause.topic) or or_none(cause.client) or or_none(cause.member)
-    words = CAUSES[cause.kind] if about is None else f"{Name(about)} {CAUSES[cause.kind]}"
+    words = CAUSES[cause.kind]
+    if cause.about is not None:
+        words = f"{Name(cause.about)} {words}"
     text = f"The group rebalanced {duration(ago)} ago ({words})"
     if rebalance.unsettled:
         text += f", and has not committed on {counted(rebalance.unsettled, 'partition')} since"

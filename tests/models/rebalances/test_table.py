@@ -99,11 +99,13 @@ def test_names_that_are_known_later_complete_what_was_decided() -> None:
     unnamed = replace(group(A, partitions=0), by_epochs=True, unnamed=True)
     table, _ = compared(unnamed)
     assert not table.is_complete("g")
-    table.begin("g", replace(group(A), by_epochs=True))
+    named = replace(group(A), by_epochs=True)
+    table.begin("g", replace(named, members=(A, B)))  # another member has joined meanwhile
     assert table.is_complete("g")
     after = replace(group(A, B, generation=6), by_epochs=True)
     rebalance = table.compare("g", after, AT_MS, [commits(AT_MS - 1_000)])
     assert rebalance is not None
+    assert rebalance.cause.text == "client-b joined"
     assert (rebalance.moved, rebalance.partitions) == (3, 6)
 
 

@@ -254,6 +254,17 @@ def test_a_recent_rebalance_that_the_group_has_not_recovered_from() -> None:
     assert "has not committed on" in link.text
 
 
+def test_whoever_changed_its_subscription_is_named_and_not_the_topic() -> None:
+    state = scene({0: 10}, until=60)
+    before, after = (members(A, B, generation=number) for number in (1, 2))
+    topics = frozenset({"clicks-2"}) | B.topics
+    changed = replace(after, members=(A, B._replace(topics=topics)))
+    state.rebalances.compare(GROUP, before, NOW_MS - 400_000, [])
+    state.rebalances.compare(GROUP, changed, NOW_MS - 60_000, [commits(NOW_MS - 61_000)])
+    text = link_of(asked(state), "recent_rebalance").text
+    assert "(client-b changed its subscription)" in text
+
+
 def test_a_storm_comes_before_no_progress_and_replaces_the_last_rebalance() -> None:
     state = scene({0: 10}, until=60)
     rebalanced(state, 2_000, times=5)
