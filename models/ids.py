@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from caughtup.models.errors import CaughtupError
@@ -90,6 +91,14 @@ def natural_order(name: str) -> list[tuple[str, int]]:
     parts = _NUMBER.split(name)
     numbers = [*map(int, parts[1::2]), -1]
     return list(zip(parts[::2], numbers, strict=True))
+
+
+def partition_counts(partitions: Iterable[TopicPartition]) -> dict[str, int]:
+    """Return how many partitions each of these topics has at least: one more than the greatest number."""
+    counts: dict[str, int] = {}
+    for topic, number in partitions:
+        counts[topic] = max(counts.get(topic, 0), number + 1)
+    return counts
 
 
 def _signed(half: int) -> int:

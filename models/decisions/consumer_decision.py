@@ -16,7 +16,7 @@ from caughtup.models.assignors.consumer.round_robin import assign_round_robin
 from caughtup.models.assignors.consumer.sticky import assign_cooperative_sticky, assign_sticky
 from caughtup.models.assignors.java.strings import in_hash_map_order
 from caughtup.models.errors import CaughtupError, DecodeError
-from caughtup.models.ids import TopicPartition
+from caughtup.models.ids import TaskId, TopicPartition, partition_counts
 from caughtup.models.records.fields import ABSENT, Absent, Part, changed, or_absent
 from caughtup.models.records.recommendations import Result
 from caughtup.models.wire.bounds import partition
@@ -189,11 +189,12 @@ def _client(leader: _Member | None) -> str | None:
 def _counts(members: Mapping[str, _Member]) -> dict[str, int]:
     """Return how many partitions of each topic the leader knew: they are all assigned, or owned."""
     read = {topic for one in members.values() for topic in one.subscription.topics}
-    counts: dict[str, int] = {}
-    for member in members.values():
-        for one in (*member.assignment.partitions, *member.subscription.owned):
-            if one.topic in read:
-                counts[one.topic] = max(counts.get(one.topic, 0), one.partition + 1)
+    counts = partition_counts(
+        one
+        for member in members.values()
+        for one in (*member.assignment.partitions, *member.subscription.owned)
+        if one.topic in read
+    )
     return dict(sorted(counts.items()))
 
 
@@ -251,7 +252,7 @@ def differences(
 ) -> str:
     """Return which members have other partitions than those decided, in words; the first few."""
     texts = [
-        f"{name} has {_some(actual[name] - own)}, not {_some(own - actual[name])}"
+        f"{name} has {some_of(actual[name] - own)}, not {some_of(own - actual[name])}"
         for name, own in sorted(decided.items())
         if own != actual[name]
     ]
@@ -259,7 +260,8 @@ def differences(
     return "; ".join(texts[:_MOST_NAMED]) + more
 
 
-def _some(partitions: AbstractSet[TopicPartition]) -> str:
-    named = sorted(partitions)[:_MOST_NAMED]
-    more = len(partitions) - len(named)
+def some_of(held: AbstractSet[TopicPartition] | AbstractSet[TaskId]) -> str:
+    """Return the first few partitions or tasks, and the number of the others, in words."""
+    named = sorted(held)[:_MOST_NAMED]
+    more = len(held) - len(named)
     return ", ".join(map(str, named)) + f" and {more:,} more" * (more > 0) or "nothing"

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Protocol
 
 from caughtup.models.assignors.consumer.group import ConsumerGroup, ConsumerMember
 from caughtup.models.assignors.consumer.ranges import assign_coordinator_range
@@ -23,7 +24,7 @@ from caughtup.models.decisions.consumer_decision import Assign, ConsumerDecision
 from caughtup.models.errors import CaughtupError
 from caughtup.models.groups.consumer import ConsumerGroup as Group
 from caughtup.models.groups.table import TopicNames
-from caughtup.models.ids import TopicPartition
+from caughtup.models.ids import TopicPartition, partition_counts
 from caughtup.models.records.recommendations import Result
 from caughtup.models.wire.consumer_group_records import (
     ConsumerGroupMemberMetadata,
@@ -105,7 +106,7 @@ def coordinator_decision(
     """
     topic_names, ids = topics.names, topics.ids
     asked = one.asked or UNIFORM
-    if (why := _unknown(one)) is not None:
+    if (why := missing_records(one)) is not None:
         return Decided(_told(asked, "undetermined", why))
     read = {topic for own in one.topics.values() for topic in own}
     assigned = {held.topic_id for own in one.target.values() for held in own.topic_partitions}
@@ -145,8 +146,25 @@ def coordinator_decision(
     return Decided(_told(asked, *_mismatch(one, tried, differs, complete=complete)))
 
 
-def _unknown(one: ConsumerEpoch) -> str | None:
-    """Return what is missing to decide again, None if nothing is."""
+class _Epoch(Protocol):
+    """What both kinds of epochs have: see ConsumerEpoch."""
+
+    @property
+    def epoch(self) -> int: ...
+    @property
+    def group_epoch(self) -> int | None: ...
+    @property
+    def members(self) -> Mapping[str, object]: ...
+    @property
+    def target(self) -> Mapping[str, object]: ...
+    @property
+    def before(self) -> Mapping[str, object] | None: ...
+    @property
+    def unknown(self) -> str: ...
+
+
+def missing_records(one: _Epoch) -> str | None:
+    """Return which records are missing to decide again, None if none are."""
     if one.before is None:
         return one.unknown or "the target assignment before is not known"
     if one.group_epoch != one.epoch:
@@ -209,11 +227,8 @@ def _is_homogeneous(one: ConsumerEpoch) -> bool:
 
 def _counts(actual: Mapping[str, set[TopicPartition]], read: set[str]) -> dict[str, int]:
     """Return how many partitions of each topic the coordinator knew: all are assigned."""
-    counts = dict.fromkeys(sorted(read), 0)
-    for own in actual.values():
-        for partition in own:
-            counts[partition.topic] = max(counts.get(partition.topic, 0), partition.partition + 1)
-    return counts
+    known = partition_counts(partition for own in actual.values() for partition in own)
+    return dict.fromkeys(sorted(read), 0) | known
 
 
 def _groups(

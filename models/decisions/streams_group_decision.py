@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from caughtup.models.assignors.java.timeline_map import orders_of_members
 from caughtup.models.assignors.kafka.streams_group import BrokerRelease, MemberTasks, assign_sticky
-from caughtup.models.decisions.consumer_decision import ConsumerDecision
-from caughtup.models.decisions.coordinator_decision import COORDINATOR, Decided
+from caughtup.models.decisions.consumer_decision import ConsumerDecision, some_of
+from caughtup.models.decisions.coordinator_decision import COORDINATOR, Decided, missing_records
 from caughtup.models.groups.streams import StreamsGroup, tasks_of
 from caughtup.models.ids import TaskId
 from caughtup.models.records.fields import or_absent
@@ -111,17 +111,8 @@ def streams_group_decision(one: StreamsEpoch, partitions: Callable[[str], int]) 
 
 def _unknown(one: StreamsEpoch) -> str | None:
     """Return what is missing to decide again, None if nothing is."""
-    if one.before is None:
-        return one.unknown or "the target assignment before is not known"
-    if one.group_epoch != one.epoch:
-        return f"the group's epoch is {one.group_epoch}, that of its target assignment {one.epoch}"
-    if not one.members:
-        return "the records of its members are not known"
-    if one.target.keys() != one.members.keys():
-        lacks = sorted(one.members.keys() - one.target.keys())
-        if lacks:
-            return f"the target assignment of {lacks[0]} is not known"
-        return f"the record of {min(one.target.keys() - one.members.keys())} is not known"
+    if (why := missing_records(one)) is not None:
+        return why
     if not one.sources:
         return "the topology is not known"
     if not all(name.isascii() and name.isdecimal() for name in one.sources):
@@ -188,15 +179,9 @@ def _differences(one: StreamsEpoch, tasks: list[TaskId], actual: Mapping[str, Ta
             ("active", "standby"), own, actual.get(name, _NOTHING), strict=True
         ):
             if expected != found:
-                more, fewer = _some(found - expected), _some(expected - found)
+                more, fewer = some_of(found - expected), some_of(expected - found)
                 texts.append(f"{name} has {role} {more}, not {fewer}")
     return "; ".join(texts[:3])
-
-
-def _some(tasks: Iterable[TaskId]) -> str:
-    found = sorted(tasks)
-    more = f" and {len(found) - 3:,} more" * (len(found) > 3)
-    return ", ".join(map(str, found[:3])) + more or "nothing"
 
 
 def _tasks(target: Target) -> Tasks:

@@ -7,12 +7,12 @@ commit, so they are never certain.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from caughtup.models.durations import duration
 from caughtup.models.groups.membership import NO_TOPICS, Member, Membership
+from caughtup.models.ids import partition_counts
 from caughtup.models.rebalances.rebalance import SURENESS, Cause, CauseKind, Sureness
 from caughtup.models.records.fields import ABSENT, Absent, or_absent
 
@@ -164,7 +164,7 @@ def _difference(more: frozenset[str], fewer: frozenset[str]) -> str:
 
 def _topics(before: Membership, after: Membership, evidence: Evidence) -> Iterator[Cause]:
     """Yield topics that got more partitions, or are no longer assigned although subscribed."""
-    had, has = partition_counts(before), partition_counts(after)
+    had, has = partition_counts(before.owners), partition_counts(after.owners)
     read = {topic for member in after.members for topic in member.topics}
     for topic in sorted(had.keys() | has.keys()):
         most = max(had.get(topic, 0), evidence.counts.get(topic, 0))
@@ -180,14 +180,6 @@ def _topics(before: Membership, after: Membership, evidence: Evidence) -> Iterat
             sure: Sureness = "certain" if gone or decided else "likely"
             why += ", and it doesn't exist" if gone else ""
             yield Cause("topic_vanished", sure, topic=topic, why=why)
-
-
-def partition_counts(membership: Membership) -> dict[str, int]:
-    """Return how many partitions of each topic are assigned: one more than the greatest number."""
-    counts: Counter[str] = Counter()
-    for topic, number in membership.owners:
-        counts[topic] = max(counts[topic], number + 1)
-    return dict(counts)
 
 
 def _gone(member: Member, evidence: Evidence) -> Cause:

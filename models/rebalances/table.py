@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from caughtup.models.commits.table import LastCommits
 from caughtup.models.groups.membership import Membership
-from caughtup.models.ids import TopicPartition
-from caughtup.models.rebalances.causes import Evidence, causes, partition_counts
+from caughtup.models.ids import TopicPartition, partition_counts
+from caughtup.models.rebalances.causes import Evidence, causes
 from caughtup.models.rebalances.rebalance import CauseKind, Rebalance, Storm
 from caughtup.models.records.fields import ABSENT, changed, or_absent, or_none
 
@@ -58,10 +58,11 @@ class Rebalances:
             return
         known = self._groups.get(group)
         if known is None:
-            self._groups[group] = _Group(decided, partition_counts(decided))
+            self._groups[group] = _Group(decided, partition_counts(decided.owners))
         elif known.decided.unnamed and not _is_later(decided, known.decided):
-            known.decided = decided
-            known.counts |= partition_counts(decided)
+            # Members that came meanwhile are of the next assignment.
+            known.decided = replace(known.decided, owners=decided.owners, unnamed=decided.unnamed)
+            known.counts |= partition_counts(decided.owners)
 
     def is_complete(self, group: str) -> bool:
         """Return whether a group is known with the names of all its topics."""
@@ -127,7 +128,7 @@ class Rebalances:
             unfinished=max(skipped, 0) if not decided.by_epochs and before.members else 0,
         )
         known.decided = decided
-        counts = partition_counts(decided)
+        counts = partition_counts(decided.owners)
         read = {topic for member in decided.members for topic in member.topics} | counts.keys()
         known.counts = {
             topic: max(counts.get(topic, 0), known.counts.get(topic, 0)) for topic in sorted(read)

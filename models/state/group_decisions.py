@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from caughtup.models.decisions.consumer_decision import (
     ComparedGeneration,
@@ -24,7 +24,7 @@ from caughtup.models.decisions.coordinator_decision import (
     coordinator_decision,
 )
 from caughtup.models.decisions.streams_group_decision import StreamsEpoch, streams_group_decision
-from caughtup.models.decisions.targets_before import TargetsBefore
+from caughtup.models.decisions.targets_before import Coordinated, TargetsBefore
 from caughtup.models.faults import Faults
 from caughtup.models.groups.generation import group_type
 from caughtup.models.groups.table import GroupTable, TopicNames
@@ -37,6 +37,8 @@ from caughtup.models.wire.group_metadata import GroupMetadata
 from caughtup.models.wire.record_keys import ConsumerGroupKey, RecordType, StreamsGroupKey
 from caughtup.models.wire.streams_group_assignments import StreamsGroupTargetAssignmentMember
 
+T = TypeVar("T")
+
 #: A generation that was compared, or the error while that was done.
 ReadDecision = ComparedGeneration | Exception
 #: The records of which a coordinator's assignment doesn't depend.
@@ -48,6 +50,8 @@ _NO_INPUTS = frozenset(
         RecordType.STREAMS_GROUP_PARTITION_METADATA,
     }
 )
+_CONSUMER_EPOCH = RecordType.CONSUMER_GROUP_METADATA
+_STREAMS_EPOCH = RecordType.STREAMS_GROUP_METADATA
 _CONSUMER_COMPLETE = RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA
 _STREAMS_COMPLETE = RecordType.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA
 _CONVERTED = "the group was on another protocol before"
@@ -121,26 +125,28 @@ class GroupDecisions:
             if group in self._groups.consumer or group in self._groups.streams
         }
         for group in _touched(batch, only, new=False):
-            if group not in self._consumer:
-                if (consumer := self._groups.consumer.get(group)) is not None:
-                    self._consumer[group] = TargetsBefore.of(consumer)
-                else:
-                    known, why = self._new(group, batch, only)
-                    self._consumer[group] = TargetsBefore(known=known, why=why)
+            self._begin(self._consumer, group, self._groups.consumer.get(group), batch, only)
         for group in _touched(batch, only, new=True):
-            if group not in self._streams:
-                if (streams := self._groups.streams.get(group)) is not None:
-                    self._streams[group] = TargetsBefore.of(streams)
-                else:
-                    known, why = self._new(group, batch, only)
-                    self._streams[group] = TargetsBefore(known=known, why=why)
+            self._begin(self._streams, group, self._groups.streams.get(group), batch, only)
         return frozenset(converted)
 
-    def _new(self, group: str, batch: Batch, only: frozenset[str] | None) -> tuple[bool, str]:
-        """Return whether a group that isn't there has certainly not been there, or why not."""
-        if group in self._groups.classic or group in batch.groups:
-            return False, _CONVERTED
-        return only is None, ""
+    def _begin(
+        self,
+        table: dict[str, TargetsBefore[T]],
+        group: str,
+        found: Coordinated[T] | None,
+        batch: Batch,
+        only: frozenset[str] | None,
+    ) -> None:
+        """Note the target assignment of a group that is touched for the first time."""
+        if group in table:
+            return
+        if found is not None:
+            table[group] = TargetsBefore.of(found)
+        elif group in self._groups.classic or group in batch.groups:
+            table[group] = TargetsBefore(known=False, why=_CONVERTED)
+        else:  # it has certainly not been there if all groups are known
+            table[group] = TargetsBefore(known=only is None)
 
     def compare(
         self,
@@ -175,13 +181,14 @@ class GroupDecisions:
                 table[group] = TargetsBefore(known=False)
 
     def _compare_consumer(self, group: str, batch: Batch, now_ms: int) -> None:
-        found, targets = self._groups.consumer.get(group), self._consumer.get(group)
-        if found is None or targets is None:
-            key = ConsumerGroupKey(RecordType.CONSUMER_GROUP_METADATA, group)
-            if batch.consumer_group_records.get(key, True) is None:
+        found = self._groups.consumer.get(group)
+        records = batch.consumer_group_records
+        if found is None:
+            if records.get(ConsumerGroupKey(_CONSUMER_EPOCH, group), True) is None:
                 self._consumer.pop(group, None)  # it is deleted, and may come again
             return
-        if not _completes(batch, _CONSUMER_COMPLETE, group):
+        targets = self._consumer[group]
+        if records.get(ConsumerGroupKey(_CONSUMER_COMPLETE, group)) is None:
             targets.changed(found)
             return
         before = targets.of_members(found)
@@ -189,23 +196,22 @@ class GroupDecisions:
             before = {}  # it gets everything, whatever it had
         epoch = ConsumerEpoch.of(found, before, targets.why)
         targets.complete(found)
-        if epoch is not None and epoch.members:
-            self._decide(group, epoch, now_ms)
+        self._decide(group, epoch, now_ms)
 
     def _compare_streams(self, group: str, batch: Batch, now_ms: int) -> None:
-        found, targets = self._groups.streams.get(group), self._streams.get(group)
-        if found is None or targets is None:
-            key = StreamsGroupKey(RecordType.STREAMS_GROUP_METADATA, group)
-            if batch.streams_group_records.get(key, True) is None:
+        found = self._groups.streams.get(group)
+        records = batch.streams_group_records
+        if found is None:
+            if records.get(StreamsGroupKey(_STREAMS_EPOCH, group), True) is None:
                 self._streams.pop(group, None)  # it is deleted, and may come again
             return
-        if not _completes(batch, _STREAMS_COMPLETE, group):
+        targets = self._streams[group]
+        if records.get(StreamsGroupKey(_STREAMS_COMPLETE, group)) is None:
             targets.changed(found)
             return
         epoch = StreamsEpoch.of(found, targets.of_members(found), targets.why)
         targets.complete(found)
-        if epoch is not None and epoch.members:
-            self._decide(group, epoch, now_ms)
+        self._decide(group, epoch, now_ms)
 
     def _compare_classic(self, group: str, found: ReadDecision, *, is_converted: bool) -> None:
         if isinstance(found, Exception):
@@ -220,7 +226,9 @@ class GroupDecisions:
         self._last[group] = _Last(found.generation, decision)
         self._count(group, decision)
 
-    def _decide(self, group: str, epoch: ConsumerEpoch | StreamsEpoch, now_ms: int) -> None:
+    def _decide(self, group: str, epoch: ConsumerEpoch | StreamsEpoch | None, now_ms: int) -> None:
+        if epoch is None or not epoch.members:
+            return
         self._settle(group)
         decided = self._decided(epoch)
         self._last[group] = _Last(epoch.epoch, decided.decision)
@@ -284,13 +292,6 @@ class GroupDecisions:
         for table in (self._consumer, self._streams, self._last, self._kinds, self._waiting):
             for group in table.keys() - groups:
                 del table[group]
-
-
-def _completes(batch: Batch, record_type: RecordType, group: str) -> bool:
-    """Return whether a batch has the record that completes a group's target assignment."""
-    if record_type is _CONSUMER_COMPLETE:
-        return batch.consumer_group_records.get(ConsumerGroupKey(record_type, group)) is not None
-    return batch.streams_group_records.get(StreamsGroupKey(record_type, group)) is not None
 
 
 def _touched(batch: Batch, only: frozenset[str] | None, *, new: bool) -> Iterator[str]:
