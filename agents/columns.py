@@ -147,7 +147,7 @@ PARTITION_COLUMNS = (
         page=Page("Member", "member", 9, id="member"),
     ),
 )
-#: Of a ``Rebalance``.
+#: Of a ``GroupRebalance``.
 REBALANCE_COLUMNS = (
     Column("AGO", right=True, of=("at_ms",), unit="time since", page=Page("Ago", "time", 0)),
     Column("GENERATION", right=True, of=("generation",), page=Page("Generation", place=1)),

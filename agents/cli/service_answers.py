@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from caughtup.models.rebalances.rebalance import Rebalance
+from caughtup.models.rebalances.rebalance import GroupRebalance
 from caughtup.models.records.fields import ABSENT, Absent, Part
 from caughtup.models.shown.groups import GroupLine
 
@@ -36,4 +36,4 @@ class GroupAnswer(Part):
     group: GroupLine | Absent = ABSENT
     partitions: Sequence[PartitionAnswer] = ()
     partitions_more: int = 0
-    rebalances: Sequence[Rebalance] = ()
+    rebalances: Sequence[GroupRebalance] = ()

@@ -171,13 +171,13 @@ class ServiceClient:
         asked += "" if within_seconds is None else f"&within={within_seconds:g}"
         asked += "&leave_group=true" if leave_group else ""
         path = f"/api/groups/{quote(group, safe='')}/safe?{asked}"
-        found: Safety = self._typed(self._decoded(b"".join(self._pieces(path))), Safety)
+        found: Safety = self._typed(self._whole(path), Safety)
         return found
 
     def why(self, group: str) -> Why:
         """Return why a group is as it is, without links of kinds that only a newer service knows."""
         path = f"/api/groups/{quote(group, safe='')}/why"
-        answer = self._decoded(b"".join(self._pieces(path)))
+        answer = self._whole(path)
         links = answer.get("links")
         if isinstance(links, list):
             known = [one for one in links if isinstance(one, dict) and one.get("kind") in KINDS]
@@ -188,20 +188,18 @@ class ServiceClient:
     def explanation(self, group: str) -> ConsumerGroupExplanation:
         """Return who has what in a group of consumers, and why."""
         path = f"/api/groups/{quote(group, safe='')}/explanation"
-        answer = self._decoded(b"".join(self._pieces(path)))
-        found: ConsumerGroupExplanation = self._typed(answer, ConsumerGroupExplanation)
+        found: ConsumerGroupExplanation = self._typed(self._whole(path), ConsumerGroupExplanation)
         return found
 
     def group(self, group: str) -> GroupAnswer:
         """Return a group's line, its worst partitions, and its last rebalances."""
         path = f"/api/view?group={quote(group, safe='')}"
-        found: GroupAnswer = self._typed(self._decoded(b"".join(self._pieces(path))), GroupAnswer)
+        found: GroupAnswer = self._typed(self._whole(path), GroupAnswer)
         return found
 
     def overview(self) -> OverviewAnswer:
         """Return the lines of groups, the worst first, and how many the service left out."""
-        answer = self._decoded(b"".join(self._pieces("/api/view?view=overview")))
-        found: OverviewAnswer = self._typed(answer, OverviewAnswer)
+        found: OverviewAnswer = self._typed(self._whole("/api/view?view=overview"), OverviewAnswer)
         return found
 
     def _of_kinds(self, path: str, kinds: Collection[str]) -> Iterator[Mapping[str, object]]:
@@ -225,6 +223,10 @@ class ServiceClient:
             return msgspec.convert(line, kind)
         except msgspec.ValidationError:
             raise self._no_service() from None
+
+    def _whole(self, path: str) -> dict[str, object]:
+        """Return the answer to a request, which is one JSON object."""
+        return self._decoded(b"".join(self._pieces(path)))
 
     def _decoded(self, text: bytes) -> dict[str, object]:
         try:

@@ -91,7 +91,7 @@ class ConsumerEpoch:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A comparison. It may end otherwise once these topics have so many partitions, or a name."""
+    """A comparison, which is made again once a topic of ``awaits`` has that many partitions, or a name."""
 
     decision: ConsumerDecision
     awaits: Mapping[str, int] = field(default_factory=dict)

@@ -163,8 +163,9 @@ class ConsumerGroup:
     def decided(self, topic_names: Mapping[bytes, str]) -> Membership:
         """Return the group's members and the owners of partitions by its last target assignment.
 
-        Its ``generation`` is the epoch of the target assignment, 0 before there is one, and the group's
-        epoch once it is empty: the coordinator assigns nothing to nobody. Otherwise as ``membership``.
+        Its ``generation`` is the epoch of the target assignment, and 0 before there is one. A group
+        without members gets no target assignment: then it is the group's epoch. Otherwise as
+        ``membership``.
         """
         members = self._members()
         owners: dict[TopicPartition, Member] = {}

@@ -35,7 +35,7 @@ _EAGER = frozenset({"range", "roundrobin", "sticky"})
 MOST_CAUSES = 20
 
 
-class Evidence(NamedTuple):
+class Circumstances(NamedTuple):
     """What else is known of the time of a rebalance (ms), which is ``at_ms``, or None if unknown.
 
     ``last_commit_ms``: when each earlier member last committed before it. ``due_ms``: when the earlier
@@ -54,7 +54,7 @@ class Evidence(NamedTuple):
     is_new: Callable[[str], bool] = lambda _: False
 
 
-def causes(before: Membership, after: Membership, evidence: Evidence) -> list[Cause]:
+def causes(before: Membership, after: Membership, evidence: Circumstances) -> list[Cause]:
     """Return the causes of the rebalance between two decided assignments, the surest first.
 
     At least one; at most MOST_CAUSES.
@@ -106,7 +106,7 @@ def _subscriptions(
     old: Mapping[str, Member],
     new: Mapping[str, Member],
     kept: Mapping[str, str],
-    evidence: Evidence,
+    evidence: Circumstances,
     *,
     by_epochs: bool,
 ) -> Iterator[Cause]:
@@ -162,7 +162,7 @@ def _difference(more: frozenset[str], fewer: frozenset[str]) -> str:
     return f"it subscribes now {', '.join(parts)}" if parts else "its pattern is another one"
 
 
-def _topics(before: Membership, after: Membership, evidence: Evidence) -> Iterator[Cause]:
+def _topics(before: Membership, after: Membership, evidence: Circumstances) -> Iterator[Cause]:
     """Yield topics that got more partitions, or are no longer assigned although subscribed."""
     had, has = partition_counts(before.owners), partition_counts(after.owners)
     read = {topic for member in after.members for topic in member.topics}
@@ -182,7 +182,7 @@ def _topics(before: Membership, after: Membership, evidence: Evidence) -> Iterat
             yield Cause("topic_vanished", sure, topic=topic, why=why)
 
 
-def _gone(member: Member, evidence: Evidence) -> Cause:
+def _gone(member: Member, evidence: Circumstances) -> Cause:
     """Return why a member is gone, by the time since its last commit."""
     session_ms = member.session_timeout_ms or _SESSION_TIMEOUT_MS - _HEARTBEAT_MS
     poll_ms = member.poll_interval_ms
@@ -223,7 +223,7 @@ def _near_timeouts(silent_ms: int, session_ms: int, poll_ms: int | None) -> dict
     return found
 
 
-def _without_change(before: Membership, evidence: Evidence) -> Cause:
+def _without_change(before: Membership, evidence: Circumstances) -> Cause:
     """Return why a group rebalanced whose members and topics stayed the same."""
     at_ms, due_ms, moved_ms = evidence.at_ms, evidence.due_ms, evidence.coordinator_moved_ms
     if at_ms is not None and due_ms is not None and due_ms <= at_ms <= due_ms + _LATE_MS:

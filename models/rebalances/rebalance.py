@@ -76,7 +76,7 @@ class Cause(Part, omit_defaults=True):
         return words if self.about is None else f"{self.about} {words}"
 
 
-class Rebalance(Part, kw_only=True, omit_defaults=True):
+class GroupRebalance(Part, kw_only=True, omit_defaults=True):
     """A rebalance, which began ``generation`` (or epoch); ``causes`` has at least one, the surest first.
 
     ``after``: the generation or epoch before it on the same protocol, absent for the first one.
@@ -113,7 +113,7 @@ class Rebalance(Part, kw_only=True, omit_defaults=True):
         ]
 
 
-class Storm(Part):
+class RebalanceStorm(Part):
     """Rebalances without end: how many in the last ten minutes, and what causes most of them.
 
     ``client`` is that of the member that caused most of them, absent if it isn't one member.

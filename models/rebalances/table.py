@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from caughtup.models.commits.table import LastCommits
 from caughtup.models.groups.membership import Membership
 from caughtup.models.ids import TopicPartition, partition_counts
-from caughtup.models.rebalances.causes import Evidence, causes
-from caughtup.models.rebalances.rebalance import CauseKind, Rebalance, Storm
+from caughtup.models.rebalances.causes import Circumstances, causes
+from caughtup.models.rebalances.rebalance import CauseKind, GroupRebalance, RebalanceStorm
 from caughtup.models.records.fields import ABSENT, changed, or_absent, or_none
 
 #: The most rebalances of a group that are kept, the newest.
@@ -36,7 +36,7 @@ class _Settling:
 class _Group:
     decided: Membership
     counts: dict[str, int]
-    kept: deque[Rebalance] = field(default_factory=lambda: deque(maxlen=MOST_KEPT))
+    kept: deque[GroupRebalance] = field(default_factory=lambda: deque(maxlen=MOST_KEPT))
     settling: _Settling | None = None
     #: The numbers of rebalances by their surest cause, and the seconds lost by settled ones.
     by_cause: Counter[CauseKind] = field(default_factory=Counter)
@@ -79,11 +79,11 @@ class Rebalances:
         coordinator_moved_ms: int | None = None,
         exists: Callable[[str], bool] = lambda _: True,
         is_new: Callable[[str], bool] = lambda _: False,
-    ) -> Rebalance | None:
+    ) -> GroupRebalance | None:
         """Compare a group's new assignment with the one before, and return the rebalance, if it is one.
 
         ``at_ms`` is when it was decided, None if that isn't known. ``commits`` are the group's last
-        commits at one or more times near it. The others as in Evidence. None, too, for
+        commits at one or more times near it. The others as in Circumstances. None, too, for
         a group that is new or gone.
         """
         known = self._groups.get(group)
@@ -108,7 +108,7 @@ class Rebalances:
         for partition, owner in before.owners.items():
             if (ms := last_ms.get(partition)) is not None:
                 by_member[owner.member_id] = max(by_member.get(owner.member_id, 0), ms)
-        evidence = Evidence(
+        evidence = Circumstances(
             at_ms, by_member, known.counts, due_ms, coordinator_moved_ms, exists, is_new
         )
         moved = [
@@ -117,7 +117,7 @@ class Rebalances:
             if partition in before.owners and before.owners[partition].member_id != owner.member_id
         ]
         skipped = decided.generation - before.generation - 1
-        rebalance = Rebalance(
+        rebalance = GroupRebalance(
             generation=decided.generation,
             causes=causes(before, decided, evidence),
             members=len(decided.members),
@@ -182,7 +182,7 @@ class Rebalances:
         known = self._groups.get(group)
         return known is not None and known.settling is not None
 
-    def of(self, group: str) -> list[Rebalance]:
+    def of(self, group: str) -> list[GroupRebalance]:
         """Return a group's rebalances, the newest first, as copies."""
         known = self._groups.get(group)
         return [] if known is None else [changed(one) for one in reversed(known.kept)]
@@ -201,7 +201,7 @@ class Rebalances:
         now = 0 if settling is None else sum(settling.stood_still_ms.values())
         return known.lost_seconds + now / 1000
 
-    def storm(self, group: str, now_ms: int) -> Storm | None:
+    def storm(self, group: str, now_ms: int) -> RebalanceStorm | None:
         """Return a group's storm of rebalances, None without one.
 
         A rolling restart is none as long as each client leaves once.
@@ -215,7 +215,7 @@ class Rebalances:
             del self._groups[group]
 
 
-def _storm(kept: Collection[Rebalance], now_ms: int) -> Storm | None:
+def _storm(kept: Collection[GroupRebalance], now_ms: int) -> RebalanceStorm | None:
     recent = [
         one
         for one in kept
@@ -236,7 +236,7 @@ def _storm(kept: Collection[Rebalance], now_ms: int) -> Storm | None:
     if client is None and all(times <= 2 for times in clients.values()) and clients:
         return None  # each client left and came back once, as in a rolling restart
     kind = max(sorted(kinds), key=kinds.__getitem__)
-    return Storm(count, kind, kinds[kind], or_absent(client))
+    return RebalanceStorm(count, kind, kinds[kind], or_absent(client))
 
 
 def _is_later(decided: Membership, before: Membership) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Literal
 
-from caughtup.models.rebalances.rebalance import CAUSES, CauseKind, Rebalance
+from caughtup.models.rebalances.rebalance import CAUSES, CauseKind, GroupRebalance
 from caughtup.models.records.fields import Part, changed, or_none
 
 Kind = Literal[
@@ -75,7 +75,7 @@ _MOST_NAMED = 5
 _THREAD = re.compile(r"-StreamThread-[0-9]+-consumer$")
 
 
-def rebalanced(group: str, rebalance: Rebalance, now_ms: int) -> Happening:
+def rebalanced(group: str, rebalance: GroupRebalance, now_ms: int) -> Happening:
     """Return the event of a rebalance, with its causes: ``generation 5 → 6: b joined``."""
     by_kind: dict[CauseKind, Counter[str]] = {}
     for cause in rebalance.causes:

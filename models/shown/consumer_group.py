@@ -22,7 +22,7 @@ from caughtup.models.errors import CaughtupError
 from caughtup.models.groups.membership import Member, Membership
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.hot import HotPartition, hot_partition
-from caughtup.models.rebalances.rebalance import Rebalance
+from caughtup.models.rebalances.rebalance import GroupRebalance
 from caughtup.models.records.fields import ABSENT, Absent, Part, or_absent, or_none
 from caughtup.models.state.cluster import ClusterState
 
@@ -87,7 +87,7 @@ class ConsumerGroupExplanation(Part, kw_only=True):
     decision: ConsumerDecision | Absent = ABSENT
     target_epoch: int | Absent = ABSENT
     target_ms: int | Absent = ABSENT
-    rebalances: Sequence[Rebalance] = ()
+    rebalances: Sequence[GroupRebalance] = ()
     hot: HotPartition | Absent = ABSENT
     one_more: OtherSize | Absent = ABSENT
     one_fewer: OtherSize | Absent = ABSENT

@@ -28,7 +28,7 @@ def streams_group_view(
 ) -> Generator[None, None, ApplicationView]:
     """Return the application as its members' current assignments have it.
 
-    Nobody but the coordinator decides: there is no decision to compare, no recommendation, and no
+    The coordinator decides, not a leader: there is no decision to compare, no recommendation, and no
     probing rebalance. The caller may do other work between two steps.
     """
     watch = state.watches.get(name)

@@ -27,8 +27,6 @@ _DECIDING = frozenset(
         RecordType.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA,
     }
 )
-
-
 #: A group before its first member.
 _NEW = Membership("", 0, (), {}, frozenset())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from caughtup.models.durations import counted, duration
-from caughtup.models.rebalances.rebalance import CAUSES, Cause, CauseKind, Rebalance
+from caughtup.models.rebalances.rebalance import CAUSES, Cause, CauseKind, GroupRebalance
 from caughtup.models.records.fields import ABSENT, changed, or_none
 from caughtup.models.why.known import Known
 from caughtup.models.why.links import Figure, Link, Name, and_others, named, verb
@@ -113,7 +113,7 @@ def _rebalances(known: Known) -> Iterator[Link]:
         yield from _recent(known, recent[0])
 
 
-def is_first(rebalance: Rebalance) -> bool:
+def is_first(rebalance: GroupRebalance) -> bool:
     """Return whether a group's first members got its partitions: nobody had to stop for that."""
     return or_none(rebalance.after) in (None, 0) and rebalance.cause.kind != "protocol_converted"
 
@@ -125,7 +125,7 @@ def _because(kind: CauseKind) -> str:
     return words if words.startswith(("the ", "a ", "partitions ")) else f"a member {words}"
 
 
-def _too_slow_to_poll(known: Known, slow: list[tuple[Rebalance, Cause]]) -> Link:
+def _too_slow_to_poll(known: Known, slow: list[tuple[GroupRebalance, Cause]]) -> Link:
     """Return the link of the member that last did not poll in time."""
     rebalance, cause = slow[0]
     client = cause.about or "a member"
@@ -143,7 +143,7 @@ def _too_slow_to_poll(known: Known, slow: list[tuple[Rebalance, Cause]]) -> Link
     return _about(link, cause)
 
 
-def _recent(known: Known, rebalance: Rebalance) -> Iterator[Link]:
+def _recent(known: Known, rebalance: GroupRebalance) -> Iterator[Link]:
     """Yield the last rebalance, if the group has not caught up since."""
     at_ms = or_none(rebalance.at_ms) or known.now_ms
     ago, cause = max(known.now_ms - at_ms, 0) / 1000, rebalance.cause

@@ -12,7 +12,7 @@ from caughtup.agents.columns import REBALANCE_COLUMNS, cells
 from caughtup.models.decisions.consumer_decision import ConsumerDecision
 from caughtup.models.decisions.coordinator_decision import COORDINATOR
 from caughtup.models.durations import counted
-from caughtup.models.rebalances.rebalance import Rebalance
+from caughtup.models.rebalances.rebalance import GroupRebalance
 from caughtup.models.records.fields import Absent, or_none
 from caughtup.models.shown.consumer_group import (
     ConsumerGroupExplanation,
@@ -51,7 +51,7 @@ def print_consumer_group(console: Console, group: ConsumerGroupExplanation) -> N
         console.print(line)
 
 
-def print_rebalances(console: Console, rebalances: Sequence[Rebalance]) -> None:
+def print_rebalances(console: Console, rebalances: Sequence[GroupRebalance]) -> None:
     """Print a group's last rebalances, the newest first, each with its causes and its cost."""
     if not rebalances:
         return

@@ -30,7 +30,7 @@ from caughtup.models.decisions.life import DecidedGeneration
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.durations import duration
 from caughtup.models.ids import TaskId
-from caughtup.models.rebalances.rebalance import Rebalance
+from caughtup.models.rebalances.rebalance import GroupRebalance
 from caughtup.models.records.fields import ABSENT, Absent, changed, or_absent, or_none
 from caughtup.models.records.recommendations import (
     CostRecord,
@@ -135,10 +135,12 @@ class Explanation(msgspec.Struct, kw_only=True):
     configs: Sequence[KnownConfigRecord]
     leader_movements: Sequence[RecommendedMovement]
     recommendation: RecommendationRecord | Absent = ABSENT
-    rebalances: Sequence[Rebalance] = ()
+    rebalances: Sequence[GroupRebalance] = ()
 
 
-def explanation(decided: DecidedGeneration, rebalances: Sequence[Rebalance] = ()) -> Explanation:
+def explanation(
+    decided: DecidedGeneration, rebalances: Sequence[GroupRebalance] = ()
+) -> Explanation:
     """Return a generation's decision, the recommendation, and the last rebalances."""
     generation = decided.generation
     return Explanation(

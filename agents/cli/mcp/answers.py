@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from caughtup.agents.cli.service_answers import PartitionAnswer
-from caughtup.models.rebalances.rebalance import Rebalance
+from caughtup.models.rebalances.rebalance import GroupRebalance
 from caughtup.models.records.fields import Part
 from caughtup.models.records.reassignment_lines import Line
 from caughtup.models.shown.groups import GroupLine
@@ -43,7 +43,7 @@ class RebalancesAnswer(Part, kw_only=True):
     """A group's last rebalances, the newest first."""
 
     group: str
-    rebalances: Sequence[Rebalance]
+    rebalances: Sequence[GroupRebalance]
     left_out: int = 0
     about_names: str = NAMES
 

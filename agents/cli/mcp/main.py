@@ -54,17 +54,17 @@ def mcp(address: str | None, connection: Connection) -> None:
         if (error.name or "").partition(".")[0] not in _EXTRA:
             raise
         raise missing_extra("mcp", error) from None
-    from caughtup.agents.cli.mcp.sources import FromLooks, FromService, Source
+    from caughtup.agents.cli.mcp.sources import AnswersOfLooks, AnswersOfService, AnswerSource
 
     service = service_of(connection)
     token_file, hosts = connection.token_file, tuple[str, ...]()
-    source: Source
+    source: AnswerSource
     if service is not None:
-        source = FromService(service)
+        source = AnswersOfService(service)
     else:
         settings = settings_of(connection)
         token_file, hosts = settings.web_token_file, settings.web_allowed_hosts
-        source = FromLooks(settings)
+        source = AnswersOfLooks(settings)
     # One thread: a look at the cluster is not to be taken twice at the same time.
     with ThreadPoolExecutor(1, "caughtup-mcp") as executor:
         made = server.make_server(source, executor)

@@ -16,7 +16,7 @@ from pydantic import Field
 
 import caughtup
 from caughtup.agents.cli.mcp.answers import NAMES, Answer, WhyAnswer, fitted
-from caughtup.agents.cli.mcp.sources import MOST, Source
+from caughtup.agents.cli.mcp.sources import MOST, AnswerSource
 from caughtup.agents.errors import UserError
 
 _READS = ToolAnnotations(
@@ -36,7 +36,7 @@ Group = Annotated[
 Limit = Annotated[int, Field(ge=1, le=MOST, description="The most groups of the answer.")]
 
 
-def make_server(source: Source, executor: Executor) -> MCPServer:
+def make_server(source: AnswerSource, executor: Executor) -> MCPServer:
     """Return a server of the tools; each asks ``source`` in the executor's thread."""
     server: MCPServer = MCPServer(
         "caughtup",

@@ -31,7 +31,7 @@ MOST = 50
 _NO_GROUP = "there is no group of this name"
 
 
-class Source(Protocol):
+class AnswerSource(Protocol):
     """Answers about a cluster. Every call raises UserError when there is no answer."""
 
     def groups(self, limit: int) -> GroupsAnswer:
@@ -53,7 +53,7 @@ class Source(Protocol):
         """Close connections that are kept."""
 
 
-class FromService:
+class AnswersOfService:
     """Asks a running service, which has observed the past."""
 
     def __init__(self, service: ServiceClient) -> None:
@@ -94,7 +94,7 @@ class FromService:
         """Close nothing: each request has a connection of its own."""
 
 
-class FromLooks:
+class AnswersOfLooks:
     """Looks at the cluster for each answer; a look reads what is new since the one before.
 
     Of the groups that were asked about by name, the last one's looks are kept.

@@ -11,7 +11,7 @@ from caughtup.models.commits.table import LastCommits
 from caughtup.models.decisions.consumer_decision import ConsumerDecision
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.group_lag import PartitionRow, partition_rows
-from caughtup.models.rebalances.rebalance import Rebalance
+from caughtup.models.rebalances.rebalance import GroupRebalance
 from caughtup.models.recent.happenings import Happening
 from caughtup.models.records.fields import ABSENT, Absent, extended, or_absent, or_none
 from caughtup.models.records.lag_lines import PartitionLine
@@ -51,7 +51,7 @@ class GroupView(Head, kw_only=True):
     application: ApplicationView | Absent = ABSENT
     connect: ConnectView | Absent = ABSENT
     decision: ConsumerDecision | Absent = ABSENT
-    rebalances: Sequence[Rebalance] = ()
+    rebalances: Sequence[GroupRebalance] = ()
     feed: Sequence[Happening]
 
 

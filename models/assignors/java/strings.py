@@ -71,9 +71,9 @@ def in_hash_set_order(texts: Sequence[str]) -> list[str]:
 
 
 def coordinator_partition(group: str, partitions: int) -> int:
-    """Return the partition of ``__consumer_offsets``, of so many, whose leader coordinates a group.
+    """Return the partition of ``__consumer_offsets`` whose leader coordinates a group.
 
-    Source: ``partitionFor`` of Kafka's group coordinator.
+    ``partitions`` is how many that topic has. Source: ``partitionFor`` of Kafka's group coordinator.
     """
     return (hash_code(group) & 0x7FFFFFFF) % partitions
 

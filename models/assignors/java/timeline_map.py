@@ -29,7 +29,7 @@ def in_timeline_order(texts: Iterable[str], grown: int = 0) -> list[str]:
 
 
 def _bits(size: int) -> int:
-    """Return of how many bits a bucket's number is in a table for so many keys."""
+    """Return the number of bits of a bucket's number, in a table for this many keys."""
     table = 2
     while size * 3 > table * 4:
         table *= 2

@@ -9,7 +9,7 @@ import pytest
 
 from caughtup.models.groups.membership import Member, Membership
 from caughtup.models.ids import TopicPartition
-from caughtup.models.rebalances.causes import MOST_CAUSES, Evidence, causes
+from caughtup.models.rebalances.causes import MOST_CAUSES, Circumstances, causes
 from caughtup.models.rebalances.rebalance import CAUSES, SURENESS
 
 AT_MS = 1_800_000_000_000
@@ -33,12 +33,12 @@ def group(
     return Membership("classic", generation, members, owners, ORDERS, 300_000, **given)  # type: ignore[arg-type]
 
 
-def evidence(silent_ms: int | None = None, who: str = "b", **fields: object) -> Evidence:
+def evidence(silent_ms: int | None = None, who: str = "b", **fields: object) -> Circumstances:
     last = {} if silent_ms is None else {who: AT_MS - silent_ms}
-    return Evidence(AT_MS, last, {"orders": 6}, **fields)  # type: ignore[arg-type]
+    return Circumstances(AT_MS, last, {"orders": 6}, **fields)  # type: ignore[arg-type]
 
 
-def kinds(before: Membership, after: Membership, known: Evidence) -> list[tuple[str, str]]:
+def kinds(before: Membership, after: Membership, known: Circumstances) -> list[tuple[str, str]]:
     return [(cause.kind, cause.sure) for cause in causes(before, after, known)]
 
 
@@ -204,7 +204,7 @@ def test_whatever_members_are_there_is_a_cause_with_words(seed: int) -> None:
         members = [any_member(name) for name in rng.sample("abcdef", rng.randint(0, 6))]
         return group(*members, generation=generation, partitions=rng.choice([0, 1, 6]))
 
-    known = Evidence(
+    known = Circumstances(
         rng.choice([None, AT_MS]),
         {name: AT_MS - rng.choice([-5, 0, 1, 10**12]) for name in "abc"},
         {"orders": rng.choice([0, 6, 2**31])},

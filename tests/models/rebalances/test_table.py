@@ -8,7 +8,7 @@ from dataclasses import replace
 from caughtup.models.commits.table import LastCommits
 from caughtup.models.groups.membership import Membership
 from caughtup.models.ids import TopicPartition
-from caughtup.models.rebalances.rebalance import Rebalance
+from caughtup.models.rebalances.rebalance import GroupRebalance
 from caughtup.models.rebalances.table import MOST_KEPT, Rebalances
 from tests.models.rebalances.test_causes import AT_MS, A, B, group, member
 
@@ -25,7 +25,9 @@ def committed(at_ms: int, count: int = 6) -> Callable[[TopicPartition, int], int
     )
 
 
-def compared(*groups: Membership, at_ms: int = AT_MS) -> tuple[Rebalances, list[Rebalance | None]]:
+def compared(
+    *groups: Membership, at_ms: int = AT_MS
+) -> tuple[Rebalances, list[GroupRebalance | None]]:
     table = Rebalances()
     return table, [table.compare("g", one, at_ms, [commits(at_ms - 1_000)]) for one in groups]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from caughtup.models.rebalances.rebalance import Cause, CauseKind, Rebalance
+from caughtup.models.rebalances.rebalance import Cause, CauseKind, GroupRebalance
 from caughtup.models.recent.happenings import Happening, Happenings, rebalanced
 
 
@@ -80,7 +80,7 @@ def who(kind: CauseKind, client: str, member: str = "m1", why: str = "") -> Caus
 def test_what_caused_a_rebalance_is_said_in_one_line(
     causes: list[Cause], members: int, said: str
 ) -> None:
-    rebalance = Rebalance(
+    rebalance = GroupRebalance(
         generation=6, causes=causes, members=members, partitions=6, moved=3, at_ms=AT_MS, after=5
     )
     happening = rebalanced("orders", rebalance, AT_MS + 5)
@@ -90,6 +90,6 @@ def test_what_caused_a_rebalance_is_said_in_one_line(
 
 def test_the_evidence_is_the_reason_and_a_rebalance_of_unknown_time_is_of_now() -> None:
     causes = [who("left", "a", why="its last commit was 2.0 s before")]
-    rebalance = Rebalance(generation=6, causes=causes, members=1, partitions=6, moved=0)
+    rebalance = GroupRebalance(generation=6, causes=causes, members=1, partitions=6, moved=0)
     happening = rebalanced("orders", rebalance, AT_MS)
     assert (happening.why, happening.at_ms) == (causes[0].why, AT_MS)

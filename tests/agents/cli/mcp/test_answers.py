@@ -16,7 +16,7 @@ from caughtup.agents.cli.mcp.answers import (
     size,
 )
 from caughtup.agents.cli.service_answers import PartitionAnswer
-from caughtup.models.rebalances.rebalance import Cause, Rebalance
+from caughtup.models.rebalances.rebalance import Cause, GroupRebalance
 from caughtup.models.shown.groups import GroupLine
 from caughtup.models.why.explain import why
 from caughtup.models.why.links import Figure, Link
@@ -46,7 +46,8 @@ def test_every_kind_of_answer_is_bounded(name: str) -> None:
     ]
     causes = [Cause("joined", "certain", name, name, name, why=name)] * 20
     rebalances = [
-        Rebalance(generation=n, causes=causes, members=1, partitions=2, moved=3) for n in range(50)
+        GroupRebalance(generation=n, causes=causes, members=1, partitions=2, moved=3)
+        for n in range(50)
     ]
     link = Link(
         kind="no_progress", sure="certain", text=name, evidence=[Figure("a", name)] * 9, topic=name
