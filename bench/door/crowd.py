@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple
 
@@ -59,7 +59,7 @@ class Crowd:
                 await asyncio.sleep(after_seconds)
                 writer.transport.abort()
 
-        await _some_at_once([one(path) for path in paths])
+        await _some_at_once(one, paths)
 
     @asynccontextmanager
     async def half_open(self, count: int) -> AsyncIterator[None]:
@@ -131,11 +131,13 @@ def _request(path: str, headers: str = "") -> bytes:
     return f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{headers}\r\n".encode()
 
 
-async def _some_at_once(coming: Sequence[Coroutine[object, object, None]]) -> None:
+async def _some_at_once(
+    come: Callable[[str], Coroutine[object, object, None]], paths: Sequence[str]
+) -> None:
     room = asyncio.Semaphore(_AT_ONCE)
 
-    async def come(one: Coroutine[object, object, None]) -> None:
+    async def one(path: str) -> None:
         async with room:
-            await one
+            await come(path)
 
-    await asyncio.gather(*map(come, coming))
+    await asyncio.gather(*map(one, paths))

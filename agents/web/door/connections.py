@@ -29,7 +29,8 @@ from caughtup.agents.web.door.refusals import (
 )
 
 #: The most connections without a complete request, in all and of one address. One more closes the
-#: oldest, as a client with a request sends it at once.
+#: oldest that has sent a part of one, or else the oldest: the request of a client that is far away
+#: or busy comes late, but it comes whole.
 SILENT, SILENT_OF_ADDRESS = 500, 250
 #: The most connections with a request being answered. Others get 503, except for probes.
 ANSWERED, ANSWERED_OF_ADDRESS = 200, 150
@@ -55,33 +56,41 @@ class Connections:
         """``probes`` are paths that are always answered."""
         self._probes = probes
         self.refusals = refusals
-        #: By address, the oldest first.
-        self._silent: dict[str, dict[WebConnection, None]] = {}
+        self._silent: dict[str, _Silent] = {}
         self._answered: Counter[str] = Counter()
         #: aiohttp's protocol factory, set before the listener starts.
         self.server: Callable[[], asyncio.Protocol] | None = None
 
     def silent(self, connection: WebConnection) -> None:
-        """Add a connection without a request; close the oldest if there are too many."""
-        own = self._silent.setdefault(connection.address, {})
-        own[connection] = None
+        """Add a connection without a request; close another if there are too many."""
+        own = self._silent.setdefault(connection.address, _Silent())
+        own.nothing[connection] = None
         if len(own) <= SILENT_OF_ADDRESS:
             if sum(map(len, self._silent.values())) <= SILENT:
                 return
             own = max(self._silent.values(), key=len)
-        next(iter(own)).cut(CONNECTIONS)
+        own.first().cut(CONNECTIONS)
+
+    def partial(self, connection: WebConnection) -> None:
+        """Note that a connection has sent a part of a request."""
+        own = self._silent.get(connection.address)
+        if own is not None and connection in own.nothing:
+            del own.nothing[connection]
+            own.partial[connection] = None
 
     def forget(self, connection: WebConnection) -> None:
         """Remove a connection that has a request, or that ended."""
-        own = self._silent.get(connection.address, {})
-        own.pop(connection, None)
-        if not own:
-            self._silent.pop(connection.address, None)
+        own = self._silent.get(connection.address)
+        if own is not None:
+            own.nothing.pop(connection, None)
+            own.partial.pop(connection, None)
+            if not len(own):
+                del self._silent[connection.address]
 
     def close(self) -> None:
         """Close the connections without a request."""
         for own in list(self._silent.values()):
-            for connection in list(own):
+            for connection in (*own.partial, *own.nothing):
                 connection.cut()
 
     @web.middleware
@@ -109,6 +118,22 @@ class Connections:
             self._answered[address] -= 1
             if not self._answered[address]:
                 del self._answered[address]
+
+
+class _Silent:
+    """An address's connections without a complete request, the oldest first."""
+
+    def __init__(self) -> None:
+        #: Those that have sent nothing (since their last request), and those that sent a part.
+        self.nothing: dict[WebConnection, None] = {}
+        self.partial: dict[WebConnection, None] = {}
+
+    def __len__(self) -> int:
+        return len(self.nothing) + len(self.partial)
+
+    def first(self) -> WebConnection:
+        """Return the connection to close first."""
+        return next(iter(self.partial or self.nothing))
 
 
 class WebConnection(asyncio.Protocol):
@@ -157,12 +182,15 @@ class WebConnection(asyncio.Protocol):
             self._held += data
             # aiohttp answers 400 at once to bytes that begin with no method, such as TLS.
             if self._held[:1].isalpha() and not any(end in last for end in _HEADER_ENDS):
+                self._connections.partial(self)
                 return
             data, self._held = bytes(self._held), bytearray()
             assert self._connections.server is not None
             assert self._transport is not None
             self._inner = self._connections.server()
             self._inner.connection_made(self._transport)
+        elif not self._answering:
+            self._connections.partial(self)
         self._inner.data_received(data)
 
     def eof_received(self) -> bool | None:

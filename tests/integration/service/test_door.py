@@ -34,10 +34,20 @@ def memory(stage: DemoStage) -> float:
 def test_everybody_else_is_answered_while_the_web_port_is_abused() -> None:
     with staged(10, 50) as stage:
         asyncio.run(abused_and_asked(stage, theirs="127.0.0.2"))
-        asyncio.run(abused_and_asked(stage, theirs="127.0.0.1"))
+        # Of one's own address, more than 250 connections may open before one's request has come:
+        # then the oldest of them is closed, and a probe opens another, as an orchestrator's does.
+        asyncio.run(abused_and_asked(stage, theirs="127.0.0.1", connections=3))
 
 
-async def abused_and_asked(stage: DemoStage, theirs: str) -> None:
+async def probed(crowd: Crowd, path: str, connections: int) -> HttpAnswer:
+    """Return the first answer over one of so many connections."""
+    for _ in range(connections - 1):
+        if (answer := await crowd.ask(path, SECONDS)).status:
+            return answer
+    return await crowd.ask(path, SECONDS)
+
+
+async def abused_and_asked(stage: DemoStage, theirs: str, connections: int = 1) -> None:
     crowd = Crowd(stage.web_port)
     patient, others = (asked := await questions(crowd, 1_050))[:50], asked[50:]
     assert (await crowd.ask("/metrics")).status == 200
@@ -46,9 +56,9 @@ async def abused_and_asked(stage: DemoStage, theirs: str) -> None:
         waiting = asyncio.create_task(crowd.ask_all(patient, PATIENT_SECONDS))
         probes, scrapes = list[HttpAnswer](), list[HttpAnswer]()
         while len(probes) < 20 or not waiting.done():
-            probes += [await crowd.ask(path, SECONDS) for path in ("/ready", "/healthz")]
+            probes += [await probed(crowd, path, connections) for path in ("/ready", "/healthz")]
             if len(probes) % 20 == 0:
-                scrapes.append(await crowd.ask("/metrics", SECONDS))
+                scrapes.append(await probed(crowd, "/metrics", connections))
     assert Counter(one.status for one in probes) == {200: len(probes)}
     assert Counter(one.status for one in scrapes) == {200: len(scrapes)}
     assert all(GROUP.encode() in one.body for one in scrapes)

@@ -159,6 +159,24 @@ async def test_one_address_loses_its_own_oldest(monkeypatch: pytest.MonkeyPatch)
             assert b"200 OK" in await one.head()
 
 
+async def test_a_late_request_outlives_newer_connections_that_sent_a_part_of_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connections, "SILENT_OF_ADDRESS", 3)
+    async with Site() as site, AsyncExitStack() as connected:
+        late = await connected.enter_async_context(site.connected())
+        partial = []
+        for _ in range(10):
+            partial.append(await connected.enter_async_context(site.connected()))
+            partial[-1].writer.write(b"GET /ready HTTP/1.1\r\nX: ")
+            await asyncio.sleep(0.05)  # it comes before the next connection
+        await late.ask("/ready")
+        assert b"200 OK" in await late.head()
+        for one in partial[:7]:
+            assert await one.ended() == b""
+        assert site.health.web_refusals["connections"] == 8
+
+
 async def test_a_connection_that_ended_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "ANSWERED", 1)
     async with Site() as site:
