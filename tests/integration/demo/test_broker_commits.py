@@ -10,6 +10,7 @@ from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.fleet.broker_commits import BrokerCommits
 from caughtup.models.errors import CaughtupError
 from tests.integration.conftest import MakeTopic
+from tests.support.service import wait_for
 
 
 @pytest.mark.parametrize("in_transaction", [False, True])
@@ -23,9 +24,14 @@ def test_each_group_has_what_it_committed(
                 offsets = [TopicPartition(topic, 0, offset)]
                 commits.commit(name, offsets, in_transaction=in_transaction)
     admin = AdminClient(cluster.client_config())
-    for name in groups:
+
+    def fetched(name: str) -> list[int]:
         [asked] = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(name)]).values()
-        assert [one.offset for one in asked.result(30).topic_partitions] == [3]
+        return [one.offset for one in asked.result(30).topic_partitions]
+
+    for name in groups:
+        # A transaction's commits count once its marker is there: after EndTxn has been answered.
+        wait_for(f"{name} has 3", lambda name=name: fetched(name) == [3])
 
 
 def test_one_that_fails_is_an_error(cluster: EmbeddedCluster, group: str) -> None:
