@@ -1,5 +1,5 @@
 # caughtup: `make demo` to watch it, `make test` to test it, `make check` before a commit.
-PYTHON ?= python3
+PYTHON ?= $(shell sh scripts/find_python.sh)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed

@@ -23,10 +23,10 @@ _CLUSTERS = 4
 _LEFT_OUT = ("thorough", "unsteady")
 #: A test that may take longer than this by its own word takes long: it begins early.
 _LONG_SECONDS = 300
-#: Folders whose tests wait more than they compute. Between two such files come two others, as long
+#: Folders whose tests wait more than they compute. Between two such files come four others, as long
 #: as there are any, so that the processors have something to do meanwhile.
 _WAITING = ("integration", "pipelines")
-_OTHERS_BETWEEN = 2
+_OTHERS_BETWEEN = 4
 
 # Before there are workers, since all of them have to find the same tests.
 _today = datetime.now(UTC).toordinal()
