@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
-from caughtup.models.groups.membership import Member, Membership, longest_timeout, positive
+from caughtup.models.groups.membership import (
+    Member,
+    MemberReconciliation,
+    Membership,
+    longest_timeout,
+    positive,
+)
 from caughtup.models.ids import TopicPartition
 from caughtup.models.wire.consumer_group_records import (
     ConsumerGroupCurrentMemberAssignment,
@@ -29,14 +34,6 @@ from caughtup.models.wire.record_keys import (
 ConsumerGroupRecordKey = (
     ConsumerGroupKey | ConsumerGroupMemberKey | ConsumerGroupRegularExpressionKey
 )
-
-
-class MemberReconciliation(NamedTuple):
-    """A member's epoch, the partitions it has to revoke, and those of its target it doesn't have yet."""
-
-    epoch: int
-    revokes: tuple[TopicPartition, ...]
-    awaits: tuple[TopicPartition, ...]
 
 
 @dataclass(slots=True)
@@ -120,6 +117,14 @@ class ConsumerGroup:
         """
         asked = Counter(one.server_assignor for one in self.members.values() if one.server_assignor)
         return min(asked, key=lambda name: (-asked[name], name), default="uniform")
+
+    def revoking(self) -> set[str]:
+        """Return the ids of the members that still have to revoke partitions."""
+        return {
+            member
+            for member, has in self.current.items()
+            if any(held.partitions for held in has.partitions_pending_revocation)
+        }
 
     def reconciliation(
         self, member_id: str, topic_names: Mapping[bytes, str]

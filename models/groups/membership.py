@@ -74,6 +74,14 @@ class Membership:
     unnamed: bool = False
 
 
+class MemberReconciliation(NamedTuple):
+    """A member's epoch, the partitions it has to revoke, and those of its target it doesn't have yet."""
+
+    epoch: int
+    revokes: tuple[TopicPartition, ...]
+    awaits: tuple[TopicPartition, ...]
+
+
 def classic_membership(
     metadata: GroupMetadata, assignments: Assignments
 ) -> tuple[Membership, tuple[DecodeError, ...]]:

@@ -7,7 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from caughtup.models.groups.membership import Member, Membership, longest_timeout, positive
+from caughtup.models.groups.membership import (
+    Member,
+    MemberReconciliation,
+    Membership,
+    longest_timeout,
+    positive,
+)
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.wire.record_keys import RecordType, StreamsGroupKey, StreamsGroupMemberKey
 from caughtup.models.wire.streams_group_assignments import (
@@ -126,6 +132,47 @@ class StreamsGroup:
                 for task in sorted(tasks_of(tasks)):
                     yield StreamsTask(task, role, member)
 
+    def revoking(self) -> set[str]:
+        """Return the ids of the members that still have to revoke copies of tasks."""
+        return {
+            member
+            for member, has in self.current.items()
+            if any(
+                held.partitions
+                for pending in (
+                    has.active_tasks_pending_revocation,
+                    has.standby_tasks_pending_revocation,
+                    has.warmup_tasks_pending_revocation,
+                )
+                for held in pending
+            )
+        }
+
+    def reconciliation(
+        self, member_id: str, partition_counts: Mapping[str, int]
+    ) -> MemberReconciliation | None:
+        """Return how far a member's active tasks are from its target, by the partitions they read.
+
+        None before both are known. ``partition_counts`` as in ``membership``.
+        """
+        current, target = self.current.get(member_id), self.target.get(member_id)
+        if current is None or target is None:
+            return None
+        has = set(self._read_by(current.active_tasks, partition_counts))
+        wanted = self._read_by(target.active_tasks, partition_counts)
+        return MemberReconciliation(
+            current.member_epoch,
+            tuple(self._read_by(current.active_tasks_pending_revocation, partition_counts)),
+            tuple(one for one in wanted if one not in has),
+        )
+
+    def _read_by(
+        self, held: tuple[TaskIds, ...], partition_counts: Mapping[str, int]
+    ) -> list[TopicPartition]:
+        """Return the partitions that tasks read, sorted."""
+        sources = self.source_topics()
+        return sorted(_read_by(tasks_of(held), sources, partition_counts))
+
     def membership(self, partition_counts: Mapping[str, int]) -> Membership:
         """Return the group's members and the owners of partitions.
 
@@ -159,10 +206,9 @@ class StreamsGroup:
     ) -> Membership:
         sources = self.source_topics()
         owners = {
-            TopicPartition(topic, task.partition): member
+            partition: member
             for task, member in active
-            for topic in sources.get(str(task.subtopology), ())
-            if task.partition < partition_counts.get(topic, 0)
+            for partition in _read_by((task,), sources, partition_counts)
         }
         topics = frozenset(topic for names in sources.values() for topic in names)
         changelogs = frozenset(t for names in self.changelogs().values() for t in names)
@@ -186,6 +232,18 @@ class StreamsGroup:
                 read.instance_id,
                 poll_interval_ms=positive(read.rebalance_timeout_ms),
             )
+
+
+def _read_by(
+    tasks: Iterable[TaskId],
+    sources: Mapping[str, frozenset[str]],
+    partition_counts: Mapping[str, int],
+) -> Iterator[TopicPartition]:
+    """Yield the partitions that tasks read; ``sources``: each subtopology's topics."""
+    for task in tasks:
+        for topic in sources.get(str(task.subtopology), ()):
+            if task.partition < partition_counts.get(topic, 0):
+                yield TopicPartition(topic, task.partition)
 
 
 def tasks_of(held: tuple[TaskIds, ...]) -> Iterator[TaskId]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from caughtup.models.groups.consumer import ConsumerGroup, ConsumerGroupRecordKey
-from caughtup.models.groups.membership import Membership
+from caughtup.models.groups.membership import MemberReconciliation, Membership
 from caughtup.models.groups.streams import StreamsGroup, StreamsGroupRecordKey
 from caughtup.models.polls.commit_columns import CommitColumns
 from caughtup.models.wire.consumer_group_records import ConsumerGroupRecord
@@ -165,6 +165,19 @@ class GroupTable:
         if (streams := self.streams.get(group)) is not None:
             return self._watched(streams.decided(self._partition_counts()))
         return self._memberships.get(group)
+
+    def revoking(self, group: str) -> set[str]:
+        """Return the ids of members of a group on a new protocol that still have to revoke something."""
+        found = self.consumer.get(group) or self.streams.get(group)
+        return set() if found is None else found.revoking()
+
+    def reconciliation(self, group: str, member: str) -> MemberReconciliation | None:
+        """Return how far a member is from its target; None on the classic protocol, and before it is known."""
+        if (consumer := self.consumer.get(group)) is not None:
+            return consumer.reconciliation(member, self._topic_names)
+        if (streams := self.streams.get(group)) is not None:
+            return streams.reconciliation(member, self._partition_counts())
+        return None
 
     def names(self) -> set[str]:
         """Return the names of all groups with metadata."""

@@ -13,6 +13,8 @@ from caughtup.models.offsets import EndOffsets
 #: are longer: over less than a few commits, the rate would depend on when the commits happen.
 RATE_SPAN_MS = 60_000
 INTERVALS_A_SPAN = 4
+#: The shortest time (ms) over which a rate of producers alone says something.
+LEAST_SPAN_MS = 5_000
 #: Commit intervals that may pass before a group counts as late. Just before a commit, the oldest
 #: unread record is up to two intervals old: it arrived while the records of the last commit were
 #: read, and belongs to the next.
@@ -71,6 +73,19 @@ def group_rates(
     # Interpolation would move a group that waited at the log end towards its next commit.
     was_at = min(was_at, max(start, commits.first_offset))
     return GroupRates((is_at - was_at) / seconds, (end - start) / seconds, seconds)
+
+
+def produce_rate(end_offsets: EndOffsetHistory) -> float | None:
+    """Return how fast a partition's log grew over the last minute, in offsets a second.
+
+    None unless samples of the log end offset are at least ``LEAST_SPAN_MS`` apart.
+    """
+    to_ms = end_offsets.last_ms
+    from_ms = max(end_offsets.first.at_ms, to_ms - RATE_SPAN_MS)
+    if to_ms - from_ms < LEAST_SPAN_MS:
+        return None
+    start, end = end_offsets.readable_end_at(from_ms), end_offsets.readable_end_at(to_ms)
+    return None if start is None or end is None else (end - start) * 1000 / (to_ms - from_ms)
 
 
 def eta_seconds(lag: int, rates: GroupRates | None) -> float | None:

@@ -41,6 +41,9 @@ class _Group:
     #: The numbers of rebalances by their surest cause, and the seconds lost by settled ones.
     by_cause: Counter[CauseKind] = field(default_factory=Counter)
     lost_seconds: float = 0.0
+    #: The members that have something to revoke, and since when (ms), None where that isn't known;
+    #: None before it was noted for the first time.
+    revoking: dict[str, int | None] | None = None
 
 
 class Rebalances:
@@ -186,6 +189,26 @@ class Rebalances:
         """Return a group's rebalances, the newest first, as copies."""
         known = self._groups.get(group)
         return [] if known is None else [changed(one) for one in reversed(known.kept)]
+
+    def note_revoking(self, group: str, members: Collection[str], at_ms: int | None) -> None:
+        """Note which members of a group have partitions or tasks to revoke now.
+
+        ``at_ms``: when that was read, None if it may have been so for longer.
+        """
+        known = self._groups.get(group)
+        if known is not None:
+            before = known.revoking or {}
+            known.revoking = {one: before.get(one, at_ms) for one in sorted(members)}
+
+    def has_revoking(self, group: str) -> bool:
+        """Return whether ``note_revoking`` was called for a group that is known."""
+        known = self._groups.get(group)
+        return known is None or known.revoking is not None
+
+    def revoking_since(self, group: str, member: str) -> int | None:
+        """Return since when (ms) a member has had something to revoke; None if that isn't known."""
+        known = self._groups.get(group)
+        return None if known is None or known.revoking is None else known.revoking.get(member)
 
     def counts(self, group: str) -> Mapping[CauseKind, int]:
         """Return how many rebalances of a group each cause had, by the surest one of each."""

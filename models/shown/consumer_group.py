@@ -6,7 +6,7 @@ The object of ``caughtup explain --format json`` for groups of consumers, on bot
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from caughtup.models.assignors.consumer.group import Assignment, ConsumerGroup, ConsumerMember
 from caughtup.models.assignors.consumer.ranges import assign_coordinator_range, assign_range
@@ -22,6 +22,7 @@ from caughtup.models.errors import CaughtupError
 from caughtup.models.groups.membership import Member, Membership
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.hot import HotPartition, hot_partition
+from caughtup.models.lag.rates import produce_rate
 from caughtup.models.rebalances.rebalance import GroupRebalance
 from caughtup.models.records.fields import ABSENT, Absent, Part, or_absent, or_none
 from caughtup.models.state.cluster import ClusterState
@@ -38,13 +39,16 @@ _COORDINATOR: Mapping[str, Assign] = {
     _COORDINATOR_RANGE: assign_coordinator_range,
 }
 _NEW_MEMBER = "another member"
+Amount = TypeVar("Amount", int, float)
 
 
 class AssignedMember(Part, kw_only=True):
     """A member and its partitions; ``lag`` is their sum (offsets), absent unless all are known.
 
-    On the new protocol: its ``epoch``, the partitions that it ``revokes`` before others can have
-    them, and those that it ``awaits``, because its target assignment has them.
+    ``rate`` is how many records a second their logs grew by over the last minute, absent unless that
+    is known of all. On the new protocols: its ``epoch``, the partitions that it ``revokes`` before
+    others can have them, since when it has had to (``revokes_since_ms``, if that was read), and those
+    that it ``awaits``, because its target assignment has them.
     """
 
     member: str
@@ -52,22 +56,26 @@ class AssignedMember(Part, kw_only=True):
     host: str
     assigned: list[tuple[str, int]]
     lag: int | Absent = ABSENT
+    rate: float | Absent = ABSENT
     epoch: int | Absent = ABSENT
     revokes: list[tuple[str, int]] | Absent = ABSENT
+    revokes_since_ms: int | Absent = ABSENT
     awaits: list[tuple[str, int]] | Absent = ABSENT
 
 
 class OtherSize(Part, kw_only=True):
     """The group with one member more or one fewer, by its own assignor.
 
-    ``moves`` is how many assigned partitions get another member, ``most_partitions`` and ``most_lag``
-    the greatest number and lag of a member then; ``idle`` is how many members have no partition.
+    ``moves`` is how many assigned partitions get another member, ``most_partitions``, ``most_lag`` and
+    ``most_rate`` the greatest number, lag and records a second of a member then; ``idle`` is how many
+    members have no partition.
     """
 
     moves: int
     most_partitions: int
     idle: int
     most_lag: int | Absent = ABSENT
+    most_rate: float | Absent = ABSENT
 
 
 class ConsumerGroupExplanation(Part, kw_only=True):
@@ -76,7 +84,8 @@ class ConsumerGroupExplanation(Part, kw_only=True):
     ``decision``: who decided, and whether as the assignor of the leader's client does, or that of
     the group coordinator. ``target_epoch`` and ``target_ms`` are of a group on the new protocol:
     for which epoch its target assignment was computed, and when. ``rebalances`` are the last ones
-    of which the log or the service knows, the newest first.
+    of which the log or the service knows, the newest first. ``hot`` has most of the lag, and
+    ``busiest`` gets most of the records.
     """
 
     group: str
@@ -89,6 +98,7 @@ class ConsumerGroupExplanation(Part, kw_only=True):
     target_ms: int | Absent = ABSENT
     rebalances: Sequence[GroupRebalance] = ()
     hot: HotPartition | Absent = ABSENT
+    busiest: HotPartition | Absent = ABSENT
     one_more: OtherSize | Absent = ABSENT
     one_fewer: OtherSize | Absent = ABSENT
 
@@ -96,6 +106,13 @@ class ConsumerGroupExplanation(Part, kw_only=True):
     def idle(self) -> list[AssignedMember]:
         """The members that have no partition, and await none."""
         return [one for one in self.members if not one.assigned and not or_none(one.awaits)]
+
+
+class _Amounts(NamedTuple):
+    """The lag (offsets) and the records a second of each partition, None where unknown."""
+
+    lags: Mapping[TopicPartition, int | None]
+    rates: Mapping[TopicPartition, float | None]
 
 
 class _Assignable(NamedTuple):
@@ -110,14 +127,14 @@ class BegunExplanation(NamedTuple):
 
     explanation: ConsumerGroupExplanation
     assignable: _Assignable | None
-    lags: Mapping[TopicPartition, int | None]
+    amounts: _Amounts
 
     def complete(self) -> ConsumerGroupExplanation:
         """Return the explanation with the other sizes, on any thread: it takes long for large groups."""
         found, assignable = self.explanation, self.assignable
         if assignable is not None:
-            found.one_more = or_absent(_one_more(assignable, self.lags))
-            found.one_fewer = or_absent(_one_fewer(assignable, self.lags))
+            found.one_more = or_absent(_one_more(assignable, self.amounts))
+            found.one_fewer = or_absent(_one_fewer(assignable, self.amounts))
         return found
 
 
@@ -138,32 +155,43 @@ def begin_explanation(state: ClusterState, group: str) -> BegunExplanation | Non
         return None
     if not membership.members:
         return None
-    lags = {row.partition: row.lag and row.lag.lag for row in state.partition_rows(group)}
+    amounts = _amounts(state, group)
     owned: dict[str, list[TopicPartition]] = {one.member_id: [] for one in membership.members}
     for partition, member in sorted(membership.owners.items()):
         owned[member.member_id].append(partition)
     metadata = state.kept_records.get(group)
     counts = state.ends.partition_counts()
-    consumer = state.groups.consumer.get(group)
     decision = state.group_decisions.last(group)
     if membership.group_type == "classic" and metadata is not None:
         decision = consumer_decision(metadata, counts)
-    target = None if consumer is None else consumer.target_of
+    on_epochs = state.groups.consumer.get(group) or state.groups.streams.get(group)
+    target = None if on_epochs is None else on_epochs.target_of
     explanation = ConsumerGroupExplanation(
         group=group,
         group_type=membership.group_type,
         generation=membership.generation,
         members=[
-            _member(state, group, one, owned[one.member_id], lags) for one in membership.members
+            _member(state, group, one, owned[one.member_id], amounts) for one in membership.members
         ],
         assignor=or_absent(membership.assignor),
         decision=or_absent(decision),
         target_epoch=ABSENT if target is None else target.assignment_epoch,
         target_ms=or_absent((target.assignment_timestamp_ms or None) if target else None),
         rebalances=state.rebalances.of(group),
-        hot=or_absent(hot_partition(lags)),
+        hot=or_absent(hot_partition(amounts.lags)),
+        busiest=or_absent(hot_partition(amounts.rates)),
     )
-    return BegunExplanation(explanation, _assignable(state, group, membership, owned), lags)
+    return BegunExplanation(explanation, _assignable(state, group, membership, owned), amounts)
+
+
+def _amounts(state: ClusterState, group: str) -> _Amounts:
+    lags: dict[TopicPartition, int | None] = {}
+    rates: dict[TopicPartition, float | None] = {}
+    for row in state.partition_rows(group):
+        lags[row.partition] = row.lag and row.lag.lag
+        history = state.ends.history(row.partition)
+        rates[row.partition] = None if history is None else produce_rate(history)
+    return _Amounts(lags, rates)
 
 
 def _member(
@@ -171,22 +199,24 @@ def _member(
     group: str,
     member: Member,
     owned: Sequence[TopicPartition],
-    lags: Mapping[TopicPartition, int | None],
+    amounts: _Amounts,
 ) -> AssignedMember:
     found = AssignedMember(
         member=member.member_id,
         client_id=member.client_id,
         host=member.host,
         assigned=[(*partition,) for partition in owned],
-        lag=_sum(owned, lags),
+        lag=_sum(owned, amounts.lags),
+        rate=_sum(owned, amounts.rates),
     )
-    consumer = state.groups.consumer.get(group)
-    if consumer is not None:
-        reconciled = consumer.reconciliation(member.member_id, state.topics.names)
-        if reconciled is not None:
-            found.epoch = reconciled.epoch
-            found.revokes = [(*partition,) for partition in reconciled.revokes]
-            found.awaits = [(*partition,) for partition in reconciled.awaits]
+    reconciled = state.groups.reconciliation(group, member.member_id)
+    if reconciled is not None:
+        found.epoch = reconciled.epoch
+        found.revokes = [(*partition,) for partition in reconciled.revokes]
+        found.awaits = [(*partition,) for partition in reconciled.awaits]
+        if found.revokes:
+            since_ms = state.rebalances.revoking_since(group, member.member_id)
+            found.revokes_since_ms = or_absent(since_ms)
     return found
 
 
@@ -221,54 +251,48 @@ def _assignable(
     return _Assignable(assign, ConsumerGroup(members, topics))
 
 
-def _one_more(now: _Assignable, lags: Mapping[TopicPartition, int | None]) -> OtherSize | None:
+def _one_more(now: _Assignable, amounts: _Amounts) -> OtherSize | None:
     topics = tuple(dict.fromkeys(t for m in now.group.members.values() for t in m.topics))
     more = {**now.group.members, _NEW_MEMBER: ConsumerMember(topics)}
-    return _other_size(now, more, lags)
+    return _other_size(now, more, amounts)
 
 
-def _one_fewer(now: _Assignable, lags: Mapping[TopicPartition, int | None]) -> OtherSize | None:
+def _one_fewer(now: _Assignable, amounts: _Amounts) -> OtherSize | None:
     """Return the group without the member that has the fewest partitions, the last by id."""
     members = now.group.members
     if len(members) < 2:
         return None
     least = min(len(one.owned) for one in members.values())
     gone = max(name for name, one in members.items() if len(one.owned) == least)
-    return _other_size(now, {name: members[name] for name in members if name != gone}, lags)
+    return _other_size(now, {name: members[name] for name in members if name != gone}, amounts)
 
 
 def _other_size(
-    now: _Assignable,
-    members: Mapping[str, ConsumerMember],
-    lags: Mapping[TopicPartition, int | None],
+    now: _Assignable, members: Mapping[str, ConsumerMember], amounts: _Amounts
 ) -> OtherSize | None:
     try:
         after = now.assign(ConsumerGroup(members, now.group.topics))
     except CaughtupError:
         return None
     before = {one: name for name, own in now.group.members.items() for one in own.owned}
-    found = _most_lag(after, lags)
     return OtherSize(
         moves=sum(before.get(one, name) != name for name, own in after.items() for one in own),
         most_partitions=max(map(len, after.values())),
         idle=sum(not own for own in after.values()),
-        most_lag=or_absent(found),
+        most_lag=_most(after, amounts.lags),
+        most_rate=_most(after, amounts.rates),
     )
 
 
-def _most_lag(after: Assignment, lags: Mapping[TopicPartition, int | None]) -> int | None:
-    sums = [_sum(own, lags) for own in after.values()]
+def _most(after: Assignment, amounts: Mapping[TopicPartition, Amount | None]) -> Amount | Absent:
+    """Return the greatest sum of a member, absent unless all are known."""
+    sums = [_sum(own, amounts) for own in after.values()]
     known = [one for one in sums if not isinstance(one, Absent)]
-    return max(known) if len(known) == len(sums) else None
+    return max(known) if len(known) == len(sums) else ABSENT
 
 
 def _sum(
-    partitions: Sequence[TopicPartition], lags: Mapping[TopicPartition, int | None]
-) -> int | Absent:
-    total = 0
-    for one in partitions:
-        lag = lags.get(one)
-        if lag is None:
-            return ABSENT
-        total += lag
-    return total
+    partitions: Sequence[TopicPartition], amounts: Mapping[TopicPartition, Amount | None]
+) -> Amount | Absent:
+    known = [amount for one in partitions if (amount := amounts.get(one)) is not None]
+    return sum(known) if len(known) == len(partitions) else ABSENT

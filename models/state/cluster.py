@@ -175,7 +175,8 @@ class ClusterState:
             if watching.is_watched(streams_key.group, gone=is_end(streams_key, streams_record)):
                 with self._isolated(streams_key.group, seen_ms):
                     self.groups.apply_streams(streams_key, streams_record)
-        self.rebalancing.compare(rebalancing, seen_ms if compared is None else None, seen_ms)
+        read_ms = seen_ms if compared is None and not past else None
+        self.rebalancing.compare(batch, rebalancing, read_ms, seen_ms)
         if not past:
             if decisions is None:
                 # A look decides the last generation again, from the record that it keeps.

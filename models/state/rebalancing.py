@@ -27,6 +27,13 @@ _DECIDING = frozenset(
         RecordType.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA,
     }
 )
+#: The records of what a member has now.
+_RECONCILING = frozenset(
+    {
+        RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT,
+        RecordType.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT,
+    }
+)
 #: A group before its first member.
 _NEW = Membership("", 0, (), {}, frozenset())
 
@@ -82,6 +89,8 @@ class Rebalancing:
                 if decided is None and only is None:
                     decided = _NEW  # all groups are known that existed before the service started
                 self._rebalances.begin(group, decided)
+            if not self._rebalances.has_revoking(group):
+                self._rebalances.note_revoking(group, self._groups.revoking(group), None)
         found: dict[str, _Before] = {}
         for group in sorted(touched & deciding):
             application = self._applications.get(group)
@@ -89,8 +98,14 @@ class Rebalancing:
             found[group] = _Before(self._commits.last(group), None if due is None else due[0])
         return found
 
-    def compare(self, before: Mapping[str, _Before], seen_ms: int | None, now_ms: int) -> None:
+    def compare(
+        self, batch: Batch, before: Mapping[str, _Before], seen_ms: int | None, now_ms: int
+    ) -> None:
         """Compare after the batch. ``seen_ms``: when it was read; None if it is from the past."""
+        new_keys = (*batch.consumer_group_records, *batch.streams_group_records)
+        for group in sorted({key.group for key in new_keys if key.record_type in _RECONCILING}):
+            with self._faults.isolated("rebalances", group, now_ms):
+                self._rebalances.note_revoking(group, self._groups.revoking(group), seen_ms)
         for group, known in before.items():
             with self._faults.isolated("rebalances", group, now_ms):
                 decided = self._groups.decided(group)

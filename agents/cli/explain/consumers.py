@@ -11,7 +11,7 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.columns import REBALANCE_COLUMNS, cells
 from caughtup.models.decisions.consumer_decision import ConsumerDecision
 from caughtup.models.decisions.coordinator_decision import COORDINATOR
-from caughtup.models.durations import counted
+from caughtup.models.durations import counted, duration
 from caughtup.models.rebalances.rebalance import GroupRebalance
 from caughtup.models.records.fields import Absent, or_none
 from caughtup.models.shown.consumer_group import (
@@ -92,7 +92,8 @@ def _decided(group: ConsumerGroupExplanation) -> Iterator[str]:
 
 
 def _reconciling(group: ConsumerGroupExplanation) -> Iterator[str]:
-    """Yield who has to revoke what before others have their target assignments (KIP-848)."""
+    """Yield who has to revoke what before others have their target assignments (KIP-848, KIP-1071)."""
+    now = now_ms()
     awaited = {
         partition: member.member
         for member in group.members
@@ -103,7 +104,9 @@ def _reconciling(group: ConsumerGroupExplanation) -> Iterator[str]:
         if revokes:
             waiting = sorted({awaited[one] for one in revokes if one in awaited})
             others = f", for which {', '.join(waiting)} waits" if waiting else ""
-            yield f"{member.member} still has to revoke {_ranges(revokes)}{others}."
+            since_ms = or_none(member.revokes_since_ms)
+            for_long = "" if since_ms is None else f", for {duration((now - since_ms) / 1000)} now"
+            yield f"{member.member} still has to revoke {_ranges(revokes)}{others}{for_long}."
     held = {one for member in group.members for one in member.assigned}
     for member in group.members:
         free = [one for one in or_none(member.awaits) or () if one not in held]
@@ -118,7 +121,10 @@ def _uneven(group: ConsumerGroupExplanation) -> Iterator[str]:
     spread = f"Members have {_span(min(counts), max(counts))} partitions"
     known = [lag for lag in lags if lag is not None]
     if len(known) == len(lags):
-        spread += f" and a lag of {_span(min(known), max(known))}"
+        spread += f", a lag of {_span(min(known), max(known))}"
+    rates = [rate for member in group.members if (rate := or_none(member.rate)) is not None]
+    if len(rates) == len(lags):
+        spread += f", and {_span(round(min(rates)), round(max(rates)))} records a second to read"
     yield f"{spread}."
     if group.idle:
         names = ", ".join(member.member for member in group.idle[:3])
@@ -131,24 +137,38 @@ def _uneven(group: ConsumerGroupExplanation) -> Iterator[str]:
             f"{hot.topic}-{hot.partition} has {hot.share:.0%} of the lag: "
             "more members won't help, since one member reads a partition."
         )
+    busiest = or_none(group.busiest)
+    if busiest is not None:
+        yield (
+            f"{busiest.topic}-{busiest.partition} gets {busiest.share:.0%} of the records: "
+            "one member reads all of them, however many there are."
+        )
     most = max(known, default=None) if len(known) == len(lags) else None
+    busy = max(rates, default=None) if len(rates) == len(lags) else None
     for size, words in ((group.one_more, "One member more"), (group.one_fewer, "One member fewer")):
         if not isinstance(size, Absent):
-            yield f"{words}: {_other(size, most)}."
+            yield f"{words}: {_other(size, most, busy)}."
 
 
-def _other(size: OtherSize, most_lag: int | None) -> str:
+def _other(size: OtherSize, most_lag: int | None, most_rate: float | None) -> str:
     moved = counted(size.moves, "partition")
     text = f"{moved} would move, and a member would have at most {size.most_partitions:,}"
     if size.idle:
         text += f", with {counted(size.idle, 'member')} idle"
-    after = or_none(size.most_lag)
-    if after is None or most_lag is None:
-        return text
-    if abs(after - most_lag) <= _HELPS * most_lag:
-        return f"{text}; the greatest lag of a member would stay about {after:,}"
-    falls = "fall" if after < most_lag else "rise"
-    return f"{text}; the greatest lag of a member would {falls} from {most_lag:,} to {after:,}"
+    for what, after, before in (
+        ("lag", or_none(size.most_lag), most_lag),
+        ("records a second", or_none(size.most_rate), most_rate),
+    ):
+        if after is not None and before is not None:
+            text += f"; the greatest {what} of a member would {_change(before, after)}"
+    return text
+
+
+def _change(before: float, after: float) -> str:
+    if abs(after - before) <= _HELPS * before:
+        return f"stay about {after:,.0f}"
+    falls = "fall" if after < before else "rise"
+    return f"{falls} from {before:,.0f} to {after:,.0f}"
 
 
 def _span(least: int, most: int) -> str:

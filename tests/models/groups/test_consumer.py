@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from caughtup.models.groups.consumer import ConsumerGroup, MemberReconciliation
-from caughtup.models.groups.membership import Member
+from caughtup.models.groups.consumer import ConsumerGroup
+from caughtup.models.groups.membership import Member, MemberReconciliation
 from caughtup.models.ids import TopicPartition
 from caughtup.models.wire.consumer_group_records import (
     ConsumerGroupCurrentMemberAssignment,
@@ -138,6 +138,7 @@ def test_a_member_is_as_far_from_its_target_as_its_records_say() -> None:
     two, one = TopicPartition("clicks", 2), group.reconciliation("m1", names)
     assert one == MemberReconciliation(3, (two,), ())
     assert group.reconciliation("m2", names) == MemberReconciliation(3, (), (two,))
+    assert group.revoking() == {"m1"}
     assert group.reconciliation("m2", {}) == MemberReconciliation(3, (), ())
     assert group.target_of == ConsumerGroupTargetAssignmentMetadata(4, 1_000)
     group.apply(target_key("m1"), None)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from caughtup.models.groups.membership import Member
+from caughtup.models.groups.membership import Member, MemberReconciliation
 from caughtup.models.groups.streams import StreamsGroup, StreamsTask
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.wire.record_keys import RecordType, StreamsGroupKey, StreamsGroupMemberKey
 from caughtup.models.wire.streams_group_assignments import (
     StreamsGroupCurrentMemberAssignment,
+    StreamsGroupTargetAssignmentMember,
     TaskIds,
 )
 from caughtup.models.wire.streams_group_records import (
@@ -112,3 +113,16 @@ def test_tombstones_take_the_member_away_and_at_last_the_group() -> None:
         assert not group.is_empty()
         group.apply(key(record_type), None)
     assert group.is_empty()
+
+
+def test_a_member_is_as_far_from_its_target_as_its_records_say() -> None:
+    group, counts = application(), {"orders-in": 3, "orders-repartition": 8}
+    assert group.reconciliation("m1", counts) is None
+    group.apply(
+        member_key(RecordType.STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER),
+        StreamsGroupTargetAssignmentMember((TaskIds("0", (0, 2)),), (), ()),
+    )
+    assert group.reconciliation("m1", counts) == MemberReconciliation(
+        4, (TopicPartition("orders-repartition", 7),), (TopicPartition("orders-in", 2),)
+    )
+    assert group.revoking() == {"m1"}

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.lag.rates import GroupRates, eta_seconds, records_lost, retention_used
+from caughtup.models.histories.end_offsets import EndOffsetHistory
+from caughtup.models.lag.rates import (
+    GroupRates,
+    eta_seconds,
+    produce_rate,
+    records_lost,
+    retention_used,
+)
 from caughtup.models.offsets import EndOffsets
 from tests.support.simulation.group import HOUR, MINUTE, SECOND, SimulatedGroup, steadily, until
 
@@ -189,3 +196,15 @@ def test_beyond_1_and_only_there_records_are_lost(start: int, size: int, committ
     assert used >= 0
     if size:
         assert (used > 1) == (records_lost(committed, ends) > 0)
+
+
+def test_the_rate_of_producers_is_that_of_the_last_minute_and_not_of_a_moment() -> None:
+    history = EndOffsetHistory(EndOffsets(0, 100, 100, 0))
+    assert produce_rate(history) is None
+    history.add(EndOffsets(0, 400, 400, 3_000))
+    assert produce_rate(history) is None
+    history.add(EndOffsets(0, 1_100, 1_100, 10_000))
+    assert produce_rate(history) == 100.0
+    for second in range(15, 90, 5):
+        history.add(EndOffsets(0, 1_100, 1_100, second * 1_000))
+    assert produce_rate(history) == 0.0

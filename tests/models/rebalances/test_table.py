@@ -154,3 +154,18 @@ def test_a_group_that_rebalances_for_ever_is_kept_in_bounds() -> None:
         table.compare("g", group(*((A, B) if number % 2 else (A,)), generation=number), AT_MS, [])
     assert len(table.of("g")) == MOST_KEPT
     assert sum(table.counts("g").values()) == 5 * MOST_KEPT - 1
+
+
+def test_since_when_a_member_has_to_revoke_is_known_if_its_begin_was_read() -> None:
+    table = Rebalances()
+    table.note_revoking("g", {"a"}, AT_MS)
+    assert table.revoking_since("g", "a") is None  # a group that isn't known
+    table.begin("g", group(A, B))
+    assert not table.has_revoking("g")
+    table.note_revoking("g", {"a"}, None)
+    table.note_revoking("g", {"a", "b"}, AT_MS)
+    table.note_revoking("g", {"a", "b"}, AT_MS + 1_000)
+    assert [table.revoking_since("g", one) for one in "abc"] == [None, AT_MS, None]
+    table.note_revoking("g", set(), AT_MS + 2_000)
+    table.note_revoking("g", {"a"}, AT_MS + 3_000)
+    assert table.revoking_since("g", "a") == AT_MS + 3_000
