@@ -1,4 +1,7 @@
-"""Assess groups and reassignments every 2 s, in short turns of the event loop."""
+"""Assess groups and reassignments every 2 s, and compare decisions of large groups.
+
+All in short turns of the event loop, or in a thread.
+"""
 
 from __future__ import annotations
 
@@ -49,6 +52,19 @@ class Assessor(Service):
         while not self.should_stop:
             await self._movements()
             await self.sleep(_INTERVAL_SECONDS)
+
+    @Service.task
+    async def _run_decisions(self) -> None:
+        while not self.should_stop:
+            await self._decisions()
+            await self.sleep(_INTERVAL_SECONDS)
+
+    async def _decisions(self) -> None:
+        """Decide the epochs of large groups again, one at a time: each may take a second."""
+        decisions = self._state.group_decisions
+        for large in decisions.take_large():
+            with self._state.faults.isolated("decisions", large.group, now_ms()):
+                decisions.apply_large(large, await asyncio.to_thread(large.decide), now_ms())
 
     async def _movements(self) -> None:
         """Assess every reassignment once."""

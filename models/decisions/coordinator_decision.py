@@ -33,8 +33,8 @@ from caughtup.models.wire.consumer_group_records import (
 
 COORDINATOR = "group-coordinator"
 UNIFORM, RANGE = "uniform", "range"
-#: In a larger group a decision could take too long, and the orders that are tried are fewer.
-MOST_PARTITIONS = 10_000
+#: A larger group isn't decided again; of a large one fewer orders are tried.
+MOST_PARTITIONS = 100_000
 _MOST_TRIED, _MOST_ORDERS = 10_000, 12
 #: Instead of a number of partitions: a topic's name is awaited.
 NO_NAME = -1
@@ -62,6 +62,17 @@ class ConsumerEpoch:
     before: Mapping[str, Target] | None
     unknown: str = ""
     unresolved: bool = False
+
+    def undetermined(self, why: str) -> Decided:
+        """Return that it isn't known whether the coordinator's assignor decides so, and why."""
+        return Decided(_told(self.asked or UNIFORM, "undetermined", why))
+
+    @property
+    def size(self) -> int:
+        """The number of assigned partitions."""
+        return sum(
+            len(held.partitions) for own in self.target.values() for held in own.topic_partitions
+        )
 
     @classmethod
     def of(
@@ -107,7 +118,7 @@ def coordinator_decision(
     topic_names, ids = topics.names, topics.ids
     asked = one.asked or UNIFORM
     if (why := missing_records(one)) is not None:
-        return Decided(_told(asked, "undetermined", why))
+        return one.undetermined(why)
     read = {topic for own in one.topics.values() for topic in own}
     assigned = {held.topic_id for own in one.target.values() for held in own.topic_partitions}
     if unnamed := len(assigned - topic_names.keys()):
@@ -122,7 +133,7 @@ def coordinator_decision(
     counts = _counts(actual, read)
     size = sum(counts.values())
     if size > MOST_PARTITIONS:
-        return Decided(_told(asked, "undetermined", "the group is too large"))
+        return one.undetermined("the group is too large")
     tried = [asked] if one.asked else [UNIFORM, RANGE]
     differs, complete = "", True
     for assignor in tried:

@@ -22,8 +22,8 @@ from caughtup.models.wire.streams_group_assignments import StreamsGroupTargetAss
 ASSIGNOR = "sticky"
 _STANDBYS = "num.standby.replicas"
 _MOST_STANDBYS, _MOST_ORDERS, _MOST_TRIED = 1_000, 6, 4_000
-#: Copies of tasks: a decision of more would occupy the event loop for too long.
-_MOST_COPIES = 4_000
+#: Copies of tasks: a larger group isn't decided again.
+MOST_COPIES = 40_000
 Target = StreamsGroupTargetAssignmentMember
 #: A member's active tasks and its standbys.
 Tasks = tuple[frozenset[TaskId], frozenset[TaskId]]
@@ -51,6 +51,20 @@ class StreamsEpoch:
     stateful: frozenset[str]
     standbys: int | None
     unknown: str = ""
+
+    def undetermined(self, why: str) -> Decided:
+        """Return that it isn't known whether the coordinator's assignor decides so, and why."""
+        return Decided(_told("undetermined", why))
+
+    @property
+    def size(self) -> int:
+        """The number of assigned copies of tasks."""
+        return sum(
+            len(held.partitions)
+            for own in self.target.values()
+            for tasks in (own.active_tasks, own.standby_tasks)
+            for held in tasks
+        )
 
     @classmethod
     def of(
@@ -87,15 +101,15 @@ def streams_group_decision(one: StreamsEpoch, partitions: Callable[[str], int]) 
     ``partitions`` returns how many a topic has, 0 if that is not known.
     """
     if (why := _unknown(one)) is not None:
-        return Decided(_told("undetermined", why))
+        return one.undetermined(why)
     actual = {name: _tasks(target) for name, target in one.target.items()}
     widths = dict.fromkeys(sorted(one.sources), 0)
     for active, _ in actual.values():
         for task in active:
             name = str(task.subtopology)
             widths[name] = max(widths.get(name, 0), task.partition + 1)
-    if sum(widths.values()) * (1 + (one.standbys or 0)) > _MOST_COPIES:
-        return Decided(_told("undetermined", "the group is too large"))
+    if sum(widths.values()) * (1 + (one.standbys or 0)) > MOST_COPIES:
+        return one.undetermined("the group is too large")
     tasks = [TaskId(int(name), n) for name, width in widths.items() for n in range(width)]
     matching = [release for release in BrokerRelease if _decides(one, tasks, release, actual)]
     if matching:
@@ -106,7 +120,7 @@ def streams_group_decision(one: StreamsEpoch, partitions: Callable[[str], int]) 
         why = "a coordinator of 4.4 assigns by offsets that members report, too, and no record has them"
     else:
         return Decided(_told("mismatch", _differences(one, tasks, actual)))
-    return Decided(_told("undetermined", why))
+    return one.undetermined(why)
 
 
 def _unknown(one: StreamsEpoch) -> str | None:

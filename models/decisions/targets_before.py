@@ -115,6 +115,24 @@ class TargetsBefore(Generic[T]):
         return found
 
 
+def targets_before(
+    table: dict[str, TargetsBefore[T]],
+    group: str,
+    found: Coordinated[T] | None,
+    is_deleted: bool,
+    is_complete: bool,
+) -> TargetsBefore[T] | None:
+    """Return a group's target assignments before the one that a batch completed; None if it didn't."""
+    if found is None:
+        if is_deleted:  # it may come again
+            table.pop(group, None)
+        return None
+    if not is_complete:
+        table[group].changed(found)
+        return None
+    return table[group]
+
+
 def _statics(group: Coordinated[T]) -> dict[str, str]:
     return {
         member.instance_id: name

@@ -27,6 +27,12 @@ class TopicNames:
         self._confirmed: set[str] = set()
         self._doubted: set[str] = set()
 
+    def copy(self) -> TopicNames:
+        """Return a copy of the names and ids, which another thread may read."""
+        copied = TopicNames()
+        copied.names, copied.ids = dict(self.names), dict(self.ids)
+        return copied
+
     def learn(self, topic: str, topic_id: bytes, *, confirmed: bool = False) -> bool:
         """Record a topic's id, ``confirmed`` by the brokers or guessed.
 

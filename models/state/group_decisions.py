@@ -6,8 +6,8 @@ applied, a classic one when a generation was.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple, TypeVar
 
@@ -17,14 +17,17 @@ from caughtup.models.decisions.consumer_decision import (
     compare_generation,
 )
 from caughtup.models.decisions.coordinator_decision import (
-    MOST_PARTITIONS,
     NO_NAME,
     ConsumerEpoch,
     Decided,
     coordinator_decision,
 )
 from caughtup.models.decisions.streams_group_decision import StreamsEpoch, streams_group_decision
-from caughtup.models.decisions.targets_before import Coordinated, TargetsBefore
+from caughtup.models.decisions.targets_before import (
+    Coordinated,
+    TargetsBefore,
+    targets_before,
+)
 from caughtup.models.faults import Faults
 from caughtup.models.groups.generation import group_type
 from caughtup.models.groups.table import GroupTable, TopicNames
@@ -57,6 +60,10 @@ _STREAMS_COMPLETE = RecordType.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA
 _CONVERTED = "the group was on another protocol before"
 #: How long (ms) a decision waits for a topic's name or its partitions.
 _PATIENCE_MS = 60_000
+#: Generations of more partitions are not compared by the thread that reads the log.
+_MOST_PARTITIONS = 10_000
+#: Epochs of more partitions or copies of tasks are decided again later, and the most that wait.
+AT_ONCE, MOST_LATER = 1_000, 200
 #: The most kinds of decisions of one group that are counted apart.
 _MOST_KINDS = 32
 
@@ -73,6 +80,14 @@ class _Waiting(NamedTuple):
     epoch: ConsumerEpoch | StreamsEpoch
     decided: Decided
     since_ms: int
+
+
+class LargeEpoch(NamedTuple):
+    """An epoch of a large group. ``decide`` decides it again, for which any thread may call it."""
+
+    group: str
+    epoch: ConsumerEpoch | StreamsEpoch
+    decide: Callable[[], Decided]
 
 
 class _Last(NamedTuple):
@@ -95,7 +110,7 @@ def compare_classic_groups(groups: Mapping[str, GroupMetadata | None]) -> dict[s
 
 def _compared(metadata: GroupMetadata) -> ReadDecision:
     try:
-        return compare_generation(metadata, most=MOST_PARTITIONS)
+        return compare_generation(metadata, most=_MOST_PARTITIONS)
     except Exception as error:  # noqa: BLE001 - it is reported where the group is applied
         return error
 
@@ -112,6 +127,7 @@ class GroupDecisions:
         self._last: dict[str, _Last] = {}
         self._kinds: dict[str, Counter[DecisionKind]] = {}
         self._waiting: dict[str, _Waiting] = {}
+        self._large: deque[LargeEpoch] = deque()
 
     def before(self, batch: Batch, only: frozenset[str] | None) -> frozenset[str]:
         """Note what has to be known of groups before a batch is applied.
@@ -156,13 +172,17 @@ class GroupDecisions:
         converted: Collection[str],
         now_ms: int,
     ) -> None:
-        """Compare what was decided in a batch that was applied. ``converted`` is from ``before``."""
+        """Compare what was decided in a batch that was applied. ``converted`` is from ``before``.
+
+        With ``only``, large groups are compared at once, too, otherwise by ``take_large``.
+        """
+        at_once = only is not None
         for group in sorted(_touched(batch, only, new=False)):
             with self._faults.isolated("decisions", group, now_ms, partial(self._doubted, group)):
-                self._compare_consumer(group, batch, now_ms)
+                self._compare_consumer(group, batch, now_ms, at_once=at_once)
         for group in sorted(_touched(batch, only, new=True)):
             with self._faults.isolated("decisions", group, now_ms, partial(self._doubted, group)):
-                self._compare_streams(group, batch, now_ms)
+                self._compare_streams(group, batch, now_ms, at_once=at_once)
         for group, found in classic.items():
             if group in self._groups.classic and (only is None or group in only):
                 with self._faults.isolated("decisions", group, now_ms):
@@ -180,38 +200,28 @@ class GroupDecisions:
             if group in table:
                 table[group] = TargetsBefore(known=False)
 
-    def _compare_consumer(self, group: str, batch: Batch, now_ms: int) -> None:
-        found = self._groups.consumer.get(group)
-        records = batch.consumer_group_records
-        if found is None:
-            if records.get(ConsumerGroupKey(_CONSUMER_EPOCH, group), True) is None:
-                self._consumer.pop(group, None)  # it is deleted, and may come again
-            return
-        targets = self._consumer[group]
-        if records.get(ConsumerGroupKey(_CONSUMER_COMPLETE, group)) is None:
-            targets.changed(found)
-            return
-        before = targets.of_members(found)
-        if before is None and not targets.why and len(found.members) == 1:
-            before = {}  # it gets everything, whatever it had
-        epoch = ConsumerEpoch.of(found, before, targets.why)
-        targets.complete(found)
-        self._decide(group, epoch, now_ms)
+    def _compare_consumer(self, group: str, batch: Batch, now_ms: int, *, at_once: bool) -> None:
+        found, records = self._groups.consumer.get(group), batch.consumer_group_records
+        is_deleted = records.get(ConsumerGroupKey(_CONSUMER_EPOCH, group), True) is None
+        complete = records.get(ConsumerGroupKey(_CONSUMER_COMPLETE, group))
+        targets = targets_before(self._consumer, group, found, is_deleted, complete is not None)
+        if found is not None and targets is not None:
+            before = targets.of_members(found)
+            if before is None and not targets.why and len(found.members) == 1:
+                before = {}  # it gets everything, whatever it had
+            epoch = ConsumerEpoch.of(found, before, targets.why)
+            targets.complete(found)
+            self._decide(group, epoch, now_ms, at_once=at_once)
 
-    def _compare_streams(self, group: str, batch: Batch, now_ms: int) -> None:
-        found = self._groups.streams.get(group)
-        records = batch.streams_group_records
-        if found is None:
-            if records.get(StreamsGroupKey(_STREAMS_EPOCH, group), True) is None:
-                self._streams.pop(group, None)  # it is deleted, and may come again
-            return
-        targets = self._streams[group]
-        if records.get(StreamsGroupKey(_STREAMS_COMPLETE, group)) is None:
-            targets.changed(found)
-            return
-        epoch = StreamsEpoch.of(found, targets.of_members(found), targets.why)
-        targets.complete(found)
-        self._decide(group, epoch, now_ms)
+    def _compare_streams(self, group: str, batch: Batch, now_ms: int, *, at_once: bool) -> None:
+        found, records = self._groups.streams.get(group), batch.streams_group_records
+        is_deleted = records.get(StreamsGroupKey(_STREAMS_EPOCH, group), True) is None
+        complete = records.get(StreamsGroupKey(_STREAMS_COMPLETE, group))
+        targets = targets_before(self._streams, group, found, is_deleted, complete is not None)
+        if found is not None and targets is not None:
+            epoch = StreamsEpoch.of(found, targets.of_members(found), targets.why)
+            targets.complete(found)
+            self._decide(group, epoch, now_ms, at_once=at_once)
 
     def _compare_classic(self, group: str, found: ReadDecision, *, is_converted: bool) -> None:
         if isinstance(found, Exception):
@@ -226,20 +236,58 @@ class GroupDecisions:
         self._last[group] = _Last(found.generation, decision)
         self._count(group, decision)
 
-    def _decide(self, group: str, epoch: ConsumerEpoch | StreamsEpoch | None, now_ms: int) -> None:
+    def _decide(
+        self,
+        group: str,
+        epoch: ConsumerEpoch | StreamsEpoch | None,
+        now_ms: int,
+        *,
+        at_once: bool,
+    ) -> None:
         if epoch is None or not epoch.members:
             return
         self._settle(group)
-        decided = self._decided(epoch)
+        if at_once or epoch.size <= AT_ONCE:
+            self._note(group, epoch, self._decide_with(epoch)(), now_ms)
+        elif len(self._large) < MOST_LATER:
+            names, counts = self._topics.copy(), self._ends.partition_counts()
+            self._large.append(LargeEpoch(group, epoch, self._decide_with(epoch, names, counts)))
+        else:
+            why = "too many large groups were assigned at the same time"
+            self._note(group, epoch, epoch.undetermined(why), now_ms)
+
+    def _decide_with(
+        self,
+        epoch: ConsumerEpoch | StreamsEpoch,
+        names: TopicNames | None = None,
+        counts: Mapping[str, int] | None = None,
+    ) -> Callable[[], Decided]:
+        """Return what decides an epoch, with what is known of topics then, or with these copies."""
+        count = self._ends.partition_count if counts is None else lambda topic: counts.get(topic, 0)
+        if isinstance(epoch, StreamsEpoch):
+            return partial(streams_group_decision, epoch, count)
+        return partial(coordinator_decision, epoch, names or self._topics, count)
+
+    def take_large(self) -> Iterator[LargeEpoch]:
+        """Yield the epochs of large groups that wait, each to be decided and passed to ``apply_large``."""
+        while self._large:
+            yield self._large.popleft()
+
+    def apply_large(self, one: LargeEpoch, decided: Decided, now_ms: int) -> None:
+        """Apply the decision of an epoch from ``take_large``, which may not be the group's last any more."""
+        group, last = one.group, self._last.get(one.group)
+        if last is not None and last.generation > one.epoch.epoch:
+            self._count(group, decided.decision)
+        elif group in self._groups.consumer or group in self._groups.streams:
+            self._note(group, one.epoch, decided, now_ms)
+
+    def _note(
+        self, group: str, epoch: ConsumerEpoch | StreamsEpoch, decided: Decided, now_ms: int
+    ) -> None:
         self._last[group] = _Last(epoch.epoch, decided.decision)
         self._waiting[group] = _Waiting(epoch, decided, now_ms)
         if not decided.awaits:
             self._settle(group)
-
-    def _decided(self, epoch: ConsumerEpoch | StreamsEpoch) -> Decided:
-        if isinstance(epoch, StreamsEpoch):
-            return streams_group_decision(epoch, self._ends.partition_count)
-        return coordinator_decision(epoch, self._topics, self._ends.partition_count)
 
     def topic_changed(self, topic: str, now_ms: int) -> None:
         """Decide again what waits for a topic's name or partitions, once they are there."""
@@ -257,7 +305,7 @@ class GroupDecisions:
     def _decide_again(self, group: str, now_ms: int) -> None:
         waiting = self._waiting[group]
         with self._faults.isolated("decisions", group, now_ms):
-            decided = self._decided(waiting.epoch)
+            decided = self._decide_with(waiting.epoch)()
             self._last[group] = _Last(waiting.epoch.epoch, decided.decision)
             self._waiting[group] = waiting._replace(decided=decided)
             if not decided.awaits:

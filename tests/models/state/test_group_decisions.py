@@ -11,6 +11,7 @@ from caughtup.models.offsets import EndOffsets
 from caughtup.models.polls.batch import Batch, Record, decode_batch
 from caughtup.models.records.fields import ABSENT
 from caughtup.models.records.recommendations import Result
+from caughtup.models.state import group_decisions
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.wire.record_keys import ConsumerGroupKey, RecordType
 from tests.support.groups.coordinator import AT_MS, PlayedGroup, know, read
@@ -56,6 +57,7 @@ def of_type(record: Record, *types: RecordType) -> bool:
 
 MEMBER = RecordType.CONSUMER_GROUP_MEMBER_METADATA
 TARGET = RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER
+GONE = ConsumerGroupKey(RecordType.CONSUMER_GROUP_METADATA, "g")
 COMPLETE = RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA
 
 
@@ -329,10 +331,53 @@ def test_a_group_that_is_deleted_and_comes_again(state: ClusterState, group: Pla
 
 
 def test_a_group_that_is_too_large(state: ClusterState, group: PlayedGroup) -> None:
-    group.topics["t"] = T, 10_001
+    group.topics["t"] = T, 100_001
     group.assign("a")
     read(state, group.take())
     assert last(state) == ("undetermined", "the group is too large")
+
+
+def test_a_large_group_is_decided_apart_from_the_records_and_in_any_order(
+    state: ClusterState, group: PlayedGroup
+) -> None:
+    group.topics["t"] = T, 1_500
+    know(state, group)
+    group.assign("a")
+    first, before = group.take(), last(state)
+    group.join("c", ["t"])
+    for records in (first, group.take()):
+        state.apply_batch(_batch(records), AT_MS)
+    assert last(state) == before
+    one, two = state.group_decisions.take_large()
+    for large in (two, one):
+        state.group_decisions.apply_large(large, large.decide(), AT_MS)
+    assert results(state) == {"match": 4}
+    group.leave("c")
+    group.assign("b")
+    state.apply_batch(_batch(group.take()), AT_MS)
+    (late,) = state.group_decisions.take_large()
+    for name in ("a", "b"):
+        group.leave(name)
+    state.apply_batch(_batch(group.take()), AT_MS)
+    state.apply_batch(_batch([(new_group_key(GONE), None)]), AT_MS)
+    state.group_decisions.apply_large(late, late.decide(), AT_MS)
+    state.forget_all_but(set())
+    assert results(state) == {}
+
+
+def test_of_very_many_large_groups_some_are_undetermined(
+    state: ClusterState, group: PlayedGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_decisions, "MOST_LATER", 1)
+    group.topics["t"] = T, 1_500
+    know(state, group)
+    for name in ("c", "d"):
+        group.join(name, ["t"])
+        state.apply_batch(_batch(group.take()), AT_MS)
+    assert last(state)[0] == "undetermined"
+    for large in state.group_decisions.take_large():
+        state.group_decisions.apply_large(large, large.decide(), AT_MS)
+    assert results(state) == {"match": 3, "undetermined": 1}
 
 
 def test_groups_that_are_gone_are_forgotten(state: ClusterState, group: PlayedGroup) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from caughtup.models.assignors.java.strings import in_hash_map_order
 from caughtup.models.assignors.kafka.streams_group import BrokerRelease, MemberTasks, assign_sticky
+from caughtup.models.decisions import streams_group_decision
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.polls.batch import Record
@@ -192,7 +193,8 @@ def test_a_group_whose_topics_are_not_there_yet_has_no_tasks() -> None:
     assert decision.result == "match"
 
 
-def test_a_group_that_is_too_large_is_undetermined() -> None:
+def test_a_group_that_is_too_large_is_undetermined(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams_group_decision, "MOST_COPIES", 4_000)
     story = CoordinatedGroup(1, {"0": (2_001, True)}, 1, ({"a": "p", "b": "q"},))
     state = state_with_topics(story)
     for records in PlayedStreamsGroup(story, BrokerRelease.V4_3).rounds():

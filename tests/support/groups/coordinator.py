@@ -277,3 +277,5 @@ def read(state: ClusterState, records: list[Record], most: int = 1 << 31) -> Non
     keys, values = [key for key, _ in records], [value for _, value in records]
     for part in split_generations(ListedRecords(keys, values), most):
         state.apply_batch(decode_records(part), AT_MS)
+        for large in state.group_decisions.take_large():
+            state.group_decisions.apply_large(large, large.decide(), AT_MS)
