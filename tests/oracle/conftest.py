@@ -2,7 +2,7 @@
 
 A test marked ``family("its name")`` holds a family of generated scenarios against the jars.
 ORACLE_SCENARIOS is how many scenarios each family has (120 unless given, which several of a kind
-share), ORACLE_FIRST_SEED the seed of its first: unless given another each day, so that each day
+share, or 400 that are quick), ORACLE_FIRST_SEED the seed of its first: unless given another each day, so that each day
 holds other scenarios (tests/conftest.py). How many were held alike is printed by each test and,
 where pytest is told to run tests/oracle, family by family at the end. ``make thorough`` holds
 2,000 of each, ``make proof`` as many as it is told.
@@ -22,6 +22,7 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from caughtup.pipelines.java.find import QUICK_START, find_java
 from caughtup.pipelines.java.jars import classpath
 from tests.support.oracles import Oracle, compiled_java, running_oracle
+from tests.support.sizes import SCENARIOS_A_DAY
 
 JAVA_SOURCES = sorted((Path(__file__).parent / "java").glob("*.java"))
 QUIET = "-Dorg.apache.logging.log4j.level=OFF"
@@ -38,13 +39,20 @@ SCENARIOS = _number("ORACLE_SCENARIOS", 120, 1)
 FIRST_SEED = _number("ORACLE_FIRST_SEED", 0, 0)
 
 
-def seeds_of_a_family(block: int = 250, *, one_of: int = 1) -> pytest.MarkDecorator:
+def seeds_of_a_family(
+    block: int = 250, *, one_of: int = 1, quick: bool = False
+) -> pytest.MarkDecorator:
     """Parametrize a family's test with its ``seeds``, some hundreds at a time, each a range.
 
-    A family that is ``one_of`` several of a kind has its share, unless told how many to have.
+    A family that is ``one_of`` several of a kind has its share, and one whose scenarios are decided
+    within milliseconds (``quick``) as many as a day has seeds, unless told how many to have.
     """
-    share = 1 if "ORACLE_SCENARIOS" in os.environ else one_of
-    end = FIRST_SEED + -(-SCENARIOS // share)
+    count = -(-SCENARIOS // one_of)
+    if "ORACLE_SCENARIOS" in os.environ:
+        count = SCENARIOS
+    elif quick:
+        count = SCENARIOS_A_DAY
+    end = FIRST_SEED + count
     ranges = [range(first, min(first + block, end)) for first in range(FIRST_SEED, end, block)]
     names = [f"{seeds.start}-{seeds.stop - 1}" for seeds in ranges]
     return pytest.mark.parametrize("seeds", ranges, ids=names)

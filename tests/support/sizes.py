@@ -8,7 +8,7 @@ from typing import TypeVar
 Size = TypeVar("Size")
 
 #: The number of a family's scenarios a day, which keeps the seeds of different days apart.
-SCENARIOS_A_DAY = 200
+SCENARIOS_A_DAY = 400
 THOROUGH = os.environ.get("TESTS_THOROUGH") == "1"
 
 

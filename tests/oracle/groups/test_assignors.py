@@ -27,7 +27,7 @@ ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative_sticky", "uniform", "
 
 @pytest.mark.parametrize("assignor", ASSIGNORS)
 @pytest.mark.family("consumer groups: the clients' and the coordinator's assignors, 5 rounds each")
-@seeds_of_a_family(one_of=4)
+@seeds_of_a_family(quick=True)
 @of_4_3
 def test_partitions_are_assigned_as_by_the_published_assignors(
     consumer_group_oracle: PublishedConsumerAssignor,
@@ -42,7 +42,7 @@ def test_partitions_are_assigned_as_by_the_published_assignors(
 
 @pytest.mark.parametrize("assignor", ASSIGNORS)
 @pytest.mark.family("consumer groups: the assignors of 4.4.0, 5 rounds each")
-@seeds_of_a_family(one_of=12)
+@seeds_of_a_family(quick=True)
 @of_4_4
 def test_partitions_are_assigned_as_by_those_of_4_4(
     consumer_group_oracle_4_4: PublishedConsumerAssignor,
@@ -56,7 +56,7 @@ def test_partitions_are_assigned_as_by_those_of_4_4(
 
 
 @pytest.mark.family("streams groups: sticky, 6 rounds each")
-@seeds_of_a_family(one_of=4)
+@seeds_of_a_family(quick=True)
 @of_4_3
 def test_tasks_are_assigned_as_by_the_sticky_assignor(
     streams_group_oracle: Oracle, seeds: range, tally: Callable[[int], None]
@@ -67,7 +67,7 @@ def test_tasks_are_assigned_as_by_the_sticky_assignor(
 
 
 @pytest.mark.family("streams groups: sticky of 4.4.0, 6 rounds each")
-@seeds_of_a_family(one_of=4)
+@seeds_of_a_family(quick=True)
 @of_4_4
 def test_tasks_are_assigned_as_by_the_sticky_assignor_of_4_4(
     streams_group_oracle_4_4: Oracle, seeds: range, tally: Callable[[int], None]
