@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import ssl
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
@@ -14,9 +13,11 @@ import click
 import msgspec
 
 from caughtup.agents.cli.service_answers import GroupAnswer, OverviewAnswer
+from caughtup.agents.cli.service_failures import not_there, refusal, unreachable
 from caughtup.agents.errors import NotThereError, UserError
 from caughtup.agents.web.addresses import is_loopback
 from caughtup.agents.web.page.parts import WholeView
+from caughtup.models.rebalances.rebalance import CAUSES
 from caughtup.models.records.config_lines import ChangelogsLine, ConfigLine
 from caughtup.models.records.config_lines import Line as ConfigsLine
 from caughtup.models.records.reassignment_lines import Line
@@ -26,68 +27,6 @@ from caughtup.models.shown.consumer_group import ConsumerGroupExplanation
 from caughtup.models.shown.lag import Line as LagLine
 from caughtup.models.what_if.safety import Safety
 from caughtup.models.why.links import KINDS, Why
-
-_BESIDE = "without --service, caughtup asks the cluster itself"
-
-
-def unreachable(url: str, error: Exception, tls: bool) -> str:
-    """Return the reason for no answer; ``tls`` is whether the URL is https."""
-    match error:
-        case ConnectionRefusedError():
-            return f"nothing listens at {url}: does the service run there (web_host, web_port)?"
-        case socket.gaierror():
-            return f"{url}: no such host; check its name"
-        case TimeoutError():
-            return f"{url} doesn't answer: check the address, and proxies and firewalls on the way"
-        case ssl.SSLCertVerificationError():
-            why = error.verify_message
-            return f"the certificate of {url} isn't trusted ({why}): name the file of the authority that signs it with --service-ca"
-        case ssl.SSLError():
-            return f"{url} does not speak TLS: try http://"
-        case ConnectionResetError() | HTTPException() if not tls:
-            return (
-                f"{url} closes the connection: if it speaks TLS (web_tls_certificate), use https://"
-            )
-        case HTTPException() | ConnectionError():
-            return f"{url} ended its answer early: its log says why; {_BESIDE}"
-    return f"cannot ask {url}: {getattr(error, 'strerror', None) or error}"
-
-
-def refusal(url: str, status: int, body: str, token_file: Path | None) -> str:
-    """Return the meaning of an answer other than 200, and what to do."""
-    match status:
-        case 401 if token_file is None:
-            return f"{url} requires its token: give --token-file FILE with the token of its web_token_file"
-        case 401:
-            return f"{url} refuses the token in {token_file}: its web_token_file has another one"
-        case 421:
-            name = urlsplit(url).hostname
-            return f"{url} refuses requests to the host {name}: add {name} to its web_allowed_hosts, or use the IP address"
-        case 404:
-            return f"{url} does not know this request: it is not a caughtup service, or an older release; {_BESIDE}"
-        case 301 | 302 | 303 | 307 | 308:
-            return (
-                f"{url} redirects, and caughtup follows no redirect: give the service's own address"
-            )
-        case 503:
-            return f"{url} is busy: {_first(body)}; try again in a few seconds"
-    return f"{url} answers {status}: {_first(body)}"
-
-
-def not_there(status: int, body: str) -> str | None:
-    """Return a service's own reason for a 404, None for any other answer."""
-    if status != 404:
-        return None
-    try:
-        return _first(msgspec.json.decode(body, type=dict[str, str])["error"])
-    except (msgspec.DecodeError, KeyError):
-        return None
-
-
-def _first(body: str) -> str:
-    lines = body.split("\n")
-    return "".join(c if c.isprintable() else " " for c in lines[0])[:200] or "without a reason"
-
 
 #: The time-out of each read: a service sends long answers as it makes them.
 TIMEOUT_SECONDS = 20.0
@@ -178,23 +117,22 @@ class ServiceClient:
         """Return why a group is as it is, without links of kinds that only a newer service knows."""
         path = f"/api/groups/{quote(group, safe='')}/why"
         answer = self._whole(path)
-        links = answer.get("links")
-        if isinstance(links, list):
-            known = [one for one in links if isinstance(one, dict) and one.get("kind") in KINDS]
-            answer["links"] = known
+        answer["links"] = _known(answer.get("links"), KINDS)
         found: Why = self._typed(answer, Why)
         return found
 
     def explanation(self, group: str) -> ConsumerGroupExplanation:
-        """Return who has what in a group of consumers, and why."""
-        path = f"/api/groups/{quote(group, safe='')}/explanation"
-        found: ConsumerGroupExplanation = self._typed(self._whole(path), ConsumerGroupExplanation)
+        """Return who has what in a group of consumers, and why, see ``_with_known_causes``."""
+        answer = self._whole(f"/api/groups/{quote(group, safe='')}/explanation")
+        _with_known_causes(answer)
+        found: ConsumerGroupExplanation = self._typed(answer, ConsumerGroupExplanation)
         return found
 
     def group(self, group: str) -> GroupAnswer:
-        """Return a group's line, its worst partitions, and its last rebalances."""
-        path = f"/api/view?group={quote(group, safe='')}"
-        found: GroupAnswer = self._typed(self._whole(path), GroupAnswer)
+        """Return a group's line, its worst partitions, and its last rebalances, see ``_with_known_causes``."""
+        answer = self._whole(f"/api/view?group={quote(group, safe='')}")
+        _with_known_causes(answer)
+        found: GroupAnswer = self._typed(answer, GroupAnswer)
         return found
 
     def overview(self) -> OverviewAnswer:
@@ -298,6 +236,25 @@ class ServiceClient:
 def _is_of(line: Mapping[str, object], kinds: Collection[str]) -> bool:
     """Return whether a line has a known kind, or none."""
     return "kind" not in line or line["kind"] in kinds
+
+
+def _known(values: object, kinds: Collection[str]) -> object:
+    """Return a list without the values of kinds that only a newer service knows."""
+    if not isinstance(values, list):
+        return values
+    return [one for one in values if not isinstance(one, dict) or one.get("kind") in kinds]
+
+
+def _with_known_causes(answer: dict[str, object]) -> None:
+    """Leave out causes of rebalances that only a newer service knows, and rebalances without another."""
+    rebalances = answer.get("rebalances")
+    if isinstance(rebalances, list):
+        for one in rebalances:
+            if isinstance(one, dict):
+                one["causes"] = _known(one.get("causes"), CAUSES)
+        answer["rebalances"] = [
+            one for one in rebalances if not isinstance(one, dict) or one["causes"]
+        ]
 
 
 def _parts(url: str) -> SplitResult:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import TypeVar
 
 import msgspec
 from aiohttp import web
@@ -17,6 +18,7 @@ from caughtup.models.state.cluster import ClusterState
 from caughtup.models.why.explain import why_steps
 from caughtup.models.why.links import Why
 
+Answer = TypeVar("Answer")
 NO_GROUP = "there is no group of this name"
 NO_CONSUMERS = "there is no group of consumers of this name that has members"
 _FAILED = "the service could not compute this answer: its log says why"
@@ -55,25 +57,27 @@ class WhyEndpoints:
         return web.Response(body=msgspec.json.encode(found), content_type="application/json")
 
     async def _explain(self, group: str) -> ConsumerGroupExplanation:
-        answered, found = False, None
-        with self._state.faults.isolated("page", group, self._clock()):
+        async def complete() -> ConsumerGroupExplanation | None:
             begun = begin_explanation(self._state, group)
-            found = None if begun is None else await asyncio.to_thread(begun.complete)
-            answered = True
-        if not answered:
-            raise Unanswerable(500, _FAILED)
-        if found is None:
-            raise Unanswerable(404, NO_CONSUMERS)
-        return found
+            return None if begun is None else await asyncio.to_thread(begun.complete)
+
+        return await self._found(group, complete, NO_CONSUMERS)
 
     async def _links(self, group: str) -> Why:
-        state, now_ms = self._state, self._clock()
+        now_ms = self._clock()
+        steps = partial(why_steps, self._state, group, now_ms)
+        return await self._found(group, lambda: done_in_turns(steps()), NO_GROUP)
+
+    async def _found(
+        self, group: str, ask: Callable[[], Awaitable[Answer | None]], missing: str
+    ) -> Answer:
+        """Return an answer about a group. Raises Unanswerable: ``missing`` if it is None."""
         answered, found = False, None
-        with state.faults.isolated("page", group, now_ms):
-            found = await done_in_turns(why_steps(state, group, now_ms))
+        with self._state.faults.isolated("page", group, self._clock()):
+            found = await ask()
             answered = True
         if not answered:
             raise Unanswerable(500, _FAILED)
         if found is None:
-            raise Unanswerable(404, NO_GROUP)
+            raise Unanswerable(404, missing)
         return found

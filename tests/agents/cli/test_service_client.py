@@ -247,6 +247,26 @@ async def test_a_client_that_the_service_does_not_know_is_no_older_service() -> 
     assert ran.stderr == "caughtup: 'e' is not among a, b\n"
 
 
+def test_causes_that_only_a_newer_service_knows_are_left_out() -> None:
+    causes: list[dict[str, str]] = [
+        {"kind": "solar_flare", "sure": "certain"},
+        {"kind": "joined", "sure": "likely", "client": "c"},
+    ]
+    rebalances = [
+        {"generation": number, "causes": some, "members": 1}
+        for number, some in ((3, causes), (2, causes[:1]), (1, causes[1:]))
+    ]
+    answer = {"group": "g", "group_type": "classic", "generation": 3, "members": []}
+    body = json.dumps({**answer, "rebalances": rebalances}).encode()
+    head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    with answering(head + body) as url:
+        found = ServiceClient(url).explanation("g")
+    assert [(one.generation, one.cause_texts) for one in found.rebalances] == [
+        (3, ["c joined (likely)"]),
+        (1, ["c joined (likely)"]),
+    ]
+
+
 async def test_lines_that_break_off_are_not_taken_for_all_of_them() -> None:
     body = b'e\r\n{"kind": "a"}\n\r\n'
     with answering(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + body) as url:
