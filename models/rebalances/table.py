@@ -17,6 +17,8 @@ from caughtup.models.records.fields import ABSENT, changed, or_absent, or_none
 MOST_KEPT = 50
 #: The window of storms, in ms, and this many unscheduled rebalances in one are a storm.
 _WINDOW_MS, _MANY = 10 * 60_000, 6
+#: As many rebalances of each client are two restarts, which each of a group's may have in a window.
+_OF_RESTARTS = 4
 #: Rebalances that belong to another one, and to no storm.
 _EXPECTED: frozenset[CauseKind] = frozenset({"scheduled", "follow_up", "protocol_converted"})
 #: How long (ms) after a rebalance commits are waited for.
@@ -227,7 +229,7 @@ class Rebalances:
     def storm(self, group: str, now_ms: int) -> RebalanceStorm | None:
         """Return a group's storm of rebalances, None without one.
 
-        A rolling restart is none as long as each client leaves once.
+        A rolling restart, or two, is none as long as each client leaves once in each.
         """
         known = self._groups.get(group)
         return None if known is None else _storm(known.kept, now_ms)
@@ -256,8 +258,8 @@ def _storm(kept: Collection[GroupRebalance], now_ms: int) -> RebalanceStorm | No
     client = max(sorted(clients), key=clients.__getitem__, default=None)
     if client is not None and 2 * clients[client] <= len(recent):
         client = None
-    if client is None and all(times <= 2 for times in clients.values()) and clients:
-        return None  # each client left and came back once, as in a rolling restart
+    if client is None and clients and max(clients.values()) <= _OF_RESTARTS:
+        return None
     kind = max(sorted(kinds), key=kinds.__getitem__)
     return RebalanceStorm(count, kind, kinds[kind], or_absent(client))
 

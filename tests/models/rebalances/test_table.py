@@ -10,6 +10,7 @@ from caughtup.models.groups.membership import Membership
 from caughtup.models.ids import TopicPartition
 from caughtup.models.rebalances.rebalance import GroupRebalance
 from caughtup.models.rebalances.table import MOST_KEPT, Rebalances
+from caughtup.models.records.fields import ABSENT
 from tests.models.rebalances.test_causes import AT_MS, A, B, group, member
 
 PARTITIONS = [TopicPartition("orders", number) for number in range(6)]
@@ -135,17 +136,32 @@ def test_one_member_that_comes_and_goes_is_a_storm_and_is_named() -> None:
     assert table.counts("g") == {"joined": 6, "left": 5}
 
 
-def test_a_rolling_restart_is_no_storm() -> None:
-    table, members = Rebalances(), [member(f"m{number}") for number in range(8)]
-    at_ms, generation = AT_MS, 0
-    for number, restarted in enumerate(list(members)):
-        without = members[:number] + members[number + 1 :]
-        members[number] = restarted._replace(member_id=f"again-{number}")
-        for there in (without, members):
-            generation, at_ms = generation + 1, at_ms + 10_000
-            table.compare("g", group(*there, generation=generation), at_ms, [])
-    assert len(table.of("g")) == 15
-    assert table.storm("g", at_ms) is None
+def restarted_in_turn(count: int, times: int) -> Rebalances:
+    """Let members join one after the other, and restart each in turn, so many times."""
+    table, members = Rebalances(), [member(f"m{number}") for number in range(count)]
+    stories = [members[:number] for number in range(1, count + 1)]
+    for time in range(times):
+        for number in range(count):
+            stories.append(members[:number] + members[number + 1 :])
+            again = members[number]._replace(member_id=f"m{number} {time}")
+            members = [*members[:number], again, *members[number + 1 :]]
+            stories.append(members)
+    for generation, there in enumerate(stories):
+        table.compare("g", group(*there, generation=generation), AT_MS + 5_000 * generation, [])
+    return table
+
+
+def test_a_rolling_restart_soon_after_the_start_is_no_storm() -> None:
+    table = restarted_in_turn(8, 1)
+    assert len(table.of("g")) == 7 + 16
+    assert table.storm("g", AT_MS + 5_000 * 24) is None
+
+
+def test_members_that_come_and_go_again_and_again_are_a_storm_without_a_name() -> None:
+    table = restarted_in_turn(4, 4)
+    storm = table.storm("g", AT_MS + 5_000 * 36)
+    assert storm is not None
+    assert storm.client is ABSENT
 
 
 def test_a_group_that_rebalances_for_ever_is_kept_in_bounds() -> None:
