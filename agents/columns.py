@@ -147,6 +147,28 @@ PARTITION_COLUMNS = (
         page=Page("Member", "member", 9, id="member"),
     ),
 )
+#: Of an ``AssignedMember``.
+MEMBER_COLUMNS = (
+    Column("MEMBER", name=True, of=("member",)),
+    Column("CLIENT", name=True, of=("client_id",), page=Page("Client", place=0)),
+    Column("HOST", name=True, of=("host",), page=Page("Host", place=1, spare=True)),
+    Column(
+        "PARTITIONS",
+        right=True,
+        of=("assigned",),
+        unit="count",
+        page=Page("Partitions", "assigned", 2),
+    ),
+    Column("LAG", right=True, of=("lag",), unit="number", page=Page("Lag", place=3)),
+    Column(
+        "A SECOND",
+        right=True,
+        of=("rate",),
+        unit="records/s",
+        page=Page("A second", place=4, title="records that its partitions get in a second"),
+    ),
+    Column("WHICH", name=True, of=("which",)),
+)
 #: Of a ``GroupRebalance``.
 REBALANCE_COLUMNS = (
     Column("AGO", right=True, of=("at_ms",), unit="time since", page=Page("Ago", "time", 0)),

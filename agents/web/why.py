@@ -14,6 +14,7 @@ from caughtup.agents.process.turns import done_in_turns
 from caughtup.agents.web.answer import error_response
 from caughtup.agents.web.door.questions import Questions, Unanswerable
 from caughtup.models.shown.consumer_group import ConsumerGroupExplanation, begin_explanation
+from caughtup.models.shown.sentences import decided_sentences, sentences
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.why.explain import why_steps
 from caughtup.models.why.links import Why
@@ -59,7 +60,11 @@ class WhyEndpoints:
     async def _explain(self, group: str) -> ConsumerGroupExplanation:
         async def complete() -> ConsumerGroupExplanation | None:
             begun = begin_explanation(self._state, group)
-            return None if begun is None else await asyncio.to_thread(begun.complete)
+            if begun is None:
+                return None
+            found = await asyncio.to_thread(begun.complete)
+            found.says = [*decided_sentences(found), *sentences(found, self._clock())]
+            return found
 
         return await self._found(group, complete, NO_CONSUMERS)
 

@@ -62,6 +62,11 @@ class AssignedMember(Part, kw_only=True):
     revokes_since_ms: int | Absent = ABSENT
     awaits: list[tuple[str, int]] | Absent = ABSENT
 
+    @property
+    def which(self) -> str:
+        """Its partitions as text: ``orders 0-3 7, clicks 1``."""
+        return ranges(self.assigned)
+
 
 class OtherSize(Part, kw_only=True):
     """The group with one member more or one fewer, by its own assignor.
@@ -85,7 +90,7 @@ class ConsumerGroupExplanation(Part, kw_only=True):
     the group coordinator. ``target_epoch`` and ``target_ms`` are of a group on the new protocol:
     for which epoch its target assignment was computed, and when. ``rebalances`` are the last ones
     of which the log or the service knows, the newest first. ``hot`` has most of the lag, and
-    ``busiest`` gets most of the records.
+    ``busiest`` gets most of the records. ``says`` is all of it in sentences, in the answer of a service.
     """
 
     group: str
@@ -101,6 +106,7 @@ class ConsumerGroupExplanation(Part, kw_only=True):
     busiest: HotPartition | Absent = ABSENT
     one_more: OtherSize | Absent = ABSENT
     one_fewer: OtherSize | Absent = ABSENT
+    says: list[str] | Absent = ABSENT
 
     @property
     def idle(self) -> list[AssignedMember]:
@@ -296,3 +302,20 @@ def _sum(
 ) -> Amount | Absent:
     known = [amount for one in partitions if (amount := amounts.get(one)) is not None]
     return sum(known) if len(known) == len(partitions) else ABSENT
+
+
+def ranges(assigned: Sequence[tuple[str, int]]) -> str:
+    """Return partitions as ``orders 0-3 7``, topic by topic."""
+    numbers: dict[str, list[int]] = {}
+    for topic, number in assigned:
+        numbers.setdefault(topic, []).append(number)
+    parts = []
+    for topic, own in numbers.items():
+        runs: list[list[int]] = []
+        for number in own:
+            if runs and number == runs[-1][1] + 1:
+                runs[-1][1] = number
+            else:
+                runs.append([number, number])
+        parts.append(" ".join([topic, *(f"{a}" if a == b else f"{a}-{b}" for a, b in runs)]))
+    return ", ".join(parts)

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.columns import REBALANCE_COLUMNS, cells
-from caughtup.models.decisions.consumer_decision import ConsumerDecision
-from caughtup.models.decisions.coordinator_decision import COORDINATOR
-from caughtup.models.durations import counted, duration
+from caughtup.agents.columns import MEMBER_COLUMNS, REBALANCE_COLUMNS, Column, cells
 from caughtup.models.rebalances.rebalance import GroupRebalance
-from caughtup.models.records.fields import Absent, or_none
-from caughtup.models.shown.consumer_group import (
-    ConsumerGroupExplanation,
-    OtherSize,
-)
+from caughtup.models.shown.consumer_group import ConsumerGroupExplanation
+from caughtup.models.shown.sentences import decided_sentences, sentences
 
-_CLIENTS = {"kafka-clients": "the Java client"}
-#: The fewest parts of a member's greatest lag that another size has to take away to be called help.
-_HELPS = 0.05
 _MOST_REBALANCES = 10
 
 
@@ -29,25 +20,11 @@ def print_consumer_group(console: Console, group: ConsumerGroupExplanation) -> N
     """Print a group's assignment, who decided it, and what one member more or fewer would change."""
     what = "generation" if group.group_type == "classic" else "epoch"
     console.print(f"{group.group}, {what} {group.generation}", style="bold")
-    for line in _decided(group):
+    for line in decided_sentences(group):
         console.print(line)
-    table = Table("member", "client", "host", title="Assigned", title_justify="left")
-    table.add_column("partitions", justify="right")
-    table.add_column("lag", justify="right")
-    table.add_column("which")
-    for member in group.members:
-        lag = or_none(member.lag)
-        table.add_row(
-            member.member,
-            member.client_id,
-            member.host,
-            f"{len(member.assigned):,}",
-            "" if lag is None else f"{lag:,}",
-            _ranges(member.assigned),
-        )
-    console.print(table)
+    console.print(_table("Assigned", MEMBER_COLUMNS, group.members))
     print_rebalances(console, group.rebalances)
-    for line in (*_reconciling(group), *_uneven(group)):
+    for line in sentences(group, now_ms()):
         console.print(line)
 
 
@@ -55,138 +32,17 @@ def print_rebalances(console: Console, rebalances: Sequence[GroupRebalance]) -> 
     """Print a group's last rebalances, the newest first, each with its causes and its cost."""
     if not rebalances:
         return
-    table = Table(title="Last rebalances", title_justify="left")
-    for column in REBALANCE_COLUMNS:
-        table.add_column(column.heading.lower(), justify="right" if column.right else "left")
-    now = now_ms()
-    for one in rebalances[:_MOST_REBALANCES]:
-        table.add_row(*cells(REBALANCE_COLUMNS, one, now))
-    console.print(table)
+    console.print(_table("Last rebalances", REBALANCE_COLUMNS, rebalances[:_MOST_REBALANCES]))
     newest = rebalances[0]
     if newest.cause.why:
         console.print(f"The last one: {newest.cause.text}; {newest.cause.why}.")
 
 
-def _decided(group: ConsumerGroupExplanation) -> Iterator[str]:
-    if isinstance(group.decision, Absent):
-        if not isinstance(group.assignor, Absent):
-            yield f"The group coordinator assigns by its assignor {group.assignor}."
-        return
-    decision: ConsumerDecision = group.decision
-    client = or_none(decision.client)
-    by = "" if client is None else f" of {_CLIENTS.get(client, client)}"
-    leader = or_none(decision.leader) or "unknown"
-    who, knew = f"The leader {leader}", "the leader"
-    if client is not None and client.startswith(COORDINATOR):
-        release = client.removeprefix(COORDINATOR).strip()
-        who, knew = "The group coordinator", "the coordinator"
-        by = f" of Kafka {release}" if release else ""
-    yield f"{who} decided by the assignor {decision.assignor}{by}."
-    yield {
-        "match": "The assignment is exactly what that assignor decides.",
-        "consistent": f"The assignment is what that assignor decides for what {knew} knew: "
-        f"{decision.why}.",
-        "mismatch": f"That assignor decides otherwise: {decision.why}.",
-        "undetermined": f"Whether that assignor decides so is not known: {decision.why}.",
-    }[decision.result]
-
-
-def _reconciling(group: ConsumerGroupExplanation) -> Iterator[str]:
-    """Yield who has to revoke what before others have their target assignments (KIP-848, KIP-1071)."""
+def _table(title: str, columns: Sequence[Column], rows: Sequence[object]) -> Table:
+    table = Table(title=title, title_justify="left")
+    for column in columns:
+        table.add_column(column.heading.lower(), justify="right" if column.right else "left")
     now = now_ms()
-    awaited = {
-        partition: member.member
-        for member in group.members
-        for partition in or_none(member.awaits) or ()
-    }
-    for member in group.members:
-        revokes = or_none(member.revokes)
-        if revokes:
-            waiting = sorted({awaited[one] for one in revokes if one in awaited})
-            others = f", for which {', '.join(waiting)} waits" if waiting else ""
-            since_ms = or_none(member.revokes_since_ms)
-            for_long = "" if since_ms is None else f", for {duration((now - since_ms) / 1000)} now"
-            yield f"{member.member} still has to revoke {_ranges(revokes)}{others}{for_long}."
-    held = {one for member in group.members for one in member.assigned}
-    for member in group.members:
-        free = [one for one in or_none(member.awaits) or () if one not in held]
-        if free:
-            yield f"{member.member} gets {_ranges(free)} with its next heartbeat."
-
-
-def _uneven(group: ConsumerGroupExplanation) -> Iterator[str]:
-    """Yield what is uneven, and what would even it out."""
-    counts = [len(member.assigned) for member in group.members]
-    lags = [or_none(member.lag) for member in group.members]
-    spread = f"Members have {_span(min(counts), max(counts))} partitions"
-    known = [lag for lag in lags if lag is not None]
-    if len(known) == len(lags):
-        spread += f", a lag of {_span(min(known), max(known))}"
-    rates = [rate for member in group.members if (rate := or_none(member.rate)) is not None]
-    if len(rates) == len(lags):
-        spread += f", and {_span(round(min(rates)), round(max(rates)))} records a second to read"
-    yield f"{spread}."
-    if group.idle:
-        names = ", ".join(member.member for member in group.idle[:3])
-        few = sum(counts) < len(counts)
-        why = " There are fewer partitions than members." if few else ""
-        yield f"{counted(len(group.idle), 'member')} without a partition: {names}.{why}"
-    hot = or_none(group.hot)
-    if hot is not None:
-        yield (
-            f"{hot.topic}-{hot.partition} has {hot.share:.0%} of the lag: "
-            "more members won't help, since one member reads a partition."
-        )
-    busiest = or_none(group.busiest)
-    if busiest is not None:
-        yield (
-            f"{busiest.topic}-{busiest.partition} gets {busiest.share:.0%} of the records: "
-            "one member reads all of them, however many there are."
-        )
-    most = max(known, default=None) if len(known) == len(lags) else None
-    busy = max(rates, default=None) if len(rates) == len(lags) else None
-    for size, words in ((group.one_more, "One member more"), (group.one_fewer, "One member fewer")):
-        if not isinstance(size, Absent):
-            yield f"{words}: {_other(size, most, busy)}."
-
-
-def _other(size: OtherSize, most_lag: int | None, most_rate: float | None) -> str:
-    moved = counted(size.moves, "partition")
-    text = f"{moved} would move, and a member would have at most {size.most_partitions:,}"
-    if size.idle:
-        text += f", with {counted(size.idle, 'member')} idle"
-    for what, after, before in (
-        ("lag", or_none(size.most_lag), most_lag),
-        ("records a second", or_none(size.most_rate), most_rate),
-    ):
-        if after is not None and before is not None:
-            text += f"; the greatest {what} of a member would {_change(before, after)}"
-    return text
-
-
-def _change(before: float, after: float) -> str:
-    if abs(after - before) <= _HELPS * before:
-        return f"stay about {after:,.0f}"
-    falls = "fall" if after < before else "rise"
-    return f"{falls} from {before:,.0f} to {after:,.0f}"
-
-
-def _span(least: int, most: int) -> str:
-    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
-
-
-def _ranges(assigned: Sequence[tuple[str, int]]) -> str:
-    """Return partitions as ``orders 0-3 7``, topic by topic."""
-    numbers: dict[str, list[int]] = {}
-    for topic, number in assigned:
-        numbers.setdefault(topic, []).append(number)
-    parts = []
-    for topic, own in numbers.items():
-        runs: list[list[int]] = []
-        for number in own:
-            if runs and number == runs[-1][1] + 1:
-                runs[-1][1] = number
-            else:
-                runs.append([number, number])
-        parts.append(" ".join([topic, *(f"{a}" if a == b else f"{a}-{b}" for a, b in runs)]))
-    return ", ".join(parts)
+    for row in rows:
+        table.add_row(*cells(columns, row, now))
+    return table

@@ -5,6 +5,7 @@ import { h } from "./shell/dom.js";
 import { known, short, written } from "./shell/format.js";
 import { COPY_CELLS } from "./application/copies.js";
 import { MOVEMENT_CELLS } from "./application/movements.js";
+import { MEMBER_CELLS } from "./group/members.js";
 import { PARTITION_CELLS } from "./group/partitions.js";
 import { REBALANCE_CELLS } from "./group/rebalances.js";
 import { CHANGE_CELLS } from "./overview/changes.js";
@@ -34,6 +35,7 @@ export const CELLS = {
   ...CHANGE_CELLS,
   ...CONNECT_CELLS,
   ...COPY_CELLS,
+  ...MEMBER_CELLS,
   ...MOVEMENT_CELLS,
   ...PARTITION_CELLS,
   ...REASSIGNMENT_CELLS,

@@ -10,6 +10,7 @@ import { happened } from "../overview/happened.js";
 import { age, lasting, status } from "../overview/status.js";
 import { connect } from "../views/connect.js";
 import { charts } from "./charts.js";
+import { members } from "./members.js";
 import { partitions } from "./partitions.js";
 import { rebalances } from "./rebalances.js";
 import { why } from "./why.js";
@@ -32,7 +33,8 @@ export function group(state, name, ui, nowMs) {
       h("h2", { class: "fixed" }, h("bdi", null, name)),
       summary && h("p", { class: "quiet" }, kind(summary, nowMs)),
       summary && h("dl", { class: "facts" }, facts(summary, nowMs)),
-      (summary || workers) && why(name, ui)),
+      (summary || workers) && why(name, ui),
+      summary && members(summary, name, ui, nowMs)),
     over && h("div", { key: "charts", class: "wide" }, over),
     streams && h("div", { key: "streams", class: "wide" }, application(streams, ui, nowMs)),
     workers && h("div", { key: "connect", class: "wide" }, connect(workers, nowMs)),

@@ -76,6 +76,7 @@ const UNITS = {
   route: (source, target) => `${brokers(source)} → ${brokers(target)}`,
   of: (some, every) => `${every.filter((each) => some.includes(each)).length} of ${every.length}`,
   left: (size, offsets) => (known(size) ? bytes(size) : known(offsets) ? plural(offsets, "offset") : "unknown"),
+  "records/s": (rate) => (known(rate) ? count(Math.round(rate)) : UNKNOWN),
   "bytes/s": (rate) => (known(rate) ? `${bytes(rate)}/s` : ""),
   "time to go": (seconds, never) => (never ? "never" : known(seconds) ? duration(seconds) : ""),
 };
