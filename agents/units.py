@@ -6,6 +6,7 @@ The page writes most of them alike (``web/static/shell/format.js``).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from math import floor
 from typing import Literal
 
 from caughtup.models.durations import counted, duration, size
@@ -162,7 +163,7 @@ _UNITS: dict[Unit, Callable[..., str]] = {
     "route": _route,
     "of": _of,
     "left": _left,
-    "records/s": lambda rate: UNKNOWN if rate is None else f"{rate:,.0f}",
+    "records/s": lambda rate: UNKNOWN if rate is None else f"{floor(rate + 0.5):,}",
     "bytes/s": lambda rate: "" if rate is None else f"{size(rate)}/s",
     "time to go": _time_to_go,
     "broker is": _broker_is,

@@ -46,6 +46,8 @@ UNITS: list[tuple[Unit, list[Any]]] = [
     ("left", [None, None]),
     ("bytes/s", [20_000.0]),
     ("bytes/s", [None]),
+    ("records/s", [12_345.5]),
+    ("records/s", [0.4]),
     ("time to go", [90, None]),
     ("time to go", [None, True]),
     ("time to go", [None, None]),
@@ -66,6 +68,7 @@ UNITS: list[tuple[Unit, list[Any]]] = [
 #: What the page writes in its own way: with separators, a dash for unknown, and readable times.
 OWN: list[tuple[Unit, list[Any], str]] = [
     ("number", [None], "–"),
+    ("records/s", [None], "–"),
     ("known", [12_345], "12,345"),
     ("known", [None], "–"),
     ("lag", [12_345, None], "12,345"),
