@@ -18,6 +18,7 @@ from caughtup.models.assignors.consumer.group import (
     partitions_of,
     racks_matter,
 )
+from caughtup.models.ids import TopicPartition
 
 
 def assign_range(group: ConsumerGroup) -> Assignment:
@@ -25,6 +26,8 @@ def assign_range(group: ConsumerGroup) -> Assignment:
 
     Source: RangeAssignor of Kafka's clients 4.3.1 and 4.4.0.
     """
+    if not any(member.rack for member in group.members.values()):
+        return assign_coordinator_range(group)
     topics = [_Topic(topic, group, members) for topic, members in _subscribers(group)]
     given: Assignment = {member: [] for member in group.members}
     if any(topic.by_rack for topic in topics):
@@ -40,16 +43,22 @@ def assign_coordinator_range(group: ConsumerGroup) -> Assignment:
     Source: RangeAssignor of the group coordinator 4.3.1 and 4.4.0.
     """
     given: Assignment = {member: [] for member in group.members}
+    lists: dict[int, list[list[TopicPartition]]] = {}
     for topic, members in _subscribers(group):
         partitions = partitions_of(topic, group.topics[topic])
         share, extras = divmod(len(partitions), len(members))
+        own = lists.get(id(members))
+        if own is None:
+            own = lists[id(members)] = [given[member] for member in members]
+        if not share:
+            for one, partition in zip(own, partitions, strict=False):
+                one.append(partition)
+            continue
         middle = extras * (share + 1)
-        for start, member in zip(range(0, middle, share + 1), members, strict=False):
-            given[member] += partitions[start : start + share + 1]
-        if share:
-            starts = range(middle, len(partitions), share)
-            for start, member in zip(starts, members[extras:], strict=True):
-                given[member] += partitions[start : start + share]
+        for start, one in zip(range(0, middle, share + 1), own, strict=False):
+            one += partitions[start : start + share + 1]
+        for start, one in zip(range(middle, len(partitions), share), own[extras:], strict=True):
+            one += partitions[start : start + share]
     return given
 
 

@@ -7,7 +7,8 @@ and the partitions of each in that of a HashSet; here both are in the order of `
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
+from operator import itemgetter
 
 from caughtup.models.assignors.consumer.group import (
     Assignment,
@@ -53,11 +54,11 @@ def _assign_same_topics(group: ConsumerGroup, topics: Sequence[str]) -> Assignme
         return {member: [] for member in group.members}
     read = frozenset(topics)
     owned = set[TopicPartition]().union(*(member.owned for member in group.members.values()))
-    free = [one for topic in topics for one in partitions_of(topic, group.topics[topic])]
+    free = list(chain.from_iterable(partitions_of(one, group.topics[one]) for one in topics))
     least, extras = divmod(len(free), len(group.members))
     if owned:
         free = [one for one in free if one not in owned]
-    none_unread = all(one.topic in read for one in owned)
+    none_unread = {*map(itemgetter(0), owned)} <= read
     given: Assignment = {}
     room: list[tuple[str, int]] = []
     for place, (name, member) in enumerate(group.members.items()):
@@ -66,9 +67,11 @@ def _assign_same_topics(group: ConsumerGroup, topics: Sequence[str]) -> Assignme
             own = [one for one in own if one.topic in read]
         quota = least + (extras > 0)
         extra = extras > 0
-        given[name] = own[:quota]
-        free += own[quota:]
-        quota -= len(given[name])
+        if len(own) > quota:
+            free += own[quota:]
+            del own[quota:]
+        given[name] = own
+        quota -= len(own)
         if quota > 0 and extra and len(group.members) - place > extras:
             quota -= 1  # enough members come after it that one of them may have one more already
             extra = False
