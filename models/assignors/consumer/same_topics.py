@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Set as AbstractSet
+from itertools import chain, compress, cycle
 
 from caughtup.models.assignors.consumer.group import (
     Assignment,
@@ -95,9 +96,9 @@ class SameTopics:
         which has been made again with fewer partitions, hides all those kept after it.
         """
         topics = self._group.topics
-        every = [
-            one for topic in in_string_order(topics) for one in partitions_of(topic, topics[topic])
-        ]
+        every = list(
+            chain.from_iterable(partitions_of(one, topics[one]) for one in in_string_order(topics))
+        )
         kept = set[TopicPartition]().union(*self._given.values())
         free = [one for one in every if one not in kept]
         if len(free) + len(kept) == len(every):
@@ -148,16 +149,23 @@ class SameTopics:
     def _assign_in_turn(self, free: list[TopicPartition]) -> None:
         """Assign partitions in turn to members below the least, then one to each at the least."""
         exactly = deque(self._exactly)
-        start = 0
+        given, least, start = self._given, self._least, 0
+        none_moves = not self._revoked and not self._claimed_twice
         while start < len(free) and self._below:
-            here = free[start : start + len(self._below)]
-            for one, member in zip(here, self._below, strict=False):
-                self._give(one, member)
+            count = len(self._below)
+            # As many rounds as pass before the first of them has the least.
+            rounds = least - max(len(given[name]) for name in self._below)
+            here = free[start : start + rounds * count]
+            if none_moves:
+                for place, member in enumerate(self._below):
+                    given[member] += here[place::count]
+            else:
+                for one, member in zip(here, cycle(self._below), strict=False):
+                    self._give(one, member)
             start += len(here)
-            full = [name for name in self._below if len(self._given[name]) == self._least]
-            if full:
-                exactly += full
-                self._below = [name for name in self._below if len(self._given[name]) < self._least]
+            sizes = [len(given[name]) for name in self._below]
+            exactly += compress(self._below, [size == least for size in sizes])
+            self._below = list(compress(self._below, [size < least for size in sizes]))
         for one in free[start:]:
             if not exactly:
                 raise AssignorFails("a partition is left, and no member has room")
