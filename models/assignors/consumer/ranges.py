@@ -7,7 +7,7 @@ coordinator's doesn't.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import compress, repeat
 
@@ -100,28 +100,37 @@ class _Topic:
     def assign(self, member: str, numbers: Sequence[int], given: Assignment) -> None:
         """Assign partitions to a member."""
         given[member].extend([self.partitions[number] for number in numbers])
-        self.numbers[member] += len(numbers)
-        if self.numbers[member] > self.share:
-            self.extras -= 1
         for number in numbers:
             self.free[number] = False
+        self._take(member, len(numbers))
+
+    def _take(self, member: str, count: int) -> None:
+        self.numbers[member] += count
+        if self.numbers[member] > self.share:
+            self.extras -= 1
 
     def assign_matching(self, given: Assignment) -> None:
         """Assign each member the first partitions in its rack, up to its share."""
-        in_rack: dict[str | None, deque[int]] = {None: deque(range(len(self.partitions)))}
+        in_rack: dict[str, list[int]] = {}
         for number, racks in enumerate(self.racks):
             for rack in racks:
-                in_rack.setdefault(rack, deque()).append(number)
+                in_rack.setdefault(rack, []).append(number)
+        candidates: dict[str | None, Iterator[int]] = {None: iter(range(len(self.partitions)))}
+        candidates |= {rack: iter(numbers) for rack, numbers in in_rack.items()}
+        partitions, free = self.partitions, self.free
         for member in self.members:
-            numbers = in_rack.get(self.rack_of.get(member), deque())
-            room = self.room(member)
-            found: list[int] = []
-            while numbers and len(found) < room:
-                number = numbers.popleft()
-                if self.free[number]:
-                    found.append(number)
-            if found:
-                self.assign(member, found, given)
+            numbers, room = candidates.get(self.rack_of.get(member)), self.room(member)
+            if numbers is None or not room:
+                continue
+            own, before = given[member], room
+            for number in numbers:
+                if free[number]:
+                    free[number] = False
+                    own.append(partitions[number])
+                    room -= 1
+                    if not room:
+                        break
+            self._take(member, before - room)
 
     def assign_ranges(self, given: Assignment) -> None:
         """Assign the partitions that are left."""
