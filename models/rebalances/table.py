@@ -256,10 +256,11 @@ def _storm(kept: Collection[GroupRebalance], now_ms: int) -> RebalanceStorm | No
         for client in sorted({or_none(cause.client) or "" for cause in one.causes} - {""})
     )
     client = max(sorted(clients), key=clients.__getitem__, default=None)
+    came_through = count - len(recent) < _MANY  # most generations had an assignment
+    if client is not None and clients[client] <= _OF_RESTARTS and came_through:
+        return None
     if client is not None and 2 * clients[client] <= len(recent):
         client = None
-    if client is None and clients and max(clients.values()) <= _OF_RESTARTS:
-        return None
     kind = max(sorted(kinds), key=kinds.__getitem__)
     return RebalanceStorm(count, kind, kinds[kind], or_absent(client))
 

@@ -161,12 +161,14 @@ public final class TimedConsumerGroup {
     private static Runnable coordinator(
             final ConsumerGroupPartitionAssignor assignor, final JsonNode group,
             final Map<String, JsonNode> members, final Map<String, List<TopicPartition>> found) {
-        final Map<String, Uuid> ids = new HashMap<>();
+        final Map<String, Uuid> ids = new LinkedHashMap<>();
         final Map<Uuid, String> names = new HashMap<>();
         final Map<Uuid, Integer> counts = new HashMap<>();
         group.get("topics").fields().forEachRemaining(entry -> {
-            // An id's hash code is its number, so that ids are in the order of the topics.
-            final Uuid id = new Uuid(0L, ids.size() + 1);
+            // In hash tables of any size ids are in the order of the topics, if they are added in it:
+            // an id's hash code is its number, or that of the last bucket of the smallest table.
+            final long number = ids.size() + 1;
+            final Uuid id = new Uuid(number, number ^ Math.min(number, 15));
             ids.put(entry.getKey(), id);
             names.put(id, entry.getKey());
             counts.put(id, entry.getValue().get("partitions").asInt());
@@ -176,19 +178,24 @@ public final class TimedConsumerGroup {
         final Set<Set<String>> subscriptions = new HashSet<>();
         members.forEach((id, member) -> {
             final Map<Uuid, Set<Integer>> had = new HashMap<>();
-            owned(member).stream().sorted(BY_TOPIC).forEach(one -> {
-                final Uuid topic = ids.get(one.topic());
-                if (topic != null) {
-                    had.computeIfAbsent(topic, absent -> new HashSet<>()).add(one.partition());
-                    owners.computeIfAbsent(topic, absent -> new HashMap<>())
-                        .put(one.partition(), id);
+            final Map<String, List<Integer>> numbers = new HashMap<>();
+            owned(member).stream().sorted(BY_TOPIC).forEach(one -> numbers
+                .computeIfAbsent(one.topic(), absent -> new ArrayList<>()).add(one.partition()));
+            ids.forEach((name, topic) -> {
+                if (numbers.containsKey(name)) {
+                    had.put(topic, new HashSet<>(numbers.get(name).stream().sorted().toList()));
+                    numbers.get(name).forEach(number ->
+                        owners.computeIfAbsent(topic, absent -> new HashMap<>()).put(number, id));
                 }
             });
-            had.replaceAll((topic, numbers) -> new HashSet<>(numbers.stream().sorted().toList()));
             final Set<String> topics = new HashSet<>(strings(member.get("topics")));
             subscriptions.add(topics);
             final Set<Uuid> subscribed = new HashSet<>();
-            topics.stream().filter(ids::containsKey).forEach(one -> subscribed.add(ids.get(one)));
+            ids.forEach((name, topic) -> {
+                if (topics.contains(name)) {
+                    subscribed.add(topic);
+                }
+            });
             specs.put(id, new MemberSubscriptionAndAssignmentImpl(
                 Optional.ofNullable(member.path("rack").asText(null)),
                 Optional.ofNullable(member.path("instance_id").asText(null)),

@@ -33,7 +33,7 @@ GROUPS: tuple[tuple[str, dict[str, object]], ...] = (
 )
 _MEMBERS, _MOST_PARTITIONS = 4, 12
 #: The time between two changes of a group (s), and the look at the service's metrics.
-_BETWEEN, _EVERY_SECONDS = (90.0, 300.0), 5.0
+_BETWEEN, _EVERY_SECONDS = (240.0, 720.0), 5.0
 _STORMS, _REBALANCES = "caughtup_group_storm_rebalances", "caughtup_group_rebalances"
 
 

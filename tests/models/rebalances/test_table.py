@@ -157,6 +157,13 @@ def test_a_rolling_restart_soon_after_the_start_is_no_storm() -> None:
     assert table.storm("g", AT_MS + 5_000 * 24) is None
 
 
+def test_generations_that_end_before_they_have_an_assignment_are_a_storm() -> None:
+    table = Rebalances()
+    for generation, there in ((1, (A, B)), (4, (A,)), (9, (A, B))):
+        table.compare("g", group(*there, generation=generation), AT_MS, [])
+    assert table.storm("g", AT_MS) is not None
+
+
 def test_members_that_come_and_go_again_and_again_are_a_storm_without_a_name() -> None:
     table = restarted_in_turn(4, 4)
     storm = table.storm("g", AT_MS + 5_000 * 36)
