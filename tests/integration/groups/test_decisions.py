@@ -22,7 +22,21 @@ from tests.integration.conftest import MakeTopic
 from tests.integration.groups.test_explain import MEMBERS, java_members, librdkafka_members
 from tests.support.groups.member_process import MemberProcess
 from tests.support.oracles import compiled_java
+from tests.support.releases import broker_classpath
 from tests.support.service import Service, wait_for
+
+
+@pytest.fixture(
+    scope="module",
+    params=["4.3.1", pytest.param("4.4.0", marks=[pytest.mark.thorough, pytest.mark.timeout(300)])],
+)
+def cluster(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
+    """The shared cluster, and brokers of the release whose coordinators decide otherwise."""
+    if request.param == "4.3.1":
+        yield request.getfixturevalue("shared_cluster")
+        return
+    with EmbeddedCluster(nodes=2, kafka=broker_classpath(request.param)) as cluster:
+        yield cluster
 
 
 class Decided:
