@@ -48,7 +48,9 @@ def _leaderless(known: Known, partitions: list[TopicPartition]) -> Link:
         evidence=[
             *([_verdict_of(known, first)] if first in known.state.reassignments.ongoing else []),
             Figure("lag on them", known.sum_of(partitions), _LAG),
-            Figure("partitions without a leader", len(partitions), "caughtup_leaderless_partitions"),
+            Figure(
+                "partitions without a leader", len(partitions), "caughtup_leaderless_partitions"
+            ),
         ],
         lag=known.sum_of(partitions),
         topic=first.topic,

@@ -29,7 +29,7 @@ def print_consumer_group(console: Console, group: ConsumerGroupExplanation) -> N
     """Print a group's assignment, who decided it, and what one member more or fewer would change."""
     what = "generation" if group.group_type == "classic" else "epoch"
     console.print(f"{group.group}, {what} {group.generation}", style="bold")
-    for line in _decided(group):
+    for line in (*_decided(group), *_next(group)):
         console.print(line)
     table = Table("member", "client", "host", title="Assigned", title_justify="left")
     table.add_column("partitions", justify="right")
@@ -89,6 +89,17 @@ def _decided(group: ConsumerGroupExplanation) -> Iterator[str]:
         "mismatch": f"That assignor decides otherwise: {decision.why}.",
         "undetermined": f"Whether that assignor decides so is not known: {decision.why}.",
     }[decision.result]
+
+
+def _next(group: ConsumerGroupExplanation) -> Iterator[str]:
+    """Yield by which assignor the coordinator says it assigns next, if it assigns."""
+    if group.group_type == "classic":
+        return
+    name = or_none(group.next_assignor)
+    if name is None:
+        yield "The assignor of its next assignment is not known: the coordinator names none."
+    else:
+        yield f"The coordinator says that it assigns by {name} next."
 
 
 def _reconciling(group: ConsumerGroupExplanation) -> Iterator[str]:

@@ -29,8 +29,8 @@ from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.offset_log import OffsetLog
 from caughtup.agents.kafka.partition_leaders import held_offsets
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
-from caughtup.agents.probes.end_offsets import EndOffsetObserver
 from caughtup.agents.looks import ReassignmentView
+from caughtup.agents.probes.end_offsets import EndOffsetObserver
 from caughtup.agents.probes.reassignments import ReassignmentObserver, ReassignmentRound
 from caughtup.agents.probes.transactions import (
     MOST_PARTITIONS,
@@ -111,9 +111,7 @@ class Recorder:
                 ]
             elif kind == "transactions":
                 kept = [
-                    one
-                    for one in values
-                    if any(wants(topic) for topic, _, _ in one["partitions"])
+                    one for one in values if any(wants(topic) for topic, _, _ in one["partitions"])
                 ]
             elif kind == "reassignments":
                 cluster, ongoing = values
@@ -182,7 +180,6 @@ class Recorder:
         state.transactions.apply(found, now, missing)
         self._events.append(["transactions", now, [msgspec.to_builtins(one) for one in found]])
 
-
     async def _look_at_brokers(self, observer: ReassignmentObserver) -> None:
         found = await observer.observe()
         if found.listed:
@@ -198,10 +195,12 @@ class Recorder:
         self._connect.look(self._state)
         sets = [[*one] for one in sorted(self._state.connect.topics)]
         self._events.append(["workers", now_ms(), sets])
-        told = []
-        for topic, records in sorted(self._connect.poll(_RETRY_SECONDS).records.items()):
-            for one in records:
-                told.append([topic, _text(one.key), _text(one.value), one.at_ms, one.offset])
+        polled = sorted(self._connect.poll(_RETRY_SECONDS).records.items())
+        told = [
+            [topic, _text(one.key), _text(one.value), one.at_ms, one.offset]
+            for topic, records in polled
+            for one in records
+        ]
         self._events.append(["connect", now_ms(), told])
 
 
@@ -289,8 +288,8 @@ def _apply_leaderless(state: ClusterState, _: int, values: list[list[Any]]) -> N
 
 
 def _apply_reassignments(state: ClusterState, _: int, values: list[Any]) -> None:
-    cluster = msgspec.convert(values[0], ClusterRecord)
-    ongoing = msgspec.convert(values[1], tuple[ReassignmentRecord, ...])
+    cluster = msgspec.convert(values[0], ClusterRecord, strict=False)
+    ongoing = msgspec.convert(values[1], tuple[ReassignmentRecord, ...], strict=False)
     ReassignmentView(state).take(ReassignmentRound(cluster, True, ongoing))
 
 
