@@ -3,7 +3,7 @@
 A recording is a gzipped file of JSON lines: first what was staged, then what a service would have been
 told, by time (ms): ``records`` of ``__consumer_offsets`` in base64, ``ends`` with topic ids, topics that
 are ``gone``, partitions that are ``leaderless``, ``transactions``, rounds of ``reassignments``, the
-topics of Connect's ``workers``, and their records, ``connect``.
+topics of Connect's ``workers``, and their records, ``connect``; and when coordinators ``moved``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from dataclasses import astuple
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -40,6 +41,7 @@ from caughtup.agents.probes.transactions import (
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.consumer import ConsumerRecord
 from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.models.assignors.java.strings import coordinator_partition
 from caughtup.models.connect_clusters.topic_sets import TopicSet
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
@@ -72,6 +74,7 @@ class Recorder:
     def __init__(self, cluster: EmbeddedCluster) -> None:
         self._settings = Settings(bootstrap_servers=cluster.bootstrap_servers)
         self._connect: ConnectTopics | None = None
+        self._moved: Callable[[], list[int | None]] = list
         self._state = ClusterState("recorded", {})
         self._events: list[Event] = []
         self._loop = asyncio.new_event_loop()
@@ -113,6 +116,8 @@ class Recorder:
                 kept = [
                     one for one in values if any(wants(topic) for topic, _, _ in one["partitions"])
                 ]
+            elif kind == "moved":
+                kept = values
             elif kind == "reassignments":
                 cluster, ongoing = values
                 kept = [cluster, [one for one in ongoing if wants(one["topic"])]]
@@ -126,6 +131,7 @@ class Recorder:
         async with OffsetLog(self._settings) as log:
             while not await log.open():  # noqa: ASYNC110 - brokers tell nobody of it
                 await asyncio.sleep(_RETRY_SECONDS)
+            self._moved = partial(_moved, log)
             following = asyncio.ensure_future(log.follow(self._take_records, self._taken))
             try:
                 async with ClusterProtocol(
@@ -151,6 +157,8 @@ class Recorder:
 
     def _take_records(self, records: FramedRecords) -> list[Batch]:
         pairs = list(zip(records.keys(), records.values(), strict=True))
+        if any(moved := self._moved()):
+            self._events.append(["moved", now_ms(), moved])
         self._events.append(["records", now_ms(), pairs])
         return [decode_records(part) for part in split_generations(records)]
 
@@ -202,6 +210,11 @@ class Recorder:
             for one in records
         ]
         self._events.append(["connect", now_ms(), told])
+
+
+def _moved(log: OffsetLog) -> list[int | None]:
+    """Return when each partition of the log got another leader (ms), in order of the partitions."""
+    return [one.moved_ms for _, one in sorted(log.partitions.items())]
 
 
 def _group_of(key: bytes) -> str | None:
@@ -283,6 +296,12 @@ def _apply_gone(state: ClusterState, _: int, values: list[list[Any]]) -> None:
         state.apply_ends(TopicPartition(topic, number), None)
 
 
+def _apply_moved(state: ClusterState, _: int, values: list[int | None]) -> None:
+    state.rebalancing.coordinator_moved_ms = lambda group: values[
+        coordinator_partition(group, len(values))
+    ]
+
+
 def _apply_leaderless(state: ClusterState, _: int, values: list[list[Any]]) -> None:
     state.leaderless = {TopicPartition(*one): tuple(down) for *one, down in values}
 
@@ -314,6 +333,7 @@ _APPLIED: Mapping[str, Callable[[ClusterState, int, list[Any]], None]] = {
     "records": _apply_records,
     "ends": _apply_ends,
     "gone": _apply_gone,
+    "moved": _apply_moved,
     "leaderless": _apply_leaderless,
     "transactions": _apply_transactions,
     "reassignments": _apply_reassignments,

@@ -167,6 +167,8 @@ def warmups_waiting(scene: StreamsScene) -> None:
 _LOST: dict[str, Any] = {"replicas": _ALONE}
 _GONE = ("broker_gone", "no_leader")
 _FAILED = ("connect_task_failed", "no_members")
+#: Its only instance leaves, which is why tasks restore.
+_RESTORING = ("recent_rebalance", "restoring_tasks")
 AROUND: list[Incident] = [
     Incident((broker_gone,), **_LOST, kinds=_GONE),
     Incident((open_transaction, broker_gone), **_LOST, kinds=("open_transaction", *_GONE)),
@@ -184,9 +186,9 @@ AROUND: list[Incident] = [
     Incident((connect_task_failed,), SinkScene, kinds=_FAILED),
     Incident((reassignment, connect_task_failed), SinkScene, _ALONE, ("reassignment", *_FAILED)),
     Incident((broker_gone, connect_task_failed), SinkScene, _ALONE, (*_GONE, *_FAILED)),
-    Incident((restoring_tasks,), StreamsScene),
+    Incident((restoring_tasks,), StreamsScene, kinds=_RESTORING),
     Incident((warmups_waiting,), StreamsScene, kinds=("ok", "warmups_waiting")),
     Incident((slow_consumer, warmups_waiting), StreamsScene),
-    Incident((reassignment, restoring_tasks), StreamsScene, _ALONE),
-    Incident((broker_gone, restoring_tasks), StreamsScene, _ALONE, (*_GONE, "restoring_tasks")),
+    Incident((reassignment, restoring_tasks), StreamsScene, _ALONE, ("reassignment", *_RESTORING)),
+    Incident((broker_gone, restoring_tasks), StreamsScene, _ALONE, (*_GONE, *_RESTORING)),
 ]

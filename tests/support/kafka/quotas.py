@@ -20,7 +20,7 @@ def limit_reading(java: Any, bootstrap_servers: str, bytes_per_second: Mapping[s
         entity = java.java.util.HashMap()
         entity.put("client-id", client)
         operations = java.java.util.ArrayList()
-        operations.add(quota.ClientQuotaAlteration.Op("consumer_byte_rate", float(rate)))
+        operations.add(quota.ClientQuotaAlteration.Op("consumer_byte_rate", float(round(rate))))
         changes.add(quota.ClientQuotaAlteration(quota.ClientQuotaEntity(entity), operations))
     admin.alterClientQuotas(changes).all().get()
     admin.close()
