@@ -67,6 +67,11 @@ def causes(before: Membership, after: Membership, evidence: Circumstances) -> li
         for name, one in sorted(new.items())
         if name in came and one.instance_id is not None and one.instance_id in statics
     }
+    # Clients that all join again at once poll: what they lost together was their coordinator.
+    back = {(one.client_id, one.host) for name, one in new.items() if name in came}
+    together = len(old) > 1 and all(
+        name in gone and (one.client_id, one.host) in back for name, one in old.items()
+    )
     kept = {name: name for name in old.keys() & new.keys()} | returned
     found = [
         *_of_group(before, after),
@@ -80,7 +85,10 @@ def causes(before: Membership, after: Membership, evidence: Circumstances) -> li
             _of_member("joined", "certain", new[name], _again(new[name], old, gone))
             for name in sorted(came - returned.keys())
         ),
-        *(_gone(old[name], new, evidence) for name in sorted(gone - set(returned.values()))),
+        *(
+            _gone(old[name], new, evidence, together=together)
+            for name in sorted(gone - set(returned.values()))
+        ),
     ]
     if not found:
         found = [_without_change(before, evidence)]
@@ -182,12 +190,17 @@ def _topics(before: Membership, after: Membership, evidence: Circumstances) -> I
             yield Cause("topic_vanished", sure, topic=topic, why=why)
 
 
-def _gone(member: Member, new: Mapping[str, Member], evidence: Circumstances) -> Cause:
-    """Return why a member is gone, by the time since its last commit."""
+def _gone(
+    member: Member, new: Mapping[str, Member], evidence: Circumstances, *, together: bool
+) -> Cause:
+    """Return why a member is gone, by the time since its last commit.
+
+    ``together``: all members are gone, and their clients joined again as others.
+    """
     if (moved := _moved(member, new, evidence)) is not None:
         return moved
     session_ms = member.session_timeout_ms or _SESSION_TIMEOUT_MS - _HEARTBEAT_MS
-    poll_ms = member.poll_interval_ms
+    poll_ms = None if together else member.poll_interval_ms
     committed_ms = evidence.last_commit_ms.get(member.member_id)
     if committed_ms is None or evidence.at_ms is None:
         return _of_member("left", "possible", member, "when it last committed is not known")

@@ -92,12 +92,12 @@ def _gone(
     for broker, partitions in worst:
         led = [one for one in partitions if one not in lacking]
         partitions = [one for one in partitions if one in lacking] or led
-        others = f"; {verb(led, 'it has', 'they have')} a leader" if led == partitions else ""
+        harmless = f"; {verb(led, 'it has', 'they have')} a leader" if led == partitions else ""
         yield Link(
             kind="broker_gone",
             sure="possible" if led == partitions else "likely",
             text=f"Broker {broker}, which has replicas of {named(partitions[0])}"
-            f"{and_others(partitions)}, is down{others}.",
+            f"{and_others(partitions)}, is down{harmless}.",
             evidence=[Figure("partitions of the group", len(partitions))],
             lag=known.sum_of(partitions),
             broker=broker,
