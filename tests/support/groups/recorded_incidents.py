@@ -61,7 +61,7 @@ _ROUND_SECONDS, _ASSESS_MS = 1.0, 2_000
 #: Reassignments and Connect are asked for in every such round.
 _ROUNDS = 4
 #: These are told even without anything in them: then nothing is so.
-_TOLD_EMPTY = ("transactions", "reassignments")
+_TOLD_EMPTY = ("transactions", "reassignments", "leaderless")
 _RETRY_SECONDS = 0.2
 
 Event = list[Any]
