@@ -76,7 +76,6 @@ class StreamsScene(Scene):
         stage = self.stage
         properties = {
             "num.standby.replicas": "0",
-            "main.consumer.fetch.max.bytes": "1000",
             "restore.consumer.max.partition.fetch.bytes": "16384",
             "restore.consumer.fetch.max.bytes": "16384",
             "restore.consumer.receive.buffer.bytes": "16384",
@@ -98,18 +97,11 @@ class StreamsScene(Scene):
             keys=_STATE_RECORDS,
             value_bytes=_STATE_BYTES,
         )
-        self.limit({f"{self.two}-StateUpdater-1-restore-consumer": _RESTORE_RATE})
+        java = self.application._instances[self.one]._gateway.jvm
+        restores = {f"{self.two}-StateUpdater-1-restore-consumer": _RESTORE_RATE}
+        quotas.limit_reading(java, stage.cluster.internal_bootstrap_servers, restores)
         stage.settle(1)
         wait_for("the application has read its source", self._has_read)
-
-    def limit(self, rates: dict[str, float]) -> None:
-        """Set what clients may read a second (bytes), by their client ids."""
-        java = self.application._instances[self.one]._gateway.jvm
-        quotas.limit_reading(java, self.stage.cluster.internal_bootstrap_servers, rates)
-
-    def slow(self, seconds: float) -> None:
-        """Let the instance read no faster than records of 100 bytes with such pauses."""
-        self.limit({f"{self.one}-StreamThread-1-consumer": 4 * 100 / seconds})
 
     def wants(self, topic: str) -> bool:
         return topic in self.topics or topic.startswith(f"{self.stage.group}-")
@@ -188,7 +180,12 @@ AROUND: list[Incident] = [
     Incident((broker_gone, connect_task_failed), SinkScene, _ALONE, (*_GONE, *_FAILED)),
     Incident((restoring_tasks,), StreamsScene, kinds=_RESTORING),
     Incident((warmups_waiting,), StreamsScene, kinds=("ok", "warmups_waiting")),
-    Incident((slow_consumer, warmups_waiting), StreamsScene),
+    Incident(
+        (reassignment, warmups_waiting),
+        StreamsScene,
+        _ALONE,
+        ("ok", "reassignment", "warmups_waiting"),
+    ),
     Incident((reassignment, restoring_tasks), StreamsScene, _ALONE, ("reassignment", *_RESTORING)),
     Incident((broker_gone, restoring_tasks), StreamsScene, _ALONE, (*_GONE, *_RESTORING)),
 ]
