@@ -26,6 +26,7 @@ from caughtup.agents.kept_channel import KeptChannel, Wakeup, kept_channel
 from caughtup.agents.lag_topic import LagTopic
 from caughtup.agents.offsets.agent import CaughtUp, Changes, offsets
 from caughtup.agents.offsets.reader import OffsetsReader
+from caughtup.agents.probes.assignors import AssignorsProbe
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.supervisor import AgentSupervisor
 from caughtup.agents.reassignments.agent import reassignments
@@ -195,6 +196,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     app.runs(ends)
     app.runs(moves)
     app.runs(transactions)
+    app.runs(AssignorsProbe(settings, health, state))
     if settings.rebalance_interval:
         wake = partial(wakeups.put, Wakeup.END_OFFSETS)
         app.runs(RebalancesProbe(settings, health, state, log_reader.partitions, wake))

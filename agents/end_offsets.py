@@ -111,7 +111,7 @@ class EndOffsetsProbe(Service):
         self._note_what_was_read()
         listing, found, named = await self._observer.observe(self._wants())
         self._note(listing.given_up)
-        self._health.leaderless_partitions = listing.leaderless
+        self._health.leaderless_partitions = len(listing.leaderless)
         present, faults, now = listing.present, self._state.faults, now_ms()
         self._topic_ids |= named
         awaited = self._state.applications.awaited()

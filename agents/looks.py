@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from typing import Any
@@ -28,6 +29,7 @@ from caughtup.agents.kafka.offset_log import OffsetLog
 from caughtup.agents.kafka.partition_leaders import LogPartition, held_offsets
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.decoding import explain_failure
+from caughtup.agents.probes import assignors
 from caughtup.agents.probes.end_offsets import EndOffsetObserver
 from caughtup.agents.probes.reassignments import ReassignmentObserver, ReassignmentRound
 from caughtup.agents.probes.transactions import (
@@ -143,6 +145,7 @@ class ClusterLooks:
             pass
         self._read_ends()
         self._observe_transactions()
+        self._ask_for_assignors()
         if self._connect:
             self._read_connect()
         if self._reassignments is not None:
@@ -188,6 +191,18 @@ class ClusterLooks:
         found, missing = asyncio.run(_ask_for_holders(self._settings, ends)) if ends else NONE_HELD
         left_out += missing.partitions
         state.transactions.apply(found, now, Missing(missing.reasons, left_out))
+
+    def _ask_for_assignors(self) -> None:
+        """Ask by which assignor the groups of this look are assigned next; without an answer: unknown."""
+        known = self._state.groups
+        if self._groups & (known.consumer.keys() | known.streams.keys()):
+            with contextlib.suppress(KafkaError, OSError, TimeoutError):
+                asyncio.run(self._assignors())
+
+    async def _assignors(self) -> None:
+        config = aiokafka_config(self._settings)
+        async with ClusterProtocol(config, assignors.TIMEOUT_SECONDS) as protocol:
+            await assignors.ask_for_assignors(protocol, self._state, sorted(self._groups))
 
     def _read_connect(self) -> None:
         """Read what the topics of worker clusters have by now, and decide as their leaders did."""

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from types import MappingProxyType
 from typing import NamedTuple, cast
 
 from confluent_kafka import IsolationLevel, KafkaException, TopicCollection
@@ -63,8 +64,8 @@ class EndOffsetListing(NamedTuple):
     ``as_of_ms``: when the earliest of the answered requests was sent. ``found``: end offsets by
     partition. ``unanswered``: partitions whose leader did not answer; their known offsets get old.
     ``given_up``: ids of brokers for which the client waited much longer than its time-out.
-    ``leaderless``: the number of partitions without a leader; they have no offsets for now, and no
-    producer can write to them. ``appeared`` and ``vanished``: topics of the cluster, wanted or not, that
+    ``leaderless``: the partitions without a leader, with the brokers of their replicas that are down;
+    they have no offsets for now, and nobody can read or write them. ``appeared`` and ``vanished``: topics of the cluster, wanted or not, that
     are there or gone since the listing before.
     """
 
@@ -73,7 +74,7 @@ class EndOffsetListing(NamedTuple):
     present: set[TopicPartition]
     unanswered: set[TopicPartition]
     given_up: tuple[int, ...] = ()
-    leaderless: int = 0
+    leaderless: Mapping[TopicPartition, tuple[int, ...]] = MappingProxyType({})
     appeared: frozenset[str] = frozenset()
     vanished: frozenset[str] = frozenset()
 
@@ -154,7 +155,10 @@ class EndOffsetLister:
                         ClientTopicPartition(name, number)
                     )
         present = {TopicPartition(p.topic, p.partition) for led in by_leader.values() for p in led}
-        leaderless = by_leader.pop(-1, [])
+        leaderless = {
+            TopicPartition(one.topic, one.partition): _down(metadata, one)
+            for one in by_leader.pop(-1, [])
+        }
         found = self._answers(-1.0)  # late answers to earlier requests
         as_of_ms = now_ms()
         for leader, partitions in sorted(by_leader.items()):
@@ -170,9 +174,9 @@ class EndOffsetLister:
             min((ends.as_of_ms for ends in found.values()), default=as_of_ms),
             {partition: ends for partition, ends in found.items() if partition in present},
             present,
-            present - found.keys() - {TopicPartition(p.topic, p.partition) for p in leaderless},
+            present - found.keys() - leaderless.keys(),
             given_up,
-            len(leaderless),
+            leaderless,
             topics - before,
             before - topics,
         )
@@ -233,6 +237,12 @@ class EndOffsetLister:
         # Destroying such a client may never return either.
         threading.Thread(target=former.clear, name="wedged-client", daemon=True).start()
         return tuple(sorted(wedged))
+
+
+def _down(metadata: ClusterMetadata, partition: ClientTopicPartition) -> tuple[int, ...]:
+    """Return the brokers of a partition's replicas that no broker lists any more, sorted."""
+    replicas = metadata.topics[partition.topic].partitions[partition.partition].replicas
+    return tuple(sorted(set(replicas) - metadata.brokers.keys()))
 
 
 def topic_ids(admin: AdminClient, topics: set[str]) -> dict[str, bytes]:

@@ -56,7 +56,9 @@ class EndOffsetObserver:
         patience_seconds: float = PATIENCE_SECONDS,
         at_once: bool = False,
     ) -> ObservedEnds:
-        """Observe the topics that ``wants(topic)`` names; the state gets the racks of replicas.
+        """Observe the topics that ``wants(topic)`` names.
+
+        The state gets the partitions without a leader, and the racks of replicas.
 
         ``at_once``: find all readable ends in this round, also those of logs that grow. Readable ends
         and racks that cannot be found count as faults. Raises KafkaException when the cluster cannot
@@ -64,6 +66,7 @@ class EndOffsetObserver:
         """
         listing = await asyncio.to_thread(self._lister.list_ends, wants, patience_seconds)
         found, faults, now = listing.found, self._state.faults, now_ms()
+        self._state.leaderless = listing.leaderless
         self._state.topic_changes.apply(sorted(listing.appeared), sorted(listing.vanished), now)
         with faults.isolated(PROBE, "readable ends", now):
             suspects = self._readable.suspects(found, at_once=at_once)

@@ -74,6 +74,7 @@ class Pulses:
 
 #: The parts that send requests to Kafka by themselves, and can fail.
 PROBES = (
+    "assignors",
     "checkpoints",
     "connect",
     "end_offsets",

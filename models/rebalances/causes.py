@@ -67,6 +67,11 @@ def causes(before: Membership, after: Membership, evidence: Circumstances) -> li
         for name, one in sorted(new.items())
         if name in came and one.instance_id is not None and one.instance_id in statics
     }
+    # Clients that all join again at once poll: what they lost together was their coordinator.
+    back = {(one.client_id, one.host) for name, one in new.items() if name in came}
+    together = len(old) > 1 and all(
+        name in gone and (one.client_id, one.host) in back for name, one in old.items()
+    )
     kept = {name: name for name in old.keys() & new.keys()} | returned
     found = [
         *_of_group(before, after),
@@ -80,7 +85,10 @@ def causes(before: Membership, after: Membership, evidence: Circumstances) -> li
             _of_member("joined", "certain", new[name], _again(new[name], old, gone))
             for name in sorted(came - returned.keys())
         ),
-        *(_gone(old[name], evidence) for name in sorted(gone - set(returned.values()))),
+        *(
+            _gone(old[name], new, evidence, together=together)
+            for name in sorted(gone - set(returned.values()))
+        ),
     ]
     if not found:
         found = [_without_change(before, evidence)]
@@ -182,10 +190,17 @@ def _topics(before: Membership, after: Membership, evidence: Circumstances) -> I
             yield Cause("topic_vanished", sure, topic=topic, why=why)
 
 
-def _gone(member: Member, evidence: Circumstances) -> Cause:
-    """Return why a member is gone, by the time since its last commit."""
+def _gone(
+    member: Member, new: Mapping[str, Member], evidence: Circumstances, *, together: bool
+) -> Cause:
+    """Return why a member is gone, by the time since its last commit.
+
+    ``together``: all members are gone, and their clients joined again as others.
+    """
+    if (moved := _moved(member, new, evidence)) is not None:
+        return moved
     session_ms = member.session_timeout_ms or _SESSION_TIMEOUT_MS - _HEARTBEAT_MS
-    poll_ms = member.poll_interval_ms
+    poll_ms = None if together else member.poll_interval_ms
     committed_ms = evidence.last_commit_ms.get(member.member_id)
     if committed_ms is None or evidence.at_ms is None:
         return _of_member("left", "possible", member, "when it last committed is not known")
@@ -208,6 +223,36 @@ def _gone(member: Member, evidence: Circumstances) -> Cause:
     return _of_member("left", "possible", member, silent)
 
 
+def _moved(member: Member, new: Mapping[str, Member], evidence: Circumstances) -> Cause | None:
+    """Return that the coordinator moved after a member's last commit, and its client joined again.
+
+    While there is no coordinator nobody can commit, so that the member's silence says nothing.
+    """
+    moved = _since_move(evidence)
+    committed_ms = evidence.last_commit_ms.get(member.member_id)
+    if moved is None or committed_ms is None or evidence.at_ms is None:
+        return None
+    client = (member.client_id, member.host)
+    if committed_ms > evidence.at_ms - moved[0] or client not in {
+        (one.client_id, one.host) for one in new.values()
+    }:
+        return None
+    return _of_member("coordinator_moved", "likely", member, f"{moved[1]}, and it joined again")
+
+
+def _since_move(evidence: Circumstances) -> tuple[int, str] | None:
+    """Return how long before the rebalance the coordinator moved (ms), and that in words.
+
+    None if it didn't. That it moved is seen a little later than it does, by the first read from
+    the new one: that may be after the time of the rebalance.
+    """
+    at_ms, moved_ms = evidence.at_ms, evidence.coordinator_moved_ms
+    if at_ms is None or moved_ms is None or not -_SLACK_MS <= at_ms - moved_ms <= _MOVE_MS:
+        return None
+    since_ms = max(at_ms - moved_ms, 0)
+    return since_ms, f"it moved {duration(since_ms / 1000)} before"
+
+
 def _near_timeouts(silent_ms: int, session_ms: int, poll_ms: int | None) -> dict[CauseKind, int]:
     """Return the timeouts (ms) that a member's silence may have exceeded, if it isn't much longer.
 
@@ -225,16 +270,15 @@ def _near_timeouts(silent_ms: int, session_ms: int, poll_ms: int | None) -> dict
 
 def _without_change(before: Membership, evidence: Circumstances) -> Cause:
     """Return why a group rebalanced whose members and topics stayed the same."""
-    at_ms, due_ms, moved_ms = evidence.at_ms, evidence.due_ms, evidence.coordinator_moved_ms
+    at_ms, due_ms = evidence.at_ms, evidence.due_ms
     if at_ms is not None and due_ms is not None and due_ms <= at_ms <= due_ms + _LATE_MS:
         return Cause("scheduled", "certain", why="the leader had requested it for this time")
     withheld = sum(evidence.counts.values()) - len(before.owners)
     if withheld > 0 and not before.by_epochs:
         why = f"{withheld} partitions had no member: others had to revoke them first"
         return Cause("follow_up", "likely", why=why)
-    if at_ms is not None and moved_ms is not None and 0 <= at_ms - moved_ms <= _MOVE_MS:
-        why = f"it moved {duration((at_ms - moved_ms) / 1000)} before"
-        return Cause("coordinator_moved", "possible", why=why)
+    if (moved := _since_move(evidence)) is not None:
+        return Cause("coordinator_moved", "possible", why=moved[1])
     return Cause("requested", "possible")
 
 

@@ -87,7 +87,8 @@ class ConsumerGroupExplanation(Part, kw_only=True):
     """The explanation; what isn't known is absent.
 
     ``decision``: who decided, and whether as the assignor of the leader's client does, or that of
-    the group coordinator. ``target_epoch`` and ``target_ms`` are of a group on the new protocol:
+    the group coordinator. ``next_assignor``: by which the coordinator of a group on the new
+    protocols says it assigns next. ``target_epoch`` and ``target_ms`` are of a group on the new protocol:
     for which epoch its target assignment was computed, and when. ``rebalances`` are the last ones
     of which the log or the service knows, the newest first. ``hot`` has most of the lag, and
     ``busiest`` gets most of the records. ``says`` is all of it in sentences, in the answer of a service.
@@ -99,6 +100,7 @@ class ConsumerGroupExplanation(Part, kw_only=True):
     members: list[AssignedMember]
     assignor: str | Absent = ABSENT
     decision: ConsumerDecision | Absent = ABSENT
+    next_assignor: str | Absent = ABSENT
     target_epoch: int | Absent = ABSENT
     target_ms: int | Absent = ABSENT
     rebalances: Sequence[GroupRebalance] = ()
@@ -181,6 +183,7 @@ def begin_explanation(state: ClusterState, group: str) -> BegunExplanation | Non
         ],
         assignor=or_absent(membership.assignor),
         decision=or_absent(decision),
+        next_assignor=or_absent(state.group_decisions.next_assignor(group)),
         target_epoch=ABSENT if target is None else target.assignment_epoch,
         target_ms=or_absent((target.assignment_timestamp_ms or None) if target else None),
         rebalances=state.rebalances.of(group),

@@ -16,7 +16,12 @@ _HELPS = 0.05
 
 
 def decided_sentences(group: ConsumerGroupExplanation) -> Iterator[str]:
-    """Yield who decided the assignment, and whether as its assignor does."""
+    """Yield who decided the assignment, whether as its assignor does, and who decides the next one."""
+    yield from _decided(group)
+    yield from _next(group)
+
+
+def _decided(group: ConsumerGroupExplanation) -> Iterator[str]:
     if isinstance(group.decision, Absent):
         if not isinstance(group.assignor, Absent):
             yield f"The group coordinator assigns by its assignor {group.assignor}."
@@ -38,6 +43,17 @@ def decided_sentences(group: ConsumerGroupExplanation) -> Iterator[str]:
         "mismatch": f"That assignor decides otherwise: {decision.why}.",
         "undetermined": f"Whether that assignor decides so is not known: {decision.why}.",
     }[decision.result]
+
+
+def _next(group: ConsumerGroupExplanation) -> Iterator[str]:
+    """Yield by which assignor the coordinator says it assigns next, if it assigns."""
+    if group.group_type == "classic":
+        return
+    name = or_none(group.next_assignor)
+    if name is None:
+        yield "The assignor of its next assignment is not known: the coordinator names none."
+    else:
+        yield f"The coordinator says that it assigns by {name} next."
 
 
 def sentences(group: ConsumerGroupExplanation, now_ms: int) -> Iterator[str]:

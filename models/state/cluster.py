@@ -89,6 +89,9 @@ class ClusterState:
         )
         #: The racks of replicas, if a leader may have assigned by rack; only replaced as a whole.
         self.replicas: Mapping[TopicPartition, Sequence[str | None]] = {}
+        #: The partitions without a leader when ends were last listed, with the brokers of their
+        #: replicas that were down; None if this instance never listed ends. Replaced as a whole.
+        self.leaderless: Mapping[TopicPartition, tuple[int, ...]] | None = None
         #: The last records of the classic groups that are watched whatever the patterns.
         self.kept_records: dict[str, GroupMetadata] = {}
         self.applications = Applications(parameters, self.faults)

@@ -128,6 +128,7 @@ class GroupDecisions:
         self._kinds: dict[str, Counter[DecisionKind]] = {}
         self._waiting: dict[str, _Waiting] = {}
         self._large: deque[LargeEpoch] = deque()
+        self._next_assignors: dict[str, str] = {}
 
     def before(self, batch: Batch, only: frozenset[str] | None) -> frozenset[str]:
         """Note what has to be known of groups before a batch is applied.
@@ -335,9 +336,21 @@ class GroupDecisions:
         """Return how many decisions of a group there were of each kind."""
         return self._kinds.get(group, {})
 
+    def apply_next_assignor(self, group: str, name: str | None) -> None:
+        """Apply what a group's coordinator says it assigns by next; None if it doesn't say."""
+        if name is None:
+            self._next_assignors.pop(group, None)
+        else:
+            self._next_assignors[group] = name
+
+    def next_assignor(self, group: str) -> str | None:
+        """Return the assignor by which a group's coordinator says it assigns next, None if not known."""
+        return self._next_assignors.get(group)
+
     def keep_only(self, groups: Collection[str]) -> None:
         """Remove groups that are gone."""
-        for table in (self._consumer, self._streams, self._last, self._kinds, self._waiting):
+        tables = (self._consumer, self._streams, self._last, self._kinds, self._waiting)
+        for table in (*tables, self._next_assignors):
             for group in table.keys() - groups:
                 del table[group]
 

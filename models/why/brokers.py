@@ -23,8 +23,10 @@ def broker_links(known: Known) -> Iterator[Link]:
     """Yield the links about the group's partitions in reassignments, leaders and brokers."""
     state = known.state
     moving = sorted(state.reassignments.ongoing.keys() & known.lags.keys())
-    leaderless = [one for one in moving if _lacks_leader(known, one)]
-    yield from _gone(known, moving)
+    leaderless = sorted(
+        {one for one in moving if _lacks_leader(known, one)} | known.leaderless.keys()
+    )
+    yield from _gone(known, moving, leaderless)
     if leaderless:
         yield _leaderless(known, leaderless)
     yield from _overdue(known, leaderless)
@@ -44,9 +46,11 @@ def _leaderless(known: Known, partitions: list[TopicPartition]) -> Link:
         text=f"{named(first)}{and_others(partitions)} {has} no leader: "
         "nobody can read or write there.",
         evidence=[
-            _verdict_of(known, first),
+            *([_verdict_of(known, first)] if first in known.state.reassignments.ongoing else []),
             Figure("lag on them", known.sum_of(partitions), _LAG),
-            Figure("partitions without a leader", len(partitions)),
+            Figure(
+                "partitions without a leader", len(partitions), "caughtup_leaderless_partitions"
+            ),
         ],
         lag=known.sum_of(partitions),
         topic=first.topic,
@@ -66,23 +70,34 @@ def _verdict_of(known: Known, partition: TopicPartition) -> Figure:
     return Figure("verdict on the reassignment", row.verdict, "caughtup_reassignment_status")
 
 
-def _gone(known: Known, moving: list[TopicPartition]) -> Iterator[Link]:
-    """Yield the brokers with replicas of the group's partitions that are gone, then fenced ones."""
-    tracker = known.state.reassignments
+def _gone(
+    known: Known, moving: list[TopicPartition], leaderless: list[TopicPartition]
+) -> Iterator[Link]:
+    """Yield the brokers with replicas of the group's partitions that are gone, then fenced ones.
+
+    It is likely that one of them explains the lag if a partition lacks a leader: consumers read
+    from the leader alone.
+    """
+    tracker, lacking = known.state.reassignments, set(leaderless)
     brokers = None if tracker.cluster is None else tracker.cluster.brokers
     of: dict[int, list[TopicPartition]] = {}
-    for partition in moving:
-        latest = tracker.ongoing[partition].latest
-        absent = set() if not brokers else set(latest.replicas) - brokers.keys()
-        for broker in {*latest.offline, *absent}:
+    for partition in sorted({*moving, *known.leaderless}):
+        gone = set(known.leaderless.get(partition, ()))
+        if (tracked := tracker.ongoing.get(partition)) is not None:
+            absent = set() if not brokers else set(tracked.latest.replicas) - brokers.keys()
+            gone |= {*tracked.latest.offline, *absent}
+        for broker in sorted(gone):
             of.setdefault(broker, []).append(partition)
     worst = heapq.nlargest(MOST_LINKS, sorted(of.items()), key=lambda one: known.sum_of(one[1]))
     for broker, partitions in worst:
+        led = [one for one in partitions if one not in lacking]
+        partitions = [one for one in partitions if one in lacking] or led
+        harmless = f"; {verb(led, 'it has', 'they have')} a leader" if led == partitions else ""
         yield Link(
             kind="broker_gone",
-            sure="likely",
+            sure="possible" if led == partitions else "likely",
             text=f"Broker {broker}, which has replicas of {named(partitions[0])}"
-            f"{and_others(partitions)}, is down.",
+            f"{and_others(partitions)}, is down{harmless}.",
             evidence=[Figure("partitions of the group", len(partitions))],
             lag=known.sum_of(partitions),
             broker=broker,
@@ -93,11 +108,13 @@ def _gone(known: Known, moving: list[TopicPartition]) -> Iterator[Link]:
     others = [one for one in fenced if one not in of]
     if others:
         first = f"{others[0]}{and_others(others, 'other')}"
+        leads = "No partition of the group lacks a leader for it."
+        if known.state.leaderless is None:
+            leads = "Whether it leads partitions of the group is not known."
         yield Link(
             kind="broker_gone",
             sure="possible",
-            text=f"The controller has fenced broker {first}, which is down or starts. Whether it "
-            "leads partitions of the group is not known.",
+            text=f"The controller has fenced broker {first}, which is down or starts. {leads}",
             evidence=[Figure("fenced brokers", len(fenced))],
             broker=others[0],
         )

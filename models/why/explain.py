@@ -73,8 +73,10 @@ def why_steps(state: ClusterState, group: str, now_ms: int) -> Generator[None, N
     if is_connect:
         links = list(connect_links(known)) or [*_settled(known)]
     elif verdict == "ok":
+        # Most of these are only possible then, and come after what says that the group keeps up.
+        links = [*broker_links(known), *restless_links(known), *streams_links(known)]
         # One look cannot see for how long a last stable offset has stood still.
-        links = [*restless_links(known), keeps_up(known), *transaction_links(known)]
+        links += [keeps_up(known), *transaction_links(known)]
     else:
         links = []
         for found in _LINKS:

@@ -24,7 +24,8 @@ class Known:
     ``lags``: by partition, in offsets, None where the log end is unknown. ``held``: what lies
     beyond the last stable offset, by partition. ``behind`` has the rows and assessments of partitions with
     lag, ``without_member`` those that were committed on and have none, and ``without_end`` those
-    whose log end is unknown. ``last_seen_ms``: when the log end of each partition was last listed.
+    whose log end is unknown. ``leaderless``: those without a
+    leader, with the brokers of their replicas that are down. ``last_seen_ms``: when the log end of each partition was last listed.
     ``by_verdict``: the partitions with lag, each after the negated age of its oldest record (s).
     """
 
@@ -38,6 +39,7 @@ class Known:
     behind: dict[TopicPartition, tuple[PartitionRow, Assessed | None]] = field(default_factory=dict)
     without_member: list[TopicPartition] = field(default_factory=list)
     without_end: list[TopicPartition] = field(default_factory=list)
+    leaderless: dict[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
     last_seen_ms: dict[TopicPartition, int] = field(default_factory=dict)
     by_verdict: dict[str, list[tuple[float, TopicPartition]]] = field(default_factory=dict)
 
@@ -77,11 +79,14 @@ def gather(state: ClusterState, group: str, now_ms: int) -> Generator[None, None
     )
     behind = set(state.assessments.behind(group))
     owns = known.membership is not None and known.membership.group_type in ("classic", "consumer")
+    leaderless = state.leaderless or {}
     for count, row in enumerate(state.partition_rows(group), 1):
         if count % _STEP == 0:
             yield
         partition = row.partition
         known.lags[partition] = None if row.lag is None else row.lag.lag
+        if partition in leaderless:
+            known.leaderless[partition] = leaderless[partition]
         if row.ends is None:
             known.without_end.append(partition)
             continue

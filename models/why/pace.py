@@ -169,7 +169,8 @@ def _deleted(known: Known) -> Iterator[Link]:
     counts = known.state.ends.partition_counts()
     if not counts:
         return
-    topics = sorted({one.topic for one in known.without_end} - counts.keys())
+    there = counts.keys() | {one.topic for one in known.leaderless}
+    topics = sorted({one.topic for one in known.without_end} - there)
     if topics:
         yield Link(
             kind="topic_deleted",

@@ -42,7 +42,8 @@ def streams_links(known: Known) -> Iterator[Link]:
     ready = probing.worthwhile_now
     yield Link(
         kind="warmups_waiting",
-        sure="likely" if ready else "possible",
+        # A group that keeps up waits for no other instance.
+        sure="likely" if ready and known.verdict.verdict != "ok" else "possible",
         text=f"{counted(len(warmups), 'warm-up')} "
         f"{'can' if ready else 'cannot yet'} take over a task, and {due}.",
         evidence=[

@@ -44,6 +44,8 @@ def _brokers(known: Known) -> Iterator[str]:
     if transactions.observed_ms is None:
         yield "whether an open transaction holds it back: producers were not asked yet"
     yield from transactions.missing.reasons[:_MOST_OF_ONE]
+    if known.state.leaderless is None:
+        yield "whether its partitions have leaders: this instance lists no end offsets"
     if cluster is None:
         yield "whether its partitions are in a reassignment, and which brokers are down: not asked"
         return

@@ -226,6 +226,12 @@ class FlexibleReader(Reader):
         """Read an array of structures, each of at least ``element_bytes`` bytes."""
         return tuple(element(self) for _ in range(self.array_length(element_bytes)))
 
+    def nullable_array(
+        self, element: Callable[[FlexibleReader], Element], element_bytes: int
+    ) -> tuple[Element, ...]:
+        """Read an array as in ``array``; empty for null."""
+        return () if self._null_array() else self.array(element, element_bytes)
+
     def entries(self) -> dict[str, str]:
         """Read an array of structures of a key and a value; a key's last value counts."""
         entries = {}

@@ -61,8 +61,10 @@ class Key(IntEnum):
     DESCRIBE_PRODUCERS = 61
     DESCRIBE_TRANSACTIONS = 65
     LIST_TRANSACTIONS = 66
+    CONSUMER_GROUP_DESCRIBE = 69
     LIST_CONFIG_RESOURCES = 74
     DESCRIBE_TOPIC_PARTITIONS = 75
+    STREAMS_GROUP_DESCRIBE = 89
 
     @property
     def request(self) -> str:
@@ -237,6 +239,19 @@ def describe_group_call(group: str) -> Call:
     """Ask a coordinator to describe a group, with the operations that we are allowed. Since 2.3."""
     body = classic_array([classic_string(group)]) + b"\1"  # authorized operations, too
     return Call(Key.DESCRIBE_GROUPS, 3, False, body)
+
+
+def describe_consumer_group_call(group: str) -> Call:
+    """Ask a coordinator to describe a group on the protocol of KIP-848. Since 4.0."""
+    body = flexible_array([flexible_string(group)]) + b"\0" + _NO_TAGS  # no operations
+    return Call(Key.CONSUMER_GROUP_DESCRIBE, 0, True, body)
+
+
+def describe_streams_group_call(group: str) -> Call:
+    """Ask a coordinator to describe a streams group, with its assignor (KIP-1357). Since 4.4."""
+    # Neither operations nor the topology's description.
+    body = flexible_array([flexible_string(group)]) + b"\0" + b"\0" + _NO_TAGS
+    return Call(Key.STREAMS_GROUP_DESCRIBE, 1, True, body)
 
 
 def list_groups_call(states: Iterable[str]) -> Call:

@@ -41,7 +41,7 @@ class GroupView(Head, kw_only=True):
     """One group; ``group`` is absent if there is none of this name.
 
     ``decision`` compares its last assignment, if that was decided while the service ran, with what
-    the assignor decides.
+    the assignor decides. ``next_assignor``: by which its coordinator says it assigns next.
     """
 
     name: str
@@ -51,6 +51,7 @@ class GroupView(Head, kw_only=True):
     application: ApplicationView | Absent = ABSENT
     connect: ConnectView | Absent = ABSENT
     decision: ConsumerDecision | Absent = ABSENT
+    next_assignor: str | Absent = ABSENT
     rebalances: Sequence[GroupRebalance] = ()
     feed: Sequence[Happening]
 
@@ -84,6 +85,7 @@ def group_steps(
             connect = yield from connect_view(state, group, now_ms)
             view.connect = ABSENT if connect is None else encoded(connect)
     view.decision = or_absent(state.group_decisions.last(group))
+    view.next_assignor = or_absent(state.group_decisions.next_assignor(group))
     view.rebalances = state.rebalances.of(group)[:REBALANCES_SHOWN]
     view.feed = list(state.recent.happenings.of(group))
     return view

@@ -31,8 +31,11 @@ class Client:
     """An AdminClient whose cluster has one topic."""
 
     def list_topics(self, timeout: float) -> Any:
-        partitions = {n: SimpleNamespace(leader=-1 if n == 3 else 1) for n in ANSWERS}
-        return SimpleNamespace(topics={"words": SimpleNamespace(partitions=partitions)})
+        partitions = {
+            n: SimpleNamespace(leader=-1 if n == 3 else 1, replicas=[3, 1, 2]) for n in ANSWERS
+        }
+        topics = {"words": SimpleNamespace(partitions=partitions)}
+        return SimpleNamespace(topics=topics, brokers={1: SimpleNamespace()})
 
     def list_offsets(self, asked: dict[Any, Any], **_: object) -> dict[Any, Future[Any]]:
         return {partition: self._answer(ANSWERS[partition.partition]) for partition in asked}
@@ -102,7 +105,7 @@ def test_who_has_a_leader_and_no_offset_is_unanswered() -> None:
     assert listing.found[LED].end_offset == 7
     assert listing.present == {LED, LOST, REFUSED, LEADERLESS}
     assert listing.unanswered == {LOST, REFUSED}
-    assert listing.leaderless == 1
+    assert listing.leaderless == {LEADERLESS: (2, 3)}
 
 
 def test_a_broker_that_hangs_keeps_no_others_waiting_and_is_waited_for_once() -> None:

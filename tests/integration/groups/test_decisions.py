@@ -9,6 +9,7 @@ import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
@@ -22,7 +23,21 @@ from tests.integration.conftest import MakeTopic
 from tests.integration.groups.test_explain import MEMBERS, java_members, librdkafka_members
 from tests.support.groups.member_process import MemberProcess
 from tests.support.oracles import compiled_java
-from tests.support.service import Service, wait_for
+from tests.support.releases import broker_classpath
+from tests.support.service import Service, caughtup, wait_for
+
+
+@pytest.fixture(
+    scope="module",
+    params=["4.3.1", pytest.param("4.4.0", marks=[pytest.mark.thorough, pytest.mark.timeout(300)])],
+)
+def cluster(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
+    """The shared cluster, and brokers of the release whose coordinators decide otherwise."""
+    if request.param == "4.3.1":
+        yield request.getfixturevalue("shared_cluster")
+        return
+    with EmbeddedCluster(nodes=2, kafka=broker_classpath(request.param)) as cluster:
+        yield cluster
 
 
 class Decided:
@@ -99,7 +114,11 @@ def coordinated_java_members(
 
 @pytest.mark.parametrize("assignor", ["uniform", "range"])
 def test_every_epoch_of_a_group_on_the_new_protocol_matches(
-    cluster: EmbeddedCluster, decided: Decided, make_topic: MakeTopic, assignor: str
+    cluster: EmbeddedCluster,
+    decided: Decided,
+    make_topic: MakeTopic,
+    assignor: str,
+    tmp_path: Path,
 ) -> None:
     topics = [make_topic(partitions=5), make_topic(partitions=3), make_topic(partitions=4)]
     config: dict[str, object] = {
@@ -136,6 +155,12 @@ def test_every_epoch_of_a_group_on_the_new_protocol_matches(
         decided.after("one subscribes to a pattern", lambda: join(f"^{topics[0][:-2]}.*"), 7)
         counts = wait_for("all that waited are settled", lambda: _settled(decided), 90)
         decision = decided.view()["decision"]
+        wait_for(
+            "the coordinator names the assignor",
+            lambda: decided.view().get("next_assignor") == assignor,
+        )
+        explained = caughtup("explain", "-b", cluster.bootstrap_servers, group, directory=tmp_path)
+        assert f"it assigns by {assignor} next" in explained.out, explained
     assert counts["match"] >= 9, counts
     assert decision == {"assignor": assignor, "result": "match", "client": "group-coordinator"}
     print(f"{group}: {assignor}: {dict(counts)}")
@@ -177,7 +202,11 @@ def test_every_generation_of_classic_groups_matches(
 
 
 def test_every_epoch_of_an_application_on_the_streams_protocol_matches(
-    cluster: EmbeddedCluster, service: Service, group: str
+    cluster: EmbeddedCluster,
+    service: Service,
+    group: str,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
 ) -> None:
     application = StreamsApplication(
         cluster, group, partitions=4, properties={"group.protocol": "streams"}
@@ -190,6 +219,15 @@ def test_every_epoch_of_an_application_on_the_streams_protocol_matches(
         decided.after("a third starts", lambda: application.start_instance("three"), 3)
         counts = wait_for("it is settled", lambda: _settled(decided), 90)
         decision = decided.view()["decision"]
+        names_it = request.node.callspec.params["cluster"] == "4.4.0"
+        named = "sticky" if names_it else None
+        says = "it assigns by sticky next" if names_it else "the coordinator names none"
+        wait_for(
+            f"the coordinator names {named}",
+            lambda: decided.view().get("next_assignor") == named,
+        )
+        explained = caughtup("explain", "-b", cluster.bootstrap_servers, group, directory=tmp_path)
+        assert says in explained.out, explained
     assert isinstance(decision, dict)
     assert decision["assignor"] == "sticky"
     print(f"{group}: {dict(counts)}, {decision}")

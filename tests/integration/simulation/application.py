@@ -25,14 +25,13 @@ from caughtup.models.simulation.streams.run import RunningInstance
 from caughtup.models.simulation.streams.topology import SimulatedApplication
 from caughtup.models.what_if.question import LeaderAssignedGroup, group_of
 from tests.integration.simulation.topology import STORE, Table
+from tests.support.kafka import quotas
 
 TASKS = 24
 NAMES = ("a", "b", "c", "d")
 VALUE_BYTES = 500
 SESSION_MS = 10_000
 HEARTBEAT_MS = 500
-#: Brokers measure a client's quota over a second, so that no burst of many seconds is let through.
-BROKER = {"quota.window.num": "2", "quota.window.size.seconds": "1"}
 _PROPERTIES = {
     "acceptable.recovery.lag": "300",
     "max.warmup.replicas": "8",
@@ -233,20 +232,11 @@ class SlowApplication(ClosedOnExit):
     def _limit_restoring(self) -> None:
         """Set a quota for each restore consumer, as an operator would."""
         java = self.streams._instances[self.names[0]]._gateway.jvm
-        config = java.java.util.Properties()
-        config.setProperty("bootstrap.servers", self.cluster.internal_bootstrap_servers)
-        admin = java.org.apache.kafka.clients.admin.Admin.create(config)
-        quota = java.org.apache.kafka.common.quota
-        rate = float(self._restore_bytes)
-        changes = java.java.util.ArrayList()
-        for name in self.names:
-            entity = java.java.util.HashMap()
-            entity.put("client-id", f"{name}-StateUpdater-1-restore-consumer")
-            operations = java.java.util.ArrayList()
-            operations.add(quota.ClientQuotaAlteration.Op("consumer_byte_rate", rate))
-            changes.add(quota.ClientQuotaAlteration(quota.ClientQuotaEntity(entity), operations))
-        admin.alterClientQuotas(changes).all().get()
-        admin.close()
+        rates = dict.fromkeys(
+            (f"{name}-StateUpdater-1-restore-consumer" for name in self.names),
+            float(self._restore_bytes),
+        )
+        quotas.limit_reading(java, self.cluster.internal_bootstrap_servers, rates)
 
     def _produce_on(self) -> None:
         self._produce(1 << 62, self.load_per_task * TASKS)

@@ -22,7 +22,6 @@ from caughtup.demo.story.stage import caughtup_command
 from caughtup.models.what_if.safety import safe_to_stop
 from caughtup.models.what_if.setting import WhatIfSetting
 from tests.integration.simulation.application import (
-    BROKER,
     TASKS,
     SlowApplication,
     now_ms,
@@ -30,6 +29,7 @@ from tests.integration.simulation.application import (
 )
 from tests.integration.simulation.observed import longest_still, written_times
 from tests.integration.simulation.stories import measure
+from tests.support.kafka.quotas import BROKER
 
 RECORDS, PER_SECOND, RESTORE_BYTES = 2_000, 3.0, 500_000
 SESSION_MS = 6_000

@@ -14,7 +14,7 @@ from threading import Thread
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.followers.kafka_streams.jar import build_jar
 from tests.integration.simulation import safe
-from tests.integration.simulation.application import BROKER, SlowApplication
+from tests.integration.simulation.application import SlowApplication
 from tests.integration.simulation.stories import (
     CONFIGS,
     FOLLOWER,
@@ -24,6 +24,7 @@ from tests.integration.simulation.stories import (
     measure,
     tell,
 )
+from tests.support.kafka.quotas import BROKER
 from tests.support.service import Service
 
 RECORDS, PER_SECOND, RESTORE_BYTES = 2_500, 5.0, 375_000

@@ -13,9 +13,9 @@ import pytest
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from tests.integration.simulation import connect, safe
-from tests.integration.simulation.application import BROKER
 from tests.integration.simulation.stories import STORIES, Told, tell
 from tests.integration.simulation.table import begin, rows, task_rows
+from tests.support.kafka.quotas import BROKER
 
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(1_500)]
 

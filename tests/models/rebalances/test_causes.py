@@ -179,6 +179,32 @@ def test_without_any_change_it_was_due_or_asked_for() -> None:
     assert kinds(*both, evidence()) == [("requested", "possible")]
 
 
+def test_members_that_join_again_after_their_coordinator_moved_were_not_too_slow() -> None:
+    again = B._replace(member_id="b2")
+    silent = evidence(12_000, coordinator_moved_ms=AT_MS - 5_000)
+    after = group(A, again, generation=6)
+    assert kinds(group(A, B), after, silent) == [
+        ("joined", "certain"),
+        ("coordinator_moved", "likely"),
+    ]
+    seen_late = evidence(12_000, coordinator_moved_ms=AT_MS + 2_000)
+    assert ("coordinator_moved", "likely") in kinds(group(A, B), after, seen_late)
+    # Who committed after the move, or never came back, is gone for another reason.
+    late = evidence(2_000, coordinator_moved_ms=AT_MS - 5_000)
+    assert ("left", "likely") in kinds(group(A, B), after, late)
+    gone = kinds(group(A, B), group(A, generation=6), silent)
+    assert "coordinator_moved" not in {kind for kind, _ in gone}
+
+
+def test_members_that_all_join_again_at_once_were_not_too_slow() -> None:
+    after = group(A._replace(member_id="a2"), B._replace(member_id="b2"), generation=6)
+    silent = Circumstances(AT_MS, {"a": AT_MS - 303_000, "b": AT_MS - 303_000}, {"orders": 6})
+    found = {kind for kind, _ in kinds(group(A, B), after, silent)}
+    assert "poll_interval_exceeded" not in found
+    alone = kinds(group(A, B), group(A, B._replace(member_id="b2"), generation=6), silent)
+    assert "poll_interval_exceeded" in {kind for kind, _ in alone}
+
+
 def test_the_surest_comes_first_and_a_crowd_is_bounded() -> None:
     crowd = [member(f"m{number}") for number in range(100)]
     found = causes(group(A, B), group(A, *crowd, generation=6), evidence(2_000))

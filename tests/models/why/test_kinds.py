@@ -209,6 +209,35 @@ def test_a_partition_without_a_leader_comes_first() -> None:
     assert "reassignment" not in kinds(found)  # it is the same partition
 
 
+@pytest.mark.parametrize("until", [60, 120])
+def test_a_partition_that_lost_its_only_replica_comes_first_with_the_broker(until: int) -> None:
+    state = scene({0: 10, 1: 10}, until=until)
+    state.leaderless = {ONE: (2,)}
+    found = asked(state)
+    assert kinds(found)[:2] == ["broker_gone", "no_leader"]
+    gone, lost = found.links[:2]
+    assert (gone.broker, gone.sure, gone.partition) == (2, "likely", 1)
+    assert (lost.sure, lost.partition) == ("certain", 1)
+
+
+def test_a_topic_without_any_leader_is_not_deleted() -> None:
+    state = scene({0: 10}, until=60)
+    read(state, commit(0, 7, topic="old", group=GROUP, at_ms=START_MS))
+    state.leaderless = {TopicPartition("old", 0): (2,)}
+    assert "topic_deleted" not in kinds(asked(state))
+
+
+def test_a_fenced_broker_that_no_partition_lacks_is_no_cause() -> None:
+    state = scene({0: 10})
+    state.leaderless = {}
+    state.reassignments.apply_cluster(
+        ClusterRecord(2, NOW_MS, {1: BrokerRecord(), 4: BrokerRecord(fenced=True)})
+    )
+    found = asked(state)
+    assert kinds(found) == ["ok", "broker_gone"]
+    assert "No partition of the group lacks a leader" in found.links[1].text
+
+
 def test_a_log_end_that_nobody_lists_any_more_is_possibly_without_leader() -> None:
     state = scene({0: 10, 1: 10}, until=60)
     later = NOW_MS + 300_000
@@ -232,8 +261,9 @@ def test_a_reassignment_is_there_with_its_verdict_and_cause() -> None:
     assert figures(link)["cause"] in link.text
     assert figures(link)["verdict on the reassignment"] == "dead target"
     gone = [one for one in found.links if one.kind == "broker_gone"]
-    assert [(one.broker, one.sure) for one in gone] == [(3, "likely"), (4, "possible")]
-    assert kinds(found)[0] == "broker_gone"
+    assert [(one.broker, one.sure) for one in gone] == [(3, "possible"), (4, "possible")]
+    assert "it has a leader" in gone[0].text  # so consumers read on
+    assert kinds(found)[0] == "no_progress"
 
 
 def test_what_brokers_did_not_tell_is_not_known() -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caughtup.agents.kafka.protocol import requests
+from caughtup.agents.kafka.protocol.assignors import decode_consumer_group, decode_streams_group
 from caughtup.agents.kafka.protocol.groups import (
     Coordinator,
     DescribedGroup,
@@ -92,8 +93,44 @@ def test_which_groups_are_in_which_state(
     assert decode_listed_groups(raw) == (code, groups)
 
 
+@thorough
+@given(code=INT16, message=st.none() | TEXTS, texts=st.tuples(TEXTS, TEXTS, TEXTS))
+def test_by_which_assignor_a_coordinator_assigns_next(
+    messages: Messages, code: int, message: str | None, texts: tuple[str, ...]
+) -> None:
+    nothing = {"topicPartitions": []}
+    member = {
+        **dict.fromkeys(("memberId", "clientId", "clientHost"), "m"),
+        **dict.fromkeys(("instanceId", "rackId", "subscribedTopicRegex")),
+        "memberEpoch": 3,
+        "subscribedTopicNames": ["orders"],
+        "assignment": nothing,
+        "targetAssignment": nothing,
+    }
+    group = {
+        "errorCode": code,
+        "errorMessage": message,
+        **dict(zip(("groupId", "groupState", "assignorName"), texts, strict=True)),
+        "groupEpoch": 3,
+        "assignmentEpoch": 3,
+        "members": [member],
+        "authorizedOperations": 0,
+    }
+    raw = messages.write(
+        requests.describe_consumer_group_call("orders"), {"throttleTimeMs": 0, "groups": [group]}
+    )
+    assert decode_consumer_group(raw) == (code, texts[2])
+
+
 @pytest.mark.parametrize(
-    "decode", [decode_coordinator, decode_described_group, decode_listed_groups]
+    "decode",
+    [
+        decode_coordinator,
+        decode_described_group,
+        decode_listed_groups,
+        decode_consumer_group,
+        decode_streams_group,
+    ],
 )
 @thorough
 @given(raw=st.binary(max_size=60))

@@ -2,7 +2,8 @@
 
 A recording is a gzipped file of JSON lines: first what was staged, then what a service would have been
 told, by time (ms): ``records`` of ``__consumer_offsets`` in base64, ``ends`` with topic ids, topics that
-are ``gone``, and ``transactions``.
+are ``gone``, partitions that are ``leaderless``, ``transactions``, rounds of ``reassignments``, the
+topics of Connect's ``workers``, and their records, ``connect``; and when coordinators ``moved``.
 """
 
 from __future__ import annotations
@@ -12,33 +13,42 @@ import base64
 import gzip
 import json
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from dataclasses import astuple
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import msgspec
 
 from caughtup.agents.clock import now_ms
+from caughtup.agents.connect.reader import ConnectTopics, apply_records
+from caughtup.agents.connect.watcher import decide_due
 from caughtup.agents.kafka.clients import admin_client
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.offset_log import OffsetLog
 from caughtup.agents.kafka.partition_leaders import held_offsets
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
+from caughtup.agents.looks import ReassignmentView
 from caughtup.agents.probes.end_offsets import EndOffsetObserver
+from caughtup.agents.probes.reassignments import ReassignmentObserver, ReassignmentRound
 from caughtup.agents.probes.transactions import (
     MOST_PARTITIONS,
     TIMEOUT_SECONDS,
     TransactionObserver,
 )
 from caughtup.agents.settings import Settings
+from caughtup.agents.topics.consumer import ConsumerRecord
 from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.models.assignors.java.strings import coordinator_partition
+from caughtup.models.connect_clusters.topic_sets import TopicSet
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.polls.batch import Batch, decode_records
 from caughtup.models.polls.generations import split_generations
 from caughtup.models.polls.records import FramedRecords, ListedRecords
+from caughtup.models.records.reassignments import ClusterRecord, ReassignmentRecord
 from caughtup.models.records.transactions import OpenTransaction
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.transactions.table import held_partitions
@@ -48,6 +58,10 @@ from caughtup.models.wire.consumer_offsets import decode_key
 
 #: How often ends and transactions are asked for (s), and a group is assessed (ms).
 _ROUND_SECONDS, _ASSESS_MS = 1.0, 2_000
+#: Reassignments and Connect are asked for in every such round.
+_ROUNDS = 4
+#: These are told even without anything in them: then nothing is so.
+_TOLD_EMPTY = ("transactions", "reassignments", "leaderless")
 _RETRY_SECONDS = 0.2
 
 Event = list[Any]
@@ -59,6 +73,8 @@ class Recorder:
 
     def __init__(self, cluster: EmbeddedCluster) -> None:
         self._settings = Settings(bootstrap_servers=cluster.bootstrap_servers)
+        self._connect: ConnectTopics | None = None
+        self._moved: Callable[[], list[int | None]] = list
         self._state = ClusterState("recorded", {})
         self._events: list[Event] = []
         self._loop = asyncio.new_event_loop()
@@ -79,12 +95,14 @@ class Recorder:
         self._thread.join()
         self._loop.close()
 
-    def of(self, group: str, topics: Iterable[str], since_ms: int) -> list[Event]:
-        """Return what was told of a group and its topics since a time."""
+    def of(
+        self, groups: Collection[str], wants: Callable[[str], bool], since_ms: int
+    ) -> list[Event]:
+        """Return what was told of groups, and of the topics that ``wants(topic)`` names, since a time."""
         assert self._running is not None
         if self._running.done():
             self._running.result()
-        wanted, found = set(topics), list[Event]()
+        found = list[Event]()
         for kind, at_ms, values in list(self._events):
             if at_ms < since_ms:
                 continue
@@ -92,17 +110,20 @@ class Recorder:
                 kept = [
                     [_text(key), _text(value)]
                     for key, value in values
-                    if key is not None and _group_of(key) == group
+                    if key is not None and _group_of(key) in groups
                 ]
             elif kind == "transactions":
                 kept = [
-                    one
-                    for one in values
-                    if any(topic in wanted for topic, _, _ in one["partitions"])
+                    one for one in values if any(wants(topic) for topic, _, _ in one["partitions"])
                 ]
+            elif kind == "moved":
+                kept = values
+            elif kind == "reassignments":
+                cluster, ongoing = values
+                kept = [cluster, [one for one in ongoing if wants(one["topic"])]]
             else:
-                kept = [one for one in values if one[0] in wanted]
-            if kept or kind == "transactions":
+                kept = [one for one in values if wants(one[0])]
+            if kept or kind in _TOLD_EMPTY:
                 found.append([kind, at_ms, kept])
         return found
 
@@ -110,6 +131,7 @@ class Recorder:
         async with OffsetLog(self._settings) as log:
             while not await log.open():  # noqa: ASYNC110 - brokers tell nobody of it
                 await asyncio.sleep(_RETRY_SECONDS)
+            self._moved = partial(_moved, log)
             following = asyncio.ensure_future(log.follow(self._take_records, self._taken))
             try:
                 async with ClusterProtocol(
@@ -119,15 +141,24 @@ class Recorder:
                         self._settings, self._state, lambda: admin_client(self._settings)
                     )
                     transactions = TransactionObserver(protocol)
-                    while not self._ended.is_set():
-                        await self._look(log, observer, transactions)
-                        await asyncio.wait((following,), timeout=_ROUND_SECONDS)
+                    config = aiokafka_config(self._settings)
+                    async with ReassignmentObserver(config) as reassignments:
+                        rounds = 0
+                        while not self._ended.is_set():
+                            await self._look(log, observer, transactions)
+                            if rounds % _ROUNDS == 0:
+                                await self._look_at_brokers(reassignments)
+                                await asyncio.to_thread(self._look_at_connect)
+                            rounds += 1
+                            await asyncio.wait((following,), timeout=_ROUND_SECONDS)
             finally:
                 following.cancel()
                 await asyncio.gather(following, return_exceptions=True)
 
     def _take_records(self, records: FramedRecords) -> list[Batch]:
         pairs = list(zip(records.keys(), records.values(), strict=True))
+        if any(moved := self._moved()):
+            self._events.append(["moved", now_ms(), moved])
         self._events.append(["records", now_ms(), pairs])
         return [decode_records(part) for part in split_generations(records)]
 
@@ -145,15 +176,45 @@ class Recorder:
             topic_id = observed.topic_ids.get(partition.topic)
             state.apply_ends(partition, one, topic_id, now)
             ends.append([*partition, *astuple(one), None if topic_id is None else topic_id.hex()])
-        gone = [one for one, _ in state.ends if one not in observed.ends]
+        gone = [one for one, _ in state.ends if one not in observed.listing.present]
         for partition in gone:
             state.apply_ends(partition, None)
         self._events.append(["ends", now, ends])
         self._events.append(["gone", now, [[*one] for one in gone]])
+        leaderless = sorted(observed.listing.leaderless.items())
+        self._events.append(["leaderless", now, [[*one, down] for one, down in leaderless]])
         wanted, _ = held_partitions(state.ends, now, MOST_PARTITIONS)
         found, missing = await transactions.observe(wanted | held_offsets(log.partitions, now))
         state.transactions.apply(found, now, missing)
         self._events.append(["transactions", now, [msgspec.to_builtins(one) for one in found]])
+
+    async def _look_at_brokers(self, observer: ReassignmentObserver) -> None:
+        found = await observer.observe()
+        if found.listed:
+            told = msgspec.to_builtins((found.cluster, found.ongoing))
+            self._events.append(["reassignments", now_ms(), told])
+
+    def _look_at_connect(self) -> None:
+        """Read the topics of workers, in a thread, once there is a Connect group."""
+        if not self._state.connect.groups:
+            return
+        if self._connect is None:
+            self._connect = ConnectTopics(self._settings)
+        self._connect.look(self._state)
+        sets = [[*one] for one in sorted(self._state.connect.topics)]
+        self._events.append(["workers", now_ms(), sets])
+        polled = sorted(self._connect.poll(_RETRY_SECONDS).records.items())
+        told = [
+            [topic, _text(one.key), _text(one.value), one.at_ms, one.offset]
+            for topic, records in polled
+            for one in records
+        ]
+        self._events.append(["connect", now_ms(), told])
+
+
+def _moved(log: OffsetLog) -> list[int | None]:
+    """Return when each partition of the log got another leader (ms), in order of the partitions."""
+    return [one.moved_ms for _, one in sorted(log.partitions.items())]
 
 
 def _group_of(key: bytes) -> str | None:
@@ -209,6 +270,11 @@ class Recorded(NamedTuple):
 
 def _assess(state: ClusterState, group: str, at_ms: int) -> None:
     state.rebalancing.settle(group, at_ms)
+    decide_due(state, at_ms)
+    for _ in state.decide(at_ms):
+        pass
+    for _ in state.reassignment_watch.assess(state.reassignments, at_ms):
+        pass
     for _ in state.assess(group, at_ms):
         pass
 
@@ -230,6 +296,35 @@ def _apply_gone(state: ClusterState, _: int, values: list[list[Any]]) -> None:
         state.apply_ends(TopicPartition(topic, number), None)
 
 
+def _apply_moved(state: ClusterState, _: int, values: list[int | None]) -> None:
+    state.rebalancing.coordinator_moved_ms = lambda group: values[
+        coordinator_partition(group, len(values))
+    ]
+
+
+def _apply_leaderless(state: ClusterState, _: int, values: list[list[Any]]) -> None:
+    state.leaderless = {TopicPartition(*one): tuple(down) for *one, down in values}
+
+
+def _apply_reassignments(state: ClusterState, _: int, values: list[Any]) -> None:
+    cluster = msgspec.convert(values[0], ClusterRecord, strict=False)
+    ongoing = msgspec.convert(values[1], tuple[ReassignmentRecord, ...], strict=False)
+    ReassignmentView(state).take(ReassignmentRound(cluster, True, ongoing))
+
+
+def _apply_workers(state: ClusterState, _: int, values: list[list[str]]) -> None:
+    state.connect.read_topics(TopicSet(*one) for one in values)
+    for topics, known in state.connect.topics.items():
+        known.read.update(topics.topics)
+    state.connect.looked = True
+
+
+def _apply_connect(state: ClusterState, _: int, values: list[list[Any]]) -> None:
+    for topic, key, value, at_ms, offset in values:
+        record = ConsumerRecord(_data(key), _data(value), at_ms, True, offset)
+        apply_records(state, topic, [record])
+
+
 def _apply_transactions(state: ClusterState, at_ms: int, values: list[Any]) -> None:
     state.transactions.apply(msgspec.convert(values, list[OpenTransaction]), at_ms)
 
@@ -238,5 +333,10 @@ _APPLIED: Mapping[str, Callable[[ClusterState, int, list[Any]], None]] = {
     "records": _apply_records,
     "ends": _apply_ends,
     "gone": _apply_gone,
+    "moved": _apply_moved,
+    "leaderless": _apply_leaderless,
     "transactions": _apply_transactions,
+    "reassignments": _apply_reassignments,
+    "workers": _apply_workers,
+    "connect": _apply_connect,
 }

@@ -33,13 +33,28 @@ class Scene:
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
-        self.first, self.second = stage.member("first"), stage.member("second", **_POLL)
-        stage.settle(2)
+        #: The groups whose records tell about it, and their topics.
+        self.groups, self.topics = [stage.group], list(stage.topics)
+        self.begin()
+
+    def begin(self) -> None:
+        """Start the members, and wait until they keep up."""
+        self.first, self.second = self.stage.member("first"), self.stage.member("second", **_POLL)
+        self.stage.settle(2)
+
+    def slow(self, seconds: float) -> None:
+        """Let each member wait so long before each record."""
+        for member in self.members:
+            member.tell(f"slow {seconds}")
 
     @property
     def members(self) -> tuple[MemberProcess, MemberProcess]:
         """Both members."""
         return self.first, self.second
+
+    def wants(self, topic: str) -> bool:
+        """Return whether the ends of a topic tell about it."""
+        return topic in self.topics
 
 
 #: The second member may not poll for so long.
@@ -66,15 +81,13 @@ def poll_interval_exceeded(scene: Scene) -> None:
 
 def slow_consumer(scene: Scene) -> None:
     """Both members read more slowly than records come."""
-    for member in scene.members:
-        member.tell("slow 0.7")
+    scene.slow(0.7)
 
 
 def hot_partition(scene: Scene) -> None:
     """One partition gets many records at once, more than its member reads."""
     stage = scene.stage
-    scene.first.tell("slow 0.02")
-    scene.second.tell("slow 0.02")
+    scene.slow(0.02)
     producer = Producer(stage.cluster.client_config())
     for _ in range(_FLOOD):
         producer.produce(stage.topics[0], b"x" * 100, partition=stage.rng.choice([2]))
@@ -95,7 +108,8 @@ def rebalance_storm(scene: Scene) -> None:
             member.leave()
 
 
-SINGLE: list[Callable[[Scene], None]] = [
+Act = Callable[[Any], None]
+SINGLE: list[Act] = [
     open_transaction,
     poll_interval_exceeded,
     slow_consumer,
@@ -104,13 +118,38 @@ SINGLE: list[Callable[[Scene], None]] = [
     rebalance_storm,
 ]
 #: Two at once that don't exclude each other: without members nobody is slow, or polls too seldom.
-DOUBLE: list[tuple[Callable[[Scene], None], ...]] = [
+DOUBLE: list[tuple[Act, ...]] = [
     pair
     for pair in combinations(SINGLE, 2)
     if not (no_members in pair and pair != (open_transaction, no_members))
     and pair not in {(slow_consumer, hot_partition), (open_transaction, slow_consumer)}
 ]
-INCIDENTS: list[tuple[Callable[[Scene], None], ...]] = [(one,) for one in SINGLE] + DOUBLE
+
+
+class Incident(NamedTuple):
+    """What is staged: acts, one after the other, in a scene.
+
+    ``replicas``: of each partition of the group's topic, with 0 for the broker that is lost; None for
+    the brokers' choice. ``kinds``: how ``why`` may name it first, by default as the acts are named.
+    """
+
+    acts: tuple[Act, ...]
+    scene: Callable[[Stage], Scene] = Scene
+    replicas: list[list[int]] | None = None
+    kinds: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The names of its acts."""
+        return "+".join(act.__name__ for act in self.acts)
+
+    @property
+    def staged(self) -> tuple[str, ...]:
+        """How ``why`` may name it first."""
+        return self.kinds or tuple(act.__name__ for act in self.acts)
+
+
+INCIDENTS = [Incident((one,)) for one in SINGLE] + [Incident(pair) for pair in DOUBLE]
 
 
 class Answered(NamedTuple):
@@ -141,7 +180,16 @@ class Answered(NamedTuple):
 
 
 #: The causes that nothing else can be taken for: a group is slow, or has a hot partition, for many reasons.
-CAUSES = {one.__name__ for one in SINGLE if one is not slow_consumer and one is not hot_partition}
+CAUSES = {
+    one.__name__ for one in SINGLE if one is not slow_consumer and one is not hot_partition
+} | {
+    "broker_gone",
+    "no_leader",
+    "reassignment",
+    "connect_task_failed",
+    "restoring_tasks",
+    "warmups_waiting",
+}
 
 
 def why_of(url: str, group: str) -> dict[str, Any]:
@@ -155,7 +203,7 @@ def why_of(url: str, group: str) -> dict[str, Any]:
 def answered(
     cluster: EmbeddedCluster,
     url: str,
-    acts: tuple[Callable[[Scene], None], ...],
+    incident: Incident,
     seed: int,
     old_topic: str,
     recorder: Recorder | None = None,
@@ -164,19 +212,23 @@ def answered(
 
     Return its answer, and with a recorder the recording of what it was told.
     """
-    names = tuple(act.__name__ for act in acts)
-    rng = random.Random(f"{seed} {names}")
+    rng = random.Random(f"{seed} {incident.name}")
     recorded, began_ms = None, now_ms()
+    lost = rng.choice(cluster.node_ids[1:] or (0,))  # the first node is the controller
+    replicas = incident.replicas
+    if replicas is not None:
+        replicas = [[broker or lost for broker in one] for one in replicas]
     with ExitStack() as running:
-        stage = Stage(cluster, url, CLASSIC, rng, running, old_topic)
-        scene = Scene(stage)
-        for act in acts:
+        stage = Stage(cluster, url, CLASSIC, rng, running, old_topic, replicas)
+        stage.lost = lost
+        scene = incident.scene(stage)
+        for act in incident.acts:
             act(scene)
         time.sleep(_AFTER_SECONDS)
         answer, asked_ms = why_of(url, stage.group), now_ms()
         if recorder is not None:
             time.sleep(_TOLD_SECONDS)
-            events = recorder.of(stage.group, stage.topics, began_ms)
-            recorded = Recorded(list(names), stage.group, asked_ms, events)
+            events = recorder.of(scene.groups, scene.wants, began_ms)
+            recorded = Recorded(list(incident.staged), stage.group, asked_ms, events)
     kinds = [link["kind"] for link in answer.get("links", ())]
-    return Answered(names, kinds, answer), recorded
+    return Answered(incident.staged, kinds, answer), recorded

@@ -54,20 +54,27 @@ class Stage:
         rng: random.Random,
         running: ExitStack,
         old_topic: str,
+        replicas: list[list[int]] | None = None,
     ) -> None:
-        """``old_topic`` was there before the service started: it can't have appeared lately."""
+        """``old_topic`` was there before the service started: it can't have appeared lately.
+
+        ``replicas`` are those of each partition of the first topic, by default the brokers' choice.
+        """
         self.cluster, self.url, self.protocol, self.rng = cluster, url, protocol, rng
         self.running = running
+        #: The broker that an incident may lose.
+        self.lost = 0
         self.group = f"staged-{uuid.uuid4().hex[:8]}"
         self.prefix = f"{self.group}-topic"
         self.admin = AdminClient(cluster.client_config())
-        self.topics = [self.make_topic(), old_topic]
+        self.topics = [self.make_topic(replicas), old_topic]
         running.enter_context(records_flow(cluster, self.topics[:1]))
 
-    def make_topic(self) -> str:
+    def make_topic(self, replicas: list[list[int]] | None = None) -> str:
         """Make another topic with the group's prefix."""
         name = f"{self.prefix}-{uuid.uuid4().hex[:6]}"
-        self.admin.create_topics([NewTopic(name, _PARTITIONS)])[name].result(30)
+        placed = {} if replicas is None else {"replica_assignment": replicas}
+        self.admin.create_topics([NewTopic(name, _PARTITIONS, **placed)])[name].result(30)
         return name
 
     def grow(self, topic: str, count: int) -> None:

@@ -32,7 +32,7 @@ export function group(state, name, ui, nowMs) {
       h("p", { class: "quiet tools" }, h("a", { href: served("") }, "All groups"), grafana(state, name)),
       h("h2", { class: "fixed" }, h("bdi", null, name)),
       summary && h("p", { class: "quiet" }, kind(summary, nowMs)),
-      summary && h("dl", { class: "facts" }, facts(summary, nowMs)),
+      summary && h("dl", { class: "facts" }, facts(summary, state.next_assignor, nowMs)),
       (summary || workers) && why(name, ui),
       summary && members(summary, name, ui, nowMs)),
     over && h("div", { key: "charts", class: "wide" }, over),
@@ -43,7 +43,10 @@ export function group(state, name, ui, nowMs) {
   ];
 }
 
-function facts(summary, nowMs) {
+/** The groups whose coordinator assigns. */
+const COORDINATED = new Set(["consumer", "streams"]);
+
+function facts(summary, assignor, nowMs) {
   const lag = known(summary.lag) ? count(summary.lag)
     : known(summary.lag_at_least) ? `≥ ${count(summary.lag_at_least)}` : "not known";
   return [
@@ -52,7 +55,9 @@ function facts(summary, nowMs) {
       known(summary.lag) || known(summary.lag_at_least) ? ` offset${summary.lag === 1 ? "" : "s"}` : "",
       !known(summary.lag) && h("span", { class: "why" }, "the log end of a partition is not known")],
     [word("in time", "Lag in time"), h("b", null, age(summary))],
-  ].map(([term, ...says], at) => h("div", { key: at }, h("dt", null, term), h("dd", null, says)));
+    COORDINATED.has(summary.group_type) && ["Assignor", assignor ?? "not known",
+      h("span", { class: "why" }, assignor ? "its coordinator assigns by it next" : "its coordinator names none")],
+  ].filter(Boolean).map(([term, ...says], at) => h("div", { key: at }, h("dt", null, term), h("dd", null, says)));
 }
 
 /** Describe a link to the group in Grafana, if the settings have its address. */

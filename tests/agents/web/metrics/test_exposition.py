@@ -212,6 +212,7 @@ def test_the_service_tells_of_itself(series: dict[str, dict[Labels, float]]) -> 
     assert sum(series["caughtup_decode_errors_total"].values()) == 1
     assert series["caughtup_snapshot_age_seconds"] == {("end_offsets",): 2.5}
     assert series["caughtup_probe_errors_total"] == {
+        ("assignors",): 0,
         ("checkpoints",): 0,
         ("connect",): 0,
         ("end_offsets",): 0,
