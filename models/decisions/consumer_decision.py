@@ -10,9 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
+from caughtup.models.assignors.consumer.aiokafka_sticky import assign_aiokafka_sticky
+from caughtup.models.assignors.consumer.choices import Choices, EveryChoice
 from caughtup.models.assignors.consumer.group import Assignment, ConsumerGroup, ConsumerMember
-from caughtup.models.assignors.consumer.ranges import assign_range
-from caughtup.models.assignors.consumer.round_robin import assign_round_robin
+from caughtup.models.assignors.consumer.librdkafka_sticky import assign_librdkafka_sticky
+from caughtup.models.assignors.consumer.ranges import assign_librdkafka_range, assign_range
+from caughtup.models.assignors.consumer.round_robin import (
+    assign_librdkafka_round_robin,
+    assign_round_robin,
+)
 from caughtup.models.assignors.consumer.sticky import assign_cooperative_sticky, assign_sticky
 from caughtup.models.assignors.java.strings import in_hash_map_order
 from caughtup.models.errors import CaughtupError, DecodeError
@@ -30,19 +36,40 @@ from caughtup.models.wire.group_metadata import (
 from caughtup.models.wire.reader import Reader
 
 JAVA, LIBRDKAFKA, AIOKAFKA = "kafka-clients", "librdkafka", "aiokafka"
-Assign = Callable[[ConsumerGroup], Assignment]
+Assign = Callable[[ConsumerGroup, Choices], Assignment]
+
+
+def _without_choice(assign: Callable[[ConsumerGroup], Assignment]) -> Assign:
+    return lambda group, _: assign(group)
+
+
 #: The assignors that are reproduced, by client and by the protocol's name in the group's record.
-#: Range and round-robin are the same in all three, except that aiokafka's know no static members.
+#: aiokafka's range and round-robin are Java's, but know no static members.
 _ASSIGNORS: Mapping[str, Mapping[str, Assign]] = {
     JAVA: {
-        "range": assign_range,
-        "roundrobin": assign_round_robin,
-        "sticky": assign_sticky,
-        "cooperative-sticky": assign_cooperative_sticky,
+        "range": _without_choice(assign_range),
+        "roundrobin": _without_choice(assign_round_robin),
+        "sticky": _without_choice(assign_sticky),
+        "cooperative-sticky": _without_choice(assign_cooperative_sticky),
     },
-    LIBRDKAFKA: {"range": assign_range, "roundrobin": assign_round_robin},
-    AIOKAFKA: {"range": assign_range, "roundrobin": assign_round_robin},
+    LIBRDKAFKA: {
+        "range": _without_choice(assign_librdkafka_range),
+        "roundrobin": _without_choice(assign_librdkafka_round_robin),
+        "cooperative-sticky": assign_librdkafka_sticky,
+    },
+    AIOKAFKA: {
+        "range": _without_choice(assign_range),
+        "roundrobin": _without_choice(assign_round_robin),
+        "sticky": assign_aiokafka_sticky,
+    },
 }
+#: What the choices of an assignor are, in words.
+_CHOICES = {
+    LIBRDKAFKA: "the order in which a broker told of topics",
+    AIOKAFKA: "the order of sets in the leader's process",
+}
+#: Decisions by other choices are made until this many partitions were assigned.
+_MOST_TRIED, _MOST_CHOICES = 200_000, 200
 #: In a larger group a decision could take too long.
 _MOST_PARTITIONS = 100_000
 _MOST_NAMED = 3
@@ -156,15 +183,22 @@ def compare_generation(
     order = in_hash_map_order(consumers) if client == JAVA else list(consumers)
     group = ConsumerGroup({name: consumers[name] for name in order}, counts, racks or {})
     by_rack = any(one.rack for one in consumers.values())
+    decided: list[Mapping[str, AbstractSet[TopicPartition]]] = []
+    tried = EveryChoice(min(_MOST_CHOICES, 1 + _MOST_TRIED // (1 + sum(counts.values()))))
     try:
-        decided = {name: set(own) for name, own in assign(group).items()}
+        for choices in tried:
+            decided.append({name: set(own) for name, own in assign(group, choices).items()})
+            if decided[-1] == actual:
+                if choices.expected:
+                    return told("match")
+                return told("consistent", f"it hangs on {_CHOICES[client]}, and one explains it")
     except CaughtupError as error:
         return told("undetermined", error.message)
-    if decided != actual:
-        if by_rack and racks is None:
-            return told("undetermined", "members have racks, and the replicas' are not known")
-        return told("mismatch", differences(decided, actual))
-    return told("match")
+    if by_rack and racks is None:
+        return told("undetermined", "members have racks, and the replicas' are not known")
+    if not tried.complete:
+        return told("undetermined", f"it hangs on {_CHOICES[client]}, of which there are too many")
+    return told("mismatch", differences(decided[0], actual))
 
 
 def _client(leader: _Member | None) -> str | None:
@@ -199,18 +233,27 @@ def _counts(members: Mapping[str, _Member]) -> dict[str, int]:
 
 
 def _consumer(member: _Member, assignor: str, client: str) -> ConsumerMember:
+    """Return a member as the leader's client sees it: librdkafka takes an empty rack for one."""
     subscription = member.subscription
     said = None if subscription.generation < 0 else subscription.generation
     owned, generation = subscription.owned, said
     if assignor == "sticky":
         owned, generation = _sticky_user_data(subscription.user_data)
-    elif assignor == "cooperative-sticky" and said is None and subscription.user_data is not None:
+        if client == AIOKAFKA and generation is None:
+            owned = ()  # it reads no data without a generation
+    elif (
+        client == JAVA
+        and assignor == "cooperative-sticky"
+        and said is None
+        and subscription.user_data is not None
+    ):
         generation = _cooperative_user_data(subscription.user_data)
+    rack = subscription.rack if client == LIBRDKAFKA else subscription.rack or None
     static = client != AIOKAFKA
     return ConsumerMember(
         subscription.topics,
         member.instance_id if static else None,
-        (subscription.rack or None) if static else None,
+        rack if static else None,
         owned,
         generation,
         said,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -94,6 +95,24 @@ def by_instance_id(members: Mapping[str, ConsumerMember]) -> list[str]:
     static.sort(key=itemgetter(0))
     dynamic = [name for name, member in members.items() if member.instance_id is None]
     return [name for _, name in static] + in_string_order(dynamic)
+
+
+def by_instance_or_member_id(members: Mapping[str, ConsumerMember]) -> list[str]:
+    """Return member ids as librdkafka orders them: two static members by instance id, others by their own.
+
+    Raises NotReproduced if that is no order, so that it depends on how the leader's C library sorts.
+
+    Source: rd_kafka_group_member_cmp of librdkafka 2.15.0.
+    """
+    static = {name: one.instance_id for name, one in members.items() if one.instance_id is not None}
+    others = sorted(members.keys() - static.keys())
+    #: Between which of the others each static member is. The instance ids must not say otherwise.
+    places = [(bisect_left(others, name), name) for name in sorted(static, key=static.__getitem__)]
+    if others and places != sorted(places, key=itemgetter(0)):
+        raise NotReproduced("librdkafka has no order of static members among others")
+    for at, name in reversed(places):
+        others.insert(at, name)
+    return others
 
 
 def racks_matter(members: AbstractSet[str], replicas: Iterable[AbstractSet[str]]) -> bool:

@@ -1,6 +1,6 @@
 """Range assignors: each topic's partitions in ranges, to its members in the order of their ids.
 
-The client's aligns partitions and members by rack as far as the ranges' sizes allow; the group
+The clients' align partitions and members by rack as far as the ranges' sizes allow; the group
 coordinator's doesn't.
 """
 
@@ -15,6 +15,7 @@ from caughtup.models.assignors.consumer.group import (
     Assignment,
     ConsumerGroup,
     by_instance_id,
+    by_instance_or_member_id,
     partitions_of,
     racks_matter,
 )
@@ -28,10 +29,29 @@ def assign_range(group: ConsumerGroup) -> Assignment:
     """
     if not any(member.rack for member in group.members.values()):
         return assign_coordinator_range(group)
-    topics = [_Topic(topic, group, members) for topic, members in _subscribers(group)]
+    order = by_instance_id(group.members)
+    topics = [_Topic(topic, group, members) for topic, members in _subscribers(group, order)]
     given: Assignment = {member: [] for member in group.members}
     if any(topic.by_rack for topic in topics):
         _match_racks(topics, given)
+    for topic in topics:
+        topic.assign_ranges(given)
+    return given
+
+
+def assign_librdkafka_range(group: ConsumerGroup) -> Assignment:
+    """Return each member's partitions, unordered.
+
+    Topics with equal members and sizes keep their partitions together in a rack even if racks don't
+    matter, but then members without a rack get none of these. Raises NotReproduced if the members
+    have no order.
+
+    Source: rdkafka_range_assignor.c of librdkafka 2.15.0.
+    """
+    order = by_instance_or_member_id(group.members)
+    topics = [_Topic(topic, group, members) for topic, members in _subscribers(group, order)]
+    given: Assignment = {member: [] for member in group.members}
+    _match_racks(topics, given, only_with_rack=True)
     for topic in topics:
         topic.assign_ranges(given)
     return given
@@ -44,7 +64,7 @@ def assign_coordinator_range(group: ConsumerGroup) -> Assignment:
     """
     given: Assignment = {member: [] for member in group.members}
     lists: dict[int, list[list[TopicPartition]]] = {}
-    for topic, members in _subscribers(group):
+    for topic, members in _subscribers(group, by_instance_id(group.members)):
         partitions = partitions_of(topic, group.topics[topic])
         share, extras = divmod(len(partitions), len(members))
         own = lists.get(id(members))
@@ -62,10 +82,9 @@ def assign_coordinator_range(group: ConsumerGroup) -> Assignment:
     return given
 
 
-def _subscribers(group: ConsumerGroup) -> list[tuple[str, list[str]]]:
+def _subscribers(group: ConsumerGroup, order: list[str]) -> list[tuple[str, list[str]]]:
     """Return the members of each topic that exists, in the order of the ranges."""
     members: dict[str, list[str]] = {topic: [] for topic, count in group.topics.items() if count}
-    order = by_instance_id(group.members)
     topics = {frozenset(member.topics) for member in group.members.values()}
     if len(topics) == 1:
         (read,) = topics
@@ -149,10 +168,13 @@ class _Topic:
                 start = end
 
 
-def _match_racks(topics: Sequence[_Topic], given: Assignment) -> None:
+def _match_racks(
+    topics: Sequence[_Topic], given: Assignment, *, only_with_rack: bool = False
+) -> None:
     """Assign partitions by rack: topics with equal members and sizes keep their partitions together.
 
     Kafka puts a topic whose members have no racks among those of size 0, where nothing is assigned.
+    ``only_with_rack``: a member without a rack matches no partition of several topics.
     """
     together: dict[tuple[frozenset[str], int], list[_Topic]] = {}
     for topic in topics:
@@ -160,12 +182,14 @@ def _match_racks(topics: Sequence[_Topic], given: Assignment) -> None:
         together.setdefault((frozenset(topic.members), size), []).append(topic)
     for (_, size), alike in together.items():
         if len(alike) > 1:
-            _match_racks_together(alike, size, given)
+            _match_racks_together(alike, size, given, only_with_rack=only_with_rack)
         elif alike[0].by_rack:
             alike[0].assign_matching(given)
 
 
-def _match_racks_together(topics: Sequence[_Topic], size: int, given: Assignment) -> None:
+def _match_racks_together(
+    topics: Sequence[_Topic], size: int, given: Assignment, *, only_with_rack: bool
+) -> None:
     """Assign the partitions with one number to one member that all their replicas' racks match.
 
     Nothing of these topics is assigned before, so that a member has the same room in each.
@@ -177,7 +201,7 @@ def _match_racks_together(topics: Sequence[_Topic], size: int, given: Assignment
     for number in range(size):
         racks = frozenset.intersection(*(frozenset(topic.racks[number]) for topic in topics))
         places = []
-        for rack in (None, *racks):
+        for rack in racks if only_with_rack else (None, *racks):
             queue = waiting.get(rack)
             while queue and not first.room(first.members[queue[0]]):
                 queue.popleft()  # a member's room never grows

@@ -8,6 +8,7 @@ from caughtup.models.assignors.consumer.group import (
     Assignment,
     ConsumerGroup,
     by_instance_id,
+    by_instance_or_member_id,
     partitions_of,
 )
 from caughtup.models.assignors.java.strings import in_string_order
@@ -19,7 +20,18 @@ def assign_round_robin(group: ConsumerGroup) -> Assignment:
 
     Source: RoundRobinAssignor of Kafka's clients 4.3.1 and 4.4.0.
     """
-    order = by_instance_id(group.members)
+    return _assign_in_turn(group, by_instance_id(group.members))
+
+
+def assign_librdkafka_round_robin(group: ConsumerGroup) -> Assignment:
+    """Return each member's partitions, unordered. Raises NotReproduced if the members have no order.
+
+    Source: rdkafka_roundrobin_assignor.c of librdkafka 2.15.0.
+    """
+    return _assign_in_turn(group, by_instance_or_member_id(group.members))
+
+
+def _assign_in_turn(group: ConsumerGroup, order: list[str]) -> Assignment:
     lists: list[list[TopicPartition]] = [[] for _ in order]
     topics_of = [frozenset(group.members[member].topics) for member in order]
     read = frozenset[str]().union(*topics_of)
