@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import NamedTuple
 
 from caughtup.models.commits.table import LastCommits
@@ -25,7 +24,8 @@ from caughtup.models.wire.consumer_group_records import ConsumerGroupMetadata
 from caughtup.models.wire.record_keys import RecordType
 from caughtup.models.wire.streams_group_records import StreamsGroupMetadata
 
-_FIRST_GENERATION = 1
+#: A group's first generation, and its first epoch by release.
+_FIRST_GENERATION, _FIRST_EPOCH = 1, 2
 _NOTHING = LastCommits([], [], [])
 
 
@@ -95,7 +95,7 @@ class GroupMemory(NamedTuple):
 
     records: tuple[tuple[bytes, bytes], ...] = ()
     decided: KeptAssignment | None = None
-    counts: Mapping[str, int] = MappingProxyType({})
+    counts: dict[str, int] | None = None
     due_ms: int | None = None
     is_whole: bool = False
     is_lost: bool = False
@@ -126,7 +126,7 @@ class RecordedGroup:
         self._records = dict(memory.records)
         self._due_ms, self._is_whole = memory.due_ms, memory.is_whole
         if memory.decided is not None:
-            self._rebalances.restore(group, _membership(memory.decided), memory.counts)
+            self._rebalances.restore(group, _membership(memory.decided), memory.counts or {})
         if memory.decided_by:
             self._decided_by = dict(memory.decided_by)
             self._name(list(self._decided_by.items()))
@@ -279,10 +279,12 @@ def _is_first(batch: Batch) -> bool:
     """Return whether a batch has a group's first generation or epoch."""
     generations = [one.generation for one in batch.groups.values() if one is not None]
     new = (*batch.consumer_group_records.values(), *batch.streams_group_records.values())
-    generations += [
+    epochs = [
         one.epoch for one in new if isinstance(one, ConsumerGroupMetadata | StreamsGroupMetadata)
     ]
-    return any(one <= _FIRST_GENERATION for one in generations)
+    return any(one <= _FIRST_GENERATION for one in generations) or any(
+        one <= _FIRST_EPOCH for one in epochs
+    )
 
 
 def _is_gone(batch: Batch) -> bool:

@@ -43,7 +43,7 @@ _Row = dict[str, object]
 class KnownTopics(NamedTuple):
     """Topics' names by id, the newest last, and the topics that are gone."""
 
-    names: dict[bytes, str]
+    names: list[tuple[bytes, str]]
     gone: list[str]
 
 
@@ -78,7 +78,7 @@ class BucketGenerations:
         if self._records is None and self._before is None:
             return
         now = ClusterNow(
-            self._topics.names, self._lag.partition_counts(), frozenset(self._topics.gone)
+            dict(self._topics.names), self._lag.partition_counts(), frozenset(self._topics.gone)
         )
         for group, records in _by_group(self._before):
             self._begin(group, [one for _, one in records], now)
@@ -154,9 +154,9 @@ def _known_topics(rows: pa.Table | None) -> KnownTopics:
     names, gone = dict[bytes, str](), dict[str, None]()
     for value in [] if rows is None else rows.column("value").to_pylist():
         known = _decode_topics(value)
-        names |= known.names
+        names |= dict(known.names)
         gone |= dict.fromkeys(known.gone)
-    return KnownTopics(names, list(gone))
+    return KnownTopics(list(names.items()), list(gone))
 
 
 def _topics_now(
@@ -173,8 +173,7 @@ def _topics_now(
                 names[topic_id] = topic
     gone = [topic for topic in before.gone if not first_partitions.get(topic, False)]
     gone += sorted(t for t, there in first_partitions.items() if not there and t not in before.gone)
-    newest = list(names.items())[-_MOST_TOPICS:]
-    return KnownTopics(dict(newest), gone[-_MOST_TOPICS:])
+    return KnownTopics(list(names.items())[-_MOST_TOPICS:], gone[-_MOST_TOPICS:])
 
 
 def _by_group(rows: pa.Table | None) -> Iterator[tuple[str, list[tuple[int, GroupRecord]]]]:
