@@ -28,8 +28,8 @@ from caughtup.models.wire.consumer_offsets import decode_key
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from caughtup.pipelines.delta.files import partition_of
 from caughtup.pipelines.events import KafkaRecord
-from caughtup.pipelines.history.buckets.lag import LAST_ENDS, STATE
-from caughtup.pipelines.history.buckets.tables import bucket_parts
+from caughtup.pipelines.history.buckets.lag import STATE
+from caughtup.pipelines.history.buckets.tables import LAST_ENDS, bucket_parts
 from caughtup.pipelines.history.decoding.batches import pack, pack_records, with_names
 from caughtup.pipelines.tables import REBALANCES
 from tests.models.state.test_streams_group_stories import PlayedStreamsGroup
