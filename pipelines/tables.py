@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import it)
 from pyspark.sql.types import (
+    ArrayType,
     BinaryType,
     BooleanType,
     DataType,
@@ -114,6 +115,38 @@ LAG = Table(
         lag=LongType(),
         lag_committed_view=LongType(),
         source=StringType(),
+    ),
+    "as_of",
+)
+
+#: A cause of a rebalance, as ``models.rebalances.rebalance.Cause``.
+_CAUSE = columns(
+    kind=StringType(),
+    sure=StringType(),
+    client=StringType(),
+    member=StringType(),
+    host=StringType(),
+    topic=StringType(),
+    why=StringType(),
+)
+#: Generations and epochs of groups on every protocol, as ``models.state.recorded_group`` has them.
+REBALANCES = Table(
+    "rebalances",
+    columns(
+        as_of=TimestampType(),
+        group=StringType(),
+        group_type=StringType(),
+        protocol=StringType(),
+        generation=IntegerType(),
+        after=IntegerType(),
+        members=IntegerType(),
+        partitions=IntegerType(),
+        moved=IntegerType(),
+        unfinished=IntegerType(),
+        causes=ArrayType(_CAUSE, containsNull=False),
+        error=StringType(),
+        log_partition=IntegerType(),
+        log_offset=LongType(),
     ),
     "as_of",
 )

@@ -35,26 +35,22 @@ GROUP BY "group" ORDER BY commits DESC, "group" LIMIT 50;
 
 -- %%
 -- rebalances
-WITH generations AS (
-  SELECT "group", generation, as_of, list_sort(list_distinct(list_transform(
-           members, lambda m: regexp_replace(m.client_id, '-StreamThread-.*', '')))) AS clients
-  FROM group_generations
+WITH seen AS (
+  SELECT * FROM rebalances
   WHERE date BETWEEN CAST(getvariable('since') AS DATE) AND CAST(getvariable('until') AS DATE)
-    AND as_of BETWEEN getvariable('since') AND getvariable('until')
-), changes AS (
-  SELECT "group", clients, lag(clients) OVER (PARTITION BY "group" ORDER BY generation, as_of) AS before
-  FROM generations QUALIFY before IS NOT NULL
+    AND as_of BETWEEN getvariable('since') AND getvariable('until') AND error IS NULL
 ), causes AS (
-  SELECT "group", unnest(list_filter(clients, lambda c: NOT list_contains(before, c))) AS client,
-         'joined' AS what FROM changes
+  SELECT "group", log_offset, unnest(causes) AS of FROM seen
+), told AS (
+  SELECT "group", log_offset, of.kind AS cause, of.sure AS sure,
+         coalesce(regexp_replace(of.client, '-StreamThread-.*', ''), of.topic, '') AS about
+  FROM causes
   UNION ALL
-  SELECT "group", unnest(list_filter(before, lambda c: NOT list_contains(clients, c))), 'left' FROM changes
-  UNION ALL
-  SELECT "group", '(no client: it was due, or requested)', 'due' FROM changes WHERE clients = before
+  SELECT "group", log_offset, 'unknown', 'unknown', '' FROM seen WHERE causes IS NULL
 )
-SELECT "group", client, count(*) AS rebalances,
-       count(*) FILTER (what = 'joined') AS joined, count(*) FILTER (what = 'left') AS "left"
-FROM causes GROUP BY "group", client ORDER BY rebalances DESC, "group", client LIMIT 50;
+SELECT "group", cause, about, sure, count(DISTINCT log_offset) AS rebalances
+FROM told GROUP BY "group", cause, about, sure
+ORDER BY rebalances DESC, "group", cause, about, sure LIMIT 50;
 
 -- %%
 -- warm-ups

@@ -7,7 +7,7 @@ DECLARE OR REPLACE VARIABLE until = TIMESTAMP '2026-11-18 00:00:00Z';
 CREATE OR REPLACE TEMPORARY VIEW lag USING delta OPTIONS (path 'history/lag');
 CREATE OR REPLACE TEMPORARY VIEW decisions USING delta OPTIONS (path 'history/decisions');
 CREATE OR REPLACE TEMPORARY VIEW commits USING delta OPTIONS (path 'history/commits');
-CREATE OR REPLACE TEMPORARY VIEW group_generations USING delta OPTIONS (path 'history/group_generations');
+CREATE OR REPLACE TEMPORARY VIEW rebalances USING delta OPTIONS (path 'history/rebalances');
 CREATE OR REPLACE TEMPORARY VIEW movements USING delta OPTIONS (path 'history/movements');
 
 -- %%
@@ -41,24 +41,21 @@ GROUP BY `group` ORDER BY commits DESC, `group` LIMIT 50;
 
 -- %%
 -- rebalances
-WITH generations AS (
-  SELECT `group`, generation, as_of, array_sort(array_distinct(transform(
-           members, m -> regexp_replace(m.client_id, '-StreamThread-.*', '')))) AS clients
-  FROM group_generations
-  WHERE date BETWEEN DATE(since) AND DATE(until) AND as_of BETWEEN since AND until
-), changes AS (
-  SELECT `group`, clients, lag(clients) OVER (PARTITION BY `group` ORDER BY generation, as_of) AS before
-  FROM generations
+WITH seen AS (
+  SELECT * FROM rebalances
+  WHERE date BETWEEN DATE(since) AND DATE(until) AND as_of BETWEEN since AND until AND error IS NULL
 ), causes AS (
-  SELECT `group`, explode(array_except(clients, before)) AS client, 'joined' AS what FROM changes
+  SELECT `group`, log_offset, explode(causes) AS of FROM seen
+), told AS (
+  SELECT `group`, log_offset, of.kind AS cause, of.sure AS sure,
+         coalesce(regexp_replace(of.client, '-StreamThread-.*', ''), of.topic, '') AS about
+  FROM causes
   UNION ALL
-  SELECT `group`, explode(array_except(before, clients)), 'left' FROM changes
-  UNION ALL
-  SELECT `group`, '(no client: it was due, or requested)', 'due' FROM changes WHERE clients = before
+  SELECT `group`, log_offset, 'unknown', 'unknown', '' FROM seen WHERE causes IS NULL
 )
-SELECT `group`, client, count(*) AS rebalances,
-       count_if(what = 'joined') AS joined, count_if(what = 'left') AS `left`
-FROM causes GROUP BY `group`, client ORDER BY rebalances DESC, `group`, client LIMIT 50;
+SELECT `group`, cause, about, sure, count(DISTINCT log_offset) AS rebalances
+FROM told GROUP BY `group`, cause, about, sure
+ORDER BY rebalances DESC, `group`, cause, about, sure LIMIT 50;
 
 -- %%
 -- warm-ups

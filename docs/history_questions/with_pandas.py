@@ -46,26 +46,23 @@ answer.sort_values(["commits", "group"], ascending=[False, True]).head(50)
 
 # %%
 # rebalances
-generations = read("group_generations", "as_of").sort_values(["group", "generation", "as_of"])
-generations["clients"] = [
-    {re.sub("-StreamThread-.*", "", member["client_id"]) for member in members}
-    for members in generations["members"]
+seen = read("rebalances", "as_of")
+unknown = {"kind": "unknown", "sure": "unknown", "client": None, "topic": None}
+causes = [
+    {
+        "group": row.group,
+        "cause": cause["kind"],
+        "about": re.sub("-StreamThread-.*", "", cause["client"] or cause["topic"] or ""),
+        "sure": cause["sure"],
+        "log_offset": row.log_offset,
+    }
+    for row in seen[seen["error"].isna()].itertuples()
+    for cause in ([unknown] if row.causes is None else row.causes)
 ]
-generations["before"] = generations.groupby("group")["clients"].shift()
-causes = []
-for row in generations.dropna(subset="before").itertuples():
-    causes += [(row.group, client, "joined") for client in row.clients - row.before]
-    causes += [(row.group, client, "left") for client in row.before - row.clients]
-    if row.clients == row.before:
-        causes.append((row.group, "(no client: it was due, or requested)", "due"))
-what = pd.DataFrame(causes, columns=["group", "client", "what"])
-answer = what.groupby(["group", "client"])["what"].agg(
-    rebalances="size",
-    joined=lambda what: (what == "joined").sum(),
-    left=lambda what: (what == "left").sum(),
-)
+of = ["group", "cause", "about", "sure"]
+answer = pd.DataFrame(causes).groupby(of)["log_offset"].nunique().rename("rebalances")
 answer.reset_index().sort_values(
-    ["rebalances", "group", "client"], ascending=[False, True, True]
+    ["rebalances", *of], ascending=[False, True, True, True, True]
 ).head(50)
 
 # %%

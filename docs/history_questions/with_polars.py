@@ -59,36 +59,22 @@ moments = pl.LazyFrame({"moment": pl.datetime_range(since, until, "30m", eager=T
 
 # %%
 # rebalances
-client = pl.element().struct.field("client_id").str.replace("-StreamThread-.*", "")
-generations = (
-    pl.scan_delta(f"{tables}/group_generations")
-    .filter(days, pl.col("as_of").is_between(since, until))
-    .sort("group", "generation", "as_of")
-    .select("group", clients=pl.col("members").list.eval(client).list.unique().list.sort())
-    .with_columns(before=pl.col("clients").shift().over("group"))
-    .drop_nulls("before")
-)
-joined = pl.col("clients").list.set_difference("before")
-left = pl.col("before").list.set_difference("clients")
-no_client = pl.lit(["(no client: it was due, or requested)"])
+cause = pl.col("causes").struct
+client = cause.field("client").str.replace("-StreamThread-.*", "")
 (
-    pl.concat(
-        [
-            generations.select("group", client=joined, what=pl.lit("joined")),
-            generations.select("group", client=left, what=pl.lit("left")),
-            generations.filter(pl.col("clients") == pl.col("before")).select(
-                "group", client=no_client, what=pl.lit("due")
-            ),
-        ]
+    pl.scan_delta(f"{tables}/rebalances")
+    .filter(days, pl.col("as_of").is_between(since, until), pl.col("error").is_null())
+    .explode("causes", empty_as_null=True)
+    .select(
+        "group",
+        "log_offset",
+        cause=cause.field("kind").fill_null("unknown"),
+        about=pl.coalesce(client, cause.field("topic"), pl.lit("")),
+        sure=cause.field("sure").fill_null("unknown"),
     )
-    .explode("client", empty_as_null=False)
-    .group_by("group", "client")
-    .agg(
-        rebalances=pl.len(),
-        joined=(pl.col("what") == "joined").sum(),
-        left=(pl.col("what") == "left").sum(),
-    )
-    .sort("rebalances", "group", "client", descending=[True, False, False])
+    .group_by("group", "cause", "about", "sure")
+    .agg(rebalances=pl.col("log_offset").n_unique())
+    .sort("rebalances", "group", "cause", "about", "sure", descending=[True, *[False] * 4])
     .head(50)
     .collect()
 )

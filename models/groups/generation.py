@@ -164,6 +164,11 @@ class StreamsGeneration:
         earliest = min(due, key=lambda entry: entry[:2])
         return max(earliest[0], self.as_of_ms), earliest[2]
 
+    def due_ms(self) -> int | None:
+        """Return when the next rebalance is due (ms), None if no member has to request one."""
+        due = self.next_rebalance()
+        return None if due is None else due[0]
+
     def previous_active(self, client: StreamsClient) -> set[TaskId]:
         """Return the tasks that the process ran when it joined, by its partitions or its report."""
         owned = {task for member in client.members for task in self.tasks_of(member.owned)}

@@ -74,6 +74,15 @@ class Rebalances:
         known = self._groups.get(group)
         return known is not None and not known.decided.unnamed
 
+    def restore(self, group: str, decided: Membership, counts: Mapping[str, int]) -> None:
+        """Take what ``last`` returned, to continue with it; the group has no rebalances then."""
+        self._groups[group] = _Group(decided, dict(counts))
+
+    def last(self, group: str) -> tuple[Membership, Mapping[str, int]] | None:
+        """Return a group's last decided assignment, and the most partitions that each topic had in one."""
+        known = self._groups.get(group)
+        return None if known is None else (known.decided, known.counts)
+
     def compare(
         self,
         group: str,

@@ -18,15 +18,16 @@ from caughtup.models.rebalances.topics import TopicChanges
 from caughtup.models.recent.happenings import Happenings, rebalanced
 from caughtup.models.wire.record_keys import RecordType
 
-#: The records of which a group has another assignment, or none any more.
-_DECIDING = frozenset(
+#: The records that complete a generation or a target assignment.
+COMPLETING = frozenset(
     {
-        RecordType.CONSUMER_GROUP_METADATA,
+        RecordType.GROUP_METADATA,
         RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA,
-        RecordType.STREAMS_GROUP_METADATA,
         RecordType.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA,
     }
 )
+#: The records of which a group has another assignment, or none any more.
+DECIDING = COMPLETING | {RecordType.CONSUMER_GROUP_METADATA, RecordType.STREAMS_GROUP_METADATA}
 #: The records of what a member has now.
 _RECONCILING = frozenset(
     {
@@ -35,7 +36,7 @@ _RECONCILING = frozenset(
     }
 )
 #: A group before its first member.
-_NEW = Membership("", 0, (), {}, frozenset())
+NEW_GROUP = Membership("", 0, (), {}, frozenset())
 
 
 class _Before(NamedTuple):
@@ -79,7 +80,7 @@ class Rebalancing:
         touched = {*batch.groups, *(key.group for key in new_keys)}
         deciding = {
             *batch.groups,
-            *(key.group for key in new_keys if key.record_type in _DECIDING),
+            *(key.group for key in new_keys if key.record_type in DECIDING),
         }
         if only is not None:
             touched &= only
@@ -87,15 +88,17 @@ class Rebalancing:
             if not self._rebalances.is_complete(group):
                 decided = self._groups.decided(group)
                 if decided is None and only is None:
-                    decided = _NEW  # all groups are known that existed before the service started
+                    decided = (
+                        NEW_GROUP  # all groups are known that existed before the service started
+                    )
                 self._rebalances.begin(group, decided)
             if not self._rebalances.has_revoking(group):
                 self._rebalances.note_revoking(group, self._groups.revoking(group), None)
         found: dict[str, _Before] = {}
         for group in sorted(touched & deciding):
             application = self._applications.get(group)
-            due = None if application is None else application.newest.next_rebalance()
-            found[group] = _Before(self._commits.last(group), None if due is None else due[0])
+            due_ms = None if application is None else application.newest.due_ms()
+            found[group] = _Before(self._commits.last(group), due_ms)
         return found
 
     def compare(

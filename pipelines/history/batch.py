@@ -28,17 +28,18 @@ from caughtup.pipelines.delta.files import (
     write_rows,
 )
 from caughtup.pipelines.generations.schema import GENERATIONS
+from caughtup.pipelines.history.buckets.generations import MEMORIES
 from caughtup.pipelines.history.buckets.lag import LAST_ENDS, STATE
 from caughtup.pipelines.history.buckets.tables import (
-    LAST_COMMITS,
+    LAST_ENDS as ENDS,
+)
+from caughtup.pipelines.history.buckets.tables import (
+    OF_BUCKETS,
     RECORDS,
     REMEMBERED,
     TURN,
     BucketTask,
     new_files,
-)
-from caughtup.pipelines.history.buckets.tables import (
-    LAST_ENDS as ENDS,
 )
 from caughtup.pipelines.history.decoding.batches import (
     PACKED,
@@ -108,22 +109,27 @@ class HistoryBatches:
         records: DataFrame,
         lost: Sequence[LostRange],
         ranges: Sequence[LogRange] = (),
+        before: DataFrame | None = None,
     ) -> Quarantined:
         """Write a batch's rows to the tables, and the state for the next batch.
 
         ``digest``: of the offsets at which the batch ends (``offsets_digest``). ``records`` are
         Spark's, of ``ranges``: if these are read otherwise, Spark reads nothing. A batch that is
-        complete already is skipped.
+        complete already is skipped. ``before``: packs of groups' records from before the batch, if
+        ``begins``.
         """
         state = self.tables.state
         if state.is_whole(batch, digest):
             return Quarantined(0, "")
-        known = state.paths(LAST_COMMITS, ENDS)
+        known = state.paths(*OF_BUCKETS)
         rebucket = any(partition_of(path)["buckets"] != str(self.buckets) for path in known)
-        task = BucketTask(self.tables.root, batch, self.buckets, tuple(known), rebucket)
+        begins = self.begins()
+        task = BucketTask(self.tables.root, batch, self.buckets, tuple(known), rebucket, begins)
         rows = self.spark.sparkContext.accumulator(0)
         packs = [self._packed(records, ranges, lost, rows), *self._lost(lost)]
-        if rebucket:
+        if before is not None:
+            packs.append(before)
+        if rebucket or begins:
             turns = [(TURN, number, bytearray()) for number in range(self.buckets)]
             packs.append(self.spark.createDataFrame(turns, PACKED))
         written = new_files(self._by_bucket_task(reduce(DataFrame.union, packs)), task).collect()
@@ -133,11 +139,15 @@ class HistoryBatches:
         told, replaced = self._generations(batch, read, left)
         replaced.append(PENDING)
         if rebucket:
-            replaced += [LAST_COMMITS, ENDS]
+            replaced += OF_BUCKETS
         self.tables.finish(batch, [*left, *told], replaced, digest)
         self.tables.forget(read)
         quarantined = self._quarantined(new.get(QUARANTINE.name, ()))
         return quarantined if self.read is None else quarantined._replace(rows=rows.value)
+
+    def begins(self) -> bool:
+        """Return whether there is no state of groups' generations yet, as after an earlier release."""
+        return not self.tables.state.paths(MEMORIES)
 
     def _packed(
         self,

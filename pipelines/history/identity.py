@@ -14,6 +14,7 @@ from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.delta.store import Store
 from caughtup.pipelines.delta.table import Owner
 from caughtup.pipelines.history.tables import (
+    ADDED_LATER,
     LAYOUTS,
     HistoryTables,
     complete_tables,
@@ -60,7 +61,8 @@ def own_tables(files: Files, root: Store, checkpoint: str, cluster: str) -> Hist
     refuse_older(root)
     owner = Owner(uuid.uuid4().hex if ours is None else ours.history, cluster)
     found = open_tables(root, owner)
-    missing = [layout.name for layout in LAYOUTS if layout.name not in found]
+    needed = {layout.name for layout in LAYOUTS} - ADDED_LATER
+    missing = [layout.name for layout in LAYOUTS if layout.name in needed - found.keys()]
     if missing and files.names(f"{checkpoint}/commits"):
         raise CaughtupError(
             "bad_output",

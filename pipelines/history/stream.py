@@ -28,6 +28,7 @@ from caughtup.pipelines.delta.store import store_for
 from caughtup.pipelines.delta.upkeep import UpkeepOptions, keep_up
 from caughtup.pipelines.history.batch import HistoryBatches
 from caughtup.pipelines.history.decoding.log_ranges import ReadRanges, lacking_module
+from caughtup.pipelines.history.decoding.records_before import records_before
 from caughtup.pipelines.history.identity import own_tables
 from caughtup.pipelines.history.lost_ranges import (
     FirstOffsets,
@@ -203,7 +204,11 @@ class HistoryJob:
         first = self._first_offsets.ask(before)
         lost = lost_ranges(before, until, first, "deleted before it was read")
         ranges = ranges_of(before, until)
-        quarantined = self._batches.write(batch, offsets_digest(until), records, lost, ranges)
+        earlier = None
+        if before and self._batches.begins():
+            earlier = records_before(self._spark, self._source, before, self._batches.buckets)
+        digest = offsets_digest(until)
+        quarantined = self._batches.write(batch, digest, records, lost, ranges, earlier)
         self._quarantined += quarantined.records
         if quarantined.rows is not None:
             self._reporter.note_rows(batch, quarantined.rows)

@@ -30,7 +30,7 @@ from caughtup.pipelines.history.buckets.lag import LAST_COMMITS, LAST_ENDS, STAT
 from caughtup.pipelines.history.decoding.topic_columns import own_table
 from caughtup.pipelines.history.decoding.topic_schema import TOPIC_TABLES
 from caughtup.pipelines.history.generations import GROUP_RECORDS
-from caughtup.pipelines.tables import COMMITS, LAG, QUARANTINE, Table, columns
+from caughtup.pipelines.tables import COMMITS, LAG, QUARANTINE, REBALANCES, Table, columns
 
 _OFFSETS = "caughtup.offsets"
 _FOLDERS = columns(kind=StringType(), bucket=IntegerType(), buckets=IntegerType())
@@ -124,7 +124,10 @@ class HistoryState:
         self._table.commit(self._owner, batch, new, gone, said)
 
 
-TABLES = (COMMITS, LAG, GENERATIONS, *map(own_table, sorted(TOPIC_TABLES)), QUARANTINE)
+TABLES = (COMMITS, LAG, GENERATIONS, REBALANCES, *map(own_table, sorted(TOPIC_TABLES)), QUARANTINE)
+
+#: The tables that a history of an earlier release lacks: the job creates them and continues.
+ADDED_LATER = frozenset({REBALANCES.name})
 
 
 def layout_of(table: Table) -> Layout:

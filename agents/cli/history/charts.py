@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import resource
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, SupportsFloat
 
@@ -18,9 +19,12 @@ import msgspec
 from caughtup.agents.cli.history.questions import CLIENTS
 from caughtup.agents.errors import UserError
 from caughtup.models.errors import CaughtupError
+from caughtup.models.rebalances.rebalance import Cause, GroupRebalance
+from caughtup.models.recent.happenings import Happening, rebalanced
+from caughtup.models.records.fields import or_absent
 
 if TYPE_CHECKING:
-    from caughtup.agents.cli.history.tables import Row
+    from caughtup.agents.cli.history.tables import History, Row
 
 #: Samples of a chart, the most rebalances on it, and the limit of CPU time in seconds.
 SAMPLES, _MARKS, _CPU_SECONDS = 240, 200, 60
@@ -40,6 +44,13 @@ ASOF LEFT JOIN changes USING (topic, partition, moment)
 GROUP BY moment ORDER BY moment LIMIT {SAMPLES + 1}
 """
 _REBALANCES = f"""
+SELECT epoch_ms(as_of), generation, after, members, causes
+FROM rebalances
+WHERE {_DAYS} AND as_of BETWEEN $since AND $until AND "group" = $group AND error IS NULL
+ORDER BY as_of DESC, log_offset DESC LIMIT {_MARKS}
+"""
+#: What releases without the table of rebalances have written: Kafka Streams groups on the classic protocol.
+_GENERATIONS = f"""
 WITH generations AS (
     SELECT as_of, generation, {CLIENTS} AS clients
     FROM group_generations
@@ -65,16 +76,48 @@ def charts(uri: str, group: str, since: datetime, until: datetime) -> dict[str, 
     tables = History(store_of(uri))
     parameters = {"since": since, "until": until, "group": group}
     rows = list(tables.ask(_FIGURES, parameters).rows)
-    try:
-        marks = list(tables.ask(_REBALANCES, parameters).rows)
-    except UserError:  # without Streams groups there is no such table
-        marks = []
     return {
         "now_ms": round(until.timestamp() * 1000),
         "at_ms": [row[0] for row in rows],
         "series": series(rows),
-        "marks": [_mark(*mark) for mark in reversed(marks)],
+        "marks": _marks(tables, group, parameters),
     }
+
+
+def _marks(tables: History, group: str, parameters: Mapping[str, object]) -> list[Happening]:
+    """Return a group's rebalances, the oldest first, and before them what an earlier release has written."""
+    found: list[list[Happening]] = []
+    for query, mark in ((_REBALANCES, partial(_rebalance, group)), (_GENERATIONS, _mark)):
+        try:
+            found.append([mark(*row) for row in reversed(list(tables.ask(query, parameters).rows))])
+        except UserError:  # an old history, or one of small tables, lacks one of them
+            found.append([])
+    rebalances, generations = found
+    if rebalances:
+        generations = [one for one in generations if one.at_ms < rebalances[0].at_ms]
+    return [*generations, *rebalances][-_MARKS:]
+
+
+def _rebalance(
+    group: str,
+    at_ms: int,
+    generation: int,
+    after: int | None,
+    members: int,
+    causes: Sequence[Mapping[str, str | None]] | None,
+) -> Happening:
+    """Return a rebalance's mark: its causes, how sure the first is, and the evidence for it."""
+    if not causes:
+        return Happening(at_ms, "rebalance", f"generation {generation}")
+    fields = [{name: v for name, v in cause.items() if v is not None} for cause in causes]
+    read = [msgspec.convert(cause, Cause) for cause in fields]
+    rebalance = GroupRebalance(
+        generation=generation, causes=read, members=members, after=or_absent(after)
+    )
+    happened = rebalanced(group, rebalance, at_ms)
+    sure = rebalance.cause.sure
+    text = happened.text if sure == "certain" else f"{happened.text} ({sure})"
+    return Happening(at_ms, "rebalance", text, happened.why)
 
 
 def series(rows: Sequence[Row]) -> dict[str, list[float | None]]:
@@ -102,16 +145,13 @@ def _number(value: SupportsFloat | None) -> float | None:
     return None if value is None else float(value)
 
 
-def _mark(
-    at_ms: int, generation: int, joined: Iterable[str], left: Iterable[str]
-) -> dict[str, object]:
+def _mark(at_ms: int, generation: int, joined: Iterable[str], left: Iterable[str]) -> Happening:
     causes = [
         f"{', '.join(names)} {what}"
         for names, what in ((list(joined or ()), "joined"), (list(left or ()), "left"))
         if names
     ]
-    mark = {"at_ms": at_ms, "kind": "rebalance", "text": f"generation {generation}"}
-    return mark | ({"why": ", ".join(causes)} if causes else {})
+    return Happening(at_ms, "rebalance", f"generation {generation}", ", ".join(causes) or None)
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -117,7 +117,7 @@ def history(
     """Query the tables that caughtup pipeline history writes, on this machine and without Spark.
 
     QUESTION is one of lag (of a group over time), deployments (which cost the most copies),
-    commits (a second, by group), rebalances (who caused them), warm-ups (the slowest); anything
+    commits (a second, by group), rebalances (what caused them), warm-ups (the slowest); anything
     else is SQL, which may contain $since, $until and $group. Without either the command lists the
     tables. Exits with 3 when there is no row.
     """

@@ -64,30 +64,27 @@ GROUP BY "group" ORDER BY commits DESC, "group" LIMIT 50
 #: The names of a generation's clients, without the thread that Kafka Streams appends.
 CLIENTS = """list_distinct(list_transform(members, lambda m:
                regexp_replace(m.client_id, '-StreamThread-.*', '')))"""
-#: A client that is in only one of two consecutive generations caused the rebalance.
+#: Each cause of each rebalance; a client of Kafka Streams has several threads, which cause it together.
 _REBALANCES = f"""
-WITH generations AS (
-    SELECT as_of, "group", generation,
-           {CLIENTS} AS clients
-    FROM group_generations WHERE {_DAYS} AND as_of BETWEEN $since AND $until AND {_OF_GROUP}
-), changes AS (
-    SELECT *, lag(clients) OVER (PARTITION BY "group" ORDER BY generation, as_of) AS before
-    FROM generations
-), causes AS (
-    SELECT as_of, "group", unnest(
-        list_transform(list_filter(clients, lambda c: NOT list_contains(before, c)),
-                       lambda c: {{'client': c, 'what': 'joined'}})
-        || list_transform(list_filter(before, lambda c: NOT list_contains(clients, c)),
-                          lambda c: {{'client': c, 'what': 'left'}})) AS cause
-    FROM changes WHERE before IS NOT NULL
+WITH causes AS (
+    SELECT "group", as_of, log_offset, moved, unnest(causes) AS cause
+    FROM rebalances
+    WHERE {_DAYS} AND as_of BETWEEN $since AND $until AND {_OF_GROUP} AND causes IS NOT NULL
+), told AS (
+    SELECT "group", as_of, log_offset, cause.kind AS cause, cause.sure AS sure, cause.why AS why,
+           coalesce(regexp_replace(cause.client, '-StreamThread-.*', ''), cause.topic, '') AS about
+    FROM causes
     UNION ALL
-    SELECT as_of, "group", {{'client': '(no client: it was due, or requested)', 'what': 'due'}} AS cause
-    FROM changes WHERE list_sort(before) = list_sort(clients)
+    SELECT "group", as_of, log_offset, 'unknown', 'unknown',
+           'the generation before it is not in the history', ''
+    FROM rebalances
+    WHERE {_DAYS} AND as_of BETWEEN $since AND $until AND {_OF_GROUP} AND causes IS NULL
+          AND error IS NULL
 )
-SELECT "group", cause.client AS client, count(*) AS rebalances,
-       count(*) FILTER (cause.what = 'joined') AS joined,
-       count(*) FILTER (cause.what = 'left') AS "left", max(as_of) AS last
-FROM causes GROUP BY ALL ORDER BY rebalances DESC, "group", client LIMIT 50
+SELECT "group", cause, about, sure, count(DISTINCT log_offset) AS rebalances, max(as_of) AS last,
+       arg_max(why, as_of) AS why
+FROM told GROUP BY "group", cause, about, sure
+ORDER BY rebalances DESC, "group", cause, about, sure LIMIT 50
 """
 
 #: Each promotion, with the time since its warm-up began.
@@ -123,8 +120,8 @@ QUESTIONS = {
         Question("commits", "commits a second by group", ("commits",), _COMMITS, "per_second"),
         Question(
             "rebalances",
-            "who caused rebalances",
-            ("group_generations",),
+            "what caused rebalances, and how sure that is",
+            ("rebalances",),
             _REBALANCES,
             "rebalances",
         ),

@@ -25,6 +25,7 @@ NAMES = (
     "movements",
     "quarantine",
     "reassignments",
+    "rebalances",
 )
 #: Queries can load no extension, read no file and see no Python variable, only given tables.
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import IntegerType, LongType, StringType, StructType
 
+from caughtup.models.commits.table import LastCommits
+from caughtup.models.ids import TopicPartition
 from caughtup.pipelines.history.buckets.lag_columns import (
     FROM_STATE,
     CommitRows,
@@ -19,7 +21,9 @@ from caughtup.pipelines.history.buckets.lag_columns import (
     Ints,
     LagRows,
     ValidEndOffsets,
+    ends,
     lag_columns,
+    last_before,
     last_commits,
     last_end_offsets,
     of_partition,
@@ -50,6 +54,8 @@ LAST_ENDS = columns(
 )
 #: The table of the state that a batch leaves for the next one.
 STATE = "_state"
+#: The most pairs of a place in a log and a partition that are searched for in one step.
+_PAIRS = 1 << 20
 _COMMIT_FIELDS = ("partition", "present", "committed", "commit_time_ms", "log_offset")
 _SAMPLE_FIELDS = (
     *("partition", "present", "start_offset", "last_stable_offset", "end_offset"),
@@ -153,6 +159,48 @@ class BucketLag:
             topic, _ = topic_and_partition(samples.place)
             own = samples.rows(buckets_of(self._topics.column(topic), buckets) == bucket)
             yield _state("ends", bucket, buckets, LAST_ENDS, self._sample_columns(own))
+
+    def commits_before(self, group: str, log_offsets: Sequence[int]) -> dict[int, LastCommits]:
+        """Return a group's last commits before places in its log, by place."""
+        at = pc.index(self._groups.names, group).as_py()
+        begin, end = np.searchsorted(self._group_of, [at, at + 1]).tolist() if at >= 0 else (0, 0)
+        first, last = np.searchsorted(self._commits.reader, [begin, end])
+        reader, log_offset = (
+            one[first:last] for one in (self._commits.reader, self._commits.log_offset)
+        )
+        readers = np.arange(begin, end)
+        topics, numbers = topic_and_partition(self._place_of[begin:end])
+        names = [self._topics.names[topic].as_py() for topic in topics.tolist()]
+        partitions = list(map(TopicPartition, names, numbers.tolist()))
+        found = {}
+        some = max(1, _PAIRS // max(1, len(readers)))
+        for places in (log_offsets[at : at + some] for at in range(0, len(log_offsets), some)):
+            wanted, until = np.tile(readers, len(places)), np.repeat(places, len(readers))
+            rows = first + last_before(reader, log_offset, wanted, until, side="left")
+            for place, row in zip(places, np.split(rows, len(places)), strict=True):
+                known = np.flatnonzero((row >= first) & self._commits.present[row])
+                row = row[known]
+                found[place] = LastCommits(
+                    [partitions[one] for one in known.tolist()],
+                    self._commits.committed[row].tolist(),
+                    self._commits.time_ms[row].tolist(),
+                )
+        return found
+
+    def partition_counts(self) -> dict[str, int]:
+        """Return each topic's number of partitions with a sample of end offsets."""
+        topics, _ = topic_and_partition(last_end_offsets(self._end_offsets).place)
+        numbers, counts = np.unique(topics, return_counts=True)
+        names = self._topics.names.take(pa.array(numbers)).to_pylist()
+        return dict(zip(names, counts.tolist(), strict=True))
+
+    def first_partitions(self) -> dict[str, bool]:
+        """Return the topics with a sample of partition 0, and whether it was there in the last one."""
+        samples = self._end_offsets.samples
+        topics, partition = topic_and_partition(samples.place)
+        rows = np.flatnonzero(ends(samples.place) & (partition == 0))
+        names = self._topics.names.take(pa.array(topics[rows])).to_pylist()
+        return dict(zip(names, samples.present[rows].tolist(), strict=True))
 
     def _named(self, reader: Ints) -> list[pa.Array]:
         group, place = self._group_of[reader], self._place_of[reader]

@@ -195,7 +195,7 @@ def _by_commits(
     moved = np.where(commits.present, ~(before & same), before)
     rows = np.flatnonzero(moved & (commits.log_offset != FROM_STATE))
     samples = end_offsets.samples
-    sample = _last_before(
+    sample = last_before(
         samples.place, end_offsets.at_ms, commits.place[rows], at_ms[rows], side="right"
     )
     rows, sample = rows[sample >= 0], sample[sample >= 0]
@@ -219,13 +219,13 @@ def _by_samples(
     sample = np.repeat(grown, count)
     nth = np.arange(len(sample)) - np.repeat(np.cumsum(count) - count, count)
     reader = of_place[np.repeat(begin, count) + nth]
-    commit = _last_before(commits.reader, at_ms, reader, end_offsets.at_ms[sample], side="left")
+    commit = last_before(commits.reader, at_ms, reader, end_offsets.at_ms[sample], side="left")
     sample, commit = sample[commit >= 0], commit[commit >= 0]
     had = commits.present[commit]
     return sample[had], commit[had]
 
 
-def _last_before(keys: Ints, times: Ints, wanted: Ints, until: Ints, *, side: _Side) -> Ints:
+def last_before(keys: Ints, times: Ints, wanted: Ints, until: Ints, *, side: _Side) -> Ints:
     """Return the index of the last row of each wanted key before a time, or -1 if there is none.
 
     Rows are sorted by key and time. With ``side`` right, a row at that time counts too.

@@ -11,9 +11,19 @@ from pyspark.sql import DataFrame
 
 from caughtup.pipelines.delta.files import NEW_FILES, file_rows, partition_of, write_file
 from caughtup.pipelines.delta.store import Store
+from caughtup.pipelines.history.buckets.generations import MEMORIES, TOPICS, BucketGenerations
 from caughtup.pipelines.history.buckets.lag import STATE, BucketLag, state_folder
 from caughtup.pipelines.history.buckets.parts import TablePart, table_parts
-from caughtup.pipelines.history.decoding.batches import COMMITS, GROUPS, SAMPLES, buckets_of, unpack
+from caughtup.pipelines.history.decoding.batches import (
+    COMMITS,
+    GROUPS,
+    OF_GROUPS,
+    OF_GROUPS_BEFORE,
+    SAMPLES,
+    TOPIC_IDS,
+    buckets_of,
+    unpack,
+)
 from caughtup.pipelines.history.decoding.log_ranges import PENDING
 from caughtup.pipelines.history.decoding.topic_columns import own_table
 from caughtup.pipelines.history.decoding.topic_schema import TOPIC_TABLES
@@ -21,8 +31,10 @@ from caughtup.pipelines.tables import QUARANTINE, timestamps
 
 #: Kinds of state: a bucket's last commits, last end offsets, and all groups' records.
 LAST_COMMITS, LAST_ENDS, REMEMBERED = "commits", "ends", "groups"
+#: Those that each bucket has: they are split again for another number of buckets.
+OF_BUCKETS = (LAST_COMMITS, LAST_ENDS, MEMORIES, TOPICS)
 _KNOWN = "known-"
-KNOWN_COMMITS, KNOWN_ENDS = f"{_KNOWN}{LAST_COMMITS}", f"{_KNOWN}{LAST_ENDS}"
+KNOWN_COMMITS, KNOWN_ENDS, KNOWN_MEMORIES, KNOWN_TOPICS = (f"{_KNOWN}{kind}" for kind in OF_BUCKETS)
 #: An empty pack, which causes a bucket without records to be processed.
 TURN = "turn"
 #: Files of a batch's group records, which are in no table: only the same batch reads them.
@@ -34,7 +46,7 @@ class BucketTask:
     """The input of a bucket's task: the tables' store, the batch's number, the number of buckets.
 
     ``known``: the files of the state. ``rebucket``: the state has another number of buckets, and is
-    split again.
+    split again. ``begins``: there is no state of groups' generations yet.
     """
 
     root: Store
@@ -42,6 +54,7 @@ class BucketTask:
     buckets: int
     known: tuple[str, ...]
     rebucket: bool
+    begins: bool = False
 
 
 def new_files(packs: DataFrame, batch: BucketTask) -> DataFrame:
@@ -53,20 +66,30 @@ def new_files(packs: DataFrame, batch: BucketTask) -> DataFrame:
 
 
 def bucket_parts(
-    bucket: int, packs: Mapping[str, Sequence[bytes]], buckets: int, *, rebucket: bool = False
+    bucket: int,
+    packs: Mapping[str, Sequence[bytes]],
+    buckets: int,
+    *,
+    rebucket: bool = False,
+    begins: bool = False,
 ) -> Iterator[TablePart]:
     """Yield a bucket's rows of all tables, from packs by kind as in ``batches.packed``.
 
-    Packs of the state have the kinds KNOWN_COMMITS and KNOWN_ENDS.
+    Packs of the state have the kinds KNOWN_COMMITS, KNOWN_ENDS, KNOWN_MEMORIES and KNOWN_TOPICS.
     """
     found = {kind: pa.concat_tables(map(unpack, packs[kind])) for kind in sorted(packs)}
-    if rebucket and KNOWN_COMMITS in found:
-        known = found[KNOWN_COMMITS]
-        groups = known.column("group").combine_chunks()
-        found[KNOWN_COMMITS] = known.filter(pa.array(buckets_of(groups, buckets) == bucket))
+    for kind in (KNOWN_COMMITS, KNOWN_MEMORIES) if rebucket else ():
+        if kind in found:
+            groups = found[kind].column("group").combine_chunks()
+            own = pa.array(buckets_of(groups, buckets) == bucket)
+            found[kind] = found[kind].filter(own)
     lag = BucketLag(*(found.get(kind) for kind in (COMMITS, SAMPLES, KNOWN_COMMITS, KNOWN_ENDS)))
     yield from lag.tables(bucket)
     yield from lag.remembered(bucket, buckets, rebucket=rebucket)
+    kinds = (OF_GROUPS, OF_GROUPS_BEFORE, TOPIC_IDS, KNOWN_MEMORIES, KNOWN_TOPICS)
+    generations = BucketGenerations(lag, *map(found.get, kinds))
+    yield from generations.tables(bucket)
+    yield from generations.remembered(bucket, buckets, anew=rebucket or begins)
     for name in sorted(TOPIC_TABLES.keys() & found.keys()):
         yield from table_parts(own_table(name), bucket, _own_rows(name, found[name]))
     if QUARANTINE.name in found:
@@ -86,20 +109,25 @@ def write_packs(batch: BucketTask, packs: Iterable[pa.RecordBatch]) -> Iterator[
     for bucket in sorted(held):
         own = held.pop(bucket)
         own.pop(TURN, None)
-        own |= _known(batch, bucket)
+        own |= _known(batch, bucket, has_groups=OF_GROUPS in own)
         prefix = f"batch-{batch.number:010}-{bucket:02}"
-        for part in bucket_parts(bucket, own, batch.buckets, rebucket=batch.rebucket):
+        anew = {"rebucket": batch.rebucket, "begins": batch.begins}
+        for part in bucket_parts(bucket, own, batch.buckets, **anew):
             yield file_rows([write_file(batch.root, *part[:2], prefix, *part[2:])])
 
 
-def _known(batch: BucketTask, bucket: int) -> dict[str, list[bytes]]:
-    """Read a bucket's state, and all end offsets, since any group may read any topic."""
+def _known(batch: BucketTask, bucket: int, *, has_groups: bool) -> dict[str, list[bytes]]:
+    """Read a bucket's state, and all end offsets, since any group may read any topic.
+
+    What is remembered of groups is read if there are records of groups.
+    """
     found: dict[str, list[bytes]] = {}
     files = batch.root.at(STATE).filesystem()
     for path in batch.known:
         of = partition_of(path)
         own = batch.rebucket or of["kind"] == LAST_ENDS or of["bucket"] == str(bucket)
-        if own and of["kind"] != REMEMBERED:
+        wanted = of["kind"] != MEMORIES or has_groups or batch.rebucket
+        if own and wanted and of["kind"] != REMEMBERED:
             with files.open_input_stream(path) as stream:
                 found.setdefault(f"{_KNOWN}{of['kind']}", []).append(stream.read())
     return found

@@ -22,7 +22,14 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, IntegerType, StringType
 
 from caughtup.models.wire.consumer_offsets import GroupKey, decode_key
-from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
+from caughtup.models.wire.record_keys import (
+    CONSUMER_OFFSETS,
+    ConsumerGroupKey,
+    ConsumerGroupMemberKey,
+    ConsumerGroupRegularExpressionKey,
+    StreamsGroupKey,
+    StreamsGroupMemberKey,
+)
 from caughtup.pipelines.history.decoding.commit_columns import decode_commit_columns
 from caughtup.pipelines.history.decoding.topic_columns import END_OFFSETS, own_columns
 from caughtup.pipelines.history.decoding.topic_schema import TOPIC_TABLES
@@ -37,6 +44,16 @@ _ARROW = pa.schema([("kind", pa.string()), ("bucket", pa.int32()), ("data", pa.b
 _WRITING = pa.ipc.IpcWriteOptions(compression="lz4")
 _PARQUET = b"PAR1"
 _NAMED = ("group", "topic")
+_OF_RECORDS = ["partition", "offset", "timestamp_ms", "key", "value"]
+_GROUP_KEYS = (
+    GroupKey,
+    ConsumerGroupKey,
+    ConsumerGroupMemberKey,
+    ConsumerGroupRegularExpressionKey,
+    StreamsGroupKey,
+    StreamsGroupMemberKey,
+)
+_TOPIC_ID = r'"topic_id":\s*"(?P<id>[0-9a-f]{32})"'
 
 
 def pack(parts: Sequence[pa.RecordBatch]) -> bytes:
@@ -115,6 +132,11 @@ COMMITS = "commits"
 #: End offsets again, for the computation of lag in every bucket: any group may read any topic.
 SAMPLES = "samples"
 GROUPS = "groups"
+#: The records of groups on every protocol but commits, and such as the history doesn't have rows for
+#: since they are from before: of each with the group's name.
+OF_GROUPS, OF_GROUPS_BEFORE = "of-groups", "of-groups-before"
+#: Topics' ids, from looks at end offsets: assignments of consumer groups (KIP-848) have nothing else.
+TOPIC_IDS = "topic-ids"
 SAMPLE_COLUMNS = (
     *("topic", "partition", "present", "start_offset", "last_stable_offset"),
     *("end_offset", "readable_end_offset", "as_of_ms", "log_offset"),
@@ -196,17 +218,47 @@ def _offsets(batch: pa.RecordBatch) -> Iterator[_KindRows]:
     if found.commits.num_rows:
         yield COMMITS, with_names(found.commits)
     keys = batch.column("key").take(pa.array(found.others)).to_pylist()
-    groups = [
-        row
-        for row, key in zip(found.others.tolist(), keys, strict=True)
-        if isinstance(decode_key(key), GroupKey)
-    ]
+    decoded_keys = list(zip(found.others.tolist(), map(decode_key, keys), strict=True))
+    groups = [row for row, key in decoded_keys if isinstance(key, GroupKey)]
     if groups:
-        names = ["partition", "offset", "timestamp_ms", "key", "value"]
-        yield GROUPS, batch.take(pa.array(groups)).select(names)
+        yield GROUPS, batch.take(pa.array(groups)).select(_OF_RECORDS)
+    named = {row: key.group for row, key in decoded_keys if isinstance(key, _GROUP_KEYS)}
+    if named:
+        records = batch.take(pa.array(list(named))).select(_OF_RECORDS)
+        yield OF_GROUPS, with_groups(records, list(named.values()))
     if found.undecodable:
         rows, whys = zip(*found.undecodable, strict=True)
         yield quarantine(batch.take(pa.array(rows)), list(whys))
+
+
+def with_groups(records: pa.RecordBatch, groups: Sequence[str]) -> pa.RecordBatch:
+    """Add the column ``group`` to records of groups."""
+    return records.append_column("group", pa.array(groups, pa.string()))
+
+
+def pack_records_before(
+    buckets: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Decode and pack records from before the history as OF_GROUPS_BEFORE, and nothing else."""
+    for batch in batches:
+        for kind, rows in _offsets(batch):
+            if kind == OF_GROUPS:
+                for number, own in _to_buckets(kind, rows, buckets):
+                    yield packed_rows(OF_GROUPS_BEFORE, [(number, pack([own]))])
+
+
+def _topic_ids(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the topics' ids in looks at end offsets, each once; no column of their table has them."""
+    found = pc.extract_regex(rows.column("record"), _TOPIC_ID)
+    known = found.is_valid()
+    topics, ids = (each.filter(known).to_pylist() for each in (rows.column("topic"), found))
+    named = dict.fromkeys(zip(topics, (one["id"] for one in ids), strict=True))
+    return pa.RecordBatch.from_pydict(
+        {
+            "topic": pa.array([topic for topic, _ in named], pa.string()),
+            "topic_id": pa.array([bytes.fromhex(one) for _, one in named], pa.binary()),
+        }
+    )
 
 
 def _own(name: str, batch: pa.RecordBatch) -> Iterator[_KindRows]:
@@ -215,6 +267,8 @@ def _own(name: str, batch: pa.RecordBatch) -> Iterator[_KindRows]:
         yield name, found.rows
         if name == END_OFFSETS:
             yield SAMPLES, with_names(found.rows.select(list(SAMPLE_COLUMNS)))
+            if (ids := _topic_ids(found.rows)).num_rows:
+                yield TOPIC_IDS, ids
     if found.undecodable:
         records, whys = zip(*found.undecodable, strict=True)
         columns = dict(zip(batch.schema.names, zip(*records, strict=True), strict=True))
@@ -225,14 +279,14 @@ def _own(name: str, batch: pa.RecordBatch) -> Iterator[_KindRows]:
 def _to_buckets(
     kind: str, part: pa.RecordBatch, buckets: int
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    if kind == SAMPLES:
+    if kind in {SAMPLES, TOPIC_IDS}:
         return iter([(_EVERY, part)])
     if kind == GROUPS:
         return iter([(0, part)])
     if kind in TOPIC_TABLES:
         names = first_of(part.column(name) for name in TOPIC_TABLES[kind].bucket_by)
     else:
-        names = part.column("group" if kind == COMMITS else "topic")
+        names = part.column("group" if kind in {COMMITS, OF_GROUPS} else "topic")
     return by_bucket(part, names, buckets)
 
 

@@ -9,8 +9,9 @@ from caughtup.models.wire.consumer_offsets import OffsetKey
 from caughtup.pipelines.delta.files import NewFile, by_table, partition_of
 from caughtup.pipelines.delta.store import store_of
 from caughtup.pipelines.events import KafkaRecord
+from caughtup.pipelines.history.buckets.generations import MEMORIES
 from caughtup.pipelines.history.buckets.lag import STATE
-from caughtup.pipelines.history.buckets.tables import BucketTask, write_packs
+from caughtup.pipelines.history.buckets.tables import OF_BUCKETS, BucketTask, write_packs
 from caughtup.pipelines.history.decoding.batches import pack_records
 from caughtup.pipelines.history.tables import HistoryTables
 from tests.support.pipelines.commit_batches import NOW_MS, batch_of, commit
@@ -40,15 +41,16 @@ def write_batch(
     digest = f"digest-{batch}"
     if tables.state.is_whole(batch, digest):
         return
-    known = tables.state.paths("commits", "ends")
+    known = tables.state.paths(*OF_BUCKETS)
     rebucket = any(partition_of(path)["buckets"] != str(buckets) for path in known)
-    task = BucketTask(tables.root, batch, buckets, tuple(known), rebucket)
+    begins = not tables.state.paths(MEMORIES)
+    task = BucketTask(tables.root, batch, buckets, tuple(known), rebucket, begins)
     packs = list(pack_records(TOPIC_TABLES, buckets, [batch_of(list(records))]))
     told = [row for few in write_packs(task, packs) for row in few.to_pylist()]
     new = by_table(NewFile(**row) for row in told)
     left = new.pop(STATE, [])
     tables.add(batch, new)
-    tables.finish(batch, left, ["commits", "ends"] if rebucket else [], digest)
+    tables.finish(batch, left, OF_BUCKETS if rebucket else [], digest)
 
 
 if (

@@ -13,6 +13,7 @@ from deltalake import write_deltalake
 BEGAN = datetime(2026, 11, 17, 8, 0, tzinfo=UTC)
 _TIME = pa.timestamp("us", "UTC")
 _MEMBER = pa.struct({"member_id": pa.string(), "client_id": pa.string(), "host": pa.string()})
+_CAUSE = ("kind", "sure", "client", "member", "host", "topic", "why")
 _COLUMNS: dict[str, dict[str, pa.DataType]] = {
     "commits": {
         "commit_timestamp": _TIME,
@@ -38,6 +39,18 @@ _COLUMNS: dict[str, dict[str, pa.DataType]] = {
         "group": pa.string(),
         "generation": pa.int32(),
         "members": pa.list_(_MEMBER),
+    },
+    "rebalances": {
+        "as_of": _TIME,
+        "group": pa.string(),
+        "protocol": pa.string(),
+        "generation": pa.int32(),
+        "after": pa.int32(),
+        "members": pa.int32(),
+        "moved": pa.int32(),
+        "causes": pa.list_(pa.struct({name: pa.string() for name in _CAUSE})),
+        "error": pa.string(),
+        "log_offset": pa.int64(),
     },
     "decisions": {
         "as_of": _TIME,
@@ -128,6 +141,35 @@ def a_generation(minutes: float, generation: int, *clients: str) -> dict[str, An
     return {"as_of": at(minutes), "group": "orders", "generation": generation, "members": members}
 
 
+def a_rebalance(minutes: float, generation: int, *causes: dict[str, Any]) -> dict[str, Any]:
+    """Return a rebalance; without causes the generation before isn't known."""
+    return {
+        "as_of": at(minutes),
+        "group": "orders",
+        "protocol": "classic",
+        "generation": generation,
+        "after": generation - 1 if causes else None,
+        "members": 2,
+        "moved": 1,
+        "causes": [dict.fromkeys(_CAUSE) | cause for cause in causes] or None,
+        "log_offset": generation,
+    }
+
+
+def a_cause(kind: str, about: str, sure: str = "certain", thread: int = 1) -> dict[str, Any]:
+    """Return a cause: of a topic, or of a thread of a client."""
+    if kind.startswith("topic"):
+        return {"kind": kind, "sure": sure, "topic": about, "why": f"{about} {kind}"}
+    client = f"{about}-StreamThread-{thread}"
+    return {
+        "kind": kind,
+        "sure": sure,
+        "client": client,
+        "member": client,
+        "why": f"{about} {kind}",
+    }
+
+
 def a_step(minutes: float, event: str, task: str, offset: int) -> dict[str, Any]:
     return {
         "as_of": at(minutes),
@@ -156,6 +198,15 @@ def a_history(root: Path) -> Path:
         a_generation(3, 3, "a", "b", "c"),
         a_generation(4, 4, "a", "b"),
         a_generation(5, 5, "a", "b", "c"),
+    )
+    add(
+        root,
+        "rebalances",
+        a_rebalance(1, 1),
+        a_rebalance(2, 2, a_cause("joined", "c"), a_cause("joined", "c", thread=2)),
+        a_rebalance(3, 3, {"kind": "requested", "sure": "possible", "why": ""}),
+        a_rebalance(4, 4, a_cause("left", "c", "likely")),
+        a_rebalance(5, 5, a_cause("joined", "c"), a_cause("topic_grew", "orders-in")),
     )
     decision = {"group": "orders", "present": True, "leader_result": "match"}
     add(

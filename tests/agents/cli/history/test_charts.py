@@ -12,7 +12,15 @@ import pytest
 
 from caughtup.agents.cli.history.charts import SAMPLES, charts, main, series
 from caughtup.agents.errors import UserError
-from tests.agents.cli.history.tables import BEGAN, a_generation, a_lag, add, at
+from tests.agents.cli.history.tables import (
+    BEGAN,
+    a_cause,
+    a_generation,
+    a_lag,
+    a_rebalance,
+    add,
+    at,
+)
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +40,30 @@ def test_a_day_has_lag_and_rates_at_each_sample_and_who_joined(tables: Path) -> 
     assert told["series"]["lag"][-1] == 60 * 1_440
     assert told["series"]["produced_per_second"][:2] == [None, pytest.approx(10)]
     assert told["series"]["committed_per_second"][-1] == pytest.approx(9)
-    assert [(mark["text"], mark.get("why")) for mark in told["marks"]] == [
+    assert [(mark.text, mark.why) for mark in told["marks"]] == [
         ("generation 1", None),
         ("generation 2", "b joined"),
+    ]
+
+
+def test_rebalances_of_any_group_are_marked_with_their_causes_and_how_sure_they_are(
+    tmp_path: Path,
+) -> None:
+    add(tmp_path, "lag", a_lag(0, 0, 1, end=10))
+    add(tmp_path, "group_generations", a_generation(1, 1, "a"), a_generation(20, 3, "a", "b"))
+    lost = a_cause("session_timed_out", "b", "likely") | {"client": "b"}
+    joined = a_cause("joined", "b") | {"client": "b"}
+    add(tmp_path, "rebalances", a_rebalance(10, 2), a_rebalance(20, 3, joined))
+    add(tmp_path, "rebalances", a_rebalance(30, 4, lost))
+    told = charts(str(tmp_path), "orders", BEGAN, at(60))
+    assert [(mark.text, mark.why) for mark in told["marks"]] == [
+        ("generation 1", None),
+        ("generation 2", None),
+        ("generation 2 → 3: b joined", "b joined"),
+        (
+            "generation 3 → 4: b sent no heartbeat for its session timeout (likely)",
+            "b session_timed_out",
+        ),
     ]
 
 

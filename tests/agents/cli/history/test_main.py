@@ -38,7 +38,7 @@ def test_without_a_question_it_says_what_there_is(tables: Path) -> None:
     rows = {line.split()[0]: line.split()[1:] for line in result.output.splitlines() if line}
     assert rows["lag"][0] == "5"
     assert rows["commits"][0] == "66"
-    assert "who caused rebalances" in result.output
+    assert "what caused rebalances, and how sure that is" in result.output
 
 
 def test_the_lag_of_a_group_is_that_of_each_partition_s_last_row(tables: Path) -> None:
@@ -64,10 +64,17 @@ def test_it_is_asked_as_it_was_before_a_batch(tables: Path) -> None:
     assert asked(tables, "SELECT count(*) AS n FROM lag", "--at", "0") == [{"n": 3}]
 
 
-def test_who_caused_rebalances_is_who_was_not_there_before_or_after(tables: Path) -> None:
+def test_rebalances_have_causes_and_how_sure_they_are(tables: Path) -> None:
     rows = asked(tables, "rebalances", *HOUR)
-    found = {row["client"]: (row["rebalances"], row["joined"], row["left"]) for row in rows}
-    assert found == {"c": (3, 2, 1), "(no client: it was due, or requested)": (1, 0, 0)}
+    assert [(row["cause"], row["about"], row["sure"], row["rebalances"]) for row in rows] == [
+        ("joined", "c", "certain", 2),
+        ("left", "c", "likely", 1),
+        ("requested", "", "possible", 1),
+        ("topic_grew", "orders-in", "certain", 1),
+        ("unknown", "", "unknown", 1),
+    ]
+    assert rows[0]["last"] == "2026-11-17T08:05:00.000Z"
+    assert rows[1]["why"] == "c left"
 
 
 def test_the_most_expensive_deployment_comes_first(tables: Path) -> None:

@@ -18,10 +18,11 @@ from click.testing import CliRunner
 
 from caughtup.agents.main import main
 from tests.agents.cli.history.tables import (
+    a_cause,
     a_commit,
-    a_generation,
     a_history,
     a_lag,
+    a_rebalance,
     a_step,
     add,
     at,
@@ -48,9 +49,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     add(tables, "lag", a_lag(before, 2, 7), a_lag(after, 0, 9999), a_lag(50, 2, 3))
     lost = {**a_commit(61, "orders"), "present": False}
     add(tables, "commits", lost, a_commit(before, "orders"), a_commit(after, "returns"))
-    other = [a_generation(minutes, minutes, *clients) for minutes, clients in enumerate("ab")]
-    add(tables, "group_generations", *({**one, "group": "payments"} for one in other))
-    add(tables, "group_generations", a_generation(after, 6, "d"))
+    other = [a_rebalance(1, 6, a_cause("joined", "a")), a_rebalance(2, 7, a_cause("left", "a"))]
+    broken = {**a_rebalance(3, 8), "error": "can't be read", "generation": None}
+    add(tables, "rebalances", *({**one, "group": "payments"} for one in (*other, broken)))
+    add(tables, "rebalances", a_rebalance(after, 9, a_cause("joined", "d")))
     decision = {"present": True, "generation": 9, "copies": 0, "kafka_copies": 20}
     add(
         tables,
