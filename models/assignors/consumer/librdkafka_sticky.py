@@ -184,7 +184,7 @@ class _Moves(MovedPartitions):
         if one.topic not in self._by_topic:
             return one
         if one in self._of:
-            old = self._of_owner(one, old)[0]
+            self._of_owner(one, old)
         if self._pair(one.topic, (new, old)):
             raise NotReproduced(_FREED)  # it moves the one that came from there, and frees its name
         return one

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from caughtup.models.assignors.consumer.group import AssignorFails, ConsumerGroup, NotReproduced
 from caughtup.models.ids import TopicPartition
 
-#: How many moves a decision may take; beyond, it would hold up the others.
-_MOST_MOVES = 100_000
+#: How many moves a decision may take. aiokafka moves for ever after some claims of two members.
+_MOST_MOVES = 20_000
 #: A member's partitions, without an order that counts.
 Held = dict[TopicPartition, None]
 
@@ -155,7 +155,7 @@ class Balancing:
     def _move(self, wanted: TopicPartition, new: str) -> None:
         self._left -= 1
         if self._left < 0:
-            raise NotReproduced("the group is too large")
+            raise NotReproduced("the moves have no end, or too many")
         one = self._moves.instead(wanted, self.owner[wanted], new)
         old = self.owner[one]
         had, has = self.held(old), self.held(new)

@@ -90,7 +90,35 @@ def test_each_client_is_known_by_its_leader(member: object, client: str) -> None
 
 def test_librdkafka_is_known_by_what_it_sends_back_too() -> None:
     found = consumer_decision(group("cooperative-sticky", librdkafka([0], b"owned")), {"t": 1})
-    assert (found.client, found.result) == ("librdkafka", "undetermined")
+    assert (found.client, found.result) == ("librdkafka", "match")
+
+
+def test_what_librdkafkas_cooperative_sticky_decides_otherwise_is_named() -> None:
+    owner = (
+        subscription(3, b"", "", owned={"t": [0, 1, 2]}, generation=6),
+        assignment(0, {"t": [0, 1]}, b""),
+    )
+    found = consumer_decision(group("cooperative-sticky", owner, librdkafka([])), {"t": 3})
+    assert found.result == "mismatch"
+    assert found.why == "m0 has t-0, not t-2"
+
+
+def test_of_aiokafkas_sticky_the_user_data_count() -> None:
+    had = listed({"t": [0, 1, 2]}) + struct.pack(">i", 6)
+    owner = subscription(0, had), assignment(0, {"t": [0, 1]}, b"")
+    found = consumer_decision(group("sticky", owner, aiokafka([2])), {"t": 3})
+    assert (found.client, found.result) == ("aiokafka", "match")
+
+
+def test_what_hangs_on_the_order_of_a_set_is_consistent() -> None:
+    had = [
+        (listed({"t": own}) + struct.pack(">i", generation), now)
+        for own, generation, now in (([0, 1, 2, 3], 6, [0, 1]), ([0, 1, 2, 3], 5, [2, 3]))
+    ]
+    members = [(subscription(0, data), assignment(0, {"t": now}, b"")) for data, now in had]
+    found = consumer_decision(group("sticky", *members), {"t": 4})
+    assert found.result == "consistent"
+    assert found.why == "it hangs on the order of sets in the leader's process, and one explains it"
 
 
 def test_only_the_leader_counts() -> None:
