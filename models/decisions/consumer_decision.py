@@ -12,7 +12,12 @@ from dataclasses import dataclass, field
 
 from caughtup.models.assignors.consumer.aiokafka_sticky import assign_aiokafka_sticky
 from caughtup.models.assignors.consumer.choices import Choices, EveryChoice
-from caughtup.models.assignors.consumer.group import Assignment, ConsumerGroup, ConsumerMember
+from caughtup.models.assignors.consumer.group import (
+    Assign,
+    Assignment,
+    ConsumerGroup,
+    ConsumerMember,
+)
 from caughtup.models.assignors.consumer.librdkafka_sticky import assign_librdkafka_sticky
 from caughtup.models.assignors.consumer.ranges import assign_librdkafka_range, assign_range
 from caughtup.models.assignors.consumer.round_robin import (
@@ -36,16 +41,16 @@ from caughtup.models.wire.group_metadata import (
 from caughtup.models.wire.reader import Reader
 
 JAVA, LIBRDKAFKA, AIOKAFKA = "kafka-clients", "librdkafka", "aiokafka"
-Assign = Callable[[ConsumerGroup, Choices], Assignment]
+_Assign = Callable[[ConsumerGroup, Choices], Assignment]
 
 
-def _without_choice(assign: Callable[[ConsumerGroup], Assignment]) -> Assign:
+def _without_choice(assign: Assign) -> _Assign:
     return lambda group, _: assign(group)
 
 
 #: The assignors that are reproduced, by client and by the protocol's name in the group's record.
 #: aiokafka's range and round-robin are Java's, but know no static members.
-_ASSIGNORS: Mapping[str, Mapping[str, Assign]] = {
+_ASSIGNORS: Mapping[str, Mapping[str, _Assign]] = {
     JAVA: {
         "range": _without_choice(assign_range),
         "roundrobin": _without_choice(assign_round_robin),

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
-from caughtup.models.assignors.consumer.group import ConsumerGroup, ConsumerMember
+from caughtup.models.assignors.consumer.group import Assign, ConsumerGroup, ConsumerMember
 from caughtup.models.assignors.consumer.ranges import assign_coordinator_range
 from caughtup.models.assignors.consumer.uniform import assign_uniform, in_hash_set_order_of
 from caughtup.models.assignors.java.hash_map import copied_table
 from caughtup.models.assignors.java.strings import in_hash_set_order
 from caughtup.models.assignors.java.timeline_map import is_order_certain, orders_of_members
 from caughtup.models.assignors.java.uuids import uuid_order, uuids_in_hash_order
-from caughtup.models.decisions.consumer_decision import Assign, ConsumerDecision, differences
+from caughtup.models.decisions.consumer_decision import ConsumerDecision, differences
 from caughtup.models.errors import CaughtupError
 from caughtup.models.groups.consumer import ConsumerGroup as Group
 from caughtup.models.groups.table import TopicNames

@@ -8,13 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from caughtup.models.assignors.consumer.group import Assignment, ConsumerGroup, ConsumerMember
+from caughtup.models.assignors.consumer.group import (
+    Assign,
+    Assignment,
+    ConsumerGroup,
+    ConsumerMember,
+)
 from caughtup.models.assignors.consumer.ranges import assign_coordinator_range, assign_range
 from caughtup.models.assignors.consumer.round_robin import assign_round_robin
 from caughtup.models.assignors.consumer.sticky import assign_sticky
 from caughtup.models.assignors.consumer.uniform import assign_uniform, in_target_order
 from caughtup.models.decisions.consumer_decision import (
-    Assign,
     ConsumerDecision,
     consumer_decision,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -68,6 +68,10 @@ class ConsumerGroup:
         """Return the racks of a partition's replicas; none if they are unknown."""
         of_topic = self.racks.get(partition.topic, ())
         return of_topic[partition.partition] if partition.partition < len(of_topic) else frozenset()
+
+
+#: An assignor, for which everything that it decides by is in the group.
+Assign = Callable[[ConsumerGroup], Assignment]
 
 
 def partitions_of(topic: str, count: int) -> Sequence[TopicPartition]:
