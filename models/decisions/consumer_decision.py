@@ -41,16 +41,16 @@ from caughtup.models.wire.group_metadata import (
 from caughtup.models.wire.reader import Reader
 
 JAVA, LIBRDKAFKA, AIOKAFKA = "kafka-clients", "librdkafka", "aiokafka"
-_Assign = Callable[[ConsumerGroup, Choices], Assignment]
+_Choosing = Callable[[ConsumerGroup, Choices], Assignment]
 
 
-def _without_choice(assign: Assign) -> _Assign:
+def _without_choice(assign: Assign) -> _Choosing:
     return lambda group, _: assign(group)
 
 
 #: The assignors that are reproduced, by client and by the protocol's name in the group's record.
 #: aiokafka's range and round-robin are Java's, but know no static members.
-_ASSIGNORS: Mapping[str, Mapping[str, _Assign]] = {
+_ASSIGNORS: Mapping[str, Mapping[str, _Choosing]] = {
     JAVA: {
         "range": _without_choice(assign_range),
         "roundrobin": _without_choice(assign_round_robin),

@@ -26,6 +26,8 @@ _METADATA, _COORDINATOR, _JOIN, _HEARTBEAT, _LEAVE, _SYNC, _API_VERSIONS = 3, 10
 #: The latest versions that are spoken, none of them flexible; the others let librdkafka see a broker.
 _VERSIONS = {0: 7, 1: 4, 2: 1, 3: 4, 8: 3, 9: 3, 10: 0, 11: 5, 12: 3, 13: 1, 14: 3, 18: 0}
 _NO_SUCH_VERSION, _NO_SUCH_TOPIC, _REBALANCES = 35, 3, 27
+#: librdkafka takes memory for an answer by its length, too little where several topics are small.
+_CLUSTER = "cluster" * 100
 _LEADER, _SUBSCRIBED = "leads", "subscribed"
 
 
@@ -198,7 +200,7 @@ class LibrdkafkaLeaders:
             (
                 struct.pack(">ii", 0, len(brokers)),
                 *brokers,
-                written("cluster"),
+                written(_CLUSTER),
                 struct.pack(">ii", 0, len(told)),
                 *told,
             )
