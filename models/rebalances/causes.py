@@ -69,8 +69,13 @@ def causes(before: Membership, after: Membership, evidence: Circumstances) -> li
     }
     # Clients that all join again at once poll: what they lost together was their coordinator.
     back = {(one.client_id, one.host) for name, one in new.items() if name in came}
-    together = len(old) > 1 and all(
-        name in gone and (one.client_id, one.host) in back for name, one in old.items()
+    together = (
+        len(old) > 1
+        and gone == old.keys()
+        and (
+            all((one.client_id, one.host) in back for one in old.values())
+            or _all_silent(old, evidence)
+        )
     )
     kept = {name: name for name in old.keys() & new.keys()} | returned
     found = [
@@ -190,12 +195,21 @@ def _topics(before: Membership, after: Membership, evidence: Circumstances) -> I
             yield Cause("topic_vanished", sure, topic=topic, why=why)
 
 
+def _all_silent(old: Mapping[str, Member], evidence: Circumstances) -> bool:
+    """Return whether no member committed for a session's time before the rebalance."""
+    if evidence.at_ms is None or not evidence.last_commit_ms.keys() >= old.keys():
+        return False
+    session_ms = max(one.session_timeout_ms or _SESSION_TIMEOUT_MS for one in old.values())
+    return evidence.at_ms - max(evidence.last_commit_ms[name] for name in old) >= session_ms
+
+
 def _gone(
     member: Member, new: Mapping[str, Member], evidence: Circumstances, *, together: bool
 ) -> Cause:
     """Return why a member is gone, by the time since its last commit.
 
-    ``together``: all members are gone, and their clients joined again as others.
+    ``together``: all of several members are gone, and their clients joined again as others, or none
+    of them had committed for as long: one that is too slow to poll explains neither.
     """
     if (moved := _moved(member, new, evidence)) is not None:
         return moved

@@ -201,6 +201,7 @@ def test_members_that_all_join_again_at_once_were_not_too_slow() -> None:
     silent = Circumstances(AT_MS, {"a": AT_MS - 303_000, "b": AT_MS - 303_000}, {"orders": 6})
     found = {kind for kind, _ in kinds(group(A, B), after, silent)}
     assert "poll_interval_exceeded" not in found
+    assert kinds(group(A, B), group(generation=6), silent) == [("left", "possible")] * 2
     alone = kinds(group(A, B), group(A, B._replace(member_id="b2"), generation=6), silent)
     assert "poll_interval_exceeded" in {kind for kind, _ in alone}
 
