@@ -61,9 +61,7 @@ class _Sticky:
         self._group, self._choices = group, choices
         self._to = Balancing(group, _Moves())
         racks = {
-            name: member.rack
-            for name, member in group.members.items()
-            if member.rack is not None and self._to.topics_of[name]
+            name: member.rack for name, member in group.members.items() if member.rack is not None
         }
         self._by_rack = racks_matter(
             {rack for rack in racks.values() if rack},
