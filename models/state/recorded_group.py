@@ -20,12 +20,16 @@ from caughtup.models.polls.records import ListedRecords
 from caughtup.models.rebalances.rebalance import GroupRebalance
 from caughtup.models.rebalances.table import Rebalances
 from caughtup.models.state.rebalancing import COMPLETING, DECIDING, NEW_GROUP
-from caughtup.models.wire.consumer_group_records import ConsumerGroupMetadata
+from caughtup.models.wire.consumer_group_records import (
+    ConsumerGroupMemberMetadata,
+    ConsumerGroupMetadata,
+)
 from caughtup.models.wire.record_keys import RecordType
-from caughtup.models.wire.streams_group_records import StreamsGroupMetadata
+from caughtup.models.wire.streams_group_records import (
+    StreamsGroupMemberMetadata,
+    StreamsGroupMetadata,
+)
 
-#: A group's first generation, and its first epoch by release.
-_FIRST_GENERATION, _FIRST_EPOCH = 1, 2
 _NOTHING = LastCommits([], [], [])
 
 
@@ -175,7 +179,8 @@ class RecordedGroup:
                 self._is_lost = not _is_gone(batch)
                 return
             self._is_lost = False
-        self._is_whole |= _is_first(batch)
+        had = self._groups.decided(self.group)
+        self._is_whole |= _is_first(batch, 0 if had is None else len(had.members))
         due_ms = self._due_ms
         self._apply(batch)
         self._keep([(one.key, one.value) for one in records])
@@ -275,16 +280,22 @@ def _type(key: bytes) -> RecordType:
     return RecordType(int.from_bytes(key[:2], signed=True))
 
 
-def _is_first(batch: Batch) -> bool:
-    """Return whether a batch has a group's first generation or epoch."""
-    generations = [one.generation for one in batch.groups.values() if one is not None]
+def _is_first(batch: Batch, members: int) -> bool:
+    """Return whether a batch has a group's first generation or epoch.
+
+    ``members``: how many it had before. Epoch 2 is the first one of a group with a single member, if
+    the coordinator began with it; of several, one may have been there in epoch 1, which was compacted.
+    """
+    if any(one is not None and one.generation <= 1 for one in batch.groups.values()):
+        return True
     new = (*batch.consumer_group_records.values(), *batch.streams_group_records.values())
-    epochs = [
+    epochs = {
         one.epoch for one in new if isinstance(one, ConsumerGroupMetadata | StreamsGroupMetadata)
-    ]
-    return any(one <= _FIRST_GENERATION for one in generations) or any(
-        one <= _FIRST_EPOCH for one in epochs
+    }
+    members += sum(
+        isinstance(one, ConsumerGroupMemberMetadata | StreamsGroupMemberMetadata) for one in new
     )
+    return min(epochs, default=3) <= (2 if members <= 1 else 1)
 
 
 def _is_gone(batch: Batch) -> bool:
