@@ -91,11 +91,11 @@ class ConsumerGroupExplanation(Part, kw_only=True):
     """The explanation; what isn't known is absent.
 
     ``decision``: who decided, and whether as the assignor of the leader's client does, or that of
-    the group coordinator. ``next_assignor``: by which the coordinator of a group on the new
-    protocols says it assigns next. ``target_epoch`` and ``target_ms`` are of a group on the new protocol:
-    for which epoch its target assignment was computed, and when. ``rebalances`` are the last ones
-    of which the log or the service knows, the newest first. ``hot`` has most of the lag, and
-    ``busiest`` gets most of the records. ``says`` is all of it in sentences, in the answer of a service.
+    the group coordinator. Of a group on a new protocol: ``next_assignor``, by which the coordinator
+    says it assigns next, empty if it names none, and ``target_epoch`` and ``target_ms``, for which
+    epoch its target assignment was computed, and when. ``rebalances`` are the last ones of which the
+    log or the service knows, the newest first. ``hot`` has most of the lag, and ``busiest`` gets
+    most of the records. ``says`` is all of it in sentences, in the answer of a service.
     """
 
     group: str

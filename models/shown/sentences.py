@@ -47,10 +47,10 @@ def _decided(group: ConsumerGroupExplanation) -> Iterator[str]:
 
 def _next(group: ConsumerGroupExplanation) -> Iterator[str]:
     """Yield by which assignor the coordinator says it assigns next, if it assigns."""
-    if group.group_type == "classic":
-        return
     name = or_none(group.next_assignor)
     if name is None:
+        return
+    if not name:
         yield "The assignor of its next assignment is not known: the coordinator names none."
     else:
         yield f"The coordinator says that it assigns by {name} next."

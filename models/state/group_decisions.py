@@ -344,8 +344,13 @@ class GroupDecisions:
             self._next_assignors[group] = name
 
     def next_assignor(self, group: str) -> str | None:
-        """Return the assignor by which a group's coordinator says it assigns next, None if not known."""
-        return self._next_assignors.get(group)
+        """Return the assignor by which a group's coordinator says it assigns next.
+
+        Empty if it names none, None if the group's leader assigns.
+        """
+        if group in self._groups.consumer or group in self._groups.streams:
+            return self._next_assignors.get(group, "")
+        return None
 
     def keep_only(self, groups: Collection[str]) -> None:
         """Remove groups that are gone."""

@@ -41,7 +41,8 @@ class GroupView(Head, kw_only=True):
     """One group; ``group`` is absent if there is none of this name.
 
     ``decision`` compares its last assignment, if that was decided while the service ran, with what
-    the assignor decides. ``next_assignor``: by which its coordinator says it assigns next.
+    the assignor decides. ``next_assignor``: by which its coordinator says it assigns next, empty
+    if it names none, absent if its leader assigns.
     """
 
     name: str

@@ -220,7 +220,7 @@ def test_every_epoch_of_an_application_on_the_streams_protocol_matches(
         counts = wait_for("it is settled", lambda: _settled(decided), 90)
         decision = decided.view()["decision"]
         names_it = request.node.callspec.params["cluster"] == "4.4.0"
-        named = "sticky" if names_it else None
+        named = "sticky" if names_it else ""
         says = "it assigns by sticky next" if names_it else "the coordinator names none"
         wait_for(
             f"the coordinator names {named}",

@@ -43,9 +43,6 @@ export function group(state, name, ui, nowMs) {
   ];
 }
 
-/** The groups whose coordinator assigns. */
-const COORDINATED = new Set(["consumer", "streams"]);
-
 function facts(summary, assignor, nowMs) {
   const lag = known(summary.lag) ? count(summary.lag)
     : known(summary.lag_at_least) ? `≥ ${count(summary.lag_at_least)}` : "not known";
@@ -55,7 +52,7 @@ function facts(summary, assignor, nowMs) {
       known(summary.lag) || known(summary.lag_at_least) ? ` offset${summary.lag === 1 ? "" : "s"}` : "",
       !known(summary.lag) && h("span", { class: "why" }, "the log end of a partition is not known")],
     [word("in time", "Lag in time"), h("b", null, age(summary))],
-    COORDINATED.has(summary.group_type) && ["Assignor", assignor ?? "not known",
+    known(assignor) && ["Assignor", assignor || "not known",
       h("span", { class: "why" }, assignor ? "its coordinator assigns by it next" : "its coordinator names none")],
   ].filter(Boolean).map(([term, ...says], at) => h("div", { key: at }, h("dt", null, term), h("dd", null, says)));
 }
