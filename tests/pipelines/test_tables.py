@@ -14,9 +14,9 @@ from caughtup.pipelines.history.decoding.batches import buckets_of, by_bucket
 from caughtup.pipelines.history.decoding.topic_columns import own_table
 from caughtup.pipelines.history.decoding.topic_schema import TOPIC_TABLES
 from caughtup.pipelines.schema import BUCKETS, LATEST_MS, SERVICE_TOPICS, bucket, buckets_for
-from caughtup.pipelines.tables import COMMITS, LAG, QUARANTINE, Table, timestamps
+from caughtup.pipelines.tables import COMMITS, LAG, QUARANTINE, REBALANCES, Table, timestamps
 
-TABLES = [COMMITS, LAG, GENERATIONS, QUARANTINE, *map(own_table, sorted(TOPIC_TABLES))]
+TABLES = [COMMITS, LAG, REBALANCES, GENERATIONS, QUARANTINE, *map(own_table, sorted(TOPIC_TABLES))]
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "history.md"
 
 

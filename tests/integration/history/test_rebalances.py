@@ -41,7 +41,7 @@ from tests.support.pipelines.watched import Watched
 
 pytestmark = pytest.mark.xdist_group("spark")
 
-SECONDS, BUCKETS = 30, 4
+SECONDS, BUCKETS = 120, 4
 #: Of a small streams group.
 SEED = 8
 #: The name that the played coordinator gives its group.
