@@ -49,6 +49,9 @@ def split_generations(
     member's target assignment twice. No part has more than ``most`` records. With ``groups``, only
     their generations are parted.
     """
+    if len(records) == 1:
+        yield records
+        return
     types = types_of(records)
     is_looked_at = np.isin(types, _LOOKED_AT)
     rows = np.flatnonzero(is_looked_at).tolist()

@@ -111,7 +111,9 @@ class BucketGenerations:
         try:
             memory = self._memories.get(group)
             one = RecordedGroup(group, None if memory is None else _memory(memory), now)
-            found += one.read(own, self._lag.commits_before(group, deciding_offsets(own)))
+            # Nothing was held before a group's first generation, so that no commit says who was there.
+            offsets = deciding_offsets(own)[memory is None :]
+            found += one.read(own, self._lag.commits_before(group, offsets))
             self._remember(group, one.memory())
         except Exception as error:  # noqa: BLE001
             self._remember(group, LOST)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -160,10 +161,19 @@ class BucketLag:
             own = samples.rows(buckets_of(self._topics.column(topic), buckets) == bucket)
             yield _state("ends", bucket, buckets, LAST_ENDS, self._sample_columns(own))
 
+    @cached_property
+    def _number_of(self) -> dict[str, int]:
+        """Each group's number, by name."""
+        return {name: number for number, name in enumerate(self._groups.names.to_pylist())}
+
     def commits_before(self, group: str, log_offsets: Sequence[int]) -> dict[int, LastCommits]:
         """Return a group's last commits before places in its log, by place."""
-        at = pc.index(self._groups.names, group).as_py()
-        begin, end = np.searchsorted(self._group_of, [at, at + 1]).tolist() if at >= 0 else (0, 0)
+        if not log_offsets:
+            return {}
+        at = self._number_of.get(group)
+        begin, end = (
+            (0, 0) if at is None else np.searchsorted(self._group_of, [at, at + 1]).tolist()
+        )
         first, last = np.searchsorted(self._commits.reader, [begin, end])
         reader, log_offset = (
             one[first:last] for one in (self._commits.reader, self._commits.log_offset)
