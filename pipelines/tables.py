@@ -129,7 +129,7 @@ _CAUSE = columns(
     topic=StringType(),
     why=StringType(),
 )
-#: Generations and epochs of groups on every protocol, as ``models.state.recorded_group`` has them.
+#: Generations and epochs of groups on every protocol, as ``models.state.continued_group`` has them.
 REBALANCES = Table(
     "rebalances",
     columns(

@@ -65,7 +65,7 @@ class EndOffsetListing(NamedTuple):
     partition. ``unanswered``: partitions whose leader did not answer; their known offsets get old.
     ``given_up``: ids of brokers for which the client waited much longer than its time-out.
     ``leaderless``: the partitions without a leader, with the brokers of their replicas that are down;
-    they have no offsets for now, and nobody can read or write them. ``appeared`` and ``vanished``: topics of the cluster, wanted or not, that
+    they have no offsets for now, and they can be neither read nor written. ``appeared`` and ``vanished``: topics of the cluster, wanted or not, that
     are there or gone since the listing before.
     """
 

@@ -70,7 +70,7 @@ _ASSIGNORS: Mapping[str, Mapping[str, _Choosing]] = {
 }
 #: What the choices of an assignor are, in words.
 _CHOICES = {
-    LIBRDKAFKA: "the order in which a broker told of topics",
+    LIBRDKAFKA: "the order of topics in a broker's metadata",
     AIOKAFKA: "the order of sets in the leader's process",
 }
 #: Decisions by other choices are made until this many partitions were assigned.
@@ -172,18 +172,18 @@ def compare_generation(
 
     counts = _counts(members)
 
-    def told(result: Result, why: str = "") -> ComparedGeneration:
+    def found(result: Result, why: str = "") -> ComparedGeneration:
         decision = ConsumerDecision(assignor, result, or_absent(client), or_absent(name), why)
         return ComparedGeneration(metadata.generation, decision, counts)
 
     if client is None:
-        return told("undetermined", "the leader's client is none that is known")
+        return found("undetermined", "the leader's client is none that is known")
     assign = _ASSIGNORS[client].get(assignor)
     if assign is None:
-        return told("undetermined", f"{client}'s assignor {assignor!r:.80} is not reproduced")
+        return found("undetermined", f"{client}'s assignor {assignor!r:.80} is not reproduced")
     actual = {name: set(one.assignment.partitions) for name, one in members.items()}
     if sum(counts.values()) > most:
-        return told("undetermined", "the group is too large")
+        return found("undetermined", "the group is too large")
     consumers = {name: _consumer(one, assignor, client) for name, one in members.items()}
     order = in_hash_map_order(consumers) if client == JAVA else list(consumers)
     group = ConsumerGroup({name: consumers[name] for name in order}, counts, racks or {})
@@ -195,15 +195,17 @@ def compare_generation(
             decided.append({name: set(own) for name, own in assign(group, choices).items()})
             if decided[-1] == actual:
                 if choices.expected:
-                    return told("match")
-                return told("consistent", f"it hangs on {_CHOICES[client]}, and one explains it")
+                    return found("match")
+                return found(
+                    "consistent", f"it depends on {_CHOICES[client]}, one of which explains it"
+                )
     except CaughtupError as error:
-        return told("undetermined", error.message)
+        return found("undetermined", error.message)
     if by_rack and racks is None:
-        return told("undetermined", "members have racks, and the replicas' are not known")
+        return found("undetermined", "members have racks, and the replicas' are not known")
     if not tried.complete:
-        return told("undetermined", f"it hangs on {_CHOICES[client]}, of which there are too many")
-    return told("mismatch", differences(decided[0], actual))
+        return found("undetermined", f"it depends on {_CHOICES[client]}, and too many are possible")
+    return found("mismatch", differences(decided[0], actual))
 
 
 def _client(leader: _Member | None) -> str | None:

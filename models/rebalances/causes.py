@@ -240,7 +240,7 @@ def _gone(
 def _moved(member: Member, new: Mapping[str, Member], evidence: Circumstances) -> Cause | None:
     """Return that the coordinator moved after a member's last commit, and its client joined again.
 
-    While there is no coordinator nobody can commit, so that the member's silence says nothing.
+    While there is no coordinator no member can commit, so that its silence says nothing.
     """
     moved = _since_move(evidence)
     committed_ms = evidence.last_commit_ms.get(member.member_id)

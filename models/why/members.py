@@ -114,7 +114,7 @@ def _rebalances(known: Known) -> Iterator[Link]:
 
 
 def is_first(rebalance: GroupRebalance) -> bool:
-    """Return whether a group's first members got its partitions: nobody had to stop for that."""
+    """Return whether a group's first members got its partitions: no member had to stop for that."""
     return or_none(rebalance.after) in (None, 0) and rebalance.cause.kind != "protocol_converted"
 
 

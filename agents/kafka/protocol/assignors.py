@@ -46,28 +46,13 @@ async def next_assignor(connections: BrokerConnections, group: str, *, streams: 
 def decode_consumer_group(data: bytes) -> tuple[int, str | None]:
     """Decode ConsumerGroupDescribe v0 about one group, up to the assignor. Raises DecodeError."""
     reader = FlexibleReader(data)
-    reader.int32()  # throttle time
-    reader.array_length(_LEAST)
-    code = reader.int16()
-    reader.nullable_string()  # the error in words
-    for _ in ("group", "state"):
-        reader.string()
-    for _ in ("group epoch", "assignment epoch"):
-        reader.int32()
-    return code, reader.string()
+    return _read_described(reader), reader.string()
 
 
 def decode_streams_group(data: bytes) -> tuple[int, str | None]:
     """Decode StreamsGroupDescribe v1 about one group. Raises DecodeError."""
     reader = FlexibleReader(data)
-    reader.int32()  # throttle time
-    reader.array_length(_LEAST)
-    code = reader.int16()
-    reader.nullable_string()  # the error in words
-    for _ in ("group", "state"):
-        reader.string()
-    for _ in ("group epoch", "assignment epoch"):
-        reader.int32()
+    code = _read_described(reader)
     if not reader.is_null():
         reader.int32()  # the topology's epoch
         reader.nullable_array(_read_subtopology, _LEAST)
@@ -75,13 +60,26 @@ def decode_streams_group(data: bytes) -> tuple[int, str | None]:
     reader.array(_read_member, _LEAST)
     reader.int32()  # operations
     if not reader.is_null():
-        return code, None  # the topology in full, for which nobody asked
+        return code, None  # the topology in full, which was not asked for
     reader.int8()  # why it is not there
     assignor = reader.nullable_string()
     reader.tagged_fields()
     reader.tagged_fields()
     reader.expect_end()
     return code, assignor
+
+
+def _read_described(reader: FlexibleReader) -> int:
+    """Read what both answers begin with, up to the epochs; return the error code."""
+    reader.int32()  # throttle time
+    reader.array_length(_LEAST)
+    code = reader.int16()
+    reader.nullable_string()  # the error in words
+    for _ in ("group", "state"):
+        reader.string()
+    for _ in ("group epoch", "assignment epoch"):
+        reader.int32()
+    return code
 
 
 def _read_subtopology(reader: FlexibleReader) -> None:

@@ -1,7 +1,7 @@
 """librdkafka's cooperative-sticky assignor.
 
-Its hash maps are walked from the newest key to the oldest, so that nothing hangs on hash codes; but
-partitions that nobody owned come in the order in which the broker told of their topics.
+It iterates its hash maps from the newest key to the oldest, so that no result depends on hash codes.
+But partitions without an owner come in the order of topics in the broker's metadata response.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _FREED = "librdkafka reads memory here that it has freed"
 
 
 def assign_librdkafka_sticky(group: ConsumerGroup, choices: Choices) -> Assignment:
-    """Return each member's partitions: what another member owns it gets only once that one revoked it.
+    """Return each member's partitions; a partition that another member owns is assigned once it is revoked.
 
     ``group`` has its members in the order of the group's record, their racks as written: "" is no
-    rack, but one in which there is no replica. ``choices`` are the orders of topics of which
-    several have partitions that nobody owned.
+    rack, but one in which there is no replica. ``choices`` are the orders of topics, if several
+    have partitions without an owner.
 
     Raises AssignorFails where librdkafka aborts, NotReproduced where it reads memory that it has
     freed. Source: rdkafka_sticky_assignor.c and rdkafka_cgrp.c of librdkafka 2.15.0.
@@ -40,7 +40,7 @@ def assign_librdkafka_sticky(group: ConsumerGroup, choices: Choices) -> Assignme
 def _held_back(group: ConsumerGroup, given: Assignment) -> Assignment:
     """Return what members get now. Of two that claim a partition, the last one owns it here.
 
-    A partition that nobody gets stays with its owner.
+    A partition that is assigned to no member stays with its owner.
     """
     owners = {one: name for name, member in group.members.items() for one in member.owned}
     assigned = {one: name for name, own in given.items() for one in own}
@@ -90,8 +90,8 @@ class _Sticky:
     def _claim(self) -> None:
         """Give partitions to the members that claim them in the latest generation.
 
-        What two claim in the same generation nobody has. For moves, the last member that claims a
-        partition is its owner, in whatever generation.
+        A partition that two members claim in the same generation has no owner. For moves, the last
+        member that claims a partition in any generation is its owner.
         """
         to = self._to
         claims: dict[TopicPartition, list[tuple[int, str]]] = {}
@@ -126,7 +126,7 @@ class _Sticky:
         for one in every:
             if one not in seen:
                 unowned.setdefault(one.topic, []).append(one)
-        topics = self._told(list(unowned))
+        topics = self._in_metadata_order(list(unowned))
         return [*ordered, *chain.from_iterable(reversed(unowned[one]) for one in reversed(topics))]
 
     def _next(self, left: list[TopicPartition]) -> TopicPartition:
@@ -134,8 +134,8 @@ class _Sticky:
         before = self._to.before
         return left.pop(next((at for at, one in enumerate(left) if one in before), 0))
 
-    def _told(self, topics: list[str]) -> list[str]:
-        """Return topics in the order in which the broker told of them.
+    def _in_metadata_order(self, topics: list[str]) -> list[str]:
+        """Return topics in the order of the broker's metadata response.
 
         A broker answers for few topics as it was asked: in the order of the members' subscriptions.
         """
@@ -143,12 +143,12 @@ class _Sticky:
             topic for member in self._group.members.values() for topic in member.topics
         )
         left = [topic for topic in asked if topic in topics]
-        told: list[str] = []
+        ordered: list[str] = []
         while left:
             topic = self._choices.of(left, likely=True)
             left.remove(topic)
-            told.append(topic)
-        return told
+            ordered.append(topic)
+        return ordered
 
     def _keep(self) -> set[TopicPartition]:
         """Let members keep what they own and read, in their rack; return all of that."""

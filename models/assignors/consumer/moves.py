@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from caughtup.models.assignors.consumer.group import AssignorFails, ConsumerGroup, NotReproduced
 from caughtup.models.ids import TopicPartition
 
-#: How many moves a decision may take. aiokafka moves for ever after some claims of two members.
+#: The most moves of a decision: after some claims of two members aiokafka's never ends.
 _MOST_MOVES = 20_000
-#: A member's partitions, without an order that counts.
+#: A member's partitions, a set that keeps the order in which they were added.
 Held = dict[TopicPartition, None]
 
 
@@ -41,7 +41,7 @@ class Balancing:
     """
 
     def __init__(self, group: ConsumerGroup, moves: MovedPartitions) -> None:
-        """Find out who reads what. Topics that don't exist, or have no partition, are left out."""
+        """Find the readers of each topic. Topics that don't exist, or have no partition, are left out."""
         self.group = group
         self.counts = {topic: count for topic, count in group.topics.items() if count}
         self.topics_of = {
@@ -59,7 +59,7 @@ class Balancing:
         self._balanced: bool | None = None
 
     def exists(self, one: TopicPartition) -> bool:
-        """Return whether a partition is there, and somebody reads its topic."""
+        """Return whether a partition exists and a member reads its topic."""
         return one.topic in self.readers and one.partition < self.counts[one.topic]
 
     def read_alike(self) -> bool:
@@ -177,10 +177,10 @@ class Balancing:
         if self._order[0][0] >= self._order[-1][0] - 1:
             return True
         if self._balanced is None:
-            self._balanced = self._nobody_can_get_more()
+            self._balanced = self._no_member_can_get_more()
         return self._balanced
 
-    def _nobody_can_get_more(self) -> bool:
+    def _no_member_can_get_more(self) -> bool:
         largest = {
             topic: max((len(self.given[name]) for name, own in holders.items() if own), default=0)
             for topic, holders in self._holders.items()

@@ -12,13 +12,13 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, StringType
 
 from caughtup.models.records.fields import or_none
-from caughtup.models.state.recorded_group import (
+from caughtup.models.state.continued_group import (
     LOST,
     ClusterNow,
+    ContinuedGroup,
+    GroupGeneration,
     GroupMemory,
     GroupRecord,
-    RecordedGeneration,
-    RecordedGroup,
     deciding_offsets,
 )
 from caughtup.pipelines.history.buckets.lag import STATE, BucketLag, state_folder
@@ -97,7 +97,7 @@ class BucketGenerations:
 
     def _begin(self, group: str, records: list[GroupRecord], now: ClusterNow) -> None:
         try:
-            one = RecordedGroup(group, None, now)
+            one = ContinuedGroup(group, None, now)
             one.begin(records)
             self._remember(group, one.memory())
         except Exception:  # noqa: BLE001 (nothing is known of this group; the others continue)
@@ -107,10 +107,10 @@ class BucketGenerations:
         self, group: str, records: list[tuple[int, GroupRecord]], now: ClusterNow
     ) -> list[_Row]:
         """Return the rows of a group; one that fails has a row with the error, and costs no other."""
-        own, found = [one for _, one in records], list[RecordedGeneration]()
+        own, found = [one for _, one in records], list[GroupGeneration]()
         try:
             memory = self._memories.get(group)
-            one = RecordedGroup(group, None if memory is None else _memory(memory), now)
+            one = ContinuedGroup(group, None if memory is None else _memory(memory), now)
             # Nothing was held before a group's first generation, so that no commit says who was there.
             offsets = deciding_offsets(own)[memory is None :]
             found += one.read(own, self._lag.commits_before(group, offsets))
@@ -119,7 +119,7 @@ class BucketGenerations:
             self._remember(group, LOST)
             last = own[-1]
             why = f"{type(error).__name__}: {error}"
-            found = [RecordedGeneration(last.timestamp_ms, last.log_offset, error=why)]
+            found = [GroupGeneration(last.timestamp_ms, last.log_offset, error=why)]
         partition = records[0][0]
         return [_row(group, one) | {"log_partition": partition} for one in found]
 
@@ -130,16 +130,16 @@ class BucketGenerations:
         encoded = _encode(memory)
         self._memories[group] = encoded if len(encoded) <= _MOST_BYTES else _encode(LOST)
 
-    def remembered(self, bucket: int, buckets: int, *, anew: bool) -> Iterator[TablePart]:
-        """Yield the changed state, after ``tables``; ``anew``: yield all of it."""
-        if self._records is not None or self._before is not None or anew:
+    def remembered(self, bucket: int, buckets: int, *, whole: bool) -> Iterator[TablePart]:
+        """Yield the changed state, after ``tables``; ``whole``: yield all of it."""
+        if self._records is not None or self._before is not None or whole:
             names = sorted(self._memories)
             rows = pa.table(
                 {"group": names, "value": [self._memories[name] for name in names]},
                 schema=to_arrow_schema(GROUP_MEMORIES),
             )
             yield TablePart(STATE, state_folder(MEMORIES, bucket, buckets), rows, ())
-        if self._topics != self._topics_before or anew:
+        if self._topics != self._topics_before or whole:
             rows = pa.table({"value": [_encode(self._topics)]}, to_arrow_schema(TOPICS_REMEMBERED))
             yield TablePart(STATE, state_folder(TOPICS, bucket, buckets), rows, ())
 
@@ -190,7 +190,7 @@ def _by_group(rows: pa.Table | None) -> Iterator[tuple[str, list[tuple[int, Grou
         yield group, [(partition, GroupRecord(*record)) for _, partition, *record in own]
 
 
-def _row(group: str, one: RecordedGeneration) -> _Row:
+def _row(group: str, one: GroupGeneration) -> _Row:
     row: _Row = {
         "as_of_ms": one.as_of_ms,
         "group": group,

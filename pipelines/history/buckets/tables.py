@@ -89,7 +89,7 @@ def bucket_parts(
     kinds = (OF_GROUPS, OF_GROUPS_BEFORE, TOPIC_IDS, KNOWN_MEMORIES, KNOWN_TOPICS)
     generations = BucketGenerations(lag, *map(found.get, kinds))
     yield from generations.tables(bucket)
-    yield from generations.remembered(bucket, buckets, anew=rebucket or begins)
+    yield from generations.remembered(bucket, buckets, whole=rebucket or begins)
     for name in sorted(TOPIC_TABLES.keys() & found.keys()):
         yield from table_parts(own_table(name), bucket, _own_rows(name, found[name]))
     if QUARANTINE.name in found:
@@ -111,8 +111,8 @@ def write_packs(batch: BucketTask, packs: Iterable[pa.RecordBatch]) -> Iterator[
         own.pop(TURN, None)
         own |= _known(batch, bucket, has_groups=OF_GROUPS in own)
         prefix = f"batch-{batch.number:010}-{bucket:02}"
-        anew = {"rebucket": batch.rebucket, "begins": batch.begins}
-        for part in bucket_parts(bucket, own, batch.buckets, **anew):
+        flags = {"rebucket": batch.rebucket, "begins": batch.begins}
+        for part in bucket_parts(bucket, own, batch.buckets, **flags):
             yield file_rows([write_file(batch.root, *part[:2], prefix, *part[2:])])
 
 

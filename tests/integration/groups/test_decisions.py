@@ -8,7 +8,9 @@ import subprocess
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -31,10 +33,12 @@ from tests.support.service import Service, caughtup, wait_for
     scope="module",
     params=["4.3.1", pytest.param("4.4.0", marks=[pytest.mark.thorough, pytest.mark.timeout(300)])],
 )
-def cluster(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
+def cluster(
+    request: pytest.FixtureRequest, shared_cluster: EmbeddedCluster
+) -> Iterator[EmbeddedCluster]:
     """The shared cluster, and brokers of the release whose coordinators decide otherwise."""
     if request.param == "4.3.1":
-        yield request.getfixturevalue("shared_cluster")
+        yield shared_cluster
         return
     with EmbeddedCluster(nodes=2, kafka=broker_classpath(request.param)) as cluster:
         yield cluster
@@ -84,11 +88,6 @@ class Decided:
         )
 
 
-@pytest.fixture
-def decided(service: Service, group: str) -> Decided:
-    return Decided(service, group)
-
-
 @contextmanager
 def coordinated_java_members(
     cluster: EmbeddedCluster, group: str, assignor: str, topics: list[str], count: int
@@ -112,15 +111,27 @@ def coordinated_java_members(
             process.kill()
 
 
-@pytest.mark.parametrize("assignor", ["uniform", "range"])
-def test_every_epoch_of_a_group_on_the_new_protocol_matches(
-    cluster: EmbeddedCluster,
-    decided: Decided,
-    make_topic: MakeTopic,
-    assignor: str,
-    tmp_path: Path,
+def test_every_epoch_of_groups_on_the_new_protocol_matches(
+    cluster: EmbeddedCluster, service: Service, make_topic: MakeTopic, group: str, tmp_path: Path
 ) -> None:
-    topics = [make_topic(partitions=5), make_topic(partitions=3), make_topic(partitions=4)]
+    assignors = ("uniform", "range")
+    topics = [[make_topic(partitions=count) for count in (5, 3, 4)] for _ in assignors]
+    groups = [Decided(service, f"{group}-{assignor}") for assignor in assignors]
+    with ThreadPoolExecutor(len(assignors)) as at_once:
+        for counts in at_once.map(partial(_played, cluster), groups, assignors, topics):
+            assert counts["match"] >= 9, counts
+    for decided, assignor in zip(groups, assignors, strict=True):
+        decision = decided.view()["decision"]
+        assert decision == {"assignor": assignor, "result": "match", "client": "group-coordinator"}
+        of_group = ("explain", "-b", cluster.bootstrap_servers, decided.group)
+        explained = caughtup(*of_group, directory=tmp_path)
+        assert f"it assigns by {assignor} next" in explained.out, explained
+
+
+def _played(
+    cluster: EmbeddedCluster, decided: Decided, assignor: str, topics: list[str]
+) -> Counter[str]:
+    """Let members come and go, subscribe to other topics, and a topic grow; return the results."""
     config: dict[str, object] = {
         "group_protocol": "consumer",
         "group_remote_assignor": assignor,
@@ -154,16 +165,12 @@ def test_every_epoch_of_a_group_on_the_new_protocol_matches(
         decided.after("they resubscribe", lambda: subscribe[0](topics[1:]), 6)
         decided.after("one subscribes to a pattern", lambda: join(f"^{topics[0][:-2]}.*"), 7)
         counts = wait_for("all that waited are settled", lambda: _settled(decided), 90)
-        decision = decided.view()["decision"]
         wait_for(
             "the coordinator names the assignor",
             lambda: decided.view().get("next_assignor") == assignor,
         )
-        explained = caughtup("explain", "-b", cluster.bootstrap_servers, group, directory=tmp_path)
-        assert f"it assigns by {assignor} next" in explained.out, explained
-    assert counts["match"] >= 9, counts
-    assert decision == {"assignor": assignor, "result": "match", "client": "group-coordinator"}
     print(f"{group}: {assignor}: {dict(counts)}")
+    return counts
 
 
 def _settled(decided: Decided) -> Counter[str] | None:

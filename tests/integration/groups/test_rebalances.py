@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
@@ -44,6 +45,8 @@ SOME = {
     (CONSUMER, module.static_member_returned),
     (CONSUMER, module.assignor_changed),
 }
+#: So many groups rebalance at the same time: a group waits more than it works.
+AT_ONCE = 6
 CASES = [
     pytest.param(
         protocol, scenario, marks=[pytest.mark.thorough] * ((protocol, scenario) not in SOME)
@@ -66,15 +69,41 @@ def watching(shared_cluster: EmbeddedCluster, topic: str) -> Iterator[Service]:
         yield service
 
 
+@pytest.fixture(scope="module")
+def being_staged(
+    request: pytest.FixtureRequest, shared_cluster: EmbeddedCluster, watching: Service, topic: str
+) -> Iterator[Mapping[str, Future[Staged]]]:
+    """The cases that were selected, by their tests' names, several at the same time."""
+    selected = {
+        item.name: item.callspec.params
+        for item in request.session.items
+        if item.path == request.path
+        and isinstance(item, pytest.Function)
+        and item.originalname == test_a_staged_cause_is_named.__name__
+    }
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        yield {
+            name: pool.submit(
+                staged,
+                shared_cluster,
+                watching.url,
+                case["protocol"],
+                case["scenario"],
+                SEED,
+                topic,
+            )
+            for name, case in selected.items()
+        }
+
+
 @pytest.mark.parametrize(("protocol", "scenario"), CASES)
 def test_a_staged_cause_is_named(
-    cluster: EmbeddedCluster,
-    watching: Service,
-    topic: str,
+    request: pytest.FixtureRequest,
+    being_staged: Mapping[str, Future[Staged]],
     protocol: str,
     scenario: Callable[[Stage], Staged],
 ) -> None:
-    found = staged(cluster, watching.url, protocol, scenario, SEED, topic)
+    found = being_staged[request.node.name].result()
     assert found.is_right, found
     assert found.named.seconds <= SOON
 

@@ -15,7 +15,7 @@ from caughtup.pipelines.history.buckets.generations import MEMORIES, TOPICS
 from caughtup.pipelines.history.buckets.tables import bucket_parts
 from caughtup.pipelines.history.decoding.batches import pack, pack_records
 from caughtup.pipelines.tables import REBALANCES
-from tests.models.state.test_recorded_group import owners
+from tests.models.state.test_continued_group import owners
 from tests.support.groups.coordinator import PlayedGroup
 from tests.support.groups.records import consumer_generation
 from tests.support.pipelines.commit_batches import batch_of, record
@@ -81,13 +81,13 @@ def test_a_topic_is_gone_once_a_look_says_so() -> None:
 
 
 def test_a_group_that_fails_costs_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Failing(generations.RecordedGroup):
+    class Failing(generations.ContinuedGroup):
         def read(self, *given: Any) -> Any:
             if self.group == "broken":
                 raise ZeroDivisionError("a bug")
             return super().read(*given)
 
-    monkeypatch.setattr(generations, "RecordedGroup", Failing)
+    monkeypatch.setattr(generations, "ContinuedGroup", Failing)
     made = [consumer_generation(1, owners("a"), group=group) for group in ("broken", "orders")]
     broken, orders = write(placed(made))[0]
     assert (broken["group"], broken["error"]) == ("broken", "ZeroDivisionError: a bug")

@@ -51,7 +51,7 @@ class ClusterNow:
     gone: frozenset[str] = frozenset()
 
 
-class RecordedGeneration(NamedTuple):
+class GroupGeneration(NamedTuple):
     """A generation or epoch of a group, and the rebalance that began it.
 
     ``as_of_ms``: when it was decided, or written where that isn't known. ``protocol`` is the
@@ -110,7 +110,7 @@ class GroupMemory(NamedTuple):
 LOST = GroupMemory(is_lost=True)
 
 
-class RecordedGroup:
+class ContinuedGroup:
     """A group, continued from its memory: ``begin`` applies earlier records, ``read`` compares new ones."""
 
     def __init__(self, group: str, memory: GroupMemory | None, cluster: ClusterNow) -> None:
@@ -154,7 +154,7 @@ class RecordedGroup:
 
     def read(
         self, records: Sequence[GroupRecord], commits: Mapping[int, LastCommits]
-    ) -> Iterator[RecordedGeneration]:
+    ) -> Iterator[GroupGeneration]:
         """Yield the generations that records begin, in the order of the log.
 
         ``commits``: the group's last commits before each record of ``deciding_offsets``.
@@ -171,7 +171,7 @@ class RecordedGroup:
         records: Sequence[GroupRecord],
         batch: Batch,
         commits: Mapping[int, LastCommits],
-    ) -> Iterator[RecordedGeneration]:
+    ) -> Iterator[GroupGeneration]:
         deciding = _deciding(records)
         at = deciding or records[-1]
         if self._is_lost:
@@ -185,7 +185,7 @@ class RecordedGroup:
         self._apply(batch)
         self._keep([(one.key, one.value) for one in records])
         for error in batch.samples[:1]:
-            yield RecordedGeneration(at.timestamp_ms, at.log_offset, error=error)
+            yield GroupGeneration(at.timestamp_ms, at.log_offset, error=error)
         if batch.samples and not (batch.groups or self._groups.decided(self.group)):
             return  # a classic group's record that can't be read changes nothing
         if self.group not in self._rebalances:
@@ -212,7 +212,7 @@ class RecordedGroup:
 
     def _generation(
         self, at: GroupRecord, decided: Membership, found: GroupRebalance
-    ) -> RecordedGeneration:
+    ) -> GroupGeneration:
         if not self._is_whole:
             found = GroupRebalance(
                 generation=found.generation,
@@ -223,7 +223,7 @@ class RecordedGroup:
         self._is_whole = True
         protocol = decided.group_type if decided.by_epochs else "classic"
         as_of_ms = decided.as_of_ms or at.timestamp_ms
-        return RecordedGeneration(as_of_ms, at.log_offset, decided.group_type, protocol, found)
+        return GroupGeneration(as_of_ms, at.log_offset, decided.group_type, protocol, found)
 
     def _apply(self, batch: Batch) -> None:
         for group, read in read_classic_groups(batch.groups).items():

@@ -16,13 +16,13 @@ from caughtup.models.polls.generations import split_generations
 from caughtup.models.polls.records import ListedRecords
 from caughtup.models.rebalances.rebalance import GroupRebalance
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.state.recorded_group import (
+from caughtup.models.state.continued_group import (
     LOST,
     ClusterNow,
+    ContinuedGroup,
+    GroupGeneration,
     GroupMemory,
     GroupRecord,
-    RecordedGeneration,
-    RecordedGroup,
     deciding_offsets,
 )
 from caughtup.models.wire.consumer_offsets import OffsetKey, decode_key, decode_offset_commit
@@ -81,13 +81,13 @@ def commits_before(log: Sequence[GroupRecord], offset: int) -> LastCommits:
 
 def recorded(
     group: str, log: Sequence[GroupRecord], cluster: ClusterNow, cut: Cut = at_once
-) -> list[RecordedGeneration]:
+) -> list[GroupGeneration]:
     """Read a group's records, batch by batch, each with the memory of the one before."""
     memory: GroupMemory | None = None
     found = []
     for batch in cut(log):
         own = [one for one in batch if not is_commit(one)]
-        one = RecordedGroup(group, memory, cluster)
+        one = ContinuedGroup(group, memory, cluster)
         found += one.read(own, {at: commits_before(log, at) for at in deciding_offsets(own)})
         memory = one.memory()
     return found
@@ -117,7 +117,7 @@ def facts(rebalance: GroupRebalance) -> tuple[object, ...]:
     )
 
 
-def compared(found: Iterable[RecordedGeneration]) -> list[tuple[object, ...]]:
+def compared(found: Iterable[GroupGeneration]) -> list[tuple[object, ...]]:
     generations = list(found)
     assert not [one.error for one in generations if one.error]
     return [facts(one.rebalance) for one in generations if one.rebalance is not None]
@@ -219,9 +219,9 @@ def test_records_from_before_make_no_generation_and_are_compared_with() -> None:
     played.assign("b")
     after = placed(played.take())
     cluster = ClusterNow({b"t" * 16: "t"}, {"t": 4})
-    one = RecordedGroup("g", None, cluster)
+    one = ContinuedGroup("g", None, cluster)
     one.begin(before)
-    other = RecordedGroup("g", one.memory(), cluster)
+    other = ContinuedGroup("g", one.memory(), cluster)
     (found,) = other.read(after, {})
     assert found.rebalance is not None
     assert (found.rebalance.cause.kind, found.rebalance.members) == ("left", 1)
@@ -231,10 +231,10 @@ def test_records_from_before_make_no_generation_and_are_compared_with() -> None:
 def test_of_a_group_that_could_not_be_kept_nothing_is_said_until_it_is_known_again() -> None:
     played = PlayedGroup("g", topics={"t": (b"t" * 16, 4)})
     played.join("a", ["t"])
-    one = RecordedGroup("g", LOST, ClusterNow())
+    one = ContinuedGroup("g", LOST, ClusterNow())
     assert list(one.read(placed(played.take()), {})) == []
     assert one.memory() == LOST
-    classic = RecordedGroup("orders", LOST, ClusterNow())
+    classic = ContinuedGroup("orders", LOST, ClusterNow())
     (found,) = classic.read(placed([consumer_generation(7, owners("a"))]), {})
     assert found.rebalance is not None
     assert (found.rebalance.generation, found.rebalance.causes) == (7, [])
@@ -261,11 +261,11 @@ def test_a_group_is_converted_as_its_coordinator_writes_it() -> None:
 
 
 def test_a_group_without_anything_left_has_no_memory() -> None:
-    one = RecordedGroup("orders", None, ClusterNow())
+    one = ContinuedGroup("orders", None, ClusterNow())
     list(one.read(placed([consumer_generation(1, owners("a"))]), {}))
     memory = one.memory()
     assert memory is not None
-    other = RecordedGroup("orders", memory, ClusterNow())
+    other = ContinuedGroup("orders", memory, ClusterNow())
     assert list(other.read(placed([group_tombstone()]), {})) == []
     assert other.memory() is None
     assert isinstance(memory.decided, tuple)
