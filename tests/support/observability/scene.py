@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,18 @@ class Scene(ClosedOnExit):
         )
         self._prometheus.wait_ready()
         self._outage()
-        self._two_instances()
+        with ThreadPoolExecutor(1) as beside:
+            others = beside.submit(self._other_conditions)
+            self._two_instances()
+            others.result()
+        self._third_instance()
+        while not self._stands_still():
+            self._wait("the rebalances to be over", self._is_warming)
+        self.warm_ups = len(self._copies("warmup"))
+        self.set_at = time.time()
+
+    def _other_conditions(self) -> None:
+        """Create what the application has no part in, while it starts."""
         self._group_without_commit()
         self._groups_that_do_not_keep_up()
         self._queries_of_spark()
@@ -103,11 +115,6 @@ class Scene(ClosedOnExit):
         self._catch_up_rate()
         self._stream()
         self._reassignments()
-        self._third_instance()
-        while not self._stands_still():
-            self._wait("the rebalances to be over", self._is_warming)
-        self.warm_ups = len(self._copies("warmup"))
-        self.set_at = time.time()
 
     def _stands_still(self) -> bool:
         """Await two scrapes; return whether both saw the same stable generation.
