@@ -74,6 +74,13 @@ class ConsumerGroup:
 Assign = Callable[[ConsumerGroup], Assignment]
 
 
+def have_same_topics(group: ConsumerGroup) -> bool:
+    """Return whether all members, of which there is one at least, read the same topics."""
+    named = next(iter(group.members.values())).topics
+    first = set(named)
+    return all(one.topics == named or set(one.topics) == first for one in group.members.values())
+
+
 def partitions_of(topic: str, count: int) -> Sequence[TopicPartition]:
     """Return a topic's partitions; those of most topics are kept, since they recur in each rebalance."""
     return _kept_partitions(topic, count) if count <= _MOST_KEPT else _partitions(topic, count)

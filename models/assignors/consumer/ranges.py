@@ -16,6 +16,7 @@ from caughtup.models.assignors.consumer.group import (
     ConsumerGroup,
     by_instance_id,
     by_instance_or_member_id,
+    have_same_topics,
     partitions_of,
     racks_matter,
 )
@@ -85,9 +86,8 @@ def assign_coordinator_range(group: ConsumerGroup) -> Assignment:
 def _subscribers(group: ConsumerGroup, order: list[str]) -> list[tuple[str, list[str]]]:
     """Return the members of each topic that exists, in the order of the ranges."""
     members: dict[str, list[str]] = {topic: [] for topic, count in group.topics.items() if count}
-    topics = {frozenset(member.topics) for member in group.members.values()}
-    if len(topics) == 1:
-        (read,) = topics
+    if order and have_same_topics(group):
+        read = set(group.members[order[0]].topics)
         return [(topic, order) for topic in members if topic in read]
     for member in order:
         for topic in dict.fromkeys(group.members[member].topics):

@@ -33,17 +33,26 @@ def assign_librdkafka_round_robin(group: ConsumerGroup) -> Assignment:
 
 def _assign_in_turn(group: ConsumerGroup, order: list[str]) -> Assignment:
     lists: list[list[TopicPartition]] = [[] for _ in order]
-    topics_of = [frozenset(group.members[member].topics) for member in order]
-    read = frozenset[str]().union(*topics_of)
+    subscriptions = [group.members[member].topics for member in order]
+    different = {topics: frozenset(topics) for topics in subscriptions}
+    topics_of = [different[topics] for topics in subscriptions]
+    read = frozenset[str]().union(*different)
     turn = 0
     for topic in in_string_order(read.intersection(group.topics)):
-        readers = [place for place, topics in enumerate(topics_of) if topic in topics]
+        if len(different) == 1:
+            readers = list(range(len(order)))
+        else:
+            readers = [place for place, topics in enumerate(topics_of) if topic in topics]
         # The first reader at or after the turn, and from there on around the circle.
         first = bisect_left(readers, turn)
         circle = readers[first:] + readers[:first]
         partitions = partitions_of(topic, group.topics[topic])
-        for at, place in enumerate(circle[: len(partitions)]):
-            lists[place] += partitions[at :: len(circle)]
+        if len(partitions) <= len(circle):
+            for place, partition in zip(circle, partitions, strict=False):
+                lists[place].append(partition)
+        else:
+            for at, place in enumerate(circle):
+                lists[place] += partitions[at :: len(circle)]
         if partitions:
             turn = (circle[(len(partitions) - 1) % len(circle)] + 1) % len(order)
     return dict(zip(order, lists, strict=True))

@@ -47,7 +47,7 @@ class _Decided:
 
 
 def _assign(every: ConsumerGroup) -> _Decided:
-    read = frozenset[str]().union(*(member.topics for member in every.members.values()))
+    read = frozenset[str]().union(*{member.topics for member in every.members.values()})
     topics = {topic: count for topic, count in every.topics.items() if count and topic in read}
     group = replace(every, topics=topics)
     owned, claimed_twice = _owned(group)
@@ -61,9 +61,13 @@ def _assign(every: ConsumerGroup) -> _Decided:
 def _have_same_topics(group: ConsumerGroup) -> bool:
     """Return whether all members read the same topics; first members that read none don't count."""
     topics: set[str] = set()
+    named: tuple[str, ...] = ()
     for member in group.members.values():
         if not topics:
-            topics.update(member.topics)
+            named = member.topics
+            topics.update(named)
+        elif member.topics == named:
+            continue
         elif len(member.topics) != len(topics) or not topics.issuperset(member.topics):
             return False
     return True

@@ -7,13 +7,13 @@ and the partitions of each in that of a HashSet; here both are in the order of `
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
-from operator import itemgetter
+from itertools import chain, compress, islice
 
 from caughtup.models.assignors.consumer.group import (
     Assignment,
     AssignorFails,
     ConsumerGroup,
+    have_same_topics,
     partitions_of,
 )
 from caughtup.models.assignors.java.hash_map import JavaHashMap, copied_table
@@ -34,11 +34,13 @@ def assign_uniform(group: ConsumerGroup, *, homogeneous: bool | None = None) -> 
 
     Source: UniformAssignor of the group coordinator 4.3.1 and 4.4.0.
     """
-    topics = [set(member.topics) for member in group.members.values()]
+    if not group.members:
+        return {}
     if homogeneous is None:
-        homogeneous = all(one == topics[0] for one in topics)
+        homogeneous = have_same_topics(group)
     if homogeneous:
-        return _assign_same_topics(group, [topic for topic in group.topics if topic in topics[0]])
+        read = set(next(iter(group.members.values())).topics)
+        return _assign_same_topics(group, [topic for topic in group.topics if topic in read])
     return _MixedTopics(group).assigned()
 
 
@@ -52,19 +54,14 @@ def _assign_same_topics(group: ConsumerGroup, topics: Sequence[str]) -> Assignme
     """
     if not topics:
         return {member: [] for member in group.members}
-    read = frozenset(topics)
-    owned = set[TopicPartition]().union(*(member.owned for member in group.members.values()))
-    free = list(chain.from_iterable(partitions_of(one, group.topics[one]) for one in topics))
-    least, extras = divmod(len(free), len(group.members))
-    if owned:
-        free = [one for one in free if one not in owned]
-    none_unread = {*map(itemgetter(0), owned)} <= read
+    free, none_unread = _without_owner(group, topics)
+    least, extras = divmod(sum(group.topics[one] for one in topics), len(group.members))
     given: Assignment = {}
     room: list[tuple[str, int]] = []
     for place, (name, member) in enumerate(group.members.items()):
         own = list(member.owned)
         if not none_unread:
-            own = [one for one in own if one.topic in read]
+            own = [one for one in own if one.topic in topics]
         quota = least + (extras > 0)
         extra = extras > 0
         if len(own) > quota:
@@ -84,6 +81,24 @@ def _assign_same_topics(group: ConsumerGroup, topics: Sequence[str]) -> Assignme
     if next(left, None) is not None:
         raise AssignorFails("a partition is left, and no member has room")
     return given
+
+
+def _without_owner(
+    group: ConsumerGroup, topics: Sequence[str]
+) -> tuple[list[TopicPartition], bool]:
+    """Return the topics' partitions without an owner, and whether members own none of other topics."""
+    free = {topic: bytearray(b"\1" * group.topics[topic]) for topic in topics}
+    none_unread = True
+    for member in group.members.values():
+        for topic, number in member.owned:
+            try:
+                free[topic][number] = 0
+            except KeyError:
+                none_unread = False
+            except IndexError:
+                pass  # a member keeps a partition that doesn't exist
+    found = [compress(partitions_of(one, group.topics[one]), free[one]) for one in topics]
+    return list(chain.from_iterable(found)), none_unread
 
 
 def in_target_order(
