@@ -74,6 +74,8 @@ class DailyUpkeep:
 
 
 _POLL_SECONDS = 1
+#: Spark's condition when a file of a checkpoint was written by another query meanwhile.
+_OTHER_JOB = "CONCURRENT_STREAM_LOG_UPDATE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,4 +243,11 @@ def _readable(spark: SparkSession, options: HistoryOptions) -> HistoryOptions:
 
 
 def _failed(error: Exception) -> CaughtupError:
-    return CaughtupError("history_failed", f"the history ended: {one_line(error)}")
+    why = one_line(error)
+    if _OTHER_JOB in why:
+        return CaughtupError(
+            "bad_checkpoint",
+            "another job writes with this checkpoint: end one of them, or name a checkpoint and "
+            "tables of its own",
+        )
+    return CaughtupError("history_failed", f"the history ended: {why}")
