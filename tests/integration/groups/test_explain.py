@@ -30,7 +30,7 @@ from tests.support.oracles import compiled_java
 from tests.support.service import wait_for
 
 MEMBERS = Path(__file__).parents[2] / "support" / "java" / "GroupMembers.java"
-_AIOKAFKA = {
+AIOKAFKA = {
     "range": RangePartitionAssignor,
     "roundrobin": RoundRobinPartitionAssignor,
     "sticky": StickyPartitionAssignor,
@@ -100,7 +100,7 @@ def aiokafka_members(
                 *topics,
                 bootstrap_servers=cluster.bootstrap_servers,
                 group_id=group,
-                partition_assignment_strategy=[_AIOKAFKA[assignor]],
+                partition_assignment_strategy=[AIOKAFKA[assignor]],
             )
             for _ in range(2)
         ]
