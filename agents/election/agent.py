@@ -20,6 +20,7 @@ from mode import Service
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.election.instances import (
+    TOPIC_PREFIX,
     Assignment,
     OtherInstances,
     ServiceInstance,
@@ -27,6 +28,7 @@ from caughtup.agents.election.instances import (
     join_settings,
     read_assignment,
     read_subscriptions,
+    setting_digests,
 )
 from caughtup.agents.election.member import ClassicGroupMember
 from caughtup.agents.errors import UserError
@@ -76,6 +78,7 @@ class Election(Service):
         self._clock = clock
         self._member = ClassicGroupMember(aiokafka_config(settings), join_settings(settings))
         self._instance = instance or ServiceInstance.current()
+        self._settings = settings
         self._others = OtherInstances(self._member, self._instance)
         self._since_ms = now_ms()
         self._belongs = self._leaving = False
@@ -134,7 +137,9 @@ class Election(Service):
         if not self._member.member_id:
             await self._others.find()
         caught_up = self._health.ready
-        subscription = Subscription(self._instance, self._elected, caught_up, self._since_ms)
+        # Read again for each rebalance: the signing key may be another one meanwhile.
+        own = self._others.own_settings = setting_digests(self._settings)
+        subscription = Subscription(self._instance, self._elected, caught_up, self._since_ms, own)
         joining_group = asyncio.ensure_future(self._member.join(msgspec.json.encode(subscription)))
         try:
             # Dead members are removed only after joining: an empty group would wait for members.
@@ -157,6 +162,25 @@ class Election(Service):
         self._belongs, self.reported_caught_up = True, caught_up
         self._sure_until = sent_at + self._member.session_seconds
         self._apply_result(assignment)
+        if joined.leader != joined.member_id:
+            with suppress(*_FAILURES):
+                await self._others.find()
+        self._compare_settings()
+
+    def _compare_settings(self) -> None:
+        """Say which instances have other settings; end if the active one has other topics."""
+        differing = self._others.differing
+        for name, settings in differing.items():
+            if TOPIC_PREFIX in settings and not self._elected:
+                self._health.broken = (
+                    f"{name} has another {TOPIC_PREFIX}, and is in the group {self._group}, too: "
+                    "choose another application_id"
+                )
+        said = "; ".join(f"{name}: {', '.join(own)}" for name, own in differing.items())
+        why = f"other instances have other settings: {said}" if said else None
+        if why is not None and why != self._health.settings:
+            log.warning("%s", why)
+        self._health.settings = why
 
     async def _beat(self) -> None:
         """Send a heartbeat; then join again if a member was removed, or to report being ready."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import logging
 import os
 import socket
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -33,6 +36,21 @@ _NAMESPACE = Path("/proc/self/ns/pid")
 #: The fields of /proc/PID/stat after the program's name: the state, and the start in clock ticks.
 _STATE, _STARTED = 0, 19
 _ENDED = ("Z", "X")
+_SIGNING_KEY, TOPIC_PREFIX = "signing_key_file", "topic_prefix"
+#: The settings by which what an instance publishes differs from what another one would.
+_PUBLISHED_BY = (
+    "applications",
+    "connect_topics",
+    "ignore_groups",
+    "ignore_topics",
+    "reassignment_budget",
+    _SIGNING_KEY,
+    TOPIC_PREFIX,
+    "watch_groups",
+    "watch_topics",
+)
+#: Of a digest, enough to tell settings apart, and too little to guess a key of 32 bytes by.
+_DIGITS = 16
 PROTOCOL_TYPE = "caughtup"
 #: The number goes up when older instances could no longer read the subscriptions.
 _PROTOCOL = "active-1"
@@ -101,12 +119,16 @@ def _process_stat(pid: int) -> tuple[str, int] | None:
 
 
 class Subscription(msgspec.Struct, frozen=True):
-    """The subscription of an instance, as JSON in JoinGroup; see Candidate."""
+    """The subscription of an instance, as JSON in JoinGroup; see Candidate.
+
+    ``settings``: a digest of each setting that all instances need alike; none of an earlier release.
+    """
 
     instance: ServiceInstance
     active: bool
     caught_up: bool
     since_ms: int
+    settings: dict[str, str] = {}
 
     def candidate(self) -> Candidate:
         """Return this instance as a candidate of the election."""
@@ -136,6 +158,19 @@ def join_settings(settings: Settings) -> JoinGroupSettings:
     return JoinGroupSettings(
         settings.application_id, PROTOCOL_TYPE, _PROTOCOL, _SESSION_MS, _REBALANCE_MS
     )
+
+
+def setting_digests(settings: Settings) -> dict[str, str]:
+    """Return a digest of each setting that goes into what the active instance publishes."""
+    values = settings.model_dump(mode="json", include=set(_PUBLISHED_BY))
+    if settings.signing_key_file is not None:
+        values[_SIGNING_KEY] = "unreadable"  # wherever it is: the same key is the same setting
+        with suppress(OSError):
+            values[_SIGNING_KEY] = settings.signing_key_file.read_bytes().hex()
+    return {
+        name: hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:_DIGITS]
+        for name, value in sorted(values.items())
+    }
 
 
 def read_subscriptions(members: Mapping[str, bytes]) -> dict[str, Subscription]:
@@ -206,21 +241,32 @@ class OtherInstances:
         self._member = member
         self._own = own
         self._others: dict[str, ServiceInstance] = {}
+        #: The settings of this instance, as in its subscription.
+        self.own_settings: Mapping[str, str] = {}
+        #: By the name of another instance: the settings in which it differs from this one.
+        self.differing: dict[str, tuple[str, ...]] = {}
 
     async def find(self) -> None:
-        """Ask the coordinator for the group's members. Raises KafkaError."""
+        """Ask the coordinator for the group's members, unless it rebalances. Raises KafkaError."""
         described = await self._member.describe()
-        if described.protocol_type == PROTOCOL_TYPE:
-            members = {member.member_id: member.subscription for member in described.members}
+        members = {member.member_id: member.subscription for member in described.members}
+        if described.protocol_type == PROTOCOL_TYPE and all(members.values()):
             self.take(read_subscriptions(members))
 
     def take(self, subscriptions: Mapping[str, Subscription]) -> None:
         """Replace the known members by those with these subscriptions, by member id."""
-        self._others = {
-            member_id: subscription.instance
+        others = {
+            member_id: subscription
             for member_id, subscription in subscriptions.items()
             if subscription.instance != self._own
         }
+        self._others = {member_id: other.instance for member_id, other in others.items()}
+        self.differing = {}
+        for other in sorted(others.values(), key=lambda each: each.instance.name):
+            shared = sorted(self.own_settings.keys() & other.settings.keys())
+            names = [name for name in shared if self.own_settings[name] != other.settings[name]]
+            if names:
+                self.differing[other.instance.name] = tuple(names)
 
     def note(self, member_id: str, instance: ServiceInstance) -> None:
         """Add one member."""

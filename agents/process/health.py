@@ -100,6 +100,7 @@ class Health:
     - ``cluster_name``: the operator's name for the cluster; None if not set.
     - ``unsafe``: what is unencrypted or unverified although credentials are set, in sentences.
     - ``login``: why there is no newer token for logins; None if nothing is wrong.
+    - ``settings``: which other instances have other settings; None if none has.
     - ``ready``: the offsets reader has passed the end offsets that it saw at its start.
     - ``broken``: what failed beyond repair. Then the service is not ready, its figures do not
       count, and the process ends.
@@ -122,6 +123,7 @@ class Health:
     cluster_name: str | None = None
     unsafe: tuple[str, ...] = ()
     login: str | None = None
+    settings: str | None = None
     ready: bool = False
     broken: str | None = None
     standby: str | None = None
@@ -198,6 +200,7 @@ class Health:
         return [
             *(f"security: {what}" for what in self.unsafe),
             *(() if self.login is None else (f"login: {self.login}",)),
+            *(() if self.settings is None else (f"settings: {self.settings}",)),
             *(f"{topic}: {why}" for (topic, _), why in sorted(self.topic_problems.items())),
         ]
 

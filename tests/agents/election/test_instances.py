@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -17,8 +18,10 @@ from caughtup.agents.election.instances import (
     instances_of,
     read_assignment,
     read_subscriptions,
+    setting_digests,
 )
 from caughtup.agents.kafka.protocol.groups import DescribedMember
+from caughtup.agents.settings import Settings
 
 A, B = (ServiceInstance(host, 1, "place", 2) for host in "ab")
 SAID = {one.host: Subscription(one, active=False, caught_up=True, since_ms=3) for one in (A, B)}
@@ -53,6 +56,23 @@ def test_the_active_one_is_told_from_the_others() -> None:
     assert instances_of([]) == InstanceNames(None, ())
     # While the group rebalances, brokers tell nothing but ids.
     assert instances_of([DescribedMember("m1", b"", b"")]) == InstanceNames(None, ())
+
+
+def test_a_key_counts_by_what_it_is_and_not_by_where(tmp_path: Path) -> None:
+    here, there, other = (tmp_path / name for name in "abc")
+    for path, content in ((here, b"one"), (there, b"one"), (other, b"two")):
+        path.write_bytes(content)
+    digests = [setting_digests(Settings(signing_key_file=path)) for path in (here, there, other)]
+    assert digests[0] == digests[1]
+    different = {name for name in digests[0] if digests[0][name] != digests[2][name]}
+    assert different == {"signing_key_file"}
+    assert setting_digests(Settings(signing_key_file=tmp_path / "gone")).keys() == digests[0].keys()
+    assert not any(b"one".hex() in one for one in digests[0].values())
+
+
+def test_an_instance_of_an_earlier_release_has_no_settings_to_compare() -> None:
+    raw = encoded({"instance": A, "active": True, "caught_up": True, "since_ms": 3})
+    assert read_subscriptions({"m": raw})["m"].settings == {}
 
 
 SAY = """

@@ -7,6 +7,7 @@ import itertools
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -99,6 +100,43 @@ async def test_the_first_is_active_and_stays_so_whoever_comes(settings: Settings
         there = await asyncio.to_thread(list_instances, settings)
         assert there.active == first.name
         assert len(there.standby) == 2
+
+
+async def test_instances_with_other_settings_are_named_on_both_sides_until_they_are_gone(
+    settings: Settings, tmp_path: Path
+) -> None:
+    (key := tmp_path / "key").write_text("not read here")
+    others = settings.model_copy(update={"signing_key_file": key, "watch_groups": ("orders.*",)})
+    async with running(settings) as first:
+        await until("the first is active", lambda: first.is_active)
+        async with running(others, ready=True) as second:
+            await until("it stands by", lambda: second.health.standby == f"{first.name} is active")
+            for one, other in ((first, second), (second, first)):
+                told = (
+                    "settings: other instances have other settings: "
+                    f"{other.name}: signing_key_file, watch_groups"
+                )
+                await until("it says so", lambda o=one, t=told: t in o.health.notices())
+            assert second.health.broken is None
+        async with running(settings, ready=True) as third:
+            await until("it stands by", lambda: third.health.standby == f"{first.name} is active")
+            await until("all are alike", lambda: first.health.settings is None)
+            assert third.health.settings is None
+        assert first.is_active
+
+
+async def test_one_with_topics_of_another_prefix_ends_with_the_reason(settings: Settings) -> None:
+    others = settings.model_copy(update={"topic_prefix": "other-"})
+    async with running(settings) as first:
+        await until("the first is active", lambda: first.is_active)
+        async with running(others, ready=True) as second:
+            await until("it ends", lambda: second.health.broken)
+            assert second.health.broken == (
+                f"{first.name} has another topic_prefix, and is in the group "
+                f"{settings.application_id}, too: choose another application_id"
+            )
+        assert first.health.broken is None
+        assert first.is_active
 
 
 async def test_one_that_leaves_has_sent_everything_and_the_next_takes_over(
