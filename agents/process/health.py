@@ -100,6 +100,8 @@ class Health:
     - ``cluster_name``: the operator's name for the cluster; None if not set.
     - ``unsafe``: what is unencrypted or unverified although credentials are set, in sentences.
     - ``login``: why there is no newer token for logins; None if nothing is wrong.
+    - ``unfenced``: why brokers would take late records of an instance that was replaced; None if
+      they refuse them.
     - ``ready``: the offsets reader has passed the end offsets that it saw at its start.
     - ``broken``: what failed beyond repair. Then the service is not ready, its figures do not
       count, and the process ends.
@@ -122,6 +124,7 @@ class Health:
     cluster_name: str | None = None
     unsafe: tuple[str, ...] = ()
     login: str | None = None
+    unfenced: str | None = None
     ready: bool = False
     broken: str | None = None
     standby: str | None = None
@@ -198,6 +201,7 @@ class Health:
         return [
             *(f"security: {what}" for what in self.unsafe),
             *(() if self.login is None else (f"login: {self.login}",)),
+            *(() if self.unfenced is None else (f"fence: {self.unfenced}",)),
             *(f"{topic}: {why}" for (topic, _), why in sorted(self.topic_problems.items())),
         ]
 
