@@ -199,9 +199,10 @@ class FencedWriter:
                 self._until_known(client.abort_transaction)
             else:
                 self._commit(client)
-        except KafkaException as error:
-            self._recover(client, error.args[0])
-            raise
+        except (KafkaException, SystemError) as error:
+            failure = _cause_of(error)
+            self._recover(client, failure.args[0])
+            raise failure from None
         return outcomes
 
     def _send(
@@ -263,8 +264,11 @@ class FencedWriter:
             try:
                 return call(_CALL_SECONDS)
             except KafkaException as error:
-                if not error.args[0].retriable() or self._stopped.is_set():
+                found: KafkaError = error.args[0]
+                if not found.retriable() or self._stopped.is_set():
                     raise
+                if self._health.failed(PROBE):
+                    log.warning("ending a transaction: %s; trying again", found.str())
             self._stopped.wait(_PAUSE_SECONDS)
 
     def _recover(self, client: Producer, error: KafkaError) -> None:
@@ -291,3 +295,17 @@ class FencedWriter:
         if now - self._failing_since > _STUCK_SECONDS:
             self._failing_since = None
             self.replace_client()
+
+
+def _cause_of(error: BaseException) -> KafkaException:
+    """Return the client's error. Raises any other error.
+
+    The client raises a fatal error among callbacks; Python raises SystemError if one of them runs
+    after that.
+    """
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, KafkaException):
+        cause = cause.__cause__ or cause.__context__
+    if cause is None:
+        raise error
+    return cause
