@@ -57,7 +57,7 @@ $(REWRITTEN): $(STAMP)
 test:  ## The tests, against real Kafka, Spark and Prometheus
 	@$(MAKE) --no-print-directory --jobs 2 install java
 	@$(MAKE) --no-print-directory --jobs 2 prometheus classes $(REWRITTEN)
-	@$(BIN)/pytest --numprocesses 5 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
+	@$(BIN)/pytest --numprocesses 4 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
 
 thorough: java prometheus install classes  ## What takes minutes each: a Spark cluster, the history killed KILLS=10 times
 	@HISTORY_KILLS=$(KILLS) $(BIN)/pytest -m thorough

@@ -15,7 +15,7 @@ from caughtup.demo.cluster.topics import create_topics
 from caughtup.demo.connect.group_log import GroupLog
 from caughtup.demo.connect.workers import ConnectWorkers
 from caughtup.demo.story.connect.play import file_sink, file_source
-from tests.support.service import Service, caughtup, wait_for
+from tests.support.service import Ran, Service, caughtup, wait_for
 
 MAX_DELAY_MS = 8_000
 #: What a scheduler may take, here and in three JVMs, on two cores that others use as well.
@@ -133,13 +133,19 @@ def test_a_task_that_fails_is_named_and_the_command_says_what_the_service_does(
     assert failed["why"] == "failed: org.apache.kafka.connect.errors.ConnectException"
     service.wait_value(1, "connect_contradictions", group=workers.group, kind="failed")
     settings = ("--bootstrap-servers", workers._cluster.bootstrap_servers)
-    ran = caughtup("connect", workers.group, "--json", *settings, directory=tmp_path)
-    assert ran.code == 0, ran
-    told = service.connect(workers.group)
-    asked = caughtup("connect", "--json", "--service", service.url, directory=tmp_path)
-    assert [one for one in asked.lines if one["kind"] == "worker"] == told["worker"]
-    for kind in ("worker", "unassigned"):
-        assert [one for one in ran.lines if one["kind"] == kind] == told.get(kind, [])
+
+    def alike() -> Ran | None:
+        """Look at the group as the service does; None if it changed between both looks."""
+        ran = caughtup("connect", workers.group, "--json", *settings, directory=tmp_path)
+        assert ran.code == 0, ran
+        told = service.connect(workers.group)
+        asked = caughtup("connect", "--json", "--service", service.url, directory=tmp_path)
+        same = [one for one in asked.lines if one["kind"] == "worker"] == told["worker"]
+        for kind in ("worker", "unassigned"):
+            same &= [one for one in ran.lines if one["kind"] == kind] == told.get(kind, [])
+        return ran if same else None
+
+    ran = wait_for("both say the same", alike)
     assert failed["name"] in [one["name"] for one in ran.lines if one["kind"] == "contradiction"]
     assert {one["result"] for one in ran.lines if one["kind"] == "group"} <= {
         "match",
