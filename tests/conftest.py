@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-import time
-from collections.abc import Generator
-from contextlib import suppress
 from datetime import UTC, datetime
-from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
-from functools import cache
 from pathlib import Path
-from tempfile import gettempdir
-from typing import IO
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -31,13 +24,9 @@ _LEFT_OUT = ("thorough", "unsteady")
 #: A test that may take longer than this by its own word takes long: it begins early.
 _LONG_SECONDS = 300
 #: Folders whose tests wait more than they compute. Between two such files come four others, as long
-#: as there are any, so that the processors have something to do meanwhile. Of the others no more
-#: than these run at the same time: brokers and services get the processors that they wait for.
+#: as there are any, so that the processors have something to do meanwhile.
 _WAITING = ("integration", "pipelines")
 _OTHERS_BETWEEN = 4
-_OTHERS_AT_ONCE = 2
-#: What the workers of one run have in common; None without workers.
-_RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID")
 
 # Before there are workers, since all of them have to find the same tests.
 _today = datetime.now(UTC).toordinal()
@@ -106,43 +95,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return file not in shared, not _is_of_spark(item), file not in long, place
 
     items.sort(key=rank)  # stable: within a rank as they were found
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Let a test that computes wait, outside its own time-out, while as many others do."""
-    if _RUN is None or any(name in item.path.parts for name in _WAITING):
-        return (yield)
-    place = _place()
-    try:
-        return (yield)
-    finally:
-        flock(place, LOCK_UN)
-
-
-def _place() -> IO[str]:
-    """Take a place among the tests that compute: a lock, which a process that dies frees."""
-    while True:
-        for place in _places():
-            with suppress(BlockingIOError):
-                flock(place, LOCK_EX | LOCK_NB)
-                return place
-        time.sleep(0.02)
-
-
-@cache
-def _places() -> list[IO[str]]:
-    return [path.open("w") for path in _place_files()]
-
-
-def _place_files() -> list[Path]:
-    return [Path(gettempdir()) / f"caughtup-{_RUN}-{n}" for n in range(_OTHERS_AT_ONCE)]
-
-
-def pytest_sessionfinish() -> None:
-    """Remove the locks: workers that have them open go on with them."""
-    for path in _place_files():
-        path.unlink(missing_ok=True)
 
 
 def pytest_collection() -> None:

@@ -170,12 +170,12 @@ class Election(Service):
     def _compare_settings(self) -> None:
         """Say which instances have other settings; end if the active one has other topics."""
         differing = self._others.differing
-        for name, settings in differing.items():
-            if TOPIC_PREFIX in settings and not self._elected:
-                self._health.broken = (
-                    f"{name} has another {TOPIC_PREFIX}, and is in the group {self._group}, too: "
-                    "choose another application_id"
-                )
+        active = None if self._result is None else self._result.instance.name
+        if active is not None and TOPIC_PREFIX in differing.get(active, ()):
+            self._health.broken = (
+                f"{active} has another {TOPIC_PREFIX}, and is in the group {self._group}, too: "
+                "choose another application_id"
+            )
         said = "; ".join(f"{name}: {', '.join(own)}" for name, own in differing.items())
         why = f"other instances have other settings: {said}" if said else None
         if why is not None and why != self._health.settings:

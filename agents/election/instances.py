@@ -249,9 +249,11 @@ class OtherInstances:
     async def find(self) -> None:
         """Ask the coordinator for the group's members, unless it rebalances. Raises KafkaError."""
         described = await self._member.describe()
+        if described.protocol_type != PROTOCOL_TYPE:
+            return
         members = {member.member_id: member.subscription for member in described.members}
-        if described.protocol_type == PROTOCOL_TYPE and all(members.values()):
-            self.take(read_subscriptions(members))
+        if found := read_subscriptions(members):
+            self.take(found)
 
     def take(self, subscriptions: Mapping[str, Subscription]) -> None:
         """Replace the known members by those with these subscriptions, by member id."""

@@ -56,12 +56,13 @@ def _assign_same_topics(group: ConsumerGroup, topics: Sequence[str]) -> Assignme
         return {member: [] for member in group.members}
     free, none_unread = _without_owner(group, topics)
     least, extras = divmod(sum(group.topics[one] for one in topics), len(group.members))
+    read = frozenset(topics)
     given: Assignment = {}
     room: list[tuple[str, int]] = []
     for place, (name, member) in enumerate(group.members.items()):
         own = list(member.owned)
         if not none_unread:
-            own = [one for one in own if one.topic in topics]
+            own = [one for one in own if one.topic in read]
         quota = least + (extras > 0)
         extra = extras > 0
         if len(own) > quota:

@@ -127,15 +127,19 @@ async def test_instances_with_other_settings_are_named_on_both_sides_until_they_
 
 async def test_one_with_topics_of_another_prefix_ends_with_the_reason(settings: Settings) -> None:
     others = settings.model_copy(update={"topic_prefix": "other-"})
-    async with running(settings) as first:
-        await until("the first is active", lambda: first.is_active)
+    async with running(settings) as first, running(settings, ready=True) as standby:
+        await until("the first is active", lambda: first.is_active or standby.is_active)
+        first, standby = (first, standby) if first.is_active else (standby, first)
         async with running(others, ready=True) as second:
             await until("it ends", lambda: second.health.broken)
+            told = f"settings: other instances have other settings: {second.name}: topic_prefix"
+            await until("the one that stands by says so", lambda: told in standby.health.notices())
             assert second.health.broken == (
                 f"{first.name} has another topic_prefix, and is in the group "
                 f"{settings.application_id}, too: choose another application_id"
             )
         assert first.health.broken is None
+        assert standby.health.broken is None
         assert first.is_active
 
 
