@@ -33,6 +33,7 @@ from caughtup.bench.figures import Figures
 from caughtup.bench.loop.turns import LoopTurns, until
 from caughtup.bench.offsets.readers import process_figures
 from caughtup.bench.options import partitions_option, transactional_option
+from caughtup.models.assignors.java.strings import coordinator_partition
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
 from caughtup.models.state.cluster import ClusterState
@@ -248,13 +249,12 @@ def _commit(load: Load, key: int, offset: int, name: str | None = None) -> RawRe
         RawRecord,
         commit_key,
         commit_value,
-        offsets_partition,
     )
 
     # The active group-partitions are spread over all groups.
     partition, number = divmod(key, load.groups)
     group = name or _group(number)
-    home = offsets_partition(group, _OFFSETS_PARTITIONS)
+    home = coordinator_partition(group, _OFFSETS_PARTITIONS)
     at_ms = now_ms()
     raw_key = commit_key(group, partition, _topic(number))
     return RawRecord(home, 0, at_ms, raw_key, commit_value(offset, at_ms))

@@ -14,10 +14,10 @@ from caughtup.demo.fleet.large_group import CHANGELOG, END_OFFSET, GROUP, SOURCE
 from caughtup.demo.fleet.offset_commits import (
     RawRecord,
     make_offsets_topic,
-    offsets_partition,
     write_records,
 )
 from caughtup.demo.story.stage import DemoStage
+from caughtup.models.assignors.java.strings import coordinator_partition
 from caughtup.models.errors import CaughtupError
 
 _OFFSETS_PARTITIONS = 3
@@ -59,7 +59,7 @@ def _prepare(stage: DemoStage, group: LargeGroup) -> None:
     make_offsets_topic(stage.cluster)
     produce_empty(stage.cluster, group.partitions(), END_OFFSET)
     stage.start_service()
-    home = offsets_partition(GROUP, _OFFSETS_PARTITIONS)
+    home = coordinator_partition(GROUP, _OFFSETS_PARTITIONS)
     for generation in (1, 2):
         at_ms = now_ms()
         records = [group.rebalance(at_ms), *group.commits(at_ms)]

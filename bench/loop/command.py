@@ -25,6 +25,7 @@ from caughtup.agents.process.turns import collect_seldom
 from caughtup.agents.settings import Settings
 from caughtup.bench.figures import Figures, printed
 from caughtup.bench.loop.turns import WAIT_SECONDS, LoopTurns, until
+from caughtup.models.assignors.java.strings import coordinator_partition
 from caughtup.models.decisions.life import DecidedGeneration
 from caughtup.models.decisions.recommendation import encode_recommendation, recommendation
 from caughtup.models.errors import CaughtupError
@@ -213,9 +214,9 @@ async def _rebalance(
 ) -> None:
     """Complete a generation of the group, and wait until it is decided and published."""
     from caughtup.demo.fleet.large_group import GROUP
-    from caughtup.demo.fleet.offset_commits import RawRecord, offsets_partition, write_records
+    from caughtup.demo.fleet.offset_commits import RawRecord, write_records
 
-    home = offsets_partition(GROUP, _OFFSETS_PARTITIONS)
+    home = coordinator_partition(GROUP, _OFFSETS_PARTITIONS)
 
     def write() -> None:
         at_ms = now_ms()

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.models.assignors.java.strings import coordinator_partition
 from caughtup.models.errors import CaughtupError
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
@@ -53,7 +54,7 @@ def write_commits(
     producer = offsets_producer(cluster.bootstrap_servers)
     names = [f"generated-{number:05d}" for number in range(groups)]
     keys = {name: [commit_key(name, p) for p in range(partitions)] for name in names}
-    homes = {name: offsets_partition(name, offsets_partitions) for name in names}
+    homes = {name: coordinator_partition(name, offsets_partitions) for name in names}
     written = offset = 0
     while written < count:
         offset += 1
@@ -123,19 +124,6 @@ def make_offsets_topic(cluster: EmbeddedCluster) -> None:
                 return
     finally:
         consumer.close()
-
-
-def offsets_partition(group: str, partitions: int) -> int:
-    """Return a group's partition of ``__consumer_offsets``, by Java's hash of its name (ASCII).
-
-    Source: Utils.abs, which returns 0 for Java's least integer.
-    """
-    code = 0
-    for character in group:
-        code = (31 * code + ord(character)) & 0xFFFFFFFF
-    if code >= 1 << 31:
-        code = (1 << 32) - code if code > 1 << 31 else 0
-    return code % partitions
 
 
 def commit_key(group: str, partition: int, topic: str = TOPIC) -> bytes:

@@ -31,9 +31,9 @@ from caughtup.demo.fleet.offset_commits import (
     RawRecord,
     commit_key_prefix,
     make_offsets_topic,
-    offsets_partition,
     write_records,
 )
+from caughtup.models.assignors.java.strings import coordinator_partition
 
 LOGS = ("compacted", "scattered", "interleaved", "runs")
 #: Partitions that a member is assigned, and commits at once.
@@ -136,7 +136,7 @@ def records(
     drawn = random.Random(f"{kind} {shape}")
     groups = [f"team-{number % 97}.consumer-group-{number:06d}" for number in range(shape.groups)]
     topics = [f"domain.orders-{number % shape.topics:05d}" for number in range(shape.groups)]
-    homes = [offsets_partition(group, offsets_partitions) for group in groups]
+    homes = [coordinator_partition(group, offsets_partitions) for group in groups]
     heads = [commit_key_prefix(group, topic) for group, topic in zip(groups, topics, strict=True)]
     numbers = [partition.to_bytes(4) for partition in range(shape.partitions)]
     values = _values(shape, drawn)

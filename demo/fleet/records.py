@@ -18,7 +18,7 @@ from caughtup.demo.fleet.encoding import (
     encode_subscription,
 )
 from caughtup.demo.fleet.group import StoryMember
-from caughtup.demo.fleet.offset_commits import RawRecord, commit_key_prefix, offsets_partition
+from caughtup.demo.fleet.offset_commits import RawRecord, commit_key_prefix
 from caughtup.demo.fleet.timeline import (
     Committed,
     Deleted,
@@ -29,6 +29,7 @@ from caughtup.demo.fleet.timeline import (
     fleet_topics,
     log_end,
 )
+from caughtup.models.assignors.java.strings import coordinator_partition
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.offsets import EndOffsets
@@ -78,7 +79,7 @@ def fleet_records(events: Iterable[Event], offsets_partitions: int) -> Iterator[
         name = event.group.name
         home = homes.get(name)
         if home is None:
-            home = homes[name] = offsets_partition(name, offsets_partitions)
+            home = homes[name] = coordinator_partition(name, offsets_partitions)
         pairs = _pairs(event)
         first, ends[home] = ends[home], ends[home] + len(pairs)
         yield [

@@ -9,8 +9,8 @@ from confluent_kafka.admin import AdminClient
 
 from caughtup.demo.cluster.broker_config import Security, server_properties
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.demo.fleet.offset_commits import offsets_partition
 from caughtup.demo.processes.children import Process, Processes, free_ports
+from caughtup.models.assignors.java.strings import coordinator_partition
 from caughtup.models.errors import CaughtupError
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from tests.chaos.proxy import Proxy
@@ -93,7 +93,7 @@ def coordinator(cluster: EmbeddedCluster, group: str) -> tuple[int, tuple[str, i
     """Return which broker coordinates a group, and where it is: who leads the group's partition."""
     admin = AdminClient({**cluster.client_config(), "log_level": 0})
     listed = admin.list_topics(CONSUMER_OFFSETS, timeout=10)
-    place = offsets_partition(group, OFFSETS_PARTITIONS)
+    place = coordinator_partition(group, OFFSETS_PARTITIONS)
     leader = listed.topics[CONSUMER_OFFSETS].partitions[place].leader
     if leader not in listed.brokers:
         raise CaughtupError("no_coordinator", f"nobody leads partition {place}")

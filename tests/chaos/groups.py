@@ -13,8 +13,8 @@ from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.topics import create_topics
 from caughtup.demo.fleet.connection import GroupConnection
-from caughtup.demo.fleet.offset_commits import offsets_partition
 from caughtup.demo.processes.children import ClosedOnExit
+from caughtup.models.assignors.java.strings import coordinator_partition
 from caughtup.models.errors import CaughtupError
 from tests.chaos.application import NAME, SOURCE, SOURCE_PARTITIONS
 from tests.chaos.cluster import OFFSETS_PARTITIONS, coordinator
@@ -33,7 +33,7 @@ _COMMIT_SECONDS = 1.0
 def canary(partition: int) -> str:
     """Name a group that is kept on a partition of ``__consumer_offsets``."""
     names = (f"canary-{number}" for number in count())
-    return next(n for n in names if offsets_partition(n, OFFSETS_PARTITIONS) == partition)
+    return next(n for n in names if coordinator_partition(n, OFFSETS_PARTITIONS) == partition)
 
 
 CANARIES = tuple(Watched(canary(n), ((WORDS, 0),)) for n in range(OFFSETS_PARTITIONS))

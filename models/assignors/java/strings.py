@@ -73,9 +73,11 @@ def in_hash_set_order(texts: Sequence[str]) -> list[str]:
 def coordinator_partition(group: str, partitions: int) -> int:
     """Return the partition of ``__consumer_offsets`` whose leader coordinates a group.
 
-    ``partitions`` is how many that topic has. Source: ``partitionFor`` of Kafka's group coordinator.
+    ``partitions`` is how many that topic has. Source: ``partitionFor`` of Kafka's group coordinator,
+    and ``Utils.abs``, which returns 0 for Java's least integer.
     """
-    return (hash_code(group) & 0x7FFFFFFF) % partitions
+    code = hash_code(group)
+    return min(code, (1 << 32) - code) % (1 << 31) % partitions
 
 
 def hash_code(text: str) -> int:

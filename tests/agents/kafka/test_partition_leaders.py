@@ -8,12 +8,6 @@ from caughtup.models.assignors.java.strings import coordinator_partition
 MOVED_MS = 1_800_000_000_000
 
 
-def test_a_group_is_on_the_partition_of_its_javas_hash() -> None:
-    # "orders".hashCode() is -1008770331 in Java.
-    assert coordinator_partition("orders", 50) == (-1008770331 & 0x7FFFFFFF) % 50
-    assert coordinator_partition("", 50) == 0
-
-
 def test_when_its_coordinator_moved_is_that_of_its_partition() -> None:
     number = coordinator_partition("orders", 4)
     partitions = {one: LogPartition() for one in range(4)}

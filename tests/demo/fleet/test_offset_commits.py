@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from caughtup.demo.fleet.offset_commits import TOPIC, commit_key, commit_value, offsets_partition
+from caughtup.demo.fleet.offset_commits import TOPIC, commit_key, commit_value
 from caughtup.models.polls.batch import decode_batch
 from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
 
@@ -14,8 +14,3 @@ def test_a_generated_commit_is_read_as_one() -> None:
         key: OffsetCommit(42, 0, "", 1_700_000_000_000, -1, bytes(range(16)))
     }
     assert not batch.errors
-
-
-def test_a_group_is_kept_where_javas_hash_of_its_name_says() -> None:
-    assert offsets_partition("orders", 50) == 31
-    assert offsets_partition("polygenelubricants", 50) == 0  # its hash is Java's least integer

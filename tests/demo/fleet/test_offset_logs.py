@@ -7,8 +7,9 @@ from itertools import pairwise
 
 import pytest
 
-from caughtup.demo.fleet.offset_commits import RawRecord, offsets_partition
+from caughtup.demo.fleet.offset_commits import RawRecord
 from caughtup.demo.fleet.offset_logs import LOGS, GroupOffset, Shape, records
+from caughtup.models.assignors.java.strings import coordinator_partition
 from caughtup.models.polls.batch import decode_batch
 from caughtup.models.wire.consumer_offsets import OffsetKey, decode_key
 from caughtup.models.wire.record_keys import RecordType
@@ -33,7 +34,7 @@ def test_every_record_can_be_read_and_stands_where_its_group_is_kept(kind: str) 
         assert raw is not None
         key = decode_key(raw)
         assert isinstance(key, OffsetKey)
-        assert home == offsets_partition(key.group, 50)
+        assert home == coordinator_partition(key.group, 50)
 
 
 def test_values_are_of_all_versions_with_tombstones_among_them() -> None:

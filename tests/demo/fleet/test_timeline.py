@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.demo.fleet.group import RUNNING, make_story
-from caughtup.demo.fleet.offset_commits import RawRecord, offsets_partition
+from caughtup.demo.fleet.offset_commits import RawRecord
 from caughtup.demo.fleet.records import fleet_records
 from caughtup.demo.fleet.timeline import (
     Committed,
@@ -21,6 +21,7 @@ from caughtup.demo.fleet.timeline import (
     fleet_events,
     log_end,
 )
+from caughtup.models.assignors.java.strings import coordinator_partition
 from caughtup.models.polls.batch import decode_batch
 from caughtup.models.wire.group_metadata import decode_assignment, decode_subscription
 from caughtup.models.wire.user_data import decode_subscription_info
@@ -51,7 +52,7 @@ def test_everything_is_called_generated_and_stands_where_its_group_is_kept() -> 
         assert all(key.topic.startswith("generated-") for key in batch.commits.by_key())
         for metadata in filter(None, batch.groups.values()):
             assert all(member.client_id.startswith(group) for member in metadata.members)
-        assert record.partition == offsets_partition(group, OFFSETS_PARTITIONS)
+        assert record.partition == coordinator_partition(group, OFFSETS_PARTITIONS)
         assert record.offset == ends[record.partition]
         ends[record.partition] += 1
 

@@ -16,7 +16,7 @@ from confluent_kafka import TopicPartition as Position
 from confluent_kafka.admin import AdminClient
 from deltalake import DeltaTable
 
-from caughtup.demo.fleet.offset_commits import offsets_partition
+from caughtup.models.assignors.java.strings import coordinator_partition
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.polls.batch import decode_records
@@ -104,7 +104,7 @@ def log_of(watched: Watched, groups: Sequence[str], partitions: int) -> list[Kaf
     """Read the records of some groups, each partition in its order."""
     config = {"group.id": "reader", "enable.partition.eof": True, "enable.auto.commit": False}
     consumer = Consumer({**watched.client, **config, "isolation.level": "read_uncommitted"})
-    wanted = sorted({offsets_partition(group, partitions) for group in groups})
+    wanted = sorted({coordinator_partition(group, partitions) for group in groups})
     consumer.assign([Position(CONSUMER_OFFSETS, number, 0) for number in wanted])
     reading, found = set(wanted), []
     while reading:
@@ -209,7 +209,7 @@ def test_causes_are_the_services_on_every_protocol_wherever_batches_are_cut(
     producer = Producer({**watched.client, "client.id": "__admin_client"})
     for of_round in PlayedStreamsGroup(story, "4.3").rounds():
         for key, value in of_round:
-            number = offsets_partition(STREAMS_GROUP, partitions)
+            number = coordinator_partition(STREAMS_GROUP, partitions)
             producer.produce(CONSUMER_OFFSETS, value, key, number)
     looks = [*look(watched.topic, 2, id_of(watched))]
     for name, (width, _) in story.subtopologies.items():

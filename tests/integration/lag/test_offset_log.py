@@ -20,10 +20,10 @@ from caughtup.demo.fleet.offset_commits import (
     commit_key,
     commit_value,
     make_offsets_topic,
-    offsets_partition,
     offsets_producer,
 )
 from caughtup.demo.fleet.offset_logs import Shape, write_log
+from caughtup.models.assignors.java.strings import coordinator_partition
 from caughtup.models.polls.records import FramedRecords
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from tests.integration.conftest import MakeCluster
@@ -164,11 +164,11 @@ def test_an_open_transaction_holds_back_its_own_commits_and_no_others(
 ) -> None:
     commit(brokers, "waiting", TOPIC, 1)
     producer = transaction(brokers, "waiting")
-    home = offsets_partition("waiting", PARTITIONS)
+    home = coordinator_partition("waiting", PARTITIONS)
     beside = next(
         name
         for name in (f"beside-{n}" for n in range(1_000))
-        if offsets_partition(name, PARTITIONS) == home
+        if coordinator_partition(name, PARTITIONS) == home
     )
 
     async def work(reading: Reading) -> None:
@@ -188,7 +188,7 @@ def test_an_open_transaction_holds_back_its_own_commits_and_no_others(
 
 
 def test_what_is_compressed_is_read_like_everything_else(brokers: EmbeddedCluster) -> None:
-    home = offsets_partition("zipped", PARTITIONS)
+    home = coordinator_partition("zipped", PARTITIONS)
     plain = offsets_producer(brokers.bootstrap_servers)
     producers = [(plain, "none")]
     for codec in ("gzip", "snappy", "lz4", "zstd"):

@@ -13,8 +13,8 @@ import pytest
 from confluent_kafka import Consumer
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.demo.fleet.offset_commits import offsets_partition
 from caughtup.demo.processes.children import free_ports
+from caughtup.models.assignors.java.strings import coordinator_partition
 from caughtup.models.polls.batch import Record
 from caughtup.models.wire.consumer_offsets import OffsetKey
 from tests.support import wire
@@ -118,7 +118,7 @@ DAMAGED = 0
 def elsewhere(prefix: str) -> str:
     """Name a group that is not kept on the damaged partition."""
     names = (f"{prefix}-{number}" for number in count())
-    return next(name for name in names if offsets_partition(name, 4) != DAMAGED)
+    return next(name for name in names if coordinator_partition(name, 4) != DAMAGED)
 
 
 FIRST, PLAIN = elsewhere("first"), elsewhere("plain")

@@ -10,7 +10,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
-from caughtup.demo.fleet.offset_commits import make_offsets_topic, offsets_partition
+from caughtup.demo.fleet.offset_commits import make_offsets_topic
+from caughtup.models.assignors.java.strings import coordinator_partition
 from tests.integration.conftest import MakeCluster
 from tests.support.service import Service, commit, wait_for
 
@@ -32,7 +33,7 @@ def kept_on(cluster: EmbeddedCluster, node: int) -> str:
     )
     while True:
         name = f"group-{uuid.uuid4().hex[:8]}"
-        if partitions[offsets_partition(name, OFFSETS_PARTITIONS)].leader == node:
+        if partitions[coordinator_partition(name, OFFSETS_PARTITIONS)].leader == node:
             return name
 
 

@@ -8,15 +8,19 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import producing
 from caughtup.demo.cluster.topics import create_topics
+from caughtup.models.assignors.java.strings import coordinator_partition, hash_code
 from caughtup.models.ids import TopicPartition
+from caughtup.models.wire.consumer_offsets import OffsetKey, decode_key
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from tests.support.kafka.streams_members import PlayedApplication, topics_of
 from tests.support.kafka.topics import whole_topic
-from tests.support.service import Service, wait_for
+from tests.support.service import Service, commit, wait_for
 
 ROUNDS = 4
 RECORDS_PER_SECOND = 400
@@ -63,6 +67,28 @@ async def play(
             truth[generation] = [listed[partition] for partition in partitions]
             await asyncio.to_thread(are_decided, truth.keys())
     return truth
+
+
+@pytest.mark.usefixtures("services")
+def test_brokers_keep_a_group_on_the_partition_that_its_name_gives(
+    cluster: EmbeddedCluster, group: str
+) -> None:
+    create_topics(cluster, {group: 1})
+    groups = [f"{number}-{group}" for number in range(10, 90, 7)]
+    assert {hash_code(name) >> 31 for name in groups} == {0, 1}  # positive and negative ones
+    for name in groups:
+        commit(cluster, name, group, 0)
+    log = AdminClient(cluster.client_config()).list_topics(CONSUMER_OFFSETS, 30)
+    count = len(log.topics[CONSUMER_OFFSETS].partitions)
+    placed = {
+        key.group: number
+        for number in range(count)
+        for message in whole_topic(cluster, CONSUMER_OFFSETS, number)
+        if isinstance(key := decode_key(message.key() or b""), OffsetKey)
+    }
+    assert {name: placed[name] for name in groups} == {
+        name: coordinator_partition(name, count) for name in groups
+    }
 
 
 def test_what_the_leader_listed_is_within_narrow_bounds(

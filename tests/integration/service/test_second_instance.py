@@ -14,7 +14,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.demo.fleet.offset_commits import offsets_partition
+from caughtup.models.assignors.java.strings import coordinator_partition
 from tests.support.groups.streams import Member, generation
 from tests.support.kafka.topics import whole_topic, write_offsets
 from tests.support.service import Service, caughtup, wait_for
@@ -34,7 +34,7 @@ class Application:
         self._cluster = cluster
         admin = AdminClient(cluster.client_config())
         partitions = admin.list_topics("__consumer_offsets").topics["__consumer_offsets"]
-        self._partition = offsets_partition(self.group, len(partitions.partitions))
+        self._partition = coordinator_partition(self.group, len(partitions.partitions))
 
     def rebalance(self, times: int = 1) -> None:
         """Swap the tasks of two members so many times."""

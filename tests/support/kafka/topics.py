@@ -48,18 +48,21 @@ def write_offsets(cluster: EmbeddedCluster, partition: int, *records: Record) ->
 
 
 def read_topic(
-    cluster: EmbeddedCluster, topic: str, properties: dict[str, object] | None = None
+    cluster: EmbeddedCluster,
+    topic: str,
+    properties: dict[str, object] | None = None,
+    partition: int = 0,
 ) -> Consumer:
-    """Read a topic's only partition from its beginning."""
+    """Read a partition of a topic, by default its only one, from its beginning."""
     group = {"group.id": "reads-only", "enable.auto.commit": False}
     consumer = Consumer({**cluster.client_config(), **group, **(properties or {})})
-    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+    consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING)])
     return consumer
 
 
-def whole_topic(cluster: EmbeddedCluster, topic: str) -> list[Message]:
-    """Return all records of a topic's only partition, also those that compaction would remove."""
-    consumer = read_topic(cluster, topic, {"enable.partition.eof": True})
+def whole_topic(cluster: EmbeddedCluster, topic: str, partition: int = 0) -> list[Message]:
+    """Return all records of a partition, by default the only one, that are not removed yet."""
+    consumer = read_topic(cluster, topic, {"enable.partition.eof": True}, partition)
     found: list[Message] = []
     try:
         while True:

@@ -17,9 +17,9 @@ from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.throttle import clear_throttle, set_throttle
 from caughtup.demo.cluster.topics import create_topics
-from caughtup.demo.fleet.offset_commits import offsets_partition
 from caughtup.demo.processes.children import ClosedOnExit
 from caughtup.demo.story.stage import APPLICATION, PARTITIONS, DemoStage
+from caughtup.models.assignors.java.strings import coordinator_partition
 from caughtup.models.copies.catch_up_rates import WINDOWS_SECONDS, RateWindow, WindowRate
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.keys import encode_group
@@ -182,7 +182,7 @@ class Scene(ClosedOnExit):
     def _unreadable_record(self) -> None:
         """Write a truncated commit to a partition of the log without these groups."""
         taken = {
-            offsets_partition(group, _OFFSETS_PARTITIONS)
+            coordinator_partition(group, _OFFSETS_PARTITIONS)
             for group in (APPLICATION, AUDIT, SLOW, REPLAY, "caughtup")
         }
         free = min(set(range(_OFFSETS_PARTITIONS)) - taken)
