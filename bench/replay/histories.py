@@ -14,6 +14,7 @@ from caughtup.models.assignors.registry import decide
 from caughtup.models.ids import TaskId
 from caughtup.models.replay.recorded import RecordedGeneration
 from caughtup.models.simulation.rounds import end_offsets, next_scenario
+from caughtup.pipelines.spark.arrow import arrow_schema
 
 #: The time of the first generation of every generated history, in ms since 1970.
 START_MS = 1_790_000_000_000
@@ -103,11 +104,10 @@ def write_histories(directory: Path, histories: Iterable[Sequence[RecordedGenera
     """
     import pyarrow
     import pyarrow.parquet
-    from pyspark.sql.pandas.types import to_arrow_schema
 
     from caughtup.pipelines.generations.schema import GROUP_GENERATIONS
 
-    schema = to_arrow_schema(GROUP_GENERATIONS)
+    schema = arrow_schema(GROUP_GENERATIONS)
     rows = [_table_row(one) for history in histories for one in history]
     pyarrow.parquet.write_to_dataset(
         pyarrow.Table.from_pylist(rows, schema=schema),

@@ -19,10 +19,10 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake.exceptions import DeltaError
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import IntegerType, LongType, StringType, StructType
 
 from caughtup.pipelines.delta.store import Store
+from caughtup.pipelines.spark.arrow import arrow_schema
 from caughtup.pipelines.tables import columns, empty
 
 #: The columns of NewFile, in which workers return written files to the driver.
@@ -169,7 +169,7 @@ def _read(
 ) -> Iterator[pa.RecordBatch]:
     paths = [path for batch in batches for path in batch.column(0).to_pylist()]
     if paths:
-        arrow = to_arrow_schema(schema)
+        arrow = arrow_schema(schema)
         for batch in read_arrow(place, paths, arrow).to_batches(filter=where):
             if batch.num_rows:
                 yield batch.select(arrow.names).cast(arrow)
@@ -201,7 +201,7 @@ def _write_batches(
 def file_rows(files: Sequence[NewFile]) -> pa.RecordBatch:
     """Return rows of NEW_FILES."""
     return pa.RecordBatch.from_pylist(
-        [file._asdict() for file in files], schema=to_arrow_schema(NEW_FILES)
+        [file._asdict() for file in files], schema=arrow_schema(NEW_FILES)
     )
 
 

@@ -16,12 +16,12 @@ from typing import NamedTuple
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.delta.files import NewFile, partition_of
 from caughtup.pipelines.delta.store import Store
+from caughtup.pipelines.spark.arrow import arrow_schema
 from caughtup.pipelines.tables import SCHEMA
 
 #: The keys of a table's configuration: the history, the cluster, our schema.
@@ -111,7 +111,7 @@ class HistoryTable:
                 self._delta.create_write_transaction(
                     [*adds, *gone],
                     mode="append",
-                    schema=Schema.from_arrow(to_arrow_schema(self.layout.columns)),
+                    schema=Schema.from_arrow(arrow_schema(self.layout.columns)),
                     partition_by=list(self.layout.partition_by),
                     commit_properties=properties,
                 )
@@ -138,7 +138,7 @@ def create_table(root: Store, layout: Layout, owner: Owner) -> HistoryTable:
         try:
             delta = DeltaTable.create(
                 place.uri,
-                Schema.from_arrow(to_arrow_schema(layout.columns)),
+                Schema.from_arrow(arrow_schema(layout.columns)),
                 mode="error",
                 partition_by=list(layout.partition_by),
                 configuration=said,

@@ -17,7 +17,6 @@ from pyspark import Broadcast
 from pyspark.errors import AnalysisException, IllegalArgumentException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import it)
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from caughtup.models.errors import CaughtupError
@@ -27,8 +26,9 @@ from caughtup.pipelines import schema
 from caughtup.pipelines.events import EndOffsetEvent, KafkaRecord, Undecodable, decode_end_offsets
 from caughtup.pipelines.generations.rows import MetadataRecord, end_offset_table, generation_rows
 from caughtup.pipelines.generations.schema import GENERATION_ROW, GROUP_GENERATIONS
+from caughtup.pipelines.spark.arrow import arrow_schema
 from caughtup.pipelines.spark.kafka_options import source_options
-from caughtup.pipelines.spark.session import one_line
+from caughtup.pipelines.spark.session import condition, one_line
 from caughtup.pipelines.spark.sources import FETCHING, missing_topics
 
 #: The columns that identify a generation in the table.
@@ -157,7 +157,7 @@ def known_generations(spark: SparkSession, uri: str) -> DataFrame | None:
     try:
         return spark.read.schema(GROUP_GENERATIONS).parquet(uri)
     except AnalysisException as error:
-        if error.getCondition() == "PATH_NOT_FOUND":
+        if condition(error) == "PATH_NOT_FOUND":
             return None
         raise
 
@@ -235,7 +235,7 @@ def _generations(
     ends = end_offset_table(event for pack in packs.value for event in _decode_packed(pack))
     columns = ((column.to_pylist() for column in batch) for batch in batches)
     records = (MetadataRecord._make(one) for each in columns for one in zip(*each, strict=True))
-    arrow = to_arrow_schema(GENERATION_ROW)
+    arrow = arrow_schema(GENERATION_ROW)
     rows: list[dict[str, object]] = []
     for row in generation_rows(records, ends, parameters):
         rows.append(row._asdict())

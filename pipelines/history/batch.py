@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import it)
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from caughtup.models.ids import TopicPartition
@@ -65,6 +64,7 @@ from caughtup.pipelines.history.lost_ranges import LostRange
 from caughtup.pipelines.history.tables import HistoryTables
 from caughtup.pipelines.replay.job import slot_keys
 from caughtup.pipelines.schema import BUCKETS, buckets_for
+from caughtup.pipelines.spark.arrow import arrow_schema
 from caughtup.pipelines.tables import QUARANTINE
 
 #: The number of decoding tasks of a batch for each of Spark's cores.
@@ -163,7 +163,7 @@ class HistoryBatches:
         state = self.tables.state
         pending: dict[int, bytes] = {}
         if paths := state.paths(PENDING):
-            schema = to_arrow_schema(PENDING_COMMITS)
+            schema = arrow_schema(PENDING_COMMITS)
             known = read_arrow(self.tables.root.at(STATE), paths, schema).to_table()
             # The ends of transactions may be lost, too.
             gone = {one.partition for one in lost}
@@ -203,7 +203,7 @@ class HistoryBatches:
         if not files:
             return Quarantined(0, "")
         place = self.tables.root.at(QUARANTINE.name)
-        schema = to_arrow_schema(QUARANTINE.columns)
+        schema = arrow_schema(QUARANTINE.columns)
         names = ["topic", "log_partition", "log_offset", "why"]
         rows = read_arrow(place, [files[0].path], schema).head(1, columns=names).to_pylist()[0]
         return Quarantined(
@@ -265,7 +265,7 @@ class HistoryBatches:
         """Return the least and the greatest time in files of the state; empty without rows."""
         if not paths:
             return []
-        rows = read_arrow(self.tables.root.at(STATE), paths, to_arrow_schema(schema))
+        rows = read_arrow(self.tables.root.at(STATE), paths, arrow_schema(schema))
         found = pc.min_max(rows.to_table([name], filter=where).column(name)).as_py()
         return [time for time in found.values() if time is not None]
 

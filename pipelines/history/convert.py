@@ -18,7 +18,6 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake.exceptions import DeltaError
 from pyarrow.fs import FileSelector, FileSystem, FileType
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.delta.files import NewFile, new_file, write_file
@@ -33,6 +32,7 @@ from caughtup.pipelines.history.tables import (
     complete_tables,
     open_tables,
 )
+from caughtup.pipelines.spark.arrow import arrow_schema
 from caughtup.pipelines.tables import SCHEMA, Table
 
 #: The schema and the number of buckets of 0.1.
@@ -105,7 +105,7 @@ def _files_of(root: Store, table: Table, last: int) -> Iterator[NewFile]:
     if table.name not in root.names():
         return
     files = place.filesystem()
-    expected = to_arrow_schema(table.columns)
+    expected = arrow_schema(table.columns)
     for one in files.get_file_info(FileSelector("", recursive=True)):
         named = _FILE.fullmatch(one.path.lstrip("/"))
         if one.type != FileType.File or not named or int(named[2]) > last:

@@ -191,11 +191,12 @@ CONNECT = (
     # The file connectors, which Kafka's distribution has too.
     f"org.apache.kafka:connect-file:{KAFKA_VERSION}",
 )
-SPARK_KAFKA = ("org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0",)
 # PySpark ships these: a second copy on Spark's class path would cost 60 MB, and may conflict.
 SHIPPED_WITH_PYSPARK = (
+    "at.yawk.lz4",
     "com.google.code.findbugs",
     "org.apache.hadoop",
+    "org.apache.spark:spark-tags_2.12",
     "org.apache.spark:spark-tags_2.13",
     "org.lz4",
     "org.scala-lang",
@@ -203,6 +204,7 @@ SHIPPED_WITH_PYSPARK = (
     "org.slf4j",
     "org.xerial.snappy",
 )
+_CORE = re.compile(r"spark-core_(?P<scala>[\d.]+)-(?P<spark>.+)")
 _MARKER = "complete.json"
 
 
@@ -232,9 +234,22 @@ def connect_classpath() -> str:
 def ensure_spark_jars() -> Path:
     """Return the directory of the jars that PySpark lacks to read Kafka, fetching them if need be.
 
-    They fit PySpark 4.0.0. Raises JarsUnavailable or JavaMissing.
+    They fit the PySpark that is installed. Raises JarsUnavailable or JavaMissing.
     """
-    return fetch_jars("spark-kafka", SPARK_KAFKA, SHIPPED_WITH_PYSPARK)
+    return fetch_jars("spark-kafka", [spark_connector()], SHIPPED_WITH_PYSPARK)
+
+
+def spark_connector() -> str:
+    """Return the coordinate of Spark's Kafka connector for the PySpark that is installed.
+
+    Releases of Spark are built for different ones of Scala, whose classes don't fit together.
+    Raises JarsUnavailable.
+    """
+    cores = sorted(pyspark_jars().glob("spark-core_*.jar"))
+    match = _CORE.fullmatch(cores[-1].stem) if cores else None
+    if match is None:
+        raise JarsUnavailable("pyspark_incomplete", f"no spark-core_*.jar in {pyspark_jars()}")
+    return f"org.apache.spark:spark-sql-kafka-0-10_{match['scala']}:{match['spark']}"
 
 
 def classpath() -> str:

@@ -15,7 +15,6 @@ import pandas
 import pyarrow
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import it)
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 from pyspark.sql.types import (
     ArrayType,
@@ -38,6 +37,7 @@ from caughtup.pipelines.rates.slots import (
     decode,
     slot_of,
 )
+from caughtup.pipelines.spark.arrow import arrow_schema
 
 #: Packed events of one slot, with the newest time of one; or counts of malformed records.
 _PACK = StructType(
@@ -170,7 +170,7 @@ def _observe(
 
 def _batch(kind: StructType, rows: list[tuple[object, ...]]) -> Iterator[pyarrow.RecordBatch]:
     if rows:
-        arrow = to_arrow_schema(kind)
+        arrow = arrow_schema(kind)
         columns = zip(zip(*rows, strict=True), arrow, strict=True)
         arrays = [pyarrow.array(values, field.type) for values, field in columns]
         yield pyarrow.RecordBatch.from_arrays(arrays, schema=arrow)

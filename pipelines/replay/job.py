@@ -17,7 +17,6 @@ from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import it)
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from caughtup.models.errors import CaughtupError
 from caughtup.models.replay.outcome import ReplayRow
@@ -28,7 +27,8 @@ from caughtup.pipelines.delta.table import find_table
 from caughtup.pipelines.generations.schema import GROUP_GENERATIONS, REPLAY_ROW
 from caughtup.pipelines.replay.rows import read_flat_row, replay_rows
 from caughtup.pipelines.schema import bucket
-from caughtup.pipelines.spark.session import Files, one_line
+from caughtup.pipelines.spark.arrow import arrow_schema, to_arrow
+from caughtup.pipelines.spark.session import Files, condition, one_line
 
 #: Slots for each of Spark's threads; several even out wrong estimates of the work.
 _SLOTS_A_THREAD = 4
@@ -64,7 +64,7 @@ def recorded_generations(
             spark.read.parquet(uri).columns if delta is None else delta.schema().to_arrow().names
         )
     except AnalysisException as error:
-        if error.getCondition() == "PATH_NOT_FOUND":
+        if condition(error) == "PATH_NOT_FOUND":
             raise CaughtupError("no_table", f"there is no table at {uri}") from error
         raise CaughtupError("bad_table", f"can't read {uri}: {one_line(error)}") from error
     except _FAILURES as error:
@@ -184,7 +184,7 @@ def write_rows(rows: DataFrame, output: str) -> DataFrame:
     try:
         rows.write.mode("errorifexists").parquet(output)
     except AnalysisException as error:
-        if error.getCondition() == "PATH_ALREADY_EXISTS":
+        if condition(error) == "PATH_ALREADY_EXISTS":
             raise CaughtupError("output_exists", f"{output} is there already") from error
         raise _failed(error) from error
     except _FAILURES as error:
@@ -198,7 +198,7 @@ def collect_rows(rows: DataFrame) -> list[ReplayRow]:
     Raises CaughtupError ``replay_failed``.
     """
     try:
-        table = rows.drop("decision").toArrow()
+        table = to_arrow(rows.drop("decision"))
     except _FAILURES as error:
         raise _failed(error) from error
     found = [read_flat_row(row) for row in table.to_pylist()]
@@ -212,7 +212,7 @@ def _failed(error: Exception) -> CaughtupError:
 def _replay(
     settings: Sequence[ReplaySetting | None], batches: Iterable[pyarrow.RecordBatch]
 ) -> Iterator[pyarrow.RecordBatch]:
-    arrow = to_arrow_schema(REPLAY_ROW)
+    arrow = arrow_schema(REPLAY_ROW)
     rows: list[dict[str, object]] = []
     for row in _rows(settings, batches):
         rows.append(row)

@@ -12,9 +12,10 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from socketserver import BaseServer
 
 from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JError
@@ -77,7 +78,9 @@ def silence_py4j() -> None:
     logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_is_not_py4js)
     # Also the stack trace of the accumulators' thread when its connection ends.
-    accumulators.AccumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
+    for server in vars(accumulators).values():  # its class has other names since Spark 4.1
+        if isinstance(server, type) and issubclass(server, BaseServer):
+            server.handle_error = lambda *_: None  # type: ignore[method-assign]
 
 
 def _is_not_py4js(record: logging.LogRecord) -> bool:
@@ -218,6 +221,12 @@ def spark_session(
 def submitted() -> bool:
     """Return whether spark-submit runs this process, and so has set master and packages."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def condition(error: PySparkException) -> str | None:
+    """Return the name of an error's condition, such as PATH_NOT_FOUND; Spark 3.5 calls it class."""
+    name: Callable[[], str | None] = getattr(error, "getCondition", error.getErrorClass)
+    return name()
 
 
 def one_line(error: Exception) -> str:

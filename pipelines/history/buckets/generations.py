@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, StringType
 
 from caughtup.models.records.fields import or_none
@@ -23,6 +22,7 @@ from caughtup.models.state.continued_group import (
 )
 from caughtup.pipelines.history.buckets.lag import STATE, BucketLag, state_folder
 from caughtup.pipelines.history.buckets.parts import TablePart, table_parts
+from caughtup.pipelines.spark.arrow import arrow_schema
 from caughtup.pipelines.tables import REBALANCES, columns, timestamps
 
 #: The kinds of state: what is remembered of each group (GroupMemory), and of topics (KnownTopics).
@@ -88,7 +88,7 @@ class BucketGenerations:
             for row in self._rows(group, records, now)
         ]
         if rows:
-            schema = to_arrow_schema(REBALANCES.columns)
+            schema = arrow_schema(REBALANCES.columns)
             times = timestamps(pa.array([row.pop("as_of_ms") for row in rows], pa.int64()))
             table = pa.Table.from_pylist(
                 rows, schema=schema.remove(schema.get_field_index("as_of"))
@@ -136,11 +136,11 @@ class BucketGenerations:
             names = sorted(self._memories)
             rows = pa.table(
                 {"group": names, "value": [self._memories[name] for name in names]},
-                schema=to_arrow_schema(GROUP_MEMORIES),
+                schema=arrow_schema(GROUP_MEMORIES),
             )
             yield TablePart(STATE, state_folder(MEMORIES, bucket, buckets), rows, ())
         if self._topics != self._topics_before or whole:
-            rows = pa.table({"value": [_encode(self._topics)]}, to_arrow_schema(TOPICS_REMEMBERED))
+            rows = pa.table({"value": [_encode(self._topics)]}, arrow_schema(TOPICS_REMEMBERED))
             yield TablePart(STATE, state_folder(TOPICS, bucket, buckets), rows, ())
 
 

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import IntegerType, LongType, StringType, StructType
 
 from caughtup.models.commits.table import LastCommits
@@ -34,6 +33,7 @@ from caughtup.pipelines.history.buckets.lag_columns import (
 )
 from caughtup.pipelines.history.buckets.parts import TablePart, table_parts
 from caughtup.pipelines.history.decoding.batches import buckets_of
+from caughtup.pipelines.spark.arrow import arrow_schema
 from caughtup.pipelines.tables import COMMITS, LAG, columns, timestamps
 
 #: The last commit of a group on a partition, and the last sample of a partition's end offsets.
@@ -311,7 +311,7 @@ def _commit_rows(rows: pa.Table) -> pa.Table:
 def _state(
     kind: str, bucket: int, buckets: int, schema: StructType, columns: Sequence[object]
 ) -> TablePart:
-    table = pa.table(dict(zip(schema.names, columns, strict=True)), schema=to_arrow_schema(schema))
+    table = pa.table(dict(zip(schema.names, columns, strict=True)), schema=arrow_schema(schema))
     return TablePart(STATE, state_folder(kind, bucket, buckets), table, ("group", "topic"))
 
 

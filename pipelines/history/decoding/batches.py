@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, IntegerType, StringType
 
 from caughtup.models.wire.consumer_offsets import GroupKey, decode_key
@@ -34,6 +33,7 @@ from caughtup.pipelines.history.decoding.commit_columns import decode_commit_col
 from caughtup.pipelines.history.decoding.topic_columns import END_OFFSETS, own_columns
 from caughtup.pipelines.history.decoding.topic_schema import TOPIC_TABLES
 from caughtup.pipelines.schema import bucket
+from caughtup.pipelines.spark.arrow import arrow_schema
 from caughtup.pipelines.tables import QUARANTINE, columns, timestamps
 
 #: The kind of a pack's rows, the bucket that it is for, and the pack.
@@ -301,4 +301,4 @@ def _packs(
 
 @cache
 def _quarantine_schema() -> pa.Schema:
-    return to_arrow_schema(QUARANTINE.columns)
+    return arrow_schema(QUARANTINE.columns)

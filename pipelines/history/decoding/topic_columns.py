@@ -11,7 +11,6 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType, TimestampType
 
 from caughtup.models.offsets import LONG_MAX
@@ -36,6 +35,7 @@ from caughtup.models.records.transactions import read_transaction
 from caughtup.pipelines.events import KafkaRecord, Undecodable
 from caughtup.pipelines.history.decoding.topic_schema import TOPIC_TABLES
 from caughtup.pipelines.schema import LATEST_MS
+from caughtup.pipelines.spark.arrow import arrow_schema
 from caughtup.pipelines.tables import Table, columns
 
 END_OFFSETS = "end_offsets"
@@ -69,7 +69,7 @@ def own_table(name: str) -> Table:
 
 @cache
 def _arrow(name: str) -> pa.Schema:
-    return to_arrow_schema(TOPIC_TABLES[name].columns)
+    return arrow_schema(TOPIC_TABLES[name].columns)
 
 
 def decode_own(table: str, records: Iterable[KafkaRecord]) -> tuple[list[Row], list[Undecodable]]:

@@ -25,6 +25,7 @@ from confluent_kafka.admin import (
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.topics import create_topics
+from caughtup.pipelines.java.jars import spark_connector
 from caughtup.pipelines.schema import SERVICE_TOPICS
 from tests.support.kafka.acls import READ, allow, prefixed, topic
 from tests.support.own_topics.end_offsets import end_offsets_record
@@ -232,5 +233,5 @@ history(spark_session("test"), HistoryOptions("127.0.0.1:1", "/x", "/y", None), 
     last = ended.stderr.strip().splitlines()[-1]
     assert last.endswith(
         "connector_missing: Spark has no Kafka connector; give spark-submit --packages "
-        "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
+        + spark_connector()
     )

@@ -17,6 +17,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from caughtup.bench.movement.changes import Change, Variety
 from caughtup.bench.replay.histories import generated_history, write_histories
+from caughtup.pipelines.java.jars import spark_connector
 from tests.integration.conftest import MakeCluster
 from tests.support.own_topics.end_offsets import end_offsets_record
 from tests.support.pipelines.delta import rows_of
@@ -24,7 +25,7 @@ from tests.support.pipelines.spark_cluster import LOCAL_CLUSTER, SECONDS, WORKER
 from tests.support.service import commit
 
 ROOT = Path(__file__).resolve().parents[3]
-CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
+CONNECTOR = spark_connector()
 GROUPS = ("billing", "orders", "shipping")
 
 #: Several JVMs start, one after the other, on a machine that does other things, too.

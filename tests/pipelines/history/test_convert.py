@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.delta.store import Store
@@ -17,6 +16,7 @@ from caughtup.pipelines.delta.table import Owner
 from caughtup.pipelines.history import convert as conversion
 from caughtup.pipelines.history.convert import Converted, convert
 from caughtup.pipelines.history.generations import GROUP_RECORDS
+from caughtup.pipelines.spark.arrow import arrow_schema
 from tests.support.pipelines.by_hand import GROUPS, records_of, write_batch
 from tests.support.pipelines.delta import new_tables, rows_of, unseen
 from tests.support.pipelines.old_layout import CLUSTER, HISTORY, OldHistory, put
@@ -90,7 +90,7 @@ def test_groups_records_that_wait_go_along(old: OldHistory) -> None:
     left = json.loads(named.read_text())
     named.write_text(json.dumps({**left, "groups": "groups-0000000002.parquet"}))
     waiting = {"partition": 3, "offset": 5, "timestamp_ms": 7, "key": b"k", "value": b"v"}
-    rows = pa.Table.from_pylist([{**waiting, "told": False}], schema=to_arrow_schema(GROUP_RECORDS))
+    rows = pa.Table.from_pylist([{**waiting, "told": False}], schema=arrow_schema(GROUP_RECORDS))
     put(place / "groups-0000000002.parquet" / "part-0.parquet", rows)
     (place / "groups-0000000002.parquet" / "_SUCCESS").write_bytes(b"")
     converted(old)

@@ -122,6 +122,7 @@ def test_kafkas_and_sparks_jars_are_there_with_what_they_need() -> None:
     assert [name for name in kafka if name.startswith("rocksdbjni-")]
     assert jars.classpath().count(":") == len(kafka) - 1
     spark = names(jars.ensure_spark_jars())
-    assert "spark-sql-kafka-0-10_2.13-4.0.0.jar" in spark
+    _, name, revision = jars.spark_connector().split(":")
+    assert f"{name}-{revision}.jar" in spark
     shipped = {path.name for path in jars.pyspark_jars().glob("*.jar")}
     assert shipped.isdisjoint(spark)

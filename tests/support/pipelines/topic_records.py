@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 import pyarrow
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from caughtup.models.reassignments.controllers import target
 from caughtup.models.reassignments.events import ReassignmentEvents
@@ -17,6 +16,7 @@ from caughtup.models.records.fields import changed, json_values
 from caughtup.models.records.reassignments import CLUSTER_KEY, ClusterRecord
 from caughtup.pipelines.events import KafkaRecord
 from caughtup.pipelines.history.decoding.topic_schema import TOPIC_TABLES
+from caughtup.pipelines.spark.arrow import arrow_schema
 from tests.support.decisions import recommended_with_events
 from tests.support.groups.records import GROUP
 from tests.support.reassignments.one_reassignment import CLUSTER, an_observation
@@ -33,7 +33,7 @@ def record(key: bytes | None, value: object, at: int = 7) -> KafkaRecord:
 def fitting(table: str, rows: list[tuple[Any, ...]]) -> None:
     """Fail if Arrow can't convert the rows to the table's columns, with strings as UTF-8."""
     columns = zip(*rows, strict=True)
-    for field, values in zip(to_arrow_schema(TOPIC_TABLES[table].columns), columns, strict=True):
+    for field, values in zip(arrow_schema(TOPIC_TABLES[table].columns), columns, strict=True):
         pyarrow.array(values, field.type).validate(full=True)
 
 
