@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from caughtup.pipelines.java.jars import SHIPPED_WITH_PYSPARK, fetch_jars
 
-DELTA = ("io.delta:delta-spark_2.13:4.0.0",)
+DELTA = ("io.delta:delta-spark_2.13:4.2.0",)
 
 
 @contextmanager
