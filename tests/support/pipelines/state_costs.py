@@ -100,12 +100,12 @@ def _cpu_seconds() -> float:
         used[pid] = sum(map(int, fields[11:15])) / ticks
     own = resource.getrusage(resource.RUSAGE_SELF)
     seconds = own.ru_utime + own.ru_stime
-    for pid in used:
+    for pid, own_seconds in used.items():
         above = pid
         while above in parents and above != os.getpid():
             above = parents[above]
         if above == os.getpid() != pid:
-            seconds += used[pid]
+            seconds += own_seconds
     return seconds
 
 
