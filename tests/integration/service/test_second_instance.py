@@ -15,8 +15,9 @@ from confluent_kafka.admin import AdminClient
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.models.assignors.java.strings import coordinator_partition
+from tests.chaos.cluster import ChaosCluster
 from tests.support.groups.streams import Member, generation
-from tests.support.kafka.topics import whole_topic, write_offsets
+from tests.support.kafka.topics import whole_topic, words_read, write_offsets
 from tests.support.service import Service, caughtup, wait_for
 
 #: A member's session, and more for a machine that is busy with other tests.
@@ -76,6 +77,20 @@ def decisions(cluster: EmbeddedCluster, service: Service, application: Applicati
     return Counter(one["generation"] for one in records if one["group"] == application.group)
 
 
+def newest_decided(cluster: EmbeddedCluster, service: Service, application: Application) -> int:
+    """Return the generation of the last recommendation on the topic: what compaction would keep."""
+    messages = whole_topic(cluster, service.topic("recommended-assignments"))
+    records = [json.loads(message.value() or b"") for message in messages]
+    last: int = [one["generation"] for one in records if one["group"] == application.group][-1]
+    return last
+
+
+def wait_decided_by(cluster: EmbeddedCluster, application: Application, active: Service) -> None:
+    """Wait until the newest generation is decided."""
+    newest = application.generation
+    wait_for("it is decided", lambda: newest in decisions(cluster, active, application))
+
+
 def known(service: Service, application: Application) -> int | None:
     """Return the newest generation that a service has read."""
     for view in service.page()["applications"]:
@@ -104,7 +119,7 @@ def wait_decided(
 ) -> None:
     """Wait until the newest generation is decided, and read by who stands by."""
     newest = application.generation
-    wait_for("it is decided", lambda: newest in decisions(cluster, active, application))
+    wait_decided_by(cluster, application, active)
     wait_for("the other has read it", lambda: known(standby, application) == newest)
 
 
@@ -161,6 +176,50 @@ def test_one_that_was_suspended_until_the_other_took_over_ends_and_decides_nothi
     assert line.startswith("caughtup: the service broke: ")
     assert name in line
     assert set(decisions(cluster, other, application).values()) == {1}
+
+
+@pytest.fixture
+def behind_proxy() -> Iterator[ChaosCluster]:
+    with ChaosCluster(nodes=1, controllers=1) as cluster:
+        words_read(cluster, 10, 1)
+        yield cluster
+
+
+def test_what_a_replaced_one_had_sent_is_refused_when_it_arrives(
+    behind_proxy: ChaosCluster,
+) -> None:
+    """The network holds back a decision until another instance has made later ones."""
+    own = f"caughtup-{uuid.uuid4().hex[:8]}"
+    old = Service(behind_proxy.behind_proxy(), application_id=own)
+    new = Service(behind_proxy, application_id=own)
+    with old:
+        application = Application(behind_proxy)
+        application.rebalance()
+        wait_for("it is decided", lambda: decisions(behind_proxy, old, application) == {1: 1})
+        new.begin()
+        try:
+            wait_for("the second stands by", lambda: "is active" in new.unready())
+            behind_proxy.proxy.catch_produce(old.topic("recommended-assignments"))
+            application.rebalance()
+            assert behind_proxy.proxy.caught.wait(20)
+            os.kill(old.process.pid, signal.SIGSTOP)
+            application.rebalance(2)
+            wait_for("the other is ready", new.ready, TAKEN_OVER_SECONDS)
+            wait_decided_by(behind_proxy, application, new)
+            before = newest_decided(behind_proxy, new, application)
+            behind_proxy.proxy.let_go()
+            time.sleep(0.5)
+            assert newest_decided(behind_proxy, new, application) == before == 4
+            os.kill(old.process.pid, signal.SIGCONT)
+            code = wait_for("it has ended", lambda: old.process.exit_code, GONE_SECONDS)
+            (line,) = (line for line in old.log.splitlines() if line.startswith("caughtup: "))
+            assert code == 1
+            assert line.startswith("caughtup: the service broke: ")
+            assert f":{new.process.pid} is active" in line or "fenced" in line
+            counted = decisions(behind_proxy, new, application)
+            assert set(counted.values()) == {1}, counted
+        finally:
+            new.process.terminate(10)
 
 
 @pytest.mark.thorough
