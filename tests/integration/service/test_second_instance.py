@@ -11,41 +11,17 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka.admin import AdminClient
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.models.assignors.java.strings import coordinator_partition
 from tests.chaos.cluster import ChaosCluster
-from tests.support.groups.streams import Member, generation
-from tests.support.kafka.topics import whole_topic, words_read, write_offsets
+from tests.support.groups.emulated import EmulatedApplication
+from tests.support.kafka.topics import whole_topic, words_read
 from tests.support.service import Service, caughtup, wait_for
 
 #: A member's session, and more for a machine that is busy with other tests.
 TAKEN_OVER_SECONDS = 20.0
 #: What a service that broke has for ending, on a busy machine.
 GONE_SECONDS = 20.0
-
-
-class Application:
-    """A Streams application as its group's records tell of it: generation after generation."""
-
-    def __init__(self, cluster: EmbeddedCluster) -> None:
-        self.group = f"pair-{uuid.uuid4().hex[:8]}"
-        self.generation = 0
-        self._cluster = cluster
-        admin = AdminClient(cluster.client_config())
-        partitions = admin.list_topics("__consumer_offsets").topics["__consumer_offsets"]
-        self._partition = coordinator_partition(self.group, len(partitions.partitions))
-
-    def rebalance(self, times: int = 1) -> None:
-        """Swap the tasks of two members so many times."""
-        for _ in range(times):
-            self.generation += 1
-            tasks = ["0_0", "0_1"][:: 1 if self.generation % 2 else -1]
-            members = [Member(name, n, active=(tasks[n],)) for n, name in enumerate("ab")]
-            now = int(time.time() * 1000)
-            record = generation(self.generation, *members, group=self.group, at_ms=now)
-            write_offsets(self._cluster, self._partition, record)
 
 
 @pytest.fixture
@@ -63,21 +39,25 @@ def pair(cluster: EmbeddedCluster) -> Iterator[tuple[Service, Service]]:
 
 
 @pytest.fixture
-def application(cluster: EmbeddedCluster, pair: tuple[Service, Service]) -> Application:
-    application = Application(cluster)
+def application(cluster: EmbeddedCluster, pair: tuple[Service, Service]) -> EmulatedApplication:
+    application = EmulatedApplication(cluster)
     application.rebalance()
     wait_for("it is decided", lambda: decisions(cluster, pair[0], application) == {1: 1})
     return application
 
 
-def decisions(cluster: EmbeddedCluster, service: Service, application: Application) -> Counter[int]:
+def decisions(
+    cluster: EmbeddedCluster, service: Service, application: EmulatedApplication
+) -> Counter[int]:
     """Count the recommendations by generation, what compaction would drop included."""
     messages = whole_topic(cluster, service.topic("recommended-assignments"))
     records = [json.loads(message.value() or b"") for message in messages]
     return Counter(one["generation"] for one in records if one["group"] == application.group)
 
 
-def newest_decided(cluster: EmbeddedCluster, service: Service, application: Application) -> int:
+def newest_decided(
+    cluster: EmbeddedCluster, service: Service, application: EmulatedApplication
+) -> int:
     """Return the generation of the last recommendation on the topic: what compaction would keep."""
     messages = whole_topic(cluster, service.topic("recommended-assignments"))
     records = [json.loads(message.value() or b"") for message in messages]
@@ -85,13 +65,15 @@ def newest_decided(cluster: EmbeddedCluster, service: Service, application: Appl
     return last
 
 
-def wait_decided_by(cluster: EmbeddedCluster, application: Application, active: Service) -> None:
+def wait_decided_by(
+    cluster: EmbeddedCluster, application: EmulatedApplication, active: Service
+) -> None:
     """Wait until the newest generation is decided."""
     newest = application.generation
     wait_for("it is decided", lambda: newest in decisions(cluster, active, application))
 
 
-def known(service: Service, application: Application) -> int | None:
+def known(service: Service, application: EmulatedApplication) -> int | None:
     """Return the newest generation that a service has read."""
     for view in service.page()["applications"]:
         if view["group"] == application.group:
@@ -115,7 +97,7 @@ def check_roles(cluster: EmbeddedCluster, active: Service, standby: Service) -> 
 
 
 def wait_decided(
-    cluster: EmbeddedCluster, application: Application, active: Service, standby: Service
+    cluster: EmbeddedCluster, application: EmulatedApplication, active: Service, standby: Service
 ) -> None:
     """Wait until the newest generation is decided, and read by who stands by."""
     newest = application.generation
@@ -131,7 +113,7 @@ def wait_roles(active: Service, standby: Service) -> None:
 
 
 def test_one_decides_and_the_other_takes_over_whichever_way_it_goes(
-    cluster: EmbeddedCluster, application: Application, pair: tuple[Service, Service]
+    cluster: EmbeddedCluster, application: EmulatedApplication, pair: tuple[Service, Service]
 ) -> None:
     active, standby = pair
     check_roles(cluster, active, standby)
@@ -158,7 +140,7 @@ def test_one_decides_and_the_other_takes_over_whichever_way_it_goes(
 
 @pytest.mark.thorough
 def test_one_that_was_suspended_until_the_other_took_over_ends_and_decides_nothing(
-    cluster: EmbeddedCluster, application: Application, pair: tuple[Service, Service]
+    cluster: EmbeddedCluster, application: EmulatedApplication, pair: tuple[Service, Service]
 ) -> None:
     suspended, other = pair
     os.kill(suspended.process.pid, signal.SIGSTOP)
@@ -193,7 +175,7 @@ def test_what_a_replaced_one_had_sent_is_refused_when_it_arrives(
     old = Service(behind_proxy.behind_proxy(), application_id=own)
     new = Service(behind_proxy, application_id=own)
     with old:
-        application = Application(behind_proxy)
+        application = EmulatedApplication(behind_proxy)
         application.rebalance()
         wait_for("it is decided", lambda: decisions(behind_proxy, old, application) == {1: 1})
         new.begin()

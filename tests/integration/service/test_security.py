@@ -21,7 +21,7 @@ from confluent_kafka.admin import (
 from caughtup.demo.cluster.broker_config import Tls
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.topics import create_topics
-from caughtup.demo.fleet.offset_commits import offsets_partition
+from caughtup.models.assignors.java.strings import coordinator_partition
 from tests.support.groups.streams import Member, generation
 from tests.support.kafka.acls import CREATE, DESCRIBE, READ, Allowed, allow, topic
 from tests.support.kafka.secured import PASSWORD, SERVICE_TOPICS, run, run_all, secured_cluster
@@ -299,7 +299,7 @@ def test_without_write_on_its_transactional_id_it_decides_and_says_so(
         record = generation(1, *members, group=group, at_ms=int(time.time() * 1000))
         admin = AdminClient({"bootstrap.servers": secure.internal_bootstrap_servers})
         partitions = admin.list_topics(timeout=30).topics["__consumer_offsets"].partitions
-        write_offsets(secure, offsets_partition(group, len(partitions)), record)
+        write_offsets(secure, coordinator_partition(group, len(partitions)), record)
         topic = service.topic("recommended-assignments")
         wait_for("it decides", lambda: whole_topic(secure, topic))
         assert service.ready()
