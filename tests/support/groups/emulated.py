@@ -38,11 +38,24 @@ _ROUNDS = (
 _SHORT_SECONDS = (0.4, 2.0)
 
 
+#: Where the groups of ``Rebalancing`` are written. The coordinator of that partition finds an end that
+#: it didn't write, and reads the log again: a group with members has to be elsewhere.
+_EMULATED, _PARTITIONS = 0, 4
+
+
+def name(prefix: str, *, emulated: bool = False) -> str:
+    """Return a new name of a group that is kept where groups are emulated, or elsewhere."""
+    while True:
+        found = f"{prefix}-{uuid.uuid4().hex[:8]}"
+        if (coordinator_partition(found, _PARTITIONS) == _EMULATED) == emulated:
+            return found
+
+
 class EmulatedApplication:
     """An application as its group's records tell of it: a test writes them itself."""
 
-    def __init__(self, cluster: EmbeddedCluster) -> None:
-        self.group = f"pair-{uuid.uuid4().hex[:8]}"
+    def __init__(self, cluster: EmbeddedCluster, group: str | None = None) -> None:
+        self.group = group or f"pair-{uuid.uuid4().hex[:8]}"
         self.generation = 0
         self._cluster = cluster
         admin = AdminClient(cluster.client_config())
@@ -91,7 +104,7 @@ class _Turn:
 class Rebalancing(ClosedOnExit):
     """Groups that rebalance until it is closed: emulated ones, and one that joins at the brokers.
 
-    ``brief``: so many rebalance once or twice a second; ``long``: so many whose generations live
+    Groups of the test's own are to be named by ``name``.     ``brief``: so many rebalance once or twice a second; ``long``: so many whose generations live
     for the seconds ``lives``. ``began``: every generation, in the order in which they began.
     """
 
@@ -106,12 +119,16 @@ class Rebalancing(ClosedOnExit):
     ) -> None:
         self.began: list[Generation] = []
         self._random = Random(seed)
-        self._played = f"played-{uuid.uuid4().hex[:8]}"
+        self._played = name("played")
         now = time.monotonic()
         pauses = [_SHORT_SECONDS] * brief + [lives] * long
         self._turns = [
             # Not all at the same time: one of the long ones every few seconds.
-            _Turn(EmulatedApplication(cluster), each, now + number * lives[0] / len(pauses))
+            _Turn(
+                EmulatedApplication(cluster, name("written", emulated=True)),
+                each,
+                now + number * lives[0] / len(pauses),
+            )
             for number, each in enumerate(pauses)
         ]
         groups = [*(turn.application.group for turn in self._turns), self._played]
