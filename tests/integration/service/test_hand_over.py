@@ -21,7 +21,15 @@ from random import Random
 
 import pytest
 from confluent_kafka import KafkaException, Producer
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
 
+from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.story.stage import caughtup_command
 from tests.chaos.cluster import ChaosCluster
 from tests.chaos.hand_over import Told, silences, undecided
@@ -226,3 +234,23 @@ def test_a_hundred_hand_overs(stage: Stage) -> None:
     for fault, found in silent.items():
         report(fault.__name__, found)
     report("all", [one for found in silent.values() for one in found])
+
+
+@pytest.mark.thorough
+def test_no_instance_becomes_active_until_transactions_have_enough_replicas() -> None:
+    few = {"transaction.state.log.min.isr": "2"}
+    with EmbeddedCluster(nodes=1, broker_properties=few) as cluster:
+        service = Service(cluster)
+        service.begin()
+        said = f"the coordinator of the transactional id {service.application_id} does not let it"
+        wait_for("it says so", lambda: said in service.unready(), TAKEN_OVER_SECONDS)
+        enough = ConfigEntry(
+            "min.insync.replicas", "1", incremental_operation=AlterConfigOpType.SET
+        )
+        topic = ConfigResource(
+            ResourceType.TOPIC, "__transaction_state", incremental_configs=[enough]
+        )
+        admin = AdminClient(cluster.client_config())
+        admin.incremental_alter_configs([topic])[topic].result(30)
+        wait_for("it is ready", service.ready, TAKEN_OVER_SECONDS)
+        assert service.stop() == 0
