@@ -21,13 +21,6 @@ from random import Random
 
 import pytest
 from confluent_kafka import KafkaException, Producer
-from confluent_kafka.admin import (
-    AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    ResourceType,
-)
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.story.stage import caughtup_command
@@ -238,19 +231,18 @@ def test_a_hundred_hand_overs(stage: Stage) -> None:
 
 @pytest.mark.thorough
 def test_no_instance_becomes_active_until_transactions_have_enough_replicas() -> None:
-    few = {"transaction.state.log.min.isr": "2"}
-    with EmbeddedCluster(nodes=1, broker_properties=few) as cluster:
+    names = ("transaction.state.log.replication.factor", "transaction.state.log.min.isr")
+    both = dict.fromkeys((*names, "offsets.topic.replication.factor"), "2")
+    with EmbeddedCluster(nodes=2, broker_properties=both) as cluster:
+        words_read(cluster, 1, 1)
+        first = Producer({**cluster.client_config(), "transactional.id": "first"})
+        first.init_transactions(30)
+        cluster.kill_node(2)
+        cluster.wait_ready()
         service = Service(cluster)
         service.begin()
         said = f"the coordinator of the transactional id {service.application_id} does not let it"
         wait_for("it says so", lambda: said in service.unready(), TAKEN_OVER_SECONDS)
-        enough = ConfigEntry(
-            "min.insync.replicas", "1", incremental_operation=AlterConfigOpType.SET
-        )
-        topic = ConfigResource(
-            ResourceType.TOPIC, "__transaction_state", incremental_configs=[enough]
-        )
-        admin = AdminClient(cluster.client_config())
-        admin.incremental_alter_configs([topic])[topic].result(30)
+        cluster.start_node(2)
         wait_for("it is ready", service.ready, TAKEN_OVER_SECONDS)
         assert service.stop() == 0
