@@ -121,7 +121,13 @@ def _measure(cluster: EmbeddedCluster, generations: int) -> dict[str, Figures]:
                 if number > 1:  # the first one also waits for what is read at the start
                     seconds[user].append(at - written)
             time.sleep(_PAUSE_SECONDS)
-    return {user: summary(each) for user, each in seconds.items()}
+    return {user: _figures(each) for user, each in seconds.items()}
+
+
+def _figures(seconds: list[float]) -> Figures:
+    figures = summary(seconds)
+    figures["generations"] = figures.pop("commits")
+    return figures
 
 
 def _allow(cluster: EmbeddedCluster) -> None:

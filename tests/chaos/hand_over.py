@@ -84,20 +84,13 @@ class Told(NamedTuple):
                     yield f"{group}: generation {number} moves {task} to {to}: no event says so"
 
 
-def undecided(
-    told: Told,
-    began: Iterable[Generation],
-    ends: Mapping[Decision, float],
-    lived: float,
-    now: float,
-) -> list[Decision]:
-    """Return the generations without a decision that lived for longer than so many seconds."""
-    return [
-        key
-        for one in began
-        if (key := (one.group, one.number)) not in told.at
-        and ends.get(key, now) - one.began > lived
-    ]
+def lived(
+    began: Iterable[Generation], ends: Mapping[Decision, float], seconds: float, now: float
+) -> set[Decision]:
+    """Return the generations that lived for longer than so many seconds, or do."""
+    return {
+        key for one in began if ends.get(key := (one.group, one.number), now) - one.began > seconds
+    }
 
 
 def silences(
