@@ -18,7 +18,7 @@ _SHARED = "scene"
 #: A cluster, which takes 7 s of a processor to start: files that share one are dealt in so many
 #: parts, each to one worker, which starts one cluster for it.
 _SHARED_CLUSTER = "shared_cluster"
-_CLUSTERS = 4
+_CLUSTERS = 3
 #: The marks of tests that are left out by default: see pyproject.toml.
 _LEFT_OUT = ("thorough", "unsteady")
 #: A test that may take longer than this by its own word takes long: it begins early.

@@ -18,7 +18,6 @@ from caughtup.pipelines.java.find import find_java
 from caughtup.pipelines.java.jars import classpath, connect_classpath
 
 _SOURCES = Path(__file__).parent / "java"
-_OPTIONS = ("-XX:-UsePerfData", "-Dorg.apache.logging.log4j.level=OFF")
 
 
 class TimedDecision(NamedTuple):
@@ -40,6 +39,8 @@ class PublishedAssignor(ClosedOnExit):
 
     name = "TimedAssignor"
     package = ""
+    #: The JVM's. By default it compiles for speed, since it is timed.
+    options: tuple[str, ...] = ("-XX:-UsePerfData", "-Dorg.apache.logging.log4j.level=OFF")
     #: Returns the class path, fetching jars first if need be.
     jars = staticmethod(classpath)
 
@@ -54,7 +55,7 @@ class PublishedAssignor(ClosedOnExit):
             everything = os.pathsep.join((jars, os.fspath(classes)))
             # It ends when its standard input does, however this process ends.
             self._process = subprocess.Popen(
-                [java, *_OPTIONS, "-cp", everything, self.package + self.name],
+                [java, *self.options, "-cp", everything, self.package + self.name],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

@@ -2,7 +2,8 @@
 
 Past commits are applied a whole poll at once, by vector operations. Only the last commit of each key
 and its time are kept, so that a group's interval is known only after further commits. Of new
-commits, those that repeat an offset are applied all at once, the others one by one.
+commits, the first of a key and those that repeat an offset are applied all at once, the others one by
+one.
 """
 
 from __future__ import annotations
@@ -35,15 +36,9 @@ def apply_past(table: CommitTable, commits: CommitColumns) -> None:
     _delete_rows(table, rows[last[deleted]], heads[last[deleted]])
     last = last[~deleted]
     rows, of_head = rows[last], heads[last]
-    columns, ids = table.columns, table.topic_ids
+    columns = table.columns
     offset, time_ms = commits.offset[last], commits.time_ms[last]
-    numbers = np.full(len(commits.topic_ids) + 1, NO_TOPIC_ID, np.int32)
-    named = np.zeros(len(numbers), np.bool_)  # the last is NO_TOPIC_ID's
-    named[commits.topic_id[last]] = True
-    for index in np.flatnonzero(named[:-1]).tolist():
-        numbers[index] = ids.number(commits.topic_ids[index])
-    topic_id = numbers[commits.topic_id[last]]
-
+    topic_id = _numbered(table, commits, last)
     before, known_id = columns.offset[rows], columns.topic_id[rows]
     is_new = before == NO_OFFSET
     other_topic = (topic_id != NO_TOPIC_ID) & (known_id != NO_TOPIC_ID) & (topic_id != known_id)
@@ -60,6 +55,16 @@ def apply_past(table: CommitTable, commits: CommitColumns) -> None:
     np.add.at(table.row_index.counts, of_head[is_new], 1)
     if deleted.any():
         table.sweep(commits.heads)
+
+
+def _numbered(table: CommitTable, commits: CommitColumns, indices: Ints) -> Ints:
+    """Return the number of the topic id of each of these commits; an id that has none gets one."""
+    numbers = np.full(len(commits.topic_ids) + 1, NO_TOPIC_ID, np.int32)
+    named = np.zeros(len(numbers), np.bool_)  # the last is NO_TOPIC_ID's
+    named[commits.topic_id[indices]] = True
+    for index in np.flatnonzero(named[:-1]).tolist():
+        numbers[index] = table.topic_ids.number(commits.topic_ids[index])
+    return numbers[commits.topic_id[indices]].astype(np.int64)
 
 
 def _last_in_each_row(table: CommitTable, rows: Ints) -> Ints:
@@ -108,9 +113,12 @@ def apply_live(
     is_news = ~_repeated(
         table, rows[last], offset, time_ms, _numbers(table, commits)[topic_id], now_ms
     )
+    known = rows[last]
+    has_none = (known == NO_ROW) | (table.columns.offset[known] == NO_OFFSET)
+    is_first = is_news & has_none & (offset != NO_OFFSET)
     names: dict[int, tuple[str, str]] = {}
-    changed: set[str] = set()
-    for at in np.flatnonzero(is_news).tolist():
+    changed = _apply_first(table, commits, last[is_first])
+    for at in np.flatnonzero(is_news & ~is_first).tolist():
         index = last.item(at)
         number = commits.head.item(index)
         head = commits.heads[number]
@@ -123,13 +131,27 @@ def apply_live(
                 delete(table, group, partition)
                 continue
             of_topic = topic_id.item(at)
-            known = None if of_topic == NO_TOPIC_ID else commits.topic_ids[of_topic]
+            named = None if of_topic == NO_TOPIC_ID else commits.topic_ids[of_topic]
             history = ends.history(partition)
-            _apply(table, head, partition, made, time_ms.item(at), known, history, now_ms)
+            _apply(table, head, partition, made, time_ms.item(at), named, history, now_ms)
         except Exception as error:  # noqa: BLE001 - a failure must affect this commit only
             on_error(group, partition, error)
     table.sweep(commits.heads)
     table.note(changed)
+
+
+def _apply_first(table: CommitTable, commits: CommitColumns, indices: Ints) -> set[str]:
+    """Apply commits of keys that have none, all at once; return their groups."""
+    if not indices.size:
+        return set()
+    columns = table.columns
+    every, heads = table.row_index.rows(commits, indices)
+    rows, time_ms = every[indices], commits.time_ms[indices]
+    columns.offset[rows] = commits.offset[indices]
+    columns.step_ms[rows] = columns.commit_ms[rows] = time_ms
+    columns.topic_id[rows] = _numbered(table, commits, indices)
+    np.add.at(table.row_index.counts, heads[indices], 1)
+    return {names_of(commits.heads[one])[0] for one in np.unique(commits.head[indices]).tolist()}
 
 
 def delete(table: CommitTable, group: str, partition: TopicPartition) -> None:
@@ -180,10 +202,6 @@ def _apply(
     row_index = table.row_index
     number = row_index.add(head)
     row = row_index.add_row(number, partition.partition)
-    if table.columns.offset[row] == NO_OFFSET:
-        table.keep(row, CommitHistory(offset, time_ms, topic_id))
-        row_index.counts[number] += 1
-        return
     known = table.history(row)
     if known.topic_id is None:
         known.topic_id = topic_id

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Set as AbstractSet
+from itertools import chain, repeat
 
 from caughtup.models.assignors.consumer.group import ConsumerGroup, partitions_of, racks_matter
 from caughtup.models.ids import TopicPartition
@@ -23,14 +24,14 @@ class MemberRacks:
         members = Counter(racks.values())
         self._replicas: dict[TopicPartition, AbstractSet[str]] = {}
         if racks:
-            self._replicas = {
-                one: group.replica_racks(one)
-                for topic, count in group.topics.items()
-                for one in partitions_of(topic, count)
-            }
-        self._members = {
-            one: sum(members[rack] for rack in replicas) for one, replicas in self._replicas.items()
-        }
+            for topic, count in group.topics.items():
+                known = group.racks.get(topic, ())
+                self._replicas.update(
+                    zip(partitions_of(topic, count), chain(known, repeat(_NO_RACKS)), strict=False)
+                )
+        different = {frozenset(replicas) for replicas in self._replicas.values()}
+        counts = {racks: sum(members[rack] for rack in racks) for racks in different}
+        self._members = {one: counts[frozenset(racks)] for one, racks in self._replicas.items()}
         self.rack_of: dict[str, str] = {}
         if racks_matter(set(racks.values()), self._replicas.values()):
             self.rack_of = racks

@@ -41,7 +41,7 @@ class SameTopics:
         self._claimed_twice = claimed_twice
         self._least, self._above = divmod(sum(group.topics.values()), len(group.members))
         self._most = self._least + (self._above > 0)
-        self._given: Assignment = {member: [] for member in owned}
+        self._given: Assignment = {}
         self._revoked: dict[TopicPartition, str] = {}
         self._below: list[str] = []
         self._exactly: list[str] = []
@@ -63,6 +63,7 @@ class SameTopics:
 
     def _keep(self) -> None:
         """Let members keep what they own, up to their share."""
+        given, below, least = self._given, self._below, self._least
         for member, owned in self._owned.items():
             own = owned
             if self._racks.rack_of:
@@ -72,11 +73,11 @@ class SameTopics:
                     self._revoked.update(dict.fromkeys(left, member))
             if self._claimed_twice:
                 own = [one for one in own if one not in self._claimed_twice]
-            if len(own) < self._least:
-                self._given[member] = list(own)
-                self._below.append(member)
+            if len(own) < least:
+                given[member] = list(own)
+                below.append(member)
                 continue
-            keeps = self._least
+            keeps = least
             if len(own) >= self._most and self._are_above < self._above:
                 keeps = self._most
                 self._are_above += 1
@@ -87,7 +88,7 @@ class SameTopics:
             if len(own) > keeps:
                 own = sorted(own, key=_by_number)
                 self._revoked.update(dict.fromkeys(own[keeps:], member))
-            self._given[member] = own[:keeps]
+            given[member] = own[:keeps]
 
     def _free(self) -> list[TopicPartition]:
         """Return the partitions that no member keeps, sorted.
@@ -99,7 +100,9 @@ class SameTopics:
         every = list(
             chain.from_iterable(partitions_of(one, topics[one]) for one in in_string_order(topics))
         )
-        kept = set[TopicPartition]().union(*self._given.values())
+        kept = set(chain.from_iterable(self._given.values()))
+        if not kept:
+            return every
         free = [one for one in every if one not in kept]
         if len(free) + len(kept) == len(every):
             return free

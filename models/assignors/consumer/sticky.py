@@ -81,6 +81,8 @@ def _owned(group: ConsumerGroup) -> tuple[Assignment, set[TopicPartition]]:
     """
     order = in_hash_map_order(group.members)
     claims = [one for member in group.members.values() for one in member.owned]
+    if not claims:
+        return {name: [] for name in order}, set()
     if len(set(claims)) == len(claims):
         gone = {one.topic for one in claims} - group.topics.keys()
         return {

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, compress, islice
+from operator import itemgetter
 
 from caughtup.models.assignors.consumer.group import (
     Assignment,
     AssignorFails,
     ConsumerGroup,
+    ConsumerMember,
     have_same_topics,
     partitions_of,
 )
@@ -134,10 +136,12 @@ class _MixedTopics:
 
     def __init__(self, group: ConsumerGroup) -> None:
         self._group, self._names = group, list(group.members)
-        self._readers: dict[str, list[int]] = {}
+        readers_of: dict[str, list[int]] = {topic: [] for topic in group.topics}
         for place, member in enumerate(group.members.values()):
-            for topic in dict.fromkeys(one for one in member.topics if one in group.topics):
-                self._readers.setdefault(topic, []).append(place)
+            for topic in dict.fromkeys(member.topics):
+                if topic in readers_of:
+                    readers_of[topic].append(place)
+        self._readers = {topic: readers for topic, readers in readers_of.items() if readers}
         ranks = {topic: rank for rank, topic in enumerate(group.topics)}
 
         def key(topic: str) -> tuple[float, int, int]:
@@ -157,36 +161,44 @@ class _MixedTopics:
     def assigned(self) -> Assignment:
         """Return each member's partitions."""
         for place, member in enumerate(self._group.members.values()):
-            reads = self._owners.keys() & set(member.topics)
-            for one in member.owned:
-                if one.topic in reads:
-                    self._keep(one, place)
+            if member.owned:
+                self._keep(place, member)
+        sizes = self._sizes
         for topic in self._topics:
             owners = self._owners[topic]
             if -1 in owners:
-                sizes, least_loaded = self._sizes, _ByLoad(self._sizes, self._readers[topic]).least
-                for number, owner in enumerate(owners):
-                    if owner < 0:
-                        least = owners[number] = next(least_loaded)
-                        sizes[least] += 1
+                free = [number for number, owner in enumerate(owners) if owner < 0]
+                least_loaded = _ByLoad(sizes, self._readers[topic]).least
+                for number, least in zip(free, least_loaded, strict=False):
+                    owners[number] = least
+                    sizes[least] += 1
         self._balance([topic for topic in self._topics if len(self._readers[topic]) > 1])
         given: list[list[TopicPartition]] = [[] for _ in self._names]
+        give = [own.append for own in given]
         for topic, owners in self._owners.items():
             for one, owner in zip(self._partitions[topic], owners, strict=True):
-                given[owner].append(one)
+                give[owner](one)
         for place, one in self._doubled:
             if one not in given[place]:
                 given[place].append(one)
         return dict(zip(self._names, given, strict=True))
 
-    def _keep(self, one: TopicPartition, member: int) -> None:
-        owners = self._owners[one.topic]
-        if one.partition >= len(owners):
-            raise AssignorFails(f"{self._names[member]} has {one}, which isn't there")
-        if owners[one.partition] >= 0:
-            self._doubled[owners[one.partition], one] = None
-        owners[one.partition] = member
-        self._sizes[member] += 1
+    def _keep(self, place: int, member: ConsumerMember) -> None:
+        """Leave a member those of its partitions whose topics it reads."""
+        owners_of = {one: self._owners[one] for one in member.topics if one in self._owners}
+        kept = 0
+        for one in member.owned:
+            topic, number = one
+            owners = owners_of.get(topic)
+            if owners is None:
+                continue
+            if number >= len(owners):
+                raise AssignorFails(f"{self._names[place]} has {one}, which isn't there")
+            if owners[number] >= 0:
+                self._doubled[owners[number], one] = None
+            owners[number] = place
+            kept += 1
+        self._sizes[place] += kept
 
     def _balance(self, topics: Sequence[str]) -> None:
         """Balance topic by topic until none has changed in a whole round."""
@@ -200,9 +212,10 @@ class _MixedTopics:
 
     def _balance_topic(self, topic: str) -> bool:
         """Move a topic's partitions from members with more to members with fewer partitions."""
-        members = _ByLoad(self._sizes, self._readers[topic])
-        if members.imbalance <= 1:
+        loads = itemgetter(*self._readers[topic])(self._sizes)
+        if max(loads) - min(loads) <= 1:
             return False
+        members = _ByLoad(self._sizes, self._readers[topic])
         owners = self._owners[topic]
         numbers: dict[int, list[int]] = {}
         for number, owner in enumerate(owners):
@@ -239,10 +252,9 @@ class _ByLoad:
         self._sizes = sizes
         self._order = sorted(members, key=sizes.__getitem__)
         first, last = sizes[self._order[0]], sizes[self._order[-1]]
-        self.imbalance = last - first
         self._least_size = first - 1
         #: The least loaded members in turn, each of which gets a partition.
-        self.least = self._least()
+        self.least = chain.from_iterable(self._least_ranges())
         self._most_start = self._most_end = len(self._order)
         self._most_size, self._next_most = last + 1, len(self._order) - 1
 
@@ -250,14 +262,13 @@ class _ByLoad:
         """Return whether the sizes on both sides differ by at most one."""
         return self._most_size - self._least_size <= 1
 
-    def _least(self) -> Iterator[int]:
+    def _least_ranges(self) -> Iterator[list[int]]:
         order, sizes, end = self._order, self._sizes, 0
         while True:
             self._least_size += 1
             while end < len(order) and sizes[order[end]] == self._least_size:
                 end += 1
-            for place in range(end):
-                yield order[place]
+            yield order[:end]
 
     def next_most(self) -> int | None:
         """Return the next of the most loaded members, which loses a partition; None without one."""

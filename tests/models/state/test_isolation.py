@@ -66,12 +66,13 @@ def test_commits_that_cannot_be_taken_are_forgotten_and_the_rest_of_the_poll_is_
     assert not state.wanted_topics()(SOURCE)
 
 
-def test_the_first_commit_of_a_group_that_cannot_be_taken_leaves_nothing_of_it(
+def test_the_only_commit_of_a_group_that_cannot_be_taken_leaves_nothing_of_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     state = cluster_state()
+    read(state, commit(0, 1, group=BAD))
     monkeypatch.setattr(CommitTable, "keep", lambda *_: 1 // 0)
-    read(state, commit(0, 13, group=BAD))
+    read(state, commit(0, 13, group=BAD, at_ms=5))
     assert state.group_names() == []
     assert faults(state) == {("commits", BAD): "ZeroDivisionError"}
 

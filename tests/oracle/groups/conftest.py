@@ -9,12 +9,17 @@ from pathlib import Path
 import pytest
 
 from caughtup.demo.apps.published_assignor import PublishedConsumerAssignor
+from caughtup.pipelines.java.find import QUICK_START
 from caughtup.pipelines.java.jars import fetch_jars
 from tests.support.oracles import Oracle, compiled_java, running_oracle
 
 _HERE = Path(__file__).parent
 _JAVA = sorted((_HERE / "java").glob("*.java"))
 _LINE = _HERE / "java" / "StreamsGroupLine.java"
+
+
+class _Untimed(PublishedConsumerAssignor):
+    options = (*PublishedConsumerAssignor.options, *QUICK_START)
 
 
 @pytest.fixture(scope="session")
@@ -30,7 +35,7 @@ def kafka_4_4() -> str:
 @pytest.fixture(scope="session")
 def consumer_group_oracle() -> Iterator[PublishedConsumerAssignor]:
     """The assignors of the clients and of the coordinator 4.3.1."""
-    with PublishedConsumerAssignor() as published:
+    with _Untimed() as published:
         yield published
 
 
@@ -45,7 +50,7 @@ def streams_group_oracle() -> Iterator[Oracle]:
 def consumer_group_oracle_4_4(kafka_4_4: str) -> Iterator[PublishedConsumerAssignor]:
     """The assignors of the clients and of the coordinator 4.4.0."""
 
-    class Published44(PublishedConsumerAssignor):
+    class Published44(_Untimed):
         jars = staticmethod(lambda: kafka_4_4)
 
     with Published44() as published:
