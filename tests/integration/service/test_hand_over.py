@@ -75,11 +75,16 @@ def suspended(pair: Pair) -> Iterator[None]:
 
 @contextmanager
 def cut_off(pair: Pair) -> Iterator[None]:
-    pair.cluster.proxy.hold()
+    """The network holds back all that comes, from a decision on that is on its way."""
+    proxy = pair.cluster.proxy
+    proxy.catch_produce(pair.active.topic("recommended-assignments"))
     try:
+        assert proxy.caught.wait(HEARD_SECONDS)
+        proxy.hold()
         yield
     finally:
-        pair.cluster.proxy.release()
+        proxy.release()
+        proxy.let_go()
 
 
 @contextmanager
@@ -150,6 +155,7 @@ class Stage:
 
             def is_heard() -> bool:
                 """Return whether each group was told of its generation of then, or a newer one."""
+                time.sleep(0.3)  # to read a whole topic takes the services' time
                 found = told().decided
                 return all(found.get(group, 0) >= newest[group] for group in groups)
 

@@ -167,6 +167,7 @@ def behind_proxy() -> Iterator[ChaosCluster]:
         yield cluster
 
 
+@pytest.mark.thorough
 def test_what_a_replaced_one_had_sent_is_refused_when_it_arrives(
     behind_proxy: ChaosCluster,
 ) -> None:

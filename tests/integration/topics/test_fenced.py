@@ -160,6 +160,7 @@ async def test_answers_that_are_lost_double_nothing(behind_proxy: ChaosCluster) 
     assert written.health.broken is None
 
 
+@pytest.mark.thorough
 async def test_it_goes_on_once_the_coordinator_and_the_leader_are_back(
     behind_proxy: ChaosCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
