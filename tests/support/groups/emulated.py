@@ -6,13 +6,14 @@ import asyncio
 import threading
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import NamedTuple
 
 from confluent_kafka.admin import AdminClient
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.demo.cluster.load import produce_empty
 from caughtup.demo.cluster.topics import create_topics
 from caughtup.demo.processes.children import ClosedOnExit
 from caughtup.models.assignors.java.strings import coordinator_partition
@@ -21,20 +22,24 @@ from tests.support.groups.streams import RUNNING, Member, generation
 from tests.support.kafka.streams_members import PlayedApplication, topics_of
 from tests.support.kafka.topics import write_offsets
 
-#: An instance runs everything, another joins, warms up, takes over a task, and leaves again.
 _BOTH = {"0_0": RUNNING, "0_1": RUNNING}
+#: The end of each changelog: more than ``acceptable.recovery.lag``, so that a copy has to warm up.
+_END = 10_500
+#: An instance runs everything, another joins, warms up, takes over a task, and leaves again: as
+#: Kafka's assignor decides. The third round asks for the next one at once.
 _ROUNDS = (
-    (Member("a", 1, ("0_0", "0_1"), _BOTH, ("0_0", "0_1")),),
+    (Member("a", 1, ("0_0",), {"0_0": RUNNING, "0_1": _END}, ("0_0", "0_1")),),
     (Member("a", 1, ("0_0", "0_1"), _BOTH, ("0_0", "0_1")), Member("b", 2, standby=("0_1",))),
     (
         Member("a", 1, ("0_0", "0_1"), _BOTH, ("0_0",)),
-        Member("b", 2, sums={"0_1": 0}, active=("0_1",)),
+        Member("b", 2, sums={"0_1": _END}, standby=("0_1",), probe_at_ms=0),
     ),
     (
-        Member("a", 1, ("0_0",), {"0_0": RUNNING, "0_1": 0}, ("0_0",)),
-        Member("b", 2, ("0_1",), {"0_1": RUNNING}, ("0_1",)),
+        Member("a", 1, ("0_0",), {"0_0": RUNNING, "0_1": _END}, ("0_0",)),
+        Member("b", 2, sums={"0_1": _END}, active=("0_1",)),
     ),
 )
+_WARMS_UP, _PROBING_MS = 1, 600_000
 _SHORT_SECONDS = (0.4, 2.0)
 
 
@@ -70,7 +75,12 @@ class EmulatedApplication:
 
     def move_on(self) -> None:
         """Go one round further: an instance comes, warms up, takes over and goes."""
-        self._write(*_ROUNDS[self.generation % len(_ROUNDS)], source=topics_of(self.group)[0])
+        number = self.generation % len(_ROUNDS)
+        members = _ROUNDS[number]
+        if number == _WARMS_UP:
+            due_ms = int(time.time() * 1000) + _PROBING_MS
+            members = (replace(members[0], probe_at_ms=due_ms), *members[1:])
+        self._write(*members, source=topics_of(self.group)[0])
 
     def _write(self, *members: Member, source: str | None = None) -> None:
         self.generation += 1
@@ -133,6 +143,8 @@ class Rebalancing(ClosedOnExit):
         ]
         groups = [*(turn.application.group for turn in self._turns), self._played]
         create_topics(cluster, {topic: 2 for group in groups for topic in topics_of(group)})
+        changelogs = [(topics_of(group)[1], number) for group in groups for number in (0, 1)]
+        produce_empty(cluster, changelogs, _END)
         self.groups = frozenset(groups)
         self._servers, self._lives = cluster.bootstrap_servers, lives
         self._stop = threading.Event()
