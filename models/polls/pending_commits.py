@@ -204,7 +204,7 @@ class PendingCommits:
             self.dropped += len(dropped)
 
     def _identity(self, commit: PendingCommit) -> bytes:
-        """Return what all commits of a group on a partition share; of other records, their offset."""
+        """Return a commit's key without its version; the offset where every record is held."""
         if self._every:
             return commit.offset.to_bytes(_OFFSET_BYTES)
         assert commit.key is not None  # it has a type
