@@ -125,6 +125,8 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
 
     async def elected() -> None:
         await reader.caught_up.wait()
+        # First of all: nothing that the instance before sent may arrive after it was read back.
+        await publisher.fence.begin()
         await restore_published(settings, state, signer.forgeries())
         await wakeups.put(Wakeup.GROUPS)
 

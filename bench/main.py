@@ -28,6 +28,10 @@ for origin, short_help in (
         "caughtup.bench.door.command:door",
         "Measure what other clients get while the web port is abused.",
     ),
+    (
+        "caughtup.bench.decisions:decisions",
+        "Measure the time from a generation to its decision, fenced or not.",
+    ),
     ("caughtup.bench.fleet:fleet", "Generate the history of a fleet of groups."),
     ("caughtup.bench.follow:follow", "Grow an application with the follower and without it."),
     ("caughtup.bench.freshness:freshness", "Measure the time from a commit to /metrics."),

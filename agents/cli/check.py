@@ -35,7 +35,13 @@ from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.checks import check_topics, describe_topics
 from caughtup.agents.topics.definitions import creation_problem
-from caughtup.agents.topics.permissions import READ_OFFSETS, Requirement, missing, requirements
+from caughtup.agents.topics.permissions import (
+    READ_OFFSETS,
+    Requirement,
+    fence_requirement,
+    missing,
+    requirements,
+)
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 _TIMEOUT_SECONDS = 10.0
@@ -111,6 +117,7 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
         yield _checked(
             f"{wanted.kind} {wanted.name}", partial(_granted, admin, settings, wanted, absent)
         )
+    yield _checked(f"transactional id {settings.application_id}", partial(_fenced, admin, settings))
     yield from _topic_problems(admin, settings)
     yield _checked("instances", partial(_instances, settings))
     yield from _checkpoints(settings)
@@ -188,6 +195,14 @@ def _granted(admin: AdminClient, settings: Settings, wanted: Requirement, absent
             raise UserError(problem)
         return "it does not exist yet: `caughtup run` creates it"
     return f"{operations} allowed"
+
+
+def _fenced(admin: AdminClient, settings: Settings) -> str:
+    if refused := missing(admin, settings, fence_requirement(settings)):
+        raise UserError(
+            f"missing: {refused}: without it, an instance that was replaced can still write"
+        )
+    return "WRITE allowed"
 
 
 def _list_reassignments(settings: Settings) -> str:

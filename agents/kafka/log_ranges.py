@@ -63,8 +63,8 @@ T = TypeVar("T")
 class LogRangeReader:
     """Reads ranges of logs, one after another. Calls yield what counts of each range, in order.
 
-    ``pending`` of a range are the commits of transactions that were open at its start, and after it
-    those that are open at its end. Raises KafkaError if a broker does not answer in 90 s.
+    ``pending`` of a range has what is in transactions that were open at its start, and after it what
+    is in those that are open at its end. Raises KafkaError if a broker does not answer in 90 s.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -117,6 +117,7 @@ class _RangeReader:
         since = time.monotonic()
         while self._position < self._until:
             before, waited = self._position, time.monotonic() - since
+            dropped = self._pending.dropped
             try:
                 found = self._run(self._fetch())
             except TopicAuthorizationFailedError:
@@ -133,6 +134,12 @@ class _RangeReader:
             if found is not None:
                 self._position = found.position
                 yield found
+            if self._pending.dropped > dropped:
+                log.warning(
+                    "%s: %d records of open transactions are given up, even if these are committed: "
+                    "there are too many",
+                    *(self._range.partition, self._pending.dropped - dropped),
+                )
             if self._position > before:
                 since = time.monotonic()
             elif waited > _PATIENCE_SECONDS:

@@ -33,7 +33,7 @@ _BATCH = 100
 #: The time-out of ``ClusterProtocol`` for the observer: a slow broker must not hold up a round.
 TIMEOUT_SECONDS = 5.0
 #: No such transactional id exists. A user who may describe it may describe every one: it doesn't
-#: begin as ids of the service would, which an ACL by prefix may allow.
+#: begin as the service's own does, for which an ACL by prefix is documented.
 _ANY_ID = "any-transactional-id-that-caughtup-may-describe"
 _NOT_FOUND, _NOT_COORDINATOR, _LOADING = 105, 16, 14
 _NOT_ALLOWED = 53

@@ -101,6 +101,8 @@ class Health:
     - ``unsafe``: what is unencrypted or unverified although credentials are set, in sentences.
     - ``login``: why there is no newer token for logins; None if nothing is wrong.
     - ``settings``: which other instances have other settings; None if none has.
+    - ``unfenced``: why brokers would take late records of an instance that was replaced; None if
+      they refuse them.
     - ``ready``: the offsets reader has passed the end offsets that it saw at its start.
     - ``broken``: what failed beyond repair. Then the service is not ready, its figures do not
       count, and the process ends.
@@ -124,6 +126,7 @@ class Health:
     unsafe: tuple[str, ...] = ()
     login: str | None = None
     settings: str | None = None
+    unfenced: str | None = None
     ready: bool = False
     broken: str | None = None
     standby: str | None = None
@@ -201,6 +204,7 @@ class Health:
             *(f"security: {what}" for what in self.unsafe),
             *(() if self.login is None else (f"login: {self.login}",)),
             *(() if self.settings is None else (f"settings: {self.settings}",)),
+            *(() if self.unfenced is None else (f"fence: {self.unfenced}",)),
             *(f"{topic}: {why}" for (topic, _), why in sorted(self.topic_problems.items())),
         ]
 

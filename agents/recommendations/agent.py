@@ -95,7 +95,8 @@ class Recommender:
     async def decide(self) -> None:
         """Decide all generations that are due; return once their records are written.
 
-        A large group takes seconds, in a thread.
+        A decision, the configs that explain it and the movements that follow are one transaction. A
+        large group takes seconds, in a thread.
         """
         state = self._state
         for undecided, known in state.due(now_ms()):
@@ -114,9 +115,8 @@ class Recommender:
                     log.info("%s", summary(news_of))
                     news = True
             if news:
-                # The recommendation goes first: after a restart it is read back, and missing
-                # movements are written from it.
-                await self._outbox.flush()
+                # Without transactions, the recommendation goes first: after a restart it is read
+                # back, and missing movements are written from it.
                 await self._tell_movements()
         await self._tell_movements()
 
@@ -126,6 +126,7 @@ class Recommender:
             self._put_learned(group)
         for group, newest in self._state.applications.newest_published():
             self._publish(group, await asyncio.to_thread(_write, newest))
+            await self._outbox.flush()  # one large recommendation is a transaction
         await self._outbox.flush()
 
     def _publish(

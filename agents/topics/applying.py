@@ -43,6 +43,7 @@ class AppliedTopic(Generic[Decoded]):
     apply: Callable[[ClusterState, Decoded], bool]
     full: str = ""
     brokers_clock: bool = True
+    ahead_ms: int = 0
 
     def apply_record(
         self,
@@ -54,7 +55,7 @@ class AppliedTopic(Generic[Decoded]):
     ) -> None:
         """Apply a record, unless it is refused. ``clock_ms``: None for this machine's clock."""
         with isolated_record(state, self.topic, key, clock_ms) as clock:
-            self._apply(state, self.decode(key, value, at_ms, clock))
+            self._apply(state, self.decode(key, value, at_ms, clock + self.ahead_ms))
 
     async def apply_in_turn(
         self,
@@ -69,7 +70,7 @@ class AppliedTopic(Generic[Decoded]):
             self.apply_record(state, key, value, at_ms, clock_ms)
             return
         with isolated_record(state, self.topic, key, clock_ms) as clock:
-            decoded = await asyncio.to_thread(self.decode, key, value, at_ms, clock)
+            decoded = await asyncio.to_thread(self.decode, key, value, at_ms, clock + self.ahead_ms)
             self._apply(state, decoded)
 
     def _apply(self, state: ClusterState, decoded: Decoded) -> None:

@@ -84,9 +84,10 @@ class StandaloneConsumer:
 
     For one thread: every call blocks, and calls are not thread-safe. Calls raise KafkaException.
     ``headers``: whether records have their headers. ``committed``: read only committed records, so
-    that an open transaction holds back all that follows; own topics are not written in transactions,
-    and somebody who writes to them in one must not hold back what the service reads. ``unread``: the partitions of which
-    something from before they were opened is unread.
+    that an open transaction holds back all that follows. Only Connect's topics and those that the
+    service writes in transactions are read so: on others a stranger's transaction must not hold
+    back what the service reads. ``unread``: the partitions of which something from before they were
+    opened is unread.
     """
 
     def __init__(

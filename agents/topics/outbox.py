@@ -13,6 +13,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
+from caughtup.agents.topics.fenced import FencedWriter, Record
 from caughtup.agents.topics.publisher import TopicWriter
 from caughtup.models.faults import SetAsideRecords
 
@@ -79,17 +80,23 @@ class Outbox:
     async def flush(self) -> None:
         """Return once all records are on their topics or set aside; retry other failures.
 
-        A record whose acknowledgement was lost is searched for on its topic before it is sent
-        again. Only if it arrives after that is it there twice.
+        All that waits is one transaction, so that what belongs together is put before a flush.
+
+        Where transactions are not allowed, a record whose acknowledgement was lost is searched for
+        on its topic before it is sent again. Only if it arrives after that is it there twice.
         """
         while self._waiting:
+            fence = self._waiting[0].topic.fence
             try:
-                await self._drop_written()
-                await self._send_some()
+                if fence is not None:
+                    await self._send_all(fence)
+                else:
+                    await self._drop_written()
+                    await self._send_some()
                 self._failing = False
             except (KafkaException, *_UNSENDABLE) as error:
                 self._tries += 1
-                reason = self._refusal(error)
+                reason = self._refusal(error) if fence is None else None
                 if reason is not None:
                     self._put_aside(reason, error)
                     continue
@@ -115,6 +122,31 @@ class Outbox:
         found = await some[0].topic.written(sought, self._doubtful_ms - _CLOCKS_MS)
         self._doubtful_ms = None
         self._drop(some, [(one.key, one.value) in found for one in some])
+
+    async def _send_all(self, fence: FencedWriter) -> None:
+        """Send all records in one transaction, but those that brokers refuse.
+
+        Raises KafkaException when the transaction failed for another reason.
+        """
+        some = list(self._waiting)
+        records = [Record(one.topic.name, one.key, one.value, one.headers) for one in some]
+        outcomes = await fence.write(records, singly=self._singly > 0)
+        failed = [(at, failure) for at, failure in enumerate(outcomes) if failure is not None]
+        if not failed:
+            self._singly = self._tries = 0
+            self._drop(some, [True] * len(some))
+            return
+        reasons = [(at, failure, self._refusal(failure)) for at, failure in failed]
+        refused = [(at, failure, reason) for at, failure, reason in reasons if reason is not None]
+        if len(failed) > 1 and refused:
+            self._singly = 1  # of a batch all fail if one is refused: find out which
+        elif refused:
+            self._tries = 0
+            ((at, failure, reason),) = refused
+            del self._waiting[at]
+            self._note_refused(some[at], reason, failure)
+        else:
+            raise failed[0][1]
 
     async def _send_some(self) -> None:
         """Send the first records of the queue, and drop those that are acknowledged.
@@ -177,7 +209,9 @@ class Outbox:
         return _REFUSALS.get(code)
 
     def _put_aside(self, reason: str, error: Exception) -> None:
-        refused = self._drop_first()
+        self._note_refused(self._drop_first(), reason, error)
+
+    def _note_refused(self, refused: Outgoing, reason: str, error: Exception) -> None:
         message = f"{len(refused.value)} bytes: {_message_of(error)}"
         self._set_aside.add(refused.topic.name, refused.key, reason, message, now_ms())
 

@@ -26,9 +26,9 @@ _TOPIC_NOT_YET = (KafkaError.REQUEST_TIMED_OUT, KafkaError._TIMED_OUT)
 
 
 class Requirement(NamedTuple):
-    """Operations that are needed on a topic or a group; each implies DESCRIBE."""
+    """Operations that are needed on a topic, a group or a transactional id; each implies DESCRIBE."""
 
-    kind: Literal["topic", "group"]
+    kind: Literal["topic", "group", "transactional id"]
     name: str
     operations: tuple[AclOperation, ...]
 
@@ -49,6 +49,11 @@ def requirements(settings: Settings) -> Iterator[Requirement]:
         yield Requirement("topic", topic_name(settings, own.name), operations)
 
 
+def fence_requirement(settings: Settings) -> Requirement:
+    """Return what brokers need to see to refuse late records of an instance that was replaced."""
+    return Requirement("transactional id", settings.application_id, (AclOperation.WRITE,))
+
+
 def missing(admin: AdminClient, settings: Settings, wanted: Requirement) -> Requirement | None:
     """Return the part of a requirement that the cluster refuses; None if it grants all of it.
 
@@ -56,8 +61,10 @@ def missing(admin: AdminClient, settings: Settings, wanted: Requirement) -> Requ
     """
     if wanted.kind == "topic":
         granted = _of_topic(admin, wanted.name)
-    else:
+    elif wanted.kind == "group":
         granted = asyncio.run(_of_group(settings, wanted.name))
+    else:
+        granted = asyncio.run(_of_transactional_id(settings, wanted.name))
     if granted is None:
         return None
     refused = tuple(operation for operation in wanted.operations if operation not in granted)
@@ -101,3 +108,8 @@ async def _of_group(settings: Settings, name: str) -> set[AclOperation] | None:
     if numbers is None:
         return None
     return {operation for operation in AclOperation if operation.value in numbers}
+
+
+async def _of_transactional_id(settings: Settings, name: str) -> set[AclOperation]:
+    async with ClusterProtocol(aiokafka_config(settings)) as protocol:
+        return {AclOperation.WRITE} if await protocol.may_write_transactions(name) else set()

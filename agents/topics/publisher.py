@@ -1,4 +1,7 @@
-"""Write to the service's own topics with one producer, only while this instance is active."""
+"""Write to the service's own topics, only while this instance is active.
+
+What must be said once goes in transactions (``fenced.py``), everything else by a plain producer.
+"""
 
 from __future__ import annotations
 
@@ -16,22 +19,20 @@ from caughtup.agents.kafka.clients import producer
 from caughtup.agents.process.health import PUBLISHER, Health
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
-from caughtup.agents.topics.definitions import MAX_RECORD_BYTES, topic_name
+from caughtup.agents.topics.definitions import topic_name
+from caughtup.agents.topics.fenced import PROBE, RECORDS, FencedWriter
+from caughtup.agents.topics.fenced import Record as FencedRecord
 from caughtup.agents.topics.read_to_end import read_topic
+from caughtup.models.records.topics import SAID_ONCE
 
 log = logging.getLogger(__name__)
 
-PROBE = "publish"
 _CONFIG: dict[str, object] = {
-    "message.max.bytes": MAX_RECORD_BYTES,
-    "compression.type": "gzip",
+    **RECORDS,
     # Keeps the order after failures, without the state that an idempotent producer can lose.
     "max.in.flight.requests.per.connection": 1,
     # A request without an answer may have been written; a retry would write it twice.
     "retries": 0,
-    "linger.ms": 5,
-    # Less than a session. Senders send again what is still needed.
-    "message.timeout.ms": 5_000,
 }
 #: If a topic accepts nothing for this time while another one does, the client is replaced.
 _STUCK_SECONDS = 10.0
@@ -61,6 +62,7 @@ class Publisher(Service):
         self._health = health
         self._may_publish = may_publish
         self._producer = producer(settings, **_CONFIG)
+        self.fence = FencedWriter(settings, health, may_publish)
         #: True while the client is being replaced: no record may overtake one of the old client.
         self._replacing = False
         #: By topic: the time (s, monotonic) since which every record for it has failed.
@@ -70,21 +72,27 @@ class Publisher(Service):
 
     def topic(self, name: str) -> TopicWriter:
         """Return a writer for one of the service's own topics (name without prefix)."""
-        return TopicWriter(self, topic_name(self._settings, name))
+        fence = self.fence if name in SAID_ONCE else None
+        return TopicWriter(self, topic_name(self._settings, name), fence)
 
     async def on_start(self) -> None:
         """Start the thread that takes brokers' answers."""
         self._thread.start()
 
     async def on_stop(self) -> None:
-        """Drop records in flight (senders that need them have waited), and stop the thread."""
+        """Drop records in flight (senders that need them have waited), and stop the threads."""
+        self.fence.stop()
         self._producer.purge()
         self._stopped_polling.set()
         await asyncio.to_thread(self._thread.join)
 
     async def flush(self) -> None:
         """Wait until brokers have acknowledged everything, for 2 s at most."""
-        await asyncio.to_thread(self._producer.flush, FLUSH_SECONDS)
+        flushing = asyncio.to_thread(self._producer.flush, FLUSH_SECONDS)
+        await asyncio.wait(
+            [asyncio.ensure_future(each) for each in (flushing, self.fence.idle())],
+            timeout=FLUSH_SECONDS,
+        )
 
     async def send(
         self, topic: str, key: bytes, value: bytes | None, headers: Headers = None
@@ -117,12 +125,13 @@ class Publisher(Service):
             await asyncio.sleep(_PAUSE_SECONDS)
 
     def replace_client(self) -> None:
-        """Replace the client once its records are acknowledged or given up.
+        """Replace each client once its records are acknowledged or given up.
 
         It is needed after a topic was recreated with another leader: librdkafka still sends to the
         old leader, since the new one's leader epoch is lower (confluentinc/librdkafka#4898).
         """
         self._replacing = True
+        self.fence.replace_client()
 
     async def written(
         self, topic: str, sought: Container[Record], since_ms: int
@@ -151,7 +160,7 @@ class Publisher(Service):
                     "%s accept no records: reconnecting", ", ".join(sorted(self._failing_since))
                 )
                 self._failing_since.clear()
-                self.replace_client()
+                self._replacing = True
         else:
             self._failing_since.setdefault(topic, time.monotonic())
         if acknowledged.done():
@@ -180,15 +189,34 @@ class Publisher(Service):
 class TopicWriter:
     """Writes to one topic."""
 
-    def __init__(self, publisher: Publisher, name: str) -> None:
+    def __init__(self, publisher: Publisher, name: str, fence: FencedWriter | None) -> None:
         self._publisher = publisher
+        self._fence = fence
         self.name = name
+
+    @property
+    def fence(self) -> FencedWriter | None:
+        """The writer for the topic's transactions; None if its records go without."""
+        return None if self._fence is None or self._fence.refused else self._fence
 
     async def send(
         self, *, key: bytes, value: bytes | None, headers: Headers = None
     ) -> Acknowledged:
-        """Send a record: see ``Publisher.send``."""
-        return await self._publisher.send(self.name, key, value, headers)
+        """Send a record: see ``Publisher.send``. In a transaction of its own if it has to be."""
+        if self.fence is None:
+            return await self._publisher.send(self.name, key, value, headers)
+        acknowledged = asyncio.get_running_loop().create_future()
+        acknowledged.add_done_callback(_retrieve_exception)
+        try:
+            record = FencedRecord(self.name, key, value, headers)
+            failure = (await self.fence.write([record]))[0]
+        except KafkaException as error:
+            failure = error
+        if failure is None:
+            acknowledged.set_result(None)
+        else:
+            acknowledged.set_exception(failure)
+        return acknowledged
 
     async def written(self, sought: Container[Record], since_ms: int) -> frozenset[Record]:
         """Return which of the sought records are on the topic: see ``Publisher.written``."""

@@ -16,6 +16,7 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.topics.consumer import ConsumerRecord, StandaloneConsumer
 from caughtup.agents.topics.definitions import topic_name
 from caughtup.models.records.decoding import BAD_COMPRESSION
+from caughtup.models.records.topics import SAID_ONCE
 from caughtup.models.state.cluster import ClusterState
 
 log = logging.getLogger(__name__)
@@ -93,13 +94,15 @@ def read_topic(
 ) -> Records:
     """Yield a topic's records (key, value) up to its present end.
 
-    A topic that does not exist has no records. ``since_ms``: start at the first record of that
+    Of what is written in transactions, only committed records are yielded, and the end is the last
+    stable offset. A topic that does not exist has no records. ``since_ms``: start at the first record of that
     time. ``unreadable`` is called with the offset of a batch that cannot be decompressed, and why;
     the batch is skipped. ``accepts`` decides which records to yield, and gets them with their
     headers; None: all. Raises UserError when the topic cannot be read.
     """
     try:
-        consumer = StandaloneConsumer(settings, headers=accepts is not None)
+        committed = topic.removeprefix(settings.topic_prefix) in SAID_ONCE
+        consumer = StandaloneConsumer(settings, headers=accepts is not None, committed=committed)
     except (KafkaException, TypeError, ValueError) as error:
         raise bad_property(error) from None
     try:

@@ -13,6 +13,7 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applying import AppliedTopic
 from caughtup.agents.topics.consumer import ConsumerRecord
 from caughtup.agents.topics.read_to_end import Accepts, read_service_topic
+from caughtup.models.clocks import OTHER_INSTANCE_MS
 from caughtup.models.decisions.applications import MOST_VALUES
 from caughtup.models.decisions.learned_configs import LearnedUntil, read_learned
 from caughtup.models.decisions.recommendation import read_recommendation
@@ -73,6 +74,7 @@ recommendations = AppliedTopic(
     _decode_recommendation,
     lambda state, decoded: state.applications.apply_published(*decoded),
     "the service keeps no more groups' recommendations",
+    ahead_ms=OTHER_INSTANCE_MS,
 )
 #: The learned configs of each application.
 learned_configs = AppliedTopic(
@@ -80,9 +82,10 @@ learned_configs = AppliedTopic(
     _decode_learned,
     lambda state, decoded: state.applications.learned.restore(*decoded),
     "the service keeps no more groups' configs",
+    ahead_ms=OTHER_INSTANCE_MS,
 )
 #: The events of movements.
-movements = AppliedTopic(MOVEMENTS, _decode_movement, _apply_movement)
+movements = AppliedTopic(MOVEMENTS, _decode_movement, _apply_movement, ahead_ms=OTHER_INSTANCE_MS)
 
 
 async def restore_published(

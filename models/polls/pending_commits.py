@@ -6,6 +6,8 @@ deletes both the stored and the pending commits. So a key's commit is, at any ti
 in the log among plain ones, tombstones and those of committed transactions. Source: Kafka's
 ``OffsetMetadataManager.replay`` and ``replayEndTransactionMarker`` (4.x), ``GroupMetadataManager``
 (before).
+
+A reader of committed records holds every record of a transaction so (``PendingCommits(every=True)``).
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ _OBJECT_BYTES = 250
 #: An offset commit's key starts with type 0 (before Kafka 0.9) or 1; the rest identifies it.
 _TYPE_BYTES = 2
 _COMMIT_TYPES = (0, 1)
+_OFFSET_BYTES = 8
 #: The last bytes of a key, which distinguish most keys without copying them.
 _TAIL_BYTES = 8
 #: The types of transaction markers, in the key of a control record.
@@ -35,12 +38,13 @@ ABORT, COMMIT = 0, 1
 class PendingCommit(NamedTuple):
     """An offset commit of an open transaction: its offset in the log, its key and its value.
 
-    ``at_ms`` is its record's timestamp, 0 if it wasn't read.
+    ``at_ms`` is its record's timestamp, 0 if it wasn't read. Key and value are never None, but of
+    ``PendingCommits(every=True)``.
     """
 
     offset: int
-    key: bytes
-    value: bytes
+    key: bytes | None
+    value: bytes | None
     at_ms: int = 0
 
 
@@ -85,10 +89,12 @@ class Applied(NamedTuple):
 class PendingCommits:
     """The pending offset commits of one partition of ``__consumer_offsets``, by producer id.
 
-    ``dropped`` is the number that was dropped because there were too many.
+    ``every``: of any other partition, each record of an open transaction. ``dropped`` is the number
+    that was dropped because there were too many.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, every: bool = False) -> None:
+        self._every = every
         self._producers: dict[int, dict[bytes, PendingCommit]] = {}
         #: The offset of the first commit of each producer's transaction, in the order of the log.
         self._first: dict[int, int] = {}
@@ -117,7 +123,7 @@ class PendingCommits:
         """Add commits that ``commits`` returned earlier."""
         for producer, commit in commits:
             self._first.setdefault(producer, commit.offset)
-            self._producers.setdefault(producer, {})[commit.key[_TYPE_BYTES:]] = commit
+            self._producers.setdefault(producer, {})[self._identity(commit)] = commit
             self._bytes += _size(commit)
 
     def opened(self) -> dict[int, int]:
@@ -139,12 +145,14 @@ class PendingCommits:
         """
         committed, is_open = _outcomes(transactions)
         released = self._end(transactions)
-        is_pending = _is_commit(logged.records) & transactions.is_transactional[logged.batch]
+        is_pending = transactions.is_transactional[logged.batch]
+        if not self._every:
+            is_pending = is_pending & _is_commit(logged.records)
         rows = ~is_pending | committed[logged.batch]
         held = np.flatnonzero(is_pending & is_open[logged.batch])
         if held.size:
             self._hold(logged, held, transactions.producer[logged.batch[held]])
-        if self._producers:
+        if self._producers and not self._every:
             self._supersede(logged, rows, released)
         return Applied(released, rows)
 
@@ -181,14 +189,13 @@ class PendingCommits:
             strict=True,
         )
         for producer, offset, key, value, at_ms in of_rows:
-            assert key is not None
-            assert value is not None
             self._first.setdefault(producer, offset)
             commits = self._producers.setdefault(producer, {})
             commit = PendingCommit(offset, key, value, at_ms)
-            before = commits.pop(key[_TYPE_BYTES:], None)
+            same = self._identity(commit)
+            before = commits.pop(same, None)
             self._bytes += _size(commit) - (0 if before is None else _size(before))
-            commits[key[_TYPE_BYTES:]] = commit
+            commits[same] = commit
         while self._bytes > MOST_BYTES:
             oldest = next(iter(self._first))
             del self._first[oldest]
@@ -196,10 +203,17 @@ class PendingCommits:
             self._bytes -= sum(map(_size, dropped.values()))
             self.dropped += len(dropped)
 
+    def _identity(self, commit: PendingCommit) -> bytes:
+        """Return a commit's key without its version; the offset where every record is held."""
+        if self._every:
+            return commit.offset.to_bytes(_OFFSET_BYTES)
+        assert commit.key is not None  # it has a type
+        return commit.key[_TYPE_BYTES:]
+
     def _supersede(self, logged: LoggedRecords, rows: Rows, released: list[PendingCommit]) -> None:
         """Remove the pending commits of keys that have a later record that counts."""
         for commit in released:
-            self._forget(commit.key, commit.offset)
+            self._forget(self._identity(commit), commit.offset)
         records = logged.records
         tails = {key[-_TAIL_BYTES:] for commits in self._producers.values() for key in commits}
         chosen = np.flatnonzero(rows & (records.key_end - records.key_start >= _TAIL_BYTES))
@@ -213,11 +227,10 @@ class PendingCommits:
         for offset, key in zip(offsets, records.select(chosen).keys(), strict=True):
             assert key is not None  # it has a length
             if int.from_bytes(key[:_TYPE_BYTES]) in _COMMIT_TYPES:
-                self._forget(key, offset)
+                self._forget(key[_TYPE_BYTES:], offset)
 
-    def _forget(self, key: bytes, offset: int) -> None:
+    def _forget(self, same: bytes, offset: int) -> None:
         """Remove the pending commits of a key from before an offset, of any producer."""
-        same = key[_TYPE_BYTES:]
         for producer in list(self._producers):
             commits = self._producers[producer]
             commit = commits.get(same)
@@ -230,7 +243,7 @@ class PendingCommits:
 
 def framed(commits: Sequence[PendingCommit], data: bytes) -> tuple[bytes, FramedRecords]:
     """Append commits to the bytes of an answer, and return all bytes and the commits in them."""
-    pieces = [data, *(piece for one in commits for piece in (one.key, one.value))]
+    pieces = [data, *(piece or b"" for one in commits for piece in (one.key, one.value))]
     bounds = np.cumsum([len(piece) for piece in pieces])
     key_start, key_end, value_end = bounds[:-1:2], bounds[1::2], bounds[2::2]
     joined = b"".join(pieces)
@@ -271,4 +284,4 @@ def _is_commit(records: FramedRecords) -> Rows:
 
 
 def _size(commit: PendingCommit) -> int:
-    return len(commit.key) + len(commit.value) + _OBJECT_BYTES
+    return len(commit.key or b"") + len(commit.value or b"") + _OBJECT_BYTES

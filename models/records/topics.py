@@ -14,6 +14,9 @@ APPLICATION_STATES = "application-states"
 CATCH_UP_RATES = "catch-up-rates"
 PIPELINE_PROGRESS = "pipeline-progress"
 
+#: The topics on which nothing may stand twice or too late. They are written in transactions.
+SAID_ONCE = frozenset({RECOMMENDATIONS, LEARNED_CONFIGS, MOVEMENTS})
+
 #: The default prefix.
 DEFAULT_PREFIX = "caughtup-"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -161,16 +161,16 @@ class HistoryBatches:
         if self.read is None:
             return packed(records.coalesce(most), self.kinds, self.buckets)
         state = self.tables.state
-        pending: dict[int, bytes] = {}
+        pending: dict[TopicPartition, bytes] = {}
         if paths := state.paths(PENDING):
             schema = arrow_schema(PENDING_COMMITS)
             known = read_arrow(self.tables.root.at(STATE), paths, schema).to_table()
             # The ends of transactions may be lost, too.
             gone = {one.partition for one in lost}
             pending = {
-                row["partition"]: row["value"]
+                partition: row["value"]
                 for row in known.to_pylist()
-                if TopicPartition(CONSUMER_OFFSETS, row["partition"]) not in gone
+                if (partition := _partition_of(row)) not in gone
             }
         return read_ranges(
             self.spark, self.read, ranges, pending, most, self.kinds, self.buckets, rows
@@ -271,6 +271,10 @@ class HistoryBatches:
 
     def _state(self, paths: Sequence[str], schema: StructType) -> DataFrame:
         return read_rows(self.spark, self.tables.root.at(STATE), paths, schema)
+
+
+def _partition_of(row: Mapping[str, Any]) -> TopicPartition:
+    return TopicPartition(row["topic"] or CONSUMER_OFFSETS, row["partition"])
 
 
 def _separated(files: Sequence[NewFile]) -> tuple[list[NewFile], list[NewFile]]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 
 from caughtup.demo.processes.children import ClosedOnExit
 
 _CHUNK = 1 << 16
+#: The API key of a request to write, which comes after its length.
+_PRODUCE = b"\0\0"
 Connected = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[None, None, None]]
 
 
@@ -27,6 +29,10 @@ class Proxy(ClosedOnExit):
         self._tasks: set[asyncio.Task[None]] = set()
         self._servers: list[asyncio.Server] = []
         self._loses = False
+        self._needle: bytes | None = None
+        #: Set while a request to write is held back.
+        self.caught = threading.Event()
+        self._let_go = asyncio.Event()
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
         self._thread.start()
         asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(10)
@@ -42,6 +48,16 @@ class Proxy(ClosedOnExit):
     def lose_answer(self) -> None:
         """Close a connection in the place of forwarding what comes next from behind it."""
         self._loses = True
+
+    def catch_produce(self, topic: str) -> None:
+        """Hold back the next request that writes to a topic, and what comes after it there."""
+        self._let_go.clear()
+        self._needle = topic.encode()
+
+    def let_go(self) -> None:
+        """Forward the request that was caught, if the one who sent it is still there or not."""
+        self.caught.clear()
+        self._loop.call_soon_threadsafe(self._let_go.set)
 
     def close(self) -> None:
         """Stop, and drop every connection; do nothing the second time."""
@@ -87,7 +103,7 @@ class Proxy(ClosedOnExit):
                 writer.close()
                 return
             pumps = [
-                asyncio.ensure_future(_pump(flow, reader, inner[1], lambda: False)),
+                asyncio.ensure_future(_pump(flow, reader, inner[1], self._catch)),
                 asyncio.ensure_future(_pump(flow, inner[0], writer, self._is_lost)),
             ]
             self._tasks.update(pumps)
@@ -103,7 +119,15 @@ class Proxy(ClosedOnExit):
 
         return connected
 
-    def _is_lost(self) -> bool:
+    async def _catch(self, data: bytes) -> bool:
+        """Hold back what is to be caught; nothing of it is lost."""
+        if self._needle is not None and data[4:6] == _PRODUCE and self._needle in data:
+            self._needle = None
+            self.caught.set()
+            await self._let_go.wait()
+        return False
+
+    async def _is_lost(self, _: bytes) -> bool:
         """Return whether the answer that has just come is to be lost."""
         loses, self._loses = self._loses, False
         return loses
@@ -113,13 +137,13 @@ async def _pump(
     flow: asyncio.Event,
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
-    is_lost: Callable[[], bool],
+    is_lost: Callable[[bytes], Awaitable[bool]],
 ) -> None:
     """Forward one direction until it ends, or until something of it is lost."""
     with suppress(OSError):
         while data := await reader.read(_CHUNK):
             await flow.wait()
-            if is_lost():
+            if await is_lost(data):
                 return
             writer.write(data)
             await writer.drain()

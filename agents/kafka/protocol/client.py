@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, TransactionalIdAuthorizationFailed
 
-from caughtup.agents.kafka.protocol import answers, cluster_answers, requests
+from caughtup.agents.kafka.protocol import answers, cluster_answers, requests, transactions
 from caughtup.agents.kafka.protocol.answers import (
     LogDirectories,
     OngoingReassignments,
@@ -211,6 +211,13 @@ class ClusterProtocol:
     async def topic_names(self) -> list[str]:
         """List all topics with DESCRIBE. From 4.1 on needs DESCRIBE_CONFIGS on the cluster."""
         return await list_topic_names(self.connections)
+
+    async def may_write_transactions(self, transactional_id: str) -> bool:
+        """Return whether we have WRITE on a transactional id, which need not exist. Since 2.4."""
+        call = transactions.end_no_transaction_call(transactional_id)
+        _, data = await self.connections.ask_any(call)
+        refused: int = TransactionalIdAuthorizationFailed.errno
+        return decode_now(transactions.decode_ended, data) != refused
 
     async def _any_offered(self) -> ApiVersions:
         return await self.connections.any_offered()

@@ -30,6 +30,8 @@ _INT64 = struct.Struct(">q")
 _NO_TAGS = b"\0"
 #: A producer: id, epoch, last sequence, last timestamp, coordinator epoch, first offset.
 _PRODUCER = struct.Struct(">qiiqiq")
+#: A producer's id and epoch, and whether to commit.
+_NOBODY = struct.Struct(">qh?")
 _NO_TRANSACTION = -1
 
 
@@ -61,6 +63,22 @@ def describe_transactions_call(transactional_ids: Iterable[str]) -> Call:
     """Ask a coordinator to describe transactions. Since 3.0."""
     ids = flexible_array(flexible_string(name) for name in sorted(transactional_ids))
     return Call(Key.DESCRIBE_TRANSACTIONS, 0, True, ids + _NO_TAGS)
+
+
+def end_no_transaction_call(transactional_id: str) -> Call:
+    """Ask a broker to abort a transaction of a producer that does not exist. Since 2.4.
+
+    Whether we may write with the id is checked before anything else, and nothing is changed.
+    """
+    body = flexible_string(transactional_id) + _NOBODY.pack(-1, -1, False) + _NO_TAGS
+    return Call(Key.END_TXN, 3, True, body)
+
+
+def decode_ended(data: bytes) -> int:
+    """Decode the answer to EndTxn v3: an error code."""
+    reader = FlexibleReader(data)
+    reader.int32()
+    return reader.int16()
 
 
 def decode_producers(data: bytes) -> Producers:

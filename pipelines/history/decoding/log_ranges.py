@@ -1,7 +1,8 @@
 """Read a batch's ranges of logs in Spark's tasks, and pack their records for the buckets.
 
-A reader (``ReadRanges``) gives the records that count. Commits of open transactions are kept from
-batch to batch, as rows of the state: one for each partition of ``__consumer_offsets`` with any.
+A reader (``ReadRanges``) gives the records that count. Commits of open transactions, and records of
+own topics in them, are kept from batch to batch, as rows of the state: one for each partition with
+any.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 from pyspark.accumulators import Accumulator
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import BinaryType, IntegerType
+from pyspark.sql.types import BinaryType, IntegerType, StringType
 
 from caughtup.models.ids import TopicPartition
 from caughtup.models.polls.column_reader import Ints
@@ -37,10 +38,13 @@ from caughtup.pipelines.tables import columns
 ReadRanges = Callable[
     [Iterable[tuple[LogRange, PendingCommits]]], Iterator[tuple[TopicPartition, LogRecords]]
 ]
-#: The kind of packs and of the state that hold commits of open transactions, and its columns.
+#: The kind of packs and of the state that hold what is in open transactions, and its columns.
+#: Without a topic, as earlier releases wrote it, a row is of ``__consumer_offsets``.
 PENDING = "pending"
-PENDING_COMMITS = columns(partition=IntegerType(), value=BinaryType())
-_PENDING_ROWS = pa.schema([("partition", pa.int32()), ("value", pa.binary())])
+PENDING_COMMITS = columns(topic=StringType(), partition=IntegerType(), value=BinaryType())
+_PENDING_ROWS = pa.schema(
+    [("topic", pa.string()), ("partition", pa.int32()), ("value", pa.binary())]
+)
 _COMMIT_ROWS = pa.schema(
     [
         ("producer_id", pa.int64()),
@@ -61,24 +65,25 @@ def read_ranges(
     spark: SparkSession,
     read: ReadRanges,
     ranges: Sequence[LogRange],
-    pending: Mapping[int, bytes],
+    pending: Mapping[TopicPartition, bytes],
     most_tasks: int,
     kinds: Mapping[str, str],
     buckets: int,
     rows: Accumulator[int],
 ) -> DataFrame:
-    """Return rows of PACKED: the records of ranges, and the commits that are pending after them.
+    """Return rows of PACKED: the records of ranges, and what is pending after them.
 
-    ``pending``: by partition of ``__consumer_offsets``, its packed commits; they stay where no
-    range is read. ``kinds``: the table of each own topic. ``rows`` counts the records.
+    ``pending``: by partition, what is packed of its open transactions; it stays where no range is
+    read. ``kinds``: the table of each own topic. ``rows`` counts the records.
     """
-    asked = {one.partition.partition for one in ranges if one.partition.topic == CONSUMER_OFFSETS}
+    asked = {one.partition for one in ranges}
     kept = [
-        (LogRange(TopicPartition(CONSUMER_OFFSETS, number), 0, 0), packed)
-        for number, packed in sorted(pending.items())
-        if number not in asked
+        (LogRange(partition, 0, 0), packed)
+        for partition, packed in sorted(pending.items())
+        if partition not in asked
     ]
-    tasks = _tasks([*((one, _pending_of(one, pending)) for one in ranges), *kept], most_tasks)
+    known = ((one, pending.get(one.partition)) for one in ranges)
+    tasks = _tasks([*known, *kept], most_tasks)
     return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(
         partial(_read_tasks, read, tasks, dict(kinds), buckets, rows), PACKED
     )
@@ -107,10 +112,6 @@ def _try_to_unpickle(reader: bytes, numbers: Iterable[pa.RecordBatch]) -> Iterat
         lacking = (error.name or "").partition(".")[0]
     for _ in numbers:
         yield pa.RecordBatch.from_arrays([pa.array([lacking], pa.string())], names=["lacking"])
-
-
-def _pending_of(one: LogRange, pending: Mapping[int, bytes]) -> bytes | None:
-    return pending.get(one.partition.partition) if one.partition.topic == CONSUMER_OFFSETS else None
 
 
 def _tasks(ranges: _Task, most: int) -> list[list[tuple[LogRange, bytes | None]]]:
@@ -142,17 +143,12 @@ def _read_tasks(
 def _read_task(
     read: ReadRanges, task: _Task, kinds: dict[str, str], buckets: int, rows: Accumulator[int]
 ) -> Iterator[pa.RecordBatch]:
-    ranges = [(one, _unpacked(packed)) for one, packed in task]
+    ranges = [(one, _unpacked(packed, one.partition)) for one, packed in task]
     yield from pack_records(kinds, buckets, _batches(read(ranges), rows))
-    left = [
-        (one.partition.partition, _packed(pending))
-        for one, pending in ranges
-        # Whoever writes to an own topic in a transaction may use keys of commits there, too.
-        if len(pending) and one.partition.topic == CONSUMER_OFFSETS
-    ]
+    left = [(*one.partition, _packed(pending)) for one, pending in ranges if len(pending)]
     if left:
-        number, packed = (list(column) for column in zip(*left, strict=True))
-        arrays = [pa.array(number, pa.int32()), pa.array(packed, pa.binary())]
+        columns = zip(*left, strict=True)
+        arrays = [pa.array(c, f.type) for c, f in zip(columns, _PENDING_ROWS, strict=True)]
         kept = pa.RecordBatch.from_arrays(arrays, schema=_PENDING_ROWS)
         yield packed_rows(PENDING, [(0, pack([kept]))])
 
@@ -229,8 +225,8 @@ def _packed(pending: PendingCommits) -> bytes:
     return pack([pa.RecordBatch.from_arrays(arrays, schema=_COMMIT_ROWS)])
 
 
-def _unpacked(packed: bytes | None) -> PendingCommits:
-    pending = PendingCommits()
+def _unpacked(packed: bytes | None, partition: TopicPartition) -> PendingCommits:
+    pending = PendingCommits(every=partition.topic != CONSUMER_OFFSETS)
     if packed is not None:
         columns = (column.to_pylist() for column in unpack(packed).columns)
         for producer, *commit in zip(*columns, strict=True):

@@ -20,6 +20,8 @@ class Written:
     """A topic that takes what is written."""
 
     name = "caughtup-movements"
+    #: Its records go without transactions.
+    fence = None
 
     def __init__(self) -> None:
         self.records: list[tuple[bytes, bytes]] = []

@@ -29,6 +29,8 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 class Topic:
     """Keeps records as a topic does, but for those moments when it fails."""
 
+    fence: Any = None
+
     def __init__(
         self,
         name: str,

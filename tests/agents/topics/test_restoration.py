@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import KafkaError
 
+from caughtup.agents.clock import now_ms
 from caughtup.agents.kafka import first_contact
 from caughtup.agents.kafka.first_contact import unreachable
 from caughtup.agents.recommendations.signing import Signer
@@ -30,6 +31,7 @@ from tests.support.decisions import decided_state, recommended_record
 from tests.support.groups.records import GROUP, START_MS
 from tests.support.groups.streams import WARMING, generation
 from tests.support.own_topics.malformed import malformed
+from tests.support.own_topics.records import service_records
 from tests.support.states import cluster_state, known_ends, publish, state_with_ends
 from tests.support.states import read as read_records
 
@@ -62,6 +64,20 @@ def test_a_malformed_one_is_refused_and_the_generation_decided(
     assert state.refused.counts == {("recommended-assignments", reason): 1}
     read_records(state, generation(7, *WARMING))
     assert len(publish(state, START_MS)) == 1
+
+
+def test_what_an_instance_published_whose_clock_is_minutes_ahead_is_not_published_again() -> None:
+    record = recommended_record(*WARMING, now_ms=START_MS)
+    ahead_ms = now_ms() + 9 * 60_000
+    state = state_with_ends()
+    value = json.dumps({**record, "decided_at_ms": ahead_ms}).encode()
+    recommendations.apply_record(state, GROUP.encode(), value)
+    assert state.refused.counts == {}
+    read_records(state, generation(7, *WARMING))
+    assert publish(state, START_MS) == []
+    (event,) = (one for one in service_records() if one.name == "task movement")
+    movements.apply_record(state, event.key, event.changed(at_ms=ahead_ms))
+    assert state.refused.counts == {}
 
 
 def test_a_tombstone_withdraws_what_was_published() -> None:

@@ -12,10 +12,14 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, To
 from confluent_kafka.admin import AdminClient
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.models.records.topics import MOVEMENTS, RECOMMENDATIONS
 from caughtup.pipelines.history.decoding.log_ranges import PENDING
 from caughtup.pipelines.history.stream import history
 from caughtup.pipelines.tables import COMMITS
-from tests.support.kafka.transactions import wait_markers
+from tests.integration.conftest import MakeTopic
+from tests.support.groups.records import GROUP
+from tests.support.kafka.transactions import transactional, wait_markers
+from tests.support.own_topics.records import service_records
 from tests.support.pipelines.delta import rows_of
 from tests.support.pipelines.watched import Watched
 from tests.support.service import wait_for
@@ -126,15 +130,38 @@ def test_an_open_transaction_holds_no_other_group_back(
     assert written(watched) == {0: 88, 1: 10}
 
 
-def test_an_open_transaction_on_an_own_topic_leaves_no_commit_pending(watched: Watched) -> None:
-    producer = Producer({**watched.client, "transactional.id": uuid.uuid4().hex})
-    producer.init_transactions(30)
-    producer.begin_transaction()
+def test_of_own_topics_what_is_in_a_transaction_counts_once_it_is_committed_and_never_if_aborted(
+    cluster: EmbeddedCluster, watched: Watched, make_topic: MakeTopic
+) -> None:
+    own = {"movements": make_topic("movements"), "decisions": make_topic("decisions")}
+    watched.options = replace(watched.options, topics={**watched.options.topics, **own})
+    values = {one.topic: one.encoded for one in service_records() if one.key == GROUP.encode()}
     looks_like_a_commit = b"\x00\x01\x00\x01g"
-    producer.produce(watched.end_offsets, b"value", looks_like_a_commit, 0)
-    producer.flush(30)
-    assert written(watched) == {}
-    assert [
-        row for row in rows_of(watched.options.output, "_state") if row["kind"] == PENDING
-    ] == []
-    producer.abort_transaction(30)
+
+    def decide(producer: Producer) -> None:
+        for name, topic in (("decisions", RECOMMENDATIONS), ("movements", MOVEMENTS)):
+            producer.produce(own[name], values[topic], GROUP.encode())
+        producer.produce(own["movements"], b"no record", looks_like_a_commit)
+        assert producer.flush(30) == 0
+
+    def rows() -> dict[str, list[int]]:
+        history(watched.spark, watched.options, lambda: False)
+        named = [*own, "quarantine"]
+        found = {name: rows_of(watched.options.output, name) for name in named}
+        return {name: sorted(row["log_offset"] for row in found[name]) for name in named}
+
+    aborted, still_open = transactional(cluster), transactional(cluster)
+    aborted.begin_transaction()
+    decide(aborted)
+    aborted.abort_transaction(30)
+    places = [TopicPartition(topic, 0) for topic in own.values()]
+    wait_markers(cluster, *places)
+    still_open.begin_transaction()
+    decide(still_open)
+    decide(Producer(watched.client))
+    # First come the records of the aborted one and its marker, then those of the open one.
+    assert rows() == {"movements": [5], "decisions": [3], "quarantine": [6]}
+    still_open.commit_transaction(30)
+    wait_markers(cluster, *places)
+    assert rows() == {"movements": [3, 5], "decisions": [2, 3], "quarantine": [4, 6]}
+    assert not [r for r in rows_of(watched.options.output, "_state") if r["kind"] == PENDING]

@@ -1,14 +1,10 @@
 """A broker whose clock is five minutes off: nothing of it is refused, and no figure waits for it.
 
-The clock is that of the broker's process alone: a library that is loaded before libc's answers in
-its place. libfaketime won't do, with which a broker never gets through its start: it also takes
-over how threads wait.
+The clock is that of the broker's process alone.
 """
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,36 +16,16 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
+from tests.support.clocks import COMPILER, another_clock
 from tests.support.kafka.topics import words_read
 from tests.support.service import Service, commit, wait_for
 
-#: Kafka's clock is Java's, and Java's is clock_gettime; the monotonic one stays as it is.
-_CLOCK = """\
-#define _GNU_SOURCE
-#include <stdlib.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-int clock_gettime(clockid_t id, struct timespec *at) {
-    int failed = (int)syscall(SYS_clock_gettime, id, at);
-    const char *off = getenv("CLOCK_OFF_SECONDS");
-    if (!failed && off && id == CLOCK_REALTIME) at->tv_sec += atol(off);
-    return failed;
-}
-"""
-_COMPILER = shutil.which("cc")
-
 
 @contextmanager
-def another_clock(seconds: int, directory: Path) -> Iterator[EmbeddedCluster]:
+def broker_with_another_clock(seconds: int, directory: Path) -> Iterator[EmbeddedCluster]:
     """Start a broker whose clock is off by so many seconds."""
-    source, library = directory / "clock.c", directory / "clock.so"
-    source.write_text(_CLOCK)
-    assert _COMPILER is not None
-    subprocess.run([_COMPILER, "-shared", "-fPIC", "-o", library, source], check=True)
-    environment = {"LD_PRELOAD": str(library), "CLOCK_OFF_SECONDS": str(seconds)}
     with pytest.MonkeyPatch.context() as patched:
-        for name, value in environment.items():
+        for name, value in another_clock(seconds, directory).items():
             patched.setenv(name, value)
         cluster = EmbeddedCluster(nodes=1)
         cluster.processes  # noqa: B018 - the watchdog goes by any clock
@@ -62,10 +38,10 @@ def another_clock(seconds: int, directory: Path) -> Iterator[EmbeddedCluster]:
 
 
 @pytest.mark.thorough
-@pytest.mark.skipif(_COMPILER is None, reason="no C compiler")
+@pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 @pytest.mark.parametrize("seconds", [300, -300])
 def test_a_broker_whose_clock_is_off_is_told_of_as_any_other(seconds: int, tmp_path: Path) -> None:
-    with another_clock(seconds, tmp_path) as cluster:
+    with broker_with_another_clock(seconds, tmp_path) as cluster:
         lag = words_read(cluster, 100, 40)
         with Service(cluster) as service:
             service.wait_value(60, "group_lag_records", **lag)

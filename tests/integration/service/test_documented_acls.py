@@ -17,7 +17,7 @@ from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.pipelines.java.command_lines import java_command
 from caughtup.pipelines.java.jars import KAFKA_VERSION, fetch_jars
 from tests.support.kafka.acls import allow
-from tests.support.kafka.secured import FEWEST, SERVICE_TOPICS
+from tests.support.kafka.secured import FENCE, FEWEST, SERVICE_TOPICS
 from tests.support.kafka.topics import words_read
 from tests.support.service import Service, wait_for
 
@@ -63,7 +63,7 @@ def secure() -> Iterator[EmbeddedCluster]:
     """A cluster with an authorizer, and rights for what the document isn't about."""
     users = {name: f"of {name}" for name in ("admin", "caughtup", "orders", "stranger")}
     with EmbeddedCluster(security=Security("sasl_plaintext", users, authorizer=True)) as cluster:
-        rights = set(FEWEST) - {SERVICE_TOPICS}
+        rights = set(FEWEST) - {SERVICE_TOPICS, FENCE}
         allow(AdminClient(cluster.client_config()), "caughtup", *rights)
         words_read(cluster, 10, 4)
         yield cluster
@@ -88,11 +88,12 @@ def test_the_commands_allow_the_service_and_applications_and_nobody_else(
 ) -> None:
     acls = Acls(secure, tmp_path)
     *adding, listing = commands()
-    assert len(adding) == 3
+    assert len(adding) == 4
     for arguments in adding:
         acls.run(arguments)
     with Service(secure, user="caughtup", application_id="caughtup") as service:
         service.wait_value(6, "group_lag_records", group="readers")
+        assert "is not fenced" not in service.log
         wait_for("end offsets are seen", lambda: service.value("active") == 1)
         denied = KafkaError.TOPIC_AUTHORIZATION_FAILED
         for user in ("orders", "stranger"):

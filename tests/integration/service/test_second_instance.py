@@ -11,40 +11,17 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka.admin import AdminClient
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.models.assignors.java.strings import coordinator_partition
-from tests.support.groups.streams import Member, generation
-from tests.support.kafka.topics import whole_topic, write_offsets
+from tests.chaos.cluster import ChaosCluster
+from tests.support.groups.emulated import EmulatedApplication
+from tests.support.kafka.topics import whole_topic, words_read
 from tests.support.service import Service, caughtup, wait_for
 
 #: A member's session, and more for a machine that is busy with other tests.
 TAKEN_OVER_SECONDS = 20.0
 #: What a service that broke has for ending, on a busy machine.
 GONE_SECONDS = 20.0
-
-
-class Application:
-    """A Streams application as its group's records tell of it: generation after generation."""
-
-    def __init__(self, cluster: EmbeddedCluster) -> None:
-        self.group = f"pair-{uuid.uuid4().hex[:8]}"
-        self.generation = 0
-        self._cluster = cluster
-        admin = AdminClient(cluster.client_config())
-        partitions = admin.list_topics("__consumer_offsets").topics["__consumer_offsets"]
-        self._partition = coordinator_partition(self.group, len(partitions.partitions))
-
-    def rebalance(self, times: int = 1) -> None:
-        """Swap the tasks of two members so many times."""
-        for _ in range(times):
-            self.generation += 1
-            tasks = ["0_0", "0_1"][:: 1 if self.generation % 2 else -1]
-            members = [Member(name, n, active=(tasks[n],)) for n, name in enumerate("ab")]
-            now = int(time.time() * 1000)
-            record = generation(self.generation, *members, group=self.group, at_ms=now)
-            write_offsets(self._cluster, self._partition, record)
 
 
 @pytest.fixture
@@ -62,21 +39,41 @@ def pair(cluster: EmbeddedCluster) -> Iterator[tuple[Service, Service]]:
 
 
 @pytest.fixture
-def application(cluster: EmbeddedCluster, pair: tuple[Service, Service]) -> Application:
-    application = Application(cluster)
+def application(cluster: EmbeddedCluster, pair: tuple[Service, Service]) -> EmulatedApplication:
+    application = EmulatedApplication(cluster)
     application.rebalance()
     wait_for("it is decided", lambda: decisions(cluster, pair[0], application) == {1: 1})
     return application
 
 
-def decisions(cluster: EmbeddedCluster, service: Service, application: Application) -> Counter[int]:
+def decisions(
+    cluster: EmbeddedCluster, service: Service, application: EmulatedApplication
+) -> Counter[int]:
     """Count the recommendations by generation, what compaction would drop included."""
     messages = whole_topic(cluster, service.topic("recommended-assignments"))
     records = [json.loads(message.value() or b"") for message in messages]
     return Counter(one["generation"] for one in records if one["group"] == application.group)
 
 
-def known(service: Service, application: Application) -> int | None:
+def newest_decided(
+    cluster: EmbeddedCluster, service: Service, application: EmulatedApplication
+) -> int:
+    """Return the generation of the last recommendation on the topic: what compaction would keep."""
+    messages = whole_topic(cluster, service.topic("recommended-assignments"))
+    records = [json.loads(message.value() or b"") for message in messages]
+    last: int = [one["generation"] for one in records if one["group"] == application.group][-1]
+    return last
+
+
+def wait_decided_by(
+    cluster: EmbeddedCluster, application: EmulatedApplication, active: Service
+) -> None:
+    """Wait until the newest generation is decided."""
+    newest = application.generation
+    wait_for("it is decided", lambda: newest in decisions(cluster, active, application))
+
+
+def known(service: Service, application: EmulatedApplication) -> int | None:
     """Return the newest generation that a service has read."""
     for view in service.page()["applications"]:
         if view["group"] == application.group:
@@ -100,11 +97,11 @@ def check_roles(cluster: EmbeddedCluster, active: Service, standby: Service) -> 
 
 
 def wait_decided(
-    cluster: EmbeddedCluster, application: Application, active: Service, standby: Service
+    cluster: EmbeddedCluster, application: EmulatedApplication, active: Service, standby: Service
 ) -> None:
     """Wait until the newest generation is decided, and read by who stands by."""
     newest = application.generation
-    wait_for("it is decided", lambda: newest in decisions(cluster, active, application))
+    wait_decided_by(cluster, application, active)
     wait_for("the other has read it", lambda: known(standby, application) == newest)
 
 
@@ -116,7 +113,7 @@ def wait_roles(active: Service, standby: Service) -> None:
 
 
 def test_one_decides_and_the_other_takes_over_whichever_way_it_goes(
-    cluster: EmbeddedCluster, application: Application, pair: tuple[Service, Service]
+    cluster: EmbeddedCluster, application: EmulatedApplication, pair: tuple[Service, Service]
 ) -> None:
     active, standby = pair
     check_roles(cluster, active, standby)
@@ -143,7 +140,7 @@ def test_one_decides_and_the_other_takes_over_whichever_way_it_goes(
 
 @pytest.mark.thorough
 def test_one_that_was_suspended_until_the_other_took_over_ends_and_decides_nothing(
-    cluster: EmbeddedCluster, application: Application, pair: tuple[Service, Service]
+    cluster: EmbeddedCluster, application: EmulatedApplication, pair: tuple[Service, Service]
 ) -> None:
     suspended, other = pair
     os.kill(suspended.process.pid, signal.SIGSTOP)
@@ -161,6 +158,51 @@ def test_one_that_was_suspended_until_the_other_took_over_ends_and_decides_nothi
     assert line.startswith("caughtup: the service broke: ")
     assert name in line
     assert set(decisions(cluster, other, application).values()) == {1}
+
+
+@pytest.fixture
+def behind_proxy() -> Iterator[ChaosCluster]:
+    with ChaosCluster(nodes=1, controllers=1) as cluster:
+        words_read(cluster, 10, 1)
+        yield cluster
+
+
+@pytest.mark.thorough
+def test_what_a_replaced_one_had_sent_is_refused_when_it_arrives(
+    behind_proxy: ChaosCluster,
+) -> None:
+    """The network holds back a decision until another instance has made later ones."""
+    own = f"caughtup-{uuid.uuid4().hex[:8]}"
+    old = Service(behind_proxy.behind_proxy(), application_id=own)
+    new = Service(behind_proxy, application_id=own)
+    with old:
+        application = EmulatedApplication(behind_proxy)
+        application.rebalance()
+        wait_for("it is decided", lambda: decisions(behind_proxy, old, application) == {1: 1})
+        new.begin()
+        try:
+            wait_for("the second stands by", lambda: "is active" in new.unready())
+            behind_proxy.proxy.catch_produce(old.topic("recommended-assignments"))
+            application.rebalance()
+            assert behind_proxy.proxy.caught.wait(20)
+            os.kill(old.process.pid, signal.SIGSTOP)
+            application.rebalance(2)
+            wait_for("the other is ready", new.ready, TAKEN_OVER_SECONDS)
+            wait_decided_by(behind_proxy, application, new)
+            before = newest_decided(behind_proxy, new, application)
+            behind_proxy.proxy.let_go()
+            time.sleep(0.5)
+            assert newest_decided(behind_proxy, new, application) == before == 4
+            os.kill(old.process.pid, signal.SIGCONT)
+            code = wait_for("it has ended", lambda: old.process.exit_code, GONE_SECONDS)
+            (line,) = (line for line in old.log.splitlines() if line.startswith("caughtup: "))
+            assert code == 1
+            assert line.startswith("caughtup: the service broke: ")
+            assert f":{new.process.pid} is active" in line or "fenced" in line
+            counted = decisions(behind_proxy, new, application)
+            assert set(counted.values()) == {1}, counted
+        finally:
+            new.process.terminate(10)
 
 
 @pytest.mark.thorough

@@ -21,13 +21,17 @@ from confluent_kafka.admin import (
 from caughtup.demo.cluster.broker_config import Tls
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.topics import create_topics
+from caughtup.models.assignors.java.strings import coordinator_partition
+from tests.support.groups.streams import Member, generation
 from tests.support.kafka.acls import CREATE, DESCRIBE, READ, Allowed, allow, topic
 from tests.support.kafka.secured import PASSWORD, SERVICE_TOPICS, run, run_all, secured_cluster
 from tests.support.kafka.streams_members import PlayedApplication, topics_of
+from tests.support.kafka.topics import whole_topic, write_offsets
 from tests.support.service import Ran, Service, commit, wait_for
 
 #: A refusal is known after 2 s; the rest is for a machine that is busy with other tests.
 SOON_SECONDS = 45
+UNFENCED = "without it, an instance that was replaced can still write"
 
 
 @pytest.fixture(scope="module")
@@ -232,8 +236,9 @@ def test_check_names_everything_that_is_missing(
         "missing: READ on the topic caughtup-catch-up-rates",
         "missing: READ on the topic caughtup-application-states",
         "missing: READ on the topic caughtup-pipeline-progress",
+        f"missing: WRITE on the transactional id caughtup: {UNFENCED}",
     ]
-    assert checked.message.endswith("(and 13 more)")
+    assert checked.message.endswith("(and 14 more)")
 
 
 def test_a_user_who_may_do_nothing_is_told_what_to_allow(
@@ -277,6 +282,27 @@ def test_rebalances_that_it_may_not_see_are_decided_and_the_missing_right_is_sai
         time.sleep(1)
         assert denied.log.count(said) == 1
         assert said not in service.log
+
+
+def test_without_write_on_its_transactional_id_it_decides_and_says_so(
+    secure: EmbeddedCluster, group: str, tmp_path: Path
+) -> None:
+    checked = run(secure, tmp_path, "fence", ["check", "--format", "json"])
+    assert [line["detail"] for line in checked.lines if not line["ok"]] == [
+        f"missing: WRITE on the transactional id caughtup: {UNFENCED}"
+    ]
+    with Service(secure, user="fence") as service:
+        need = f"allow WRITE on the transactional id {service.application_id}, and restart"
+        assert service.log.count(need) == 1
+        assert any(need in notice for notice in service.page()["notices"])
+        members = (Member("a", 0, active=("0_0",)), Member("b", 1, active=("0_1",)))
+        record = generation(1, *members, group=group, at_ms=int(time.time() * 1000))
+        admin = AdminClient({"bootstrap.servers": secure.internal_bootstrap_servers})
+        partitions = admin.list_topics(timeout=30).topics["__consumer_offsets"].partitions
+        write_offsets(secure, coordinator_partition(group, len(partitions)), record)
+        topic = service.topic("recommended-assignments")
+        wait_for("it decides", lambda: whole_topic(secure, topic))
+        assert service.ready()
 
 
 def test_without_describe_on_topics_lag_is_unknown_and_not_wrong(

@@ -53,7 +53,7 @@ async def test_a_topic_made_anew_on_another_broker_is_written_again(
     monkeypatch.setitem(module._CONFIG, "message.timeout.ms", 1_500)
     monkeypatch.setattr(module, "_STUCK_SECONDS", 2.0)
     prefix = f"own-{uuid.uuid4().hex[:8]}-"
-    name, other = f"{prefix}lag", f"{prefix}movements"
+    name, other = f"{prefix}lag", f"{prefix}end-offsets"
     admin = AdminClient(cluster.client_config())
     settings = Settings(bootstrap_servers=cluster.bootstrap_servers, topic_prefix=prefix)
     create(admin, name, 1)
@@ -86,6 +86,6 @@ async def test_a_topic_made_anew_on_another_broker_is_written_again(
         until = time.monotonic() + 60
         while not await takes("lag"):
             assert time.monotonic() < until
-            await until_taken("movements")
+            await until_taken("end-offsets")
     for topic in admin.delete_topics([name, other]).values():
         topic.result(30)

@@ -9,8 +9,8 @@ import pytest
 from caughtup.agents.kafka.protocol.fetch_answer import plain_batch
 from caughtup.models.polls.pending_commits import PendingCommits
 from caughtup.models.polls.record_batches import LogRecords, Section, decode_log
-from tests.models.polls.test_pending_commits import BEGAN_MS, history
-from tests.support.record_batches import LoggedRecord, record_batch
+from tests.models.polls.test_pending_commits import BEGAN_MS, PLAIN, history
+from tests.support.record_batches import ABORT, COMMIT, LoggedRecord, marker, record_batch
 
 Row = tuple[int, int, bytes | None, bytes | None]
 
@@ -24,9 +24,9 @@ def rows_of(found: LogRecords) -> list[Row]:
     return [*((one.offset, one.at_ms, one.key, one.value) for one in found.released), *rows]
 
 
-def carried(pending: PendingCommits) -> PendingCommits:
+def carried(pending: PendingCommits, *, every: bool = False) -> PendingCommits:
     """Return what another process has of the commits that are pending here."""
-    there = PendingCommits()
+    there = PendingCommits(every=every)
     there.restore(pending.commits())
     return there
 
@@ -51,6 +51,41 @@ def test_wherever_ranges_end_what_counts_is_what_the_coordinator_keeps(seed):
         position, pending = until, carried(pending)
     expected = states[-1].committed() if states else {}
     assert values == expected, f"seed {seed}"
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_of_other_topics_each_record_waits_for_its_transaction_and_an_aborted_one_never_counts(
+    seed,
+):
+    drawn = Random(seed)
+    batches, opened, expected, offset = [], {}, [], 0
+    for _ in range(drawn.randrange(2, 40)):
+        producer = drawn.choice([PLAIN, 5, 6])
+        if producer != PLAIN and drawn.random() < 0.4:
+            commits = drawn.random() < 0.6
+            batches.append(marker(offset, producer, COMMIT if commits else ABORT))
+            written = opened.pop(producer, [])
+            expected += written if commits else []
+            offset += 1
+            continue
+        keys, values = [b"g", b"\0\1\0\1g", None], [b"value", None]
+        records = [
+            LoggedRecord(offset + n, drawn.choice(keys), drawn.choice(values), BEGAN_MS + n)
+            for n in range(drawn.randrange(1, 4))
+        ]
+        rows = [(one.offset, one.timestamp_ms, one.key, one.value) for one in records]
+        (expected if producer == PLAIN else opened.setdefault(producer, [])).extend(rows)
+        batches.append(record_batch(records, producer_id=producer, transactional=producer != PLAIN))
+        offset += len(records)
+    data, found, pending, position = b"".join(batches), [], PendingCommits(every=True), 0
+    while position < offset:
+        until = min(offset, position + drawn.choice([1, 2, 5, 40]))
+        found += rows_of(
+            decode_log(data, Section(0, len(data), position, pending), plain_batch, until)
+        )
+        position, pending = until, carried(pending, every=True)
+    assert sorted(found, key=lambda row: row[0]) == sorted(expected, key=lambda row: row[0])
+    assert len(pending) == sum(map(len, opened.values()))
 
 
 def test_a_range_whose_last_records_are_compacted_away_ends_at_its_end():

@@ -29,11 +29,13 @@ OWN = "caughtup"
 OFFSETS = topic("__consumer_offsets", READ)
 GROUP = prefixed(ResourceType.GROUP, OWN, READ)
 SERVICE_TOPICS = prefixed(ResourceType.TOPIC, OWN, CREATE, READ, WRITE)
+#: Without this right, late records of an instance that was replaced are not refused.
+FENCE = prefixed(ResourceType.TRANSACTIONAL_ID, OWN, WRITE)
 #: Without this right, the end offsets, and so the lag, of groups on these topics are unknown.
 TOPICS = topic("*", DESCRIBE)
 #: Without this right, reassignments are unknown.
 CLUSTER = Allowed(ResourceType.BROKER, "kafka-cluster", (DESCRIBE,))
-FEWEST = (OFFSETS, GROUP, SERVICE_TOPICS, TOPICS, CLUSTER)
+FEWEST = (OFFSETS, GROUP, SERVICE_TOPICS, FENCE, TOPICS, CLUSTER)
 
 #: User → the rights of the minimal set that it lacks.
 LACKING = {
@@ -41,6 +43,7 @@ LACKING = {
     "everything": FEWEST,
     "offsets": (OFFSETS,),
     "group": (GROUP,),
+    "fence": (FENCE,),
     "topics": (TOPICS,),
     "cluster": (CLUSTER,),
     "write": (SERVICE_TOPICS,),

@@ -16,6 +16,9 @@ class KeptTopic:
     The first ``failures`` records are not acknowledged in time, and not kept.
     """
 
+    #: Its records go without transactions.
+    fence = None
+
     def __init__(self, name: str = "a topic", failures: int = 0) -> None:
         self.name = name
         self.sent: list[tuple[bytes, bytes | None]] = []

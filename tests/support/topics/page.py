@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from caughtup.agents.topics.definitions import SERVICE_TOPICS
+from caughtup.models.records.topics import SAID_ONCE
 from tests.support.topics.catalogue import TOPICS, Kind, Topic
 from tests.support.topics.schemas import DIRECTORY, Schema, file_of, topic_schema, unit_of
 
@@ -62,6 +63,8 @@ def _section(topic: Topic, shown: list[dict[str, Any]]) -> str:
         f"Cleanup: {_CLEANUP[topic.name]}.",
         f"Schema: {' and '.join(map(str, schemas)) or 'none'}, [{file.name}]({file}).",
     ]
+    if topic.name in SAID_ONCE:
+        facts.append("Written in transactions: read it with `isolation.level=read_committed`.")
     lines = [f"## caughtup-{topic.name}", "", topic.about, "", " ".join(facts), ""]
     for name, part in schema["$defs"].items():
         if name != "key" and part.keys() & {"properties", "prefixItems"}:
