@@ -21,6 +21,16 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:,.1f} h"
 
 
+#: Up to each of these times (s), ``duration`` rounds to this many seconds; beyond, to the last.
+_ROUNDED = ((10.0, 0.1), (120.0, 1.0), (7_200.0, 60.0), (math.inf, 360.0))
+
+
+def same_text_seconds(seconds: float) -> float:
+    """Return for how long (s) ``duration`` of a growing time stays the same, at least."""
+    limit, unit = next(of for of in _ROUNDED if seconds < of[0] or math.isinf(of[0]))
+    return max(0.0, min(limit, (math.floor(seconds / unit + 0.5) + 0.5) * unit) - seconds)
+
+
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 

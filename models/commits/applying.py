@@ -129,7 +129,8 @@ def apply_live(
         except Exception as error:  # noqa: BLE001 - a failure must affect this commit only
             on_error(group, partition, error)
     table.sweep(commits.heads)
-    table.note(changed)
+    repeated = np.unique(commits.head[last[~is_news]]).tolist()
+    table.note(changed, [names_of(commits.heads[number])[0] for number in repeated])
 
 
 def delete(table: CommitTable, group: str, partition: TopicPartition) -> None:

@@ -99,16 +99,18 @@ class CommitTable:
         self._partitions: dict[str, list[TopicPartition]] = {}
         # The number of changes so far, and its value at the last change of each group, and of all.
         self._changed: dict[str, int] = {}
+        self._touched: dict[str, int] = {}
         self._changes = self._all_changed = 1
 
-    def note(self, groups: Iterable[str]) -> None:
-        """Record that commits of these groups changed.
-
-        Commits that repeat an offset don't count.
-        """
+    def note(self, groups: Iterable[str], repeated: Iterable[str] = ()) -> None:
+        """Record that commits of these groups changed, and which groups ``repeated`` an offset."""
         self._changes += 1
         there = self.row_index.groups()
+        for group in repeated:
+            if group in there:
+                self._touched[group] = self._changes
         for group in groups:
+            self._touched.pop(group, None)
             if group in there:
                 self._changed[group] = self._changes
             else:
@@ -119,6 +121,11 @@ class CommitTable:
         self._changes += 1
         self._all_changed = self._changes
         self._changed.clear()
+        self._touched.clear()
+
+    def touched(self, group: str) -> int:
+        """Return a number that changes with each commit of the group, also one of the same offset."""
+        return max(self.changed(group), self._touched.get(group, 0))
 
     def changed(self, group: str) -> int:
         """Return a number that changes when the group commits another offset.

@@ -6,7 +6,7 @@ commands read the last one. Partitions without lag aren't stored: their lag in s
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ from caughtup.models.lag.verdict import (
     GroupVerdict,
     Verdict,
     group_verdict,
+    holds_seconds,
     partition_verdict,
 )
 from caughtup.models.polls.column_reader import Ints
@@ -67,32 +68,54 @@ class Assessed(NamedTuple):
 AT_THE_END = Assessed(*NOTHING_TO_READ[:2], 0.0, 0.0, "caught_up", None, 0.0)
 
 
-class _AtRest(NamedTuple):
-    """The inputs of the assessment of a group without lag, which holds until one of them changes.
+#: The places of figures in an ``Assessed``.
+_LAG_SECONDS = Assessed._fields.index("lag_seconds")
 
-    ``changed`` is ``CommitTable.changed`` of the group; ``topics`` has ``EndOffsetTable.changed``
-    of each topic that it reads.
+
+class _Seen(NamedTuple):
+    """The inputs of a group's assessment, which holds until one of them changes, or with lag a while.
+
+    ``changed`` is ``CommitTable.changed`` of the group, with lag ``CommitTable.touched``; ``topics``
+    has ``EndOffsetTable.changed`` of each topic that it reads. ``at_the_end`` is the number of its
+    partitions without lag.
     """
 
     changed: int
     membership: Membership | None
     topics: list[tuple[str, int]]
+    at_the_end: int
+    has_lag: bool
+
+
+#: After the fields of an ``Assessed``, for a partition that has lag: when it was assessed, and until
+#: when (ms) only its age grows if nothing else changes.
+_AT_MS, _UNTIL_MS = len(Assessed._fields), len(Assessed._fields) + 1
+
+
+def _age_at(kept: tuple[Any, ...], now_ms: int) -> float | None:
+    """Return the age of a partition's oldest unread record (s), None if it is unknown."""
+    seconds: float | None = kept[_LAG_SECONDS]
+    return seconds and seconds + (now_ms - kept[_AT_MS]) / 1000
 
 
 class Assessments:
     """The last assessment of each group: its verdict, and its partitions that have lag.
 
     No figure of a group without lag depends on the time, so it is assessed again only after a new
-    commit, a change of members or a new sample of an end offset.
+    commit, a change of members or a new sample of an end offset. With lag, partitions are also
+    assessed again when time alone would change a verdict or a word of its reason; meanwhile the age
+    of the oldest unread record grows.
     """
 
     def __init__(self) -> None:
         self.verdicts: dict[str, GroupVerdict] = {}
-        # Each value has the fields of an Assessed, as a plain tuple: the garbage collector stops
-        # tracking tuples of plain values, so it doesn't traverse them at every collection.
+        # Each value has the fields of an Assessed, _AT_MS and _UNTIL_MS, as a plain tuple: the garbage
+        # collector stops tracking tuples of plain values, so it doesn't traverse them each time.
         self._behind: dict[str, dict[TopicPartition, tuple[Any, ...]]] = {}
         self._failed: set[str] = set()
-        self._at_rest: dict[str, _AtRest] = {}
+        self._seen: dict[str, _Seen] = {}
+        #: When each group was last looked at (ms), whether or not anything had to be assessed.
+        self._looked_ms: dict[str, int] = {}
         #: Since when (ms) a group has been assigned partitions on which it never committed.
         self.uncommitted: dict[str, dict[TopicPartition, int]] = {}
         #: The blocked partitions of each group that has any.
@@ -117,32 +140,54 @@ class Assessments:
         the last stable offset of a partition. The caller may do other work between two steps;
         changes made meanwhile may or may not count. The group's verdict is set after the last step.
         """
-        if self.at_rest(group, commits, membership, ends) is not None:
-            return
         unread_ms = 0 if read_ms is None else now_ms - read_ms
+        is_late = unread_ms > UNREAD_MOMENTS_MS
+        behind = self._behind.setdefault(group, {})
+        seen = self._unchanged(group, commits, membership, ends)
+        if seen is not None and seen.has_lag and (is_late or now_ms < self._looked_ms[group]):
+            seen = None
+        self._looked_ms[group] = now_ms
+        due: Collection[TopicPartition] = ()
+        if seen is not None:
+            due = [one for one, kept in behind.items() if kept[_UNTIL_MS] <= now_ms]
+            if not due:
+                return
         owners = {} if membership is None else membership.owners
         allowed_ms = (membership and membership.rebalance_timeout_ms) or MAX_POLL_INTERVAL_MS
-        committed = commits.columns_of(group)
-        changed, samples, layout = commits.changed(group), ends.samples, ends.layout
-        behind = self._behind.setdefault(group, {})
-        found = yield from _partitions_with_lag(committed, ends, now_ms - HELD_MS)
-        at_the_end, left = found.at_the_end, found.left
-        if found.reads_uncommitted:
-            self.reads_uncommitted.add(group)
-        reads_uncommitted = group in self.reads_uncommitted
-        uncommitted = yield from _partitions_without_commit(group, owners, commits)
-        before = self.uncommitted.get(group, {})
-        since = {partition: before.get(partition, now_ms) for partition in uncommitted}
-        if since:
-            self.uncommitted[group] = since
+        changed, touched = commits.changed(group), commits.touched(group)
+        samples, layout = ends.samples, ends.layout
+        topics: Iterable[str] = ()
+        any_held = False
+        if seen is None:
+            committed = commits.columns_of(group)
+            found = yield from _partitions_with_lag(committed, ends, now_ms - HELD_MS)
+            at_the_end, left, any_held = found.at_the_end, found.left, found.held
+            if found.reads_uncommitted:
+                self.reads_uncommitted.add(group)
+            uncommitted = yield from _partitions_without_commit(group, owners, commits)
+            before = self.uncommitted.get(group, {})
+            since = {partition: before.get(partition, now_ms) for partition in uncommitted}
+            if since:
+                self.uncommitted[group] = since
+            else:
+                self.uncommitted.pop(group, None)
+            left += uncommitted
+            due = set(left)
+            for partition in behind.keys() - due:
+                del behind[partition]
+            topics = {*(of.topic for of in committed), *(one.topic for one in owners)}
         else:
-            self.uncommitted.pop(group, None)
-        left += uncommitted
+            at_the_end, left, due = seen.at_the_end, list(behind), set(due)
+            since = self.uncommitted.get(group, {})
+        reads_uncommitted = group in self.reads_uncommitted
         longest_ms, is_known = None, False
-        for partition in behind.keys() - set(left):
-            del behind[partition]
         verdicts: list[tuple[TopicPartition, Verdict]] = []
         for partition in left:
+            if partition not in due:
+                kept = behind[partition]
+                age = _age_at(kept, now_ms) or 0.0
+                verdicts.append((partition, Verdict(kept[0], kept[1], age)))
+                continue
             history = ends.history(partition)
             if history is None:
                 behind.pop(partition, None)
@@ -162,17 +207,8 @@ class Assessments:
                 reads_uncommitted,
             )
             verdict = _unless_unread(partition_verdict(figures), figures, unread_ms)
-            age, rates = figures.age, figures.rates
-            assessed = Assessed(
-                verdict=verdict.verdict,
-                why=verdict.reason,
-                lag_seconds=None if age is None else age.seconds,
-                error_seconds=None if age is None else age.error_seconds,
-                lag_seconds_method=None if age is None else age.method,
-                velocity=None if rates is None else rates.velocity,
-                eta_seconds=figures.eta_seconds,
-            )
-            behind[partition] = tuple(assessed)
+            until_ms = now_ms + 1000 * holds_seconds(verdict.verdict, figures)
+            behind[partition] = (*_assessed(verdict, figures), now_ms, until_ms)
             verdicts.append((partition, verdict))
             yield partition
         self.verdicts[group] = group_verdict(verdicts, at_the_end)
@@ -182,12 +218,15 @@ class Assessments:
         else:
             self.blocked.pop(group, None)
         self._failed.discard(group)
-        self._at_rest.pop(group, None)
-        if not verdicts and not found.held and ends.layout == layout:
-            topics = {*(of.topic for of in committed), *(one.topic for one in owners)}
-            seen = [(topic, ends.changed(topic)) for topic in topics]
-            if all(number <= samples for _, number in seen):  # none since this began
-                self._at_rest[group] = _AtRest(changed, membership, seen)
+        if seen is not None:
+            return
+        self._seen.pop(group, None)
+        if not any_held and not is_late and ends.layout == layout:
+            numbers = [(topic, ends.changed(topic)) for topic in topics]
+            if all(number <= samples for _, number in numbers):  # none since this began
+                has_lag = bool(verdicts)
+                now_known = touched if has_lag else changed
+                self._seen[group] = _Seen(now_known, membership, numbers, at_the_end, has_lag)
 
     def at_rest(
         self,
@@ -200,17 +239,28 @@ class Assessments:
 
         Return None for a group that has to be assessed again.
         """
-        known = self._at_rest.get(group)
+        known = self._unchanged(group, commits, membership, ends)
+        return None if known is None or known.has_lag else known
+
+    def _unchanged(
+        self,
+        group: str,
+        commits: CommitTable,
+        membership: Membership | None,
+        ends: EndOffsetTable,
+    ) -> _Seen | None:
+        """Return the inputs of a group's assessment while they are the same, else None."""
+        known = self._seen.get(group)
         if known is None:
             return None
-        changed, members, topics = known
-        if changed == commits.changed(group) and members is membership:
-            for topic, number in topics:
-                if ends.changed(topic) != number:
+        number = commits.touched(group) if known.has_lag else commits.changed(group)
+        if number == known.changed and known.membership is membership:
+            for topic, changed in known.topics:
+                if ends.changed(topic) != changed:
                     break
             else:
                 return known
-        del self._at_rest[group]
+        del self._seen[group]
         return None
 
     def fail(self, group: str, error: Exception) -> None:
@@ -219,7 +269,7 @@ class Assessments:
         self.verdicts[group] = GroupVerdict("unknown", None, reason)
         self.blocked.pop(group, None)
         self._failed.add(group)
-        self._at_rest.pop(group, None)
+        self._seen.pop(group, None)
 
     def is_assessed(self, group: str) -> bool:
         """Return whether the last assessment of a group exists and didn't fail."""
@@ -234,7 +284,10 @@ class Assessments:
         if not self.is_assessed(group):
             return None
         kept = self._behind[group].get(partition)
-        return AT_THE_END if kept is None else Assessed._make(kept)
+        if kept is None:
+            return AT_THE_END
+        found = Assessed._make(kept[:_AT_MS])
+        return found._replace(lag_seconds=_age_at(kept, self._looked_ms[group]))
 
     def column(
         self, field: str, group: str, partitions: Sequence[TopicPartition]
@@ -249,7 +302,13 @@ class Assessments:
         if not known:
             at_the_end: float | None = getattr(AT_THE_END, field)
             return [at_the_end] * len(partitions)
-        return [known.get(partition, AT_THE_END)[at] for partition in partitions]
+        if at != _LAG_SECONDS:
+            return [known.get(partition, AT_THE_END)[at] for partition in partitions]
+        now_ms, there = self._looked_ms[group], known.get
+        return [
+            AT_THE_END.lag_seconds if (kept := there(one)) is None else _age_at(kept, now_ms)
+            for one in partitions
+        ]
 
     def keep_only(self, groups: set[str]) -> None:
         """Forget the groups that are gone."""
@@ -258,9 +317,22 @@ class Assessments:
             self.uncommitted.pop(group, None)
             self.blocked.pop(group, None)
             self.verdicts.pop(group, None)
-            self._at_rest.pop(group, None)
+            self._seen.pop(group, None)
             self._failed.discard(group)
         self.reads_uncommitted &= groups
+
+
+def _assessed(verdict: Verdict, figures: LagFigures) -> Assessed:
+    age, rates = figures.age, figures.rates
+    return Assessed(
+        verdict=verdict.verdict,
+        why=verdict.reason,
+        lag_seconds=None if age is None else age.seconds,
+        error_seconds=None if age is None else age.error_seconds,
+        lag_seconds_method=None if age is None else age.method,
+        velocity=None if rates is None else rates.velocity,
+        eta_seconds=figures.eta_seconds,
+    )
 
 
 class _Found(NamedTuple):

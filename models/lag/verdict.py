@@ -40,7 +40,7 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from caughtup.models.durations import counted, duration
+from caughtup.models.durations import counted, duration, same_text_seconds
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.figures import LagFigures
 from caughtup.models.lag.rates import INTERVALS_ALLOWED
@@ -106,6 +106,37 @@ def group_verdict(
         partition,
         f"{partition}: {worst.reason} (partitions {worst.verdict}: {alike} of {count})",
     )
+
+
+def holds_seconds(verdict: str, figures: LagFigures) -> float:
+    """Return for how long a verdict and its reason stay as they are if nothing happens, in seconds.
+
+    Ages grow meanwhile: each may come to its limit, or to another text in the reason. Infinity if
+    neither will; 0 where something else depends on the time.
+    """
+    age, arrived, allowed = figures.age, figures.arrived, figures.allowed_seconds
+    if figures.held_seconds is not None or (age is not None and age.seconds == 0):
+        return 0.0
+    limits = [(figures.unmoved_seconds, allowed), (figures.assigned_seconds, allowed)]
+    told = figures.unmoved_seconds if verdict == "stalled" else None
+    if age is not None:
+        limits.append((age.seconds, allowed))
+        if verdict not in ("stopped", "stalled"):
+            told = age.seconds
+    if arrived is not None:
+        limits.append((arrived.certain_seconds, allowed))
+        told = arrived.seconds
+    if figures.silent_seconds is not None:
+        limits.append((figures.silent_seconds, allowed))
+        if verdict == "stopped":
+            told = figures.silent_seconds
+    if figures.step_seconds is not None and figures.interval_seconds is not None:
+        limits.append((figures.step_seconds, INTERVALS_ALLOWED * figures.interval_seconds))
+    left = min((limit - grown for grown, limit in limits if grown <= limit), default=math.inf)
+    texts = [] if told is None else [told]
+    if verdict == "unknown":  # its reason may have either
+        texts.append(figures.unmoved_seconds)
+    return min([left, *map(same_text_seconds, texts)])
 
 
 def _judge(figures: LagFigures) -> tuple[str, str]:
