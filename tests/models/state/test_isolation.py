@@ -118,6 +118,7 @@ def test_a_group_that_cannot_be_assessed_is_unknown_until_it_can(
     assert state.assessments.find(BAD, partition) == before
     with monkeypatch.context() as patch:
         breaks_for_bad(patch, CommitTable, "find")
+        state.commits.note_all()  # else nothing has to be assessed again
         assess(state, NOW_MS)
     why = "the service could not compute it: BreaksError"
     assert state.assessments.verdicts[BAD] == GroupVerdict("unknown", None, why)
