@@ -318,6 +318,7 @@ class Assessments:
             self.blocked.pop(group, None)
             self.verdicts.pop(group, None)
             self._seen.pop(group, None)
+            self._looked_ms.pop(group, None)
             self._failed.discard(group)
         self.reads_uncommitted &= groups
 
