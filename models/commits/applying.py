@@ -248,6 +248,7 @@ def _repeated(
     waits = time_ms[again] - before_ms[again]
     columns.wait_ms[repeated] = np.maximum(columns.wait_ms[repeated], waits)
     columns.commit_ms[repeated] = time_ms[again]
+    columns.changed[repeated] = table.changes + 1
     nothing: Rows = is_older | (~there & (offset == NO_OFFSET))
     nothing[again] = True
     return nothing

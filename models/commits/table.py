@@ -22,7 +22,7 @@ from caughtup.models.histories.commits import (
     CommitHistory,
 )
 from caughtup.models.ids import TopicPartition
-from caughtup.models.polls.column_reader import Ints
+from caughtup.models.polls.column_reader import Ints, Rows
 from caughtup.models.polls.commit_columns import NO_OFFSET
 
 
@@ -122,6 +122,17 @@ class CommitTable:
         self._all_changed = self._changes
         self._changed.clear()
         self._touched.clear()
+
+    @property
+    def changes(self) -> int:
+        """The number of changes so far."""
+        return self._changes
+
+    def changed_since(self, rows: Ints, changes: int) -> Rows:
+        """Return which of these rows may have had a commit since there were so many ``changes``."""
+        if self._all_changed > changes:
+            return np.ones(len(rows), np.bool_)
+        return self.columns.changed[rows] > changes
 
     def touched(self, group: str) -> int:
         """Return a number that changes with each commit of the group, also one of the same offset."""
@@ -289,6 +300,7 @@ class CommitTable:
         columns, steps = self.columns, history.steps
         columns.offset[row], columns.step_ms[row], columns.wait_ms[row] = steps[-STEP_NUMBERS:]
         columns.commit_ms[row] = history.commit_timestamp_ms
+        columns.changed[row] = self._changes + 1  # by the time that they are noted
         columns.topic_id[row] = self.topic_ids.number(history.topic_id)
         slot = columns.slot.item(row)
         if len(steps) > STEP_NUMBERS:

@@ -67,8 +67,11 @@ class EndOffsetHistory:
         copied._ends, copied._readable = self._ends[:], self._readable[:]
         return copied
 
-    def add(self, sample: EndOffsets, now_ms: int | None = None) -> None:
+    def add(self, sample: EndOffsets, now_ms: int | None = None) -> bool:
         """Add a sample; one older than the latest is ignored.
+
+        Return whether it did more than to repeat the latest, of a log that two samples or more had
+        as it is.
 
         The exception is a latest sample whose time is later than ``now_ms``: the clock has been set
         back since, and samples from after ``now_ms`` are removed. A log whose end went back was
@@ -76,10 +79,15 @@ class EndOffsetHistory:
         unknown, so its history starts again.
         """
         ends, readable, times_ms = self._ends, self._readable, self._times_ms
+        is_level = len(ends) > 1 and ends[-2] == ends[-1] and readable[-2] == readable[-1]
+        is_later = sample.as_of_ms >= times_ms[-1]
+        if is_level and is_later and _offsets(sample) == _offsets(self.latest):
+            self.latest, times_ms[-1] = sample, sample.as_of_ms
+            return False
         if sample.as_of_ms < times_ms[-1]:
             seen = len(times_ms) if now_ms is None else bisect_right(times_ms, now_ms)
             if seen == len(times_ms) or (seen and sample.as_of_ms < times_ms[seen - 1]):
-                return
+                return False
             del ends[seen:], readable[seen:], times_ms[seen:]
         if not _is_held(sample):
             self.held_ms = None
@@ -96,15 +104,16 @@ class EndOffsetHistory:
             readable[index] = readable_end
         if ends and sample.as_of_ms == times_ms[-1]:
             ends[-1], readable[-1] = end, readable_end
-            return
+            return True
         if len(ends) > 1 and end == ends[-2] and readable_end == readable[-2]:
             ends[-1], readable[-1], times_ms[-1] = end, readable_end, sample.as_of_ms
-            return
+            return True
         ends.append(end)
         readable.append(readable_end)
         times_ms.append(sample.as_of_ms)
         if len(ends) > SAMPLES_KEPT:
             self._thin()
+        return True
 
     def _thin(self) -> None:
         kept = kept_points(self._times_ms, DENSE_SAMPLES, SPARSE_SAMPLES, HORIZON_MS)
@@ -187,9 +196,11 @@ class EndOffsetTable:
         #: Topic → partition → row.
         self._rows: dict[str, dict[int, int]] = {}
         self._topic_rows: dict[str, TopicRows] = {}
-        #: The number of samples so far, and its value at the last one of each topic.
+        #: The number of samples so far, and its value at the last one of each topic, and at the last
+        #: one that didn't only repeat the one before it.
         self.samples = 0
         self._changed: dict[str, int] = {}
+        self._last_moved: dict[str, int] = {}
         #: The time of the newest sample of any partition (ms); None without any.
         self.newest_ms: int | None = None
 
@@ -209,31 +220,35 @@ class EndOffsetTable:
         if history is None:
             self._add(partition, EndOffsetHistory(sample))
             return
-        history.add(sample, now_ms)
+        has_moved = history.add(sample, now_ms)
         topic, number = partition
-        self.columns.put(self._rows[topic][number], history.latest, history.held_ms)
+        row = self._rows[topic][number]
+        self.columns.put(row, history.latest, history.held_ms)
         self.samples += 1
         self._changed[topic] = self.samples
+        if has_moved:
+            self._last_moved[topic] = self.columns.moved[row] = self.samples
 
     def _add(self, partition: TopicPartition, history: EndOffsetHistory) -> None:
         self._histories[partition] = history
         topic, number = partition
         row = self._rows.setdefault(topic, {})[number] = self.columns.add()
         self.columns.put(row, history.latest, history.held_ms)
-        self._moved(topic)
+        self._relaid(topic, row)
 
     def _remove(self, topic: str, number: int) -> None:
         rows = self._rows[topic]
-        self.columns.remove(rows.pop(number))
-        self._moved(topic)
+        row = rows.pop(number)
+        self.columns.remove(row)
+        self._relaid(topic, row)
         if not rows:
-            del self._rows[topic], self._changed[topic]
+            del self._rows[topic], self._changed[topic], self._last_moved[topic]
 
-    def _moved(self, topic: str) -> None:
+    def _relaid(self, topic: str, row: int) -> None:
         self._topic_rows.pop(topic, None)
         self.layout += 1
         self.samples += 1
-        self._changed[topic] = self.samples
+        self._changed[topic] = self._last_moved[topic] = self.columns.moved[row] = self.samples
 
     def rows(self, topic: str, partitions: Ints) -> Ints:
         """Return the rows of a topic's partitions in ``columns``, valid until ``layout`` changes.
@@ -254,6 +269,13 @@ class EndOffsetTable:
         It also changes when a partition is added or removed; 0 without any.
         """
         return self._changed.get(topic, 0)
+
+    def moved(self, topic: str) -> int:
+        """Return ``changed`` without the samples that only repeat the one before them.
+
+        Such a sample tells of a log that hasn't changed only that it is still so.
+        """
+        return self._last_moved.get(topic, 0)
 
     def latest(self, partition: TopicPartition) -> EndOffsets | None:
         """Return the newest sample of a partition, None without one."""
@@ -318,6 +340,12 @@ class EndOffsetTable:
 
     def __len__(self) -> int:
         return len(self._histories)
+
+
+def _offsets(sample: EndOffsets) -> tuple[int, int, int, int | None]:
+    """Return a sample without its time."""
+    start, stable = sample.start_offset, sample.last_stable_offset
+    return start, stable, sample.end_offset, sample.readable_end_offset
 
 
 def _is_held(sample: EndOffsets) -> bool:

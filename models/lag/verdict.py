@@ -30,7 +30,7 @@ slow        behind, but the lag doesn't grow
 
 A group's verdict is that of its worst partition, in the order of ``models/verdicts.py``. Kafka's
 ``max.poll.interval.ms`` replaces the interval of a group of which only one commit is known. While
-the reader is late, ``assessment._unless_unread`` replaces verdicts that follow from missing commits
+the reader is late, ``unread.unless_unread`` replaces verdicts that follow from missing commits
 with ``unknown``.
 """
 
@@ -88,23 +88,29 @@ def group_verdict(
     ``at_the_end`` is the number of further partitions without lag. Partitions of deleted topics
     have no end offsets and must be left out.
     """
-    ordered = sorted(verdicts)
-    count = len(ordered) + at_the_end
+    count, most = at_the_end, -1
+    worst_ones: list[tuple[TopicPartition, Verdict]] = []
+    for one in verdicts:
+        count += 1
+        severity = LAG.severity(one[1].verdict)
+        if severity > most:
+            most, worst_ones = severity, [one]
+        elif severity == most:
+            worst_ones.append(one)
     if not count:
         return GroupVerdict("unknown", None, "the end offsets of its partitions are not known")
-    partition, worst = max(
-        ordered,
-        key=lambda item: (LAG.severity(item[1].verdict), item[1].behind_seconds),
+    partition, worst = min(
+        worst_ones,
+        key=lambda one: (-one[1].behind_seconds, one[0]),
         default=(None, NOTHING_TO_READ),
     )
     if worst.verdict == "ok":
         keeping = "its partition keeps" if count == 1 else f"all {count:,} partitions keep"
         return GroupVerdict("ok", None, f"{keeping} up")
-    alike = sum(verdict.verdict == worst.verdict for _, verdict in ordered)
     return GroupVerdict(
         worst.verdict,
         partition,
-        f"{partition}: {worst.reason} (partitions {worst.verdict}: {alike} of {count})",
+        f"{partition}: {worst.reason} (partitions {worst.verdict}: {len(worst_ones)} of {count})",
     )
 
 

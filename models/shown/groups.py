@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from caughtup.models.lag.assessment import AT_THE_END, Assessed
+from caughtup.models.lag.assessed import AT_THE_END, Assessed
 from caughtup.models.lag.group_lag import group_lag
 from caughtup.models.records.fields import Part
 from caughtup.models.state.cluster import ClusterState

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.assessment import Assessed, Assessments
+from caughtup.models.lag.assessed import Assessed
+from caughtup.models.lag.assessment import Assessments
 from caughtup.models.lag.partition_lag import CLOCK_ALLOWANCE_MS
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.state.cluster import ClusterState
