@@ -27,8 +27,11 @@ _ROUNDED = ((10.0, 0.1), (120.0, 1.0), (7_200.0, 60.0), (math.inf, 360.0))
 
 def same_text_seconds(seconds: float) -> float:
     """Return for how long (s) ``duration`` of a growing time stays the same, at least."""
-    limit, unit = next(of for of in _ROUNDED if seconds < of[0] or math.isinf(of[0]))
-    return max(0.0, min(limit, (math.floor(seconds / unit + 0.5) + 0.5) * unit) - seconds)
+    for limit, unit in _ROUNDED:
+        if seconds < limit:
+            # A half is rounded to the even number: up or down.
+            return max(0.0, min(limit, (math.ceil(seconds / unit - 0.5) + 0.5) * unit) - seconds)
+    return math.inf
 
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")

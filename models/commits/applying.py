@@ -2,7 +2,7 @@
 
 Past commits are applied a whole poll at once, by vector operations. Only the last commit of each key
 and its time are kept, so that a group's interval is known only after further commits. Of new
-commits, those that repeat an offset are applied all at once, the others one by one.
+commits, those that repeat an offset or only advance are applied all at once, the others one by one.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from typing import NoReturn
 import numpy as np
 
 from caughtup.models.clocks import AHEAD_MS
+from caughtup.models.commits.advancing import apply_advances
 from caughtup.models.commits.columns import NO_SLOT, NO_WAIT
 from caughtup.models.commits.row_index import NO_HEAD, NO_ROW, PARTITION_BITS, head_of, names_of
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.histories.commits import CommitHistory
-from caughtup.models.histories.end_offsets import EndOffsetHistory, EndOffsetTable
+from caughtup.models.histories.end_offset_table import EndOffsetTable
+from caughtup.models.histories.end_offsets import EndOffsetHistory
 from caughtup.models.ids import TopicPartition
 from caughtup.models.polls.column_reader import Ints, Rows
 from caughtup.models.polls.commit_columns import NO_OFFSET, NO_TOPIC_ID, CommitColumns
@@ -105,11 +107,15 @@ def apply_live(
     rows, _ = table.row_index.rows(commits, last[:0])
     offset, time_ms = commits.offset[last], commits.time_ms[last]
     topic_id = commits.topic_id[last]
-    is_news = ~_repeated(
+    nothing, is_plain = _repeated(
         table, rows[last], offset, time_ms, _numbers(table, commits)[topic_id], now_ms
     )
+    is_news = ~nothing
+    plain = np.flatnonzero(is_news & is_plain)
+    advanced = plain[apply_advances(table, commits, last[plain], rows[last[plain]], ends)]
+    is_news[advanced] = False
     names: dict[int, tuple[str, str]] = {}
-    changed: set[str] = set()
+    changed = {names_of(commits.heads[n])[0] for n in set(commits.head[last[advanced]].tolist())}
     for at in np.flatnonzero(is_news).tolist():
         index = last.item(at)
         number = commits.head.item(index)
@@ -129,7 +135,7 @@ def apply_live(
         except Exception as error:  # noqa: BLE001 - a failure must affect this commit only
             on_error(group, partition, error)
     table.sweep(commits.heads)
-    repeated = np.unique(commits.head[last[~is_news]]).tolist()
+    repeated = np.unique(commits.head[last[nothing]]).tolist()
     table.note(changed, [names_of(commits.heads[number])[0] for number in repeated])
 
 
@@ -228,11 +234,12 @@ def _numbers(table: CommitTable, commits: CommitColumns) -> Ints:
 
 def _repeated(
     table: CommitTable, rows: Ints, offset: Ints, time_ms: Ints, topic_id: Ints, now_ms: int | None
-) -> Rows:
+) -> tuple[Rows, Rows]:
     """Apply the commits that repeat an offset; return which commits need no further work.
 
     These are the repeated ones, those older than the known commit (the log is read again from its
-    start after a lost connection), and tombstones of keys without a commit.
+    start after a lost connection), and tombstones of keys without a commit. Return also which are on
+    the same topic as the last one of their row, which wasn't rewound.
     """
     columns = table.columns
     before, before_ms = columns.offset[rows], columns.commit_ms[rows]
@@ -251,4 +258,4 @@ def _repeated(
     columns.changed[repeated] = table.changes + 1
     nothing: Rows = is_older | (~there & (offset == NO_OFFSET))
     nothing[again] = True
-    return nothing
+    return nothing, plain

@@ -213,10 +213,7 @@ class CommitTable:
         ]
 
     def named(self, topic: str, numbers: Ints) -> list[TopicPartition]:
-        """Return the partitions of a topic with these numbers, which ascend.
-
-        Close ones are the same objects each time.
-        """
+        """Return the partitions of a topic with these numbers, which ascend; mostly the same objects."""
         return self._partitions_of(topic, numbers.tolist())
 
     def has_commit(self, group: str) -> Callable[[TopicPartition], bool]:

@@ -40,6 +40,8 @@ AT_MS, UNTIL_MS, DEPENDS = range(len(Assessed._fields), len(Assessed._fields) + 
 #: on samples that only repeat the one before them, as a rate does that falls with time.
 ON_OTHERS, ON_REPEATS = 1, 2
 
+#: An assessment is made again so much earlier: its end is computed in floats.
+_ALLOWANCE_MS = 1
 #: The fields of an ``Assessed``, AT_MS, UNTIL_MS and DEPENDS, as a plain tuple: the garbage collector
 #: stops tracking tuples of plain values, so it doesn't traverse them each time.
 Kept = tuple[Any, ...]
@@ -71,7 +73,7 @@ def kept_of(
         None if rates is None else rates.velocity,
         figures.eta_seconds,
         now_ms,
-        now_ms + 1000 * holds_seconds(verdict.verdict, figures),
+        now_ms + 1000 * holds_seconds(verdict.verdict, figures) - _ALLOWANCE_MS,
         depends,
     )
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.errors import error_code
 from caughtup.models.groups.membership import Membership
-from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.end_offset_table import EndOffsetTable
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.assessed import (
     AT_THE_END,

@@ -9,7 +9,7 @@ import numpy as np
 
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.histories.end_columns import NOT_HELD_MS
-from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.end_offset_table import EndOffsetTable
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.partition_lag import CLOCK_ALLOWANCE_MS, lag_columns
 from caughtup.models.polls.column_reader import Ints, Rows

@@ -25,7 +25,7 @@ from caughtup.models.faults import Faults, Isolation, RefusedRecords, SetAsideRe
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.groups.membership import ReadGroup, read_classic_groups
 from caughtup.models.groups.table import GroupTable, TopicNames
-from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.end_offset_table import EndOffsetTable
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.assessment import Assessments
 from caughtup.models.lag.group_lag import PartitionRow, partition_rows
