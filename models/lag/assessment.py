@@ -241,6 +241,10 @@ class Assessments:
         """Return whether the last assessment of a group exists and didn't fail."""
         return group in self.verdicts and group not in self._failed
 
+    def looked_ms(self, group: str) -> int:
+        """Return when a group was last looked at (ms), 0 for never; its ages are as of then."""
+        return self._looked_ms.get(group, 0)
+
     def behind(self, group: str) -> Iterable[TopicPartition]:
         """Return a group's partitions that have lag."""
         return self._behind.get(group, {}).keys()

@@ -325,9 +325,12 @@ class ClusterState:
     def at_rest(self, group: str) -> object | None:
         """Return an object that stays the same while nothing changes that is shown of a group.
 
-        None for a group with lag, and for a Streams application.
+        But the ages of unread records grow. None for a group that was not assessed since a change, for
+        a Streams application, and for a Spark query.
         """
         if group in self.groups.streams or group in self.applications:
+            return None
+        if group in self.spark.queries:
             return None
         membership = self.groups.membership(group)
         return self.assessments.at_rest(group, self.commits, membership, self.ends)
