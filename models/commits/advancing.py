@@ -1,19 +1,19 @@
-"""Commits that only advance their group, all of a poll at once: nearly all that a live group makes.
+"""Commits that only begin a history or advance it, all of a poll at once: nearly all that there are.
 
-Each adds a step to its history, for which there is room. All others are applied one by one.
+An advance adds a step, for which there is room. All others are applied one by one.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from caughtup.models.commits.columns import NO_SLOT
+from caughtup.models.commits.columns import NO_SLOT, NO_WAIT
 from caughtup.models.commits.row_index import names_of
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.histories.commits import STEPS_KEPT
 from caughtup.models.histories.end_offset_table import EndOffsetTable
 from caughtup.models.polls.column_reader import Ints, Rows
-from caughtup.models.polls.commit_columns import CommitColumns
+from caughtup.models.polls.commit_columns import NO_TOPIC_ID, CommitColumns
 
 
 def apply_advances(
@@ -56,3 +56,20 @@ def _unread_since_ms(
         numbers = commits.partition[indices[some]].tolist()
         found[some] = ends.unread_since_ms(topic, numbers, before[some].tolist())
     return found
+
+
+def apply_first(table: CommitTable, commits: CommitColumns, indices: Ints) -> None:
+    """Apply commits on partitions without one: each begins a history."""
+    rows, heads = table.row_index.rows(commits, indices)
+    rows, heads = rows[indices], heads[indices]
+    columns, time_ms = table.columns, commits.time_ms[indices]
+    topic_id = commits.topic_id[indices]
+    numbers = np.full(len(commits.topic_ids) + 1, NO_TOPIC_ID, np.int32)  # the last: without an id
+    for number in np.unique(topic_id[topic_id != NO_TOPIC_ID]).tolist():
+        numbers[number] = table.topic_ids.number(commits.topic_ids[number])
+    columns.offset[rows] = commits.offset[indices]
+    columns.step_ms[rows] = columns.commit_ms[rows] = time_ms
+    columns.wait_ms[rows] = NO_WAIT
+    columns.topic_id[rows] = numbers[topic_id]
+    columns.changed[rows] = table.changes + 1
+    np.add.at(table.row_index.counts, heads, 1)

@@ -8,12 +8,13 @@ commits, those that repeat an offset or only advance are applied all at once, th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import NoReturn
 
 import numpy as np
 
 from caughtup.models.clocks import AHEAD_MS
-from caughtup.models.commits.advancing import apply_advances
+from caughtup.models.commits.advancing import apply_advances, apply_first
 from caughtup.models.commits.columns import NO_SLOT, NO_WAIT
 from caughtup.models.commits.row_index import NO_HEAD, NO_ROW, PARTITION_BITS, head_of, names_of
 from caughtup.models.commits.table import CommitTable
@@ -111,11 +112,10 @@ def apply_live(
         table, rows[last], offset, time_ms, _numbers(table, commits)[topic_id], now_ms
     )
     is_news = ~nothing
-    plain = np.flatnonzero(is_news & is_plain)
-    advanced = plain[apply_advances(table, commits, last[plain], rows[last[plain]], ends)]
-    is_news[advanced] = False
+    at_once = _applied_at_once(table, commits, last, rows[last], is_news, is_plain, ends)
+    is_news &= ~at_once
     names: dict[int, tuple[str, str]] = {}
-    changed = {names_of(commits.heads[n])[0] for n in set(commits.head[last[advanced]].tolist())}
+    changed = {names_of(commits.heads[n])[0] for n in set(commits.head[last[at_once]].tolist())}
     for at in np.flatnonzero(is_news).tolist():
         index = last.item(at)
         number = commits.head.item(index)
@@ -137,6 +137,31 @@ def apply_live(
     table.sweep(commits.heads)
     repeated = np.unique(commits.head[last[nothing]]).tolist()
     table.note(changed, [names_of(commits.heads[number])[0] for number in repeated])
+
+
+def _applied_at_once(
+    table: CommitTable,
+    commits: CommitColumns,
+    last: Ints,
+    rows: Ints,
+    is_news: Rows,
+    is_plain: Rows,
+    ends: EndOffsetTable,
+) -> Rows:
+    """Apply the commits that advance or begin a history; return which of ``last`` they are.
+
+    If that fails, all are left to be applied one by one, where a failure affects one.
+    """
+    applied = np.zeros(len(last), np.bool_)
+    with suppress(Exception):
+        plain = np.flatnonzero(is_news & is_plain)
+        applied[plain] = apply_advances(table, commits, last[plain], rows[plain], ends)
+        there = (rows != NO_ROW) & (table.columns.offset[rows] != NO_OFFSET)
+        first = np.flatnonzero(is_news & ~there & (commits.offset[last] != NO_OFFSET))
+        if first.size:
+            apply_first(table, commits, last[first])
+            applied[first] = True
+    return applied
 
 
 def delete(table: CommitTable, group: str, partition: TopicPartition) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, NamedTuple
 
 from caughtup.models.histories.commits import CommitHistory
@@ -66,7 +67,7 @@ def kept_of(
         depends |= ON_REPEATS
     return (
         verdict.verdict,
-        verdict.reason,
+        sys.intern(verdict.reason),  # many partitions fare alike
         None if age is None else age.seconds,
         None if age is None else age.error_seconds,
         None if age is None else age.method,

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from caughtup.models.commits import applying
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.copies.watch import CopyWatch
 from caughtup.models.decisions.applications import Applications
@@ -70,10 +71,24 @@ def test_the_first_commit_of_a_group_that_cannot_be_taken_leaves_nothing_of_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     state = cluster_state()
+    monkeypatch.setattr(applying, "apply_first", lambda *_: 1 // 0)
     monkeypatch.setattr(CommitTable, "keep", lambda *_: 1 // 0)
     read(state, commit(0, 13, group=BAD))
     assert state.group_names() == []
     assert faults(state) == {("commits", BAD): "ZeroDivisionError"}
+
+
+def test_commits_that_cannot_be_taken_at_once_are_taken_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    state = cluster_state()
+    for name in ("apply_first", "apply_advances"):
+        monkeypatch.setattr(applying, name, lambda *_: 1 // 0)
+    for offset in (13, 14):
+        read(state, commit(0, offset, group=GOOD), commit(1, offset, group=BAD))
+    rows = [row for group in (GOOD, BAD) for row in state.partition_rows(group)]
+    assert [row.committed for row in rows] == [14, 14]
+    assert faults(state) == {}
 
 
 def test_a_group_whose_record_cannot_be_taken_has_no_members_until_the_next_one(
