@@ -138,11 +138,15 @@ def holds_seconds(verdict: str, figures: LagFigures) -> float:
             told = figures.silent_seconds
     if figures.step_seconds is not None and figures.interval_seconds is not None:
         limits.append((figures.step_seconds, INTERVALS_ALLOWED * figures.interval_seconds))
-    left = min((limit - grown for grown, limit in limits if grown <= limit), default=math.inf)
-    texts = [] if told is None else [told]
+    left = math.inf
+    for grown, limit in limits:  # of a million partitions: no generator, no call
+        if grown <= limit and limit - grown < left:
+            left = limit - grown
+    if told is not None:
+        left = min(left, same_text_seconds(told))
     if verdict == "unknown":  # its reason may have either
-        texts.append(figures.unmoved_seconds)
-    return min([left, *map(same_text_seconds, texts)])
+        left = min(left, same_text_seconds(figures.unmoved_seconds))
+    return left
 
 
 def _judge(figures: LagFigures) -> tuple[str, str]:
