@@ -7,6 +7,7 @@ commands read the last one. Partitions without lag aren't stored: their lag in s
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -27,6 +28,8 @@ from caughtup.models.lag.assessed import (
     age_at,
     assessed_at,
     kept_of,
+    reason_at,
+    retold_at,
     verdict_at,
 )
 from caughtup.models.lag.figures import MAX_POLL_INTERVAL_MS, lag_figures
@@ -38,7 +41,13 @@ from caughtup.models.lag.lagging import (
     partitions_without_commit,
 )
 from caughtup.models.lag.unread import UNREAD_MOMENTS_MS, unless_unread
-from caughtup.models.lag.verdict import GroupVerdict, Verdict, group_verdict, partition_verdict
+from caughtup.models.lag.verdict import (
+    GroupVerdict,
+    Verdict,
+    group_verdict,
+    partition_verdict,
+    told_again,
+)
 from caughtup.models.records.transactions import OpenTransaction
 
 #: Stands for unknown holders of last stable offsets.
@@ -58,7 +67,7 @@ class _Seen(NamedTuple):
 
     ``changed`` is ``CommitTable.changed`` of the group, with lag ``CommitTable.touched``;
     ``topics`` are those that it reads. ``depends`` has what else changes any of it: ON_OTHERS,
-    ON_REPEATS.
+    ON_REPEATS. Until ``retold_ms`` no reason has another text.
     """
 
     before: Before
@@ -67,6 +76,7 @@ class _Seen(NamedTuple):
     topics: list[_Topic]
     has_lag: bool
     depends: int
+    retold_ms: float
 
     def holds(self, ends: EndOffsetTable) -> bool:
         """Return whether no log end changed that matters."""
@@ -126,7 +136,9 @@ class Assessments:
         ):
             seen, is_same = None, False
         self._looked_ms[group] = now_ms
-        if is_same and all(kept[UNTIL_MS] > now_ms for kept in behind.values()):
+        is_due = any(kept[UNTIL_MS] <= now_ms for kept in behind.values())
+        if seen is not None and is_same and not is_due:
+            self._tell_again(group, seen, now_ms)
             return
         owners = {} if membership is None else membership.owners
         allowed_ms = (membership and membership.rebalance_timeout_ms) or MAX_POLL_INTERVAL_MS
@@ -201,7 +213,21 @@ class Assessments:
         if not found.held and not is_late:
             has_lag = bool(verdicts)
             number = touched if has_lag else changed
-            self._seen[group] = _Seen(before, number, membership, topics, has_lag, depends)
+            retold_ms = min((retold_at(kept, now_ms) for kept in behind.values()), default=inf)
+            self._seen[group] = _Seen(
+                before, number, membership, topics, has_lag, depends, retold_ms
+            )
+
+    def _tell_again(self, group: str, seen: _Seen, now_ms: int) -> None:
+        """Update the reasons of a group of which nothing changes but times."""
+        if now_ms < seen.retold_ms:
+            return
+        behind, verdict = self._behind[group], self.verdicts[group]
+        retold_ms = min((retold_at(kept, now_ms) for kept in behind.values()), default=inf)
+        self._seen[group] = seen._replace(retold_ms=retold_ms)
+        if verdict.partition in behind:
+            reason = reason_at(behind[verdict.partition], now_ms)
+            self.verdicts[group] = told_again(verdict, reason)
 
     def _uncommitted_since(
         self, group: str, uncommitted: Iterable[TopicPartition], now_ms: int

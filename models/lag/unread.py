@@ -28,4 +28,4 @@ def unless_unread(verdict: Verdict, figures: LagFigures, unread_ms: int) -> Verd
     if unread_ms <= UNREAD_ALLOWED_MS and held - unread > figures.allowed_seconds:
         return verdict
     reason = f"the service has read no commits for {unread:.0f} s, so this may not hold"
-    return verdict._replace(verdict="unknown", reason=f"{reason}: {verdict.reason}")
+    return Verdict("unknown", f"{reason}: {verdict.reason}", verdict.behind_seconds)

@@ -113,16 +113,17 @@ def test_who_has_nothing_to_read_is_assessed_once() -> None:
     assert state.assessments.verdicts[GROUP] is before
 
 
-def test_who_has_something_to_read_is_assessed_each_time() -> None:
+def test_the_age_of_what_is_to_read_grows_though_nothing_is_assessed_again() -> None:
     state = at_rest()
     state.apply_ends(ONE, EndOffsets(0, 10, 10, START_MS + 1_000))
-    ages = []
+    ages, steps = [], []
     for second in (2, 3):
-        assert round_of(state, START_MS + 1_000 * second) > 0
+        steps.append(round_of(state, START_MS + 1_000 * second))
         found = state.assessments.find(GROUP, ONE)
         assert found is not None
         ages.append(found.lag_seconds)
     assert ages == [1.5, 2.5]
+    assert steps == [2, 0]
 
 
 def test_whatever_may_change_how_a_group_fares_has_it_assessed_again() -> None:
@@ -165,7 +166,7 @@ def test_a_group_that_comes_back_is_assessed_again() -> None:
     assert state.assessments.verdicts[GROUP].verdict == "ok"
 
 
-def test_time_alone_has_partitions_with_lag_assessed_again_only_when_it_changes_a_word() -> None:
+def test_time_alone_has_partitions_with_lag_assessed_again_only_when_it_changes_a_verdict() -> None:
     state = at_rest()
     state.apply_ends(ONE, EndOffsets(0, 10, 10, START_MS + 1_000))
     now_ms, hour_ms, steps = START_MS + 2_000, 3_600_000, 0
